@@ -22,8 +22,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.fleets.rounds import Unit, unit_named
 from weighbridge.model.names import RunId
+from weighbridge.model.validation import first_problem, problem_of
 from weighbridge.store.extensions import came_to_its_end
 from weighbridge.store.run import DATABASE, RunStore
+from weighbridge.study.source import plain
 
 VERSION = 1
 FILE = "fleet.json"
@@ -176,11 +178,9 @@ class FleetFolder:
         try:
             return Fleet.model_validate_json(text)
         except ValidationError as error:
-            first = error.errors()[0]
-            if first["loc"] == ("version",):
+            if first_problem(error)[0] == ("version",):
                 raise RunDirectoryError(f"{self.path / FILE} is of a newer Weighbridge: update this one") from None
-            place = ".".join(map(str, first["loc"])) or "it"
-            raise RunDirectoryError(f"{self.path / FILE} is damaged: {place}: {first['msg']}") from None
+            raise RunDirectoryError(f"{self.path / FILE} is damaged: {plain(problem_of(error))}") from None
 
     @property
     def driver_log(self) -> Path:

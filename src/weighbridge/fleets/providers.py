@@ -12,6 +12,7 @@ from weighbridge.fleets.study import own_host, with_own
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.machine_provider import MachineProvider, ProviderOptions
 from weighbridge.model.study import Study
+from weighbridge.model.validation import first_problem, problem_of
 from weighbridge.study.source import nearest, plain
 
 Provided = tuple[MachineProvider, ProviderOptions]
@@ -45,10 +46,10 @@ def host_options(study: Study, provided: Provided, machines: Sequence[str]) -> d
             checked[machine] = models[host["kind"]].model_validate(host)
         except ValidationError as error:
             first = error.errors()[0]
-            key = plain(".".join(map(str, first["loc"])), 60)
             if first["type"] == "extra_forbidden":
+                key = plain(".".join(map(str, first["loc"])), 60)
                 raise StudyError(f"machine {machine}: '{key}' is no option of {host['kind']} hosts") from None
-            raise StudyError(f"machine {machine}: {key}: {plain(first['msg'])}") from None
+            raise StudyError(f"machine {machine}: {plain(problem_of(error))}") from None
     return checked
 
 
@@ -56,16 +57,14 @@ def _checked(provider: MachineProvider, word: str, given: Mapping[str, Any]) -> 
     try:
         return provider.options.model_validate({"kind": provider.kind, **given})
     except ValidationError as error:
-        first = error.errors()[0]
+        first, (_, problem) = error.errors()[0], first_problem(error)
     option = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
         raise ValueError(f"--{option.replace('_', '-')} is no option of --on {plain(word)}")
     if first["type"] == "missing":
         raise ValueError(f"--on {plain(word)} needs --{option.replace('_', '-')}")
     value = plain(given.get(option, ""), 60)
-    raise ValueError(
-        f"--{option.replace('_', '-')} {value}: {plain(first['msg'])}" if option else plain(first["msg"])
-    )
+    raise ValueError(f"--{option.replace('_', '-')} {value}: {plain(problem)}" if option else plain(problem))
 
 
 def provider_of(fleet: Fleet) -> Provided:
@@ -77,6 +76,4 @@ def provider_of(fleet: Fleet) -> Provided:
     try:
         return provider, provider.options.model_validate(fleet.on)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise RunDirectoryError(f"the fleet is damaged: on.{place}: {plain(first['msg'])}") from None
+        raise RunDirectoryError(f"the fleet is damaged: on.{plain(problem_of(error))}") from None

@@ -26,6 +26,8 @@ from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level, LevelText
 from weighbridge.model.measurement import LARGEST, SMALLEST, Outcome
 from weighbridge.model.names import RunId
+from weighbridge.model.text import one_line
+from weighbridge.model.validation import first_problem
 from weighbridge.store.flags import flags_of
 
 _OUTCOMES: Mapping[Any, Outcome] = {each.value: each for each in Outcome}
@@ -33,7 +35,9 @@ _OUTCOMES: Mapping[Any, Outcome] = {each.value: each for each in Outcome}
 
 def _outcome(text: Any) -> Outcome:
     # a function, as pydantic asks how many arguments a validator takes: since Python 3.12 an enum says any number
-    return _OUTCOMES.get(text) or Outcome(text)
+    if (outcome := _OUTCOMES.get(text)) is None:
+        raise ValueError(f"'{one_line(text, 60)}' is no outcome of a trial")
+    return outcome
 
 
 class _Plausible:
@@ -133,6 +137,6 @@ def checked(where: Path, what: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ", ".join(str(part) for part in first["loc"])
-        raise RunDirectoryError(f"{where} is damaged: {what} ({place}): {first['msg']}") from error
+        location, problem = first_problem(error)
+        place = f" ({', '.join(map(str, location))})" if location else ""
+        raise RunDirectoryError(f"{where} is damaged: {what}{place}: {problem}") from error

@@ -11,11 +11,14 @@ an arm, and all others stay on. So it is told which of them interact (`weighbrid
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
+from pydantic import ValidationError
+
 from weighbridge import registry
 from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Cell, Study, StudyFile
+from weighbridge.model.validation import problem_of
 from weighbridge.study.contradictions import misfits
 from weighbridge.study.source import Place, Source, nearest, plain, written
 
@@ -209,11 +212,7 @@ def _combinations(
 
 def _words(error: ValueError) -> str:
     """Return what an error of a mechanism, or of a model's validation, says, in one line."""
-    errors = getattr(error, "errors", None)
-    if not callable(errors):
-        return str(error)
-    first = errors()[0]
-    return ": ".join([*filter(None, [".".join(map(str, first["loc"]))]), str(first["msg"])])
+    return problem_of(error) if isinstance(error, ValidationError) else str(error)
 
 
 def _named(without: Arm, arm: Arm, ending: str, off: tuple[str, ...]) -> Arm:

@@ -14,6 +14,7 @@ from weighbridge.model.plugin import Plugin
 from weighbridge.model.stored_study import StoredArm, StoredCell, StoredStudy, study_json
 from weighbridge.model.study import Arm, Cell, Resources, Study, StudyFile
 from weighbridge.model.userland_source import own_userland_key
+from weighbridge.model.validation import problem_of
 from weighbridge.study.contradictions import contradictions
 from weighbridge.study.source import plain
 from weighbridge.study.validated import option_models
@@ -120,6 +121,4 @@ def _validated(model: type[M], values: Mapping[str, Any], what: str) -> M:
     try:
         return model.model_validate(values, context={**option_models(), STORED: True})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise _Unusable(f"{what}: {place}: {first['msg']}" if place else f"{what}: {first['msg']}") from None
+        raise _Unusable(f"{what}: {problem_of(error)}") from None
