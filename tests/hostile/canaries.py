@@ -21,7 +21,7 @@ from .values import LIVE_RUN, VICTIM
 CASES = Path("/srv/cases")
 """Where runs are changed: on the file system of `VICTIM`, so that hard links can be made."""
 _WATCHED = ("/srv", "/root", "/home", "/var/tmp", "/run", "/tmp")
-_WATCHED_AT_THE_TOP = ("/", "/etc", "/opt", "/var/lib", "/var", "/usr/local/bin")
+_WATCHED_AT_THE_TOP = ("/", "/etc", "/var")
 """Folders of so many files that to look at all of them takes longer than most commands: only what is in them."""
 _OWN_STATE = Path("/run/weighbridge")
 _STATE_OF_PROGRAMS = (
@@ -33,7 +33,7 @@ _STATE_OF_PROGRAMS = (
     "/var/lib/containers",
 )
 """What programs that Weighbridge calls may leave in a folder of their own."""
-_CHANGING = ("/run", "/tmp", "/proc", "/sys", "/dev", "/srv", "/root", "/var")
+_CHANGING = ("/run", "/tmp", "/proc", "/sys", "/dev", "/srv", "/root", "/var", "/var/tmp")
 """Folders in which something comes and goes, of which the time changes then."""
 Snapshot = dict[str, tuple[int, ...]]
 

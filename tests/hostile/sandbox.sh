@@ -1,7 +1,8 @@
 #!/bin/sh
 # sandbox.sh OPTIONS...: try hostile runs in namespaces of their own, as root (see sandbox.py).
 set -eu
-here=$(cd "$(dirname "$0")/../.." && pwd)
-cd "$here"
-exec tests/own_machine.sh unshare --pid --mount --ipc --fork --kill-child --mount-proc \
+cd "$(dirname "$0")/../.."
+set -- unshare --pid --mount --net --ipc --fork --kill-child --mount-proc \
     "${PYTHON:-.venv/bin/python}" -m tests.hostile.sandbox "$@"
+grep -q '^own /run tmpfs ' /proc/self/mounts || set -- tests/own_machine.sh "$@" # else this is in one already
+exec "$@"

@@ -13,6 +13,8 @@ LINES = 40
 LETTERS = 2000
 """The longest line of standard error."""
 _TABLE = Path(__file__).parents[2] / "docs/reference/exit-codes.md"
+_STUDY = 3
+"""A wrong study is told with a sentence for each of its mistakes."""
 _NO_FAILURE = {0, 2, 9, 10, 11, 12}
 """Codes that come after a report, or after the usage of a command."""
 _CODE_1_WITHOUT_SENTENCE = ("clean", "fleet drive")
@@ -64,8 +66,9 @@ def faults_of(line: str, ended: Ended) -> list[str]:
     if "--svg" not in line and _ORDERS.search(printed.replace("\t", "").replace("\n", "").replace("\r\n", "")):
         faults.append("it prints control characters to standard output")
     sentences = [each for each in lines if each.startswith("weighbridge: ") and "to continue: " not in each]
-    lists = ended.code == 1 and line.startswith(_CODE_1_WITHOUT_SENTENCE)
-    if ended.code not in _NO_FAILURE and len(sentences) != 1 and not lists:
+    is_list = ended.code == 1 and line.startswith(_CODE_1_WITHOUT_SENTENCE)
+    is_told = len(sentences) == 1 or (ended.code == _STUDY and sentences)
+    if not (ended.code in _NO_FAILURE or is_told or is_list):
         faults.append(f"it ends with code {ended.code} and {len(sentences)} sentences")
     if ended.code == 0 and sentences:
         faults.append("it ends with code 0 and an error")

@@ -1,6 +1,7 @@
 """A run directory: what is committed is there, whoever opens it; what is no run is refused in one sentence."""
 
 import errno
+import json
 import os
 import shutil
 import sqlite3
@@ -14,6 +15,7 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Rung
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
+from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import DATABASE, RunStore
 
 from .made import FLAGS, LEVEL, STUDY, TEXT, record
@@ -279,6 +281,65 @@ def test_a_damaged_file_is_told_when_it_is_read(run: Path):
     for reader in readers:
         with pytest.raises(RunDirectoryError, match=r"malformed|not a run"), RunStore(run) as store:
             getattr(store, reader)()
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i, i FROM n"
+
+
+@pytest.mark.parametrize("writable", [True, False])
+@pytest.mark.parametrize("version", [4, schema.VERSION])
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"DROP TABLE run; CREATE VIEW run(key, value) AS {ENDLESS};",
+        f"CREATE TRIGGER t BEFORE INSERT ON run BEGIN INSERT INTO run {ENDLESS}; END;",
+        "DROP TABLE run; CREATE VIRTUAL TABLE run USING fts5(key, value);",
+    ],
+    ids=["view", "trigger", "virtual"],
+)
+def test_a_database_with_code_is_refused_before_it_runs(run: Path, code: str, version: int, writable: bool):
+    connection = sqlite3.connect(run / DATABASE)
+    connection.executescript(f"{code} PRAGMA user_version={version};")
+    connection.close()
+    _refused(run, "a view, a trigger or a virtual table", writable=writable)
+
+
+@pytest.mark.parametrize("writable", [True, False])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("DROP TABLE histogram", "it has no table 'histogram'"),
+        ("ALTER TABLE fact DROP COLUMN at", "the table 'fact' has no column 'at'"),
+    ],
+)
+def test_a_database_without_a_table_or_a_column_is_damaged(run: Path, change: str, told: str, writable: bool):
+    connection = sqlite3.connect(run / DATABASE)
+    connection.executescript(change)
+    connection.close()
+    _refused(run, "is damaged", told, writable=writable)
+
+
+def test_parts_of_a_study_that_reports_read_have_their_types(run: Path):
+    document = json.loads(sqlite3.connect(run / DATABASE).execute("SELECT document FROM study").fetchone()[0])
+    for key, value in (("placement", "x"), ("workloads", {"redis": "x"}), ("workloads", 7)):
+        changed = {**document, "file": {**document["file"], key: value}}
+        with RunStore(run, writable=True) as store:
+            store._db.execute("UPDATE study SET document = ?", (json.dumps(changed),))
+            with pytest.raises(RunDirectoryError, match=rf"study \(file, {key}.*\): expected an object"):
+                store.study_file()
+
+
+def test_a_message_quotes_little_of_what_is_stored(run: Path):
+    with RunStore(run, writable=True) as store:
+        store._db.execute("UPDATE environment SET aa_of = ? WHERE aa_of IS NOT NULL", ("x" * 2**16,))
+    with RunStore(run) as store, pytest.raises(RunDirectoryError) as error:
+        require_consistent(store)
+    assert len(str(error.value)) < 500
+    with RunStore(run, writable=True) as store:
+        store._db.execute("UPDATE trial SET outcome = ?", ("x" * 2**16,))
+        with pytest.raises(RunDirectoryError, match="is no outcome of a trial") as error:
+            store.finished()
+    assert len(str(error.value)) < 500
 
 
 def test_text_that_is_not_utf_8_is_told_wherever_it_is(run: Path):

@@ -639,11 +639,10 @@ def _disturbances(trials: Sequence[StoredTrial], plan: Plan) -> dict[str, Distur
 def _hosts(store: RunStore) -> tuple[str, ...]:
     """The names of the hosts of clients and of the server. Raises RunDirectoryError where they are more than two."""
     file = store.study_file()
-    placement = (file.model_extra or {}).get("placement") or {}
     hosts = [*file.hosts] or [""]
-    client = placement.get("client") or hosts[0]
+    client = file.placement.client or hosts[0]
     clients = client if isinstance(client, list) else [client]
-    names = tuple(dict.fromkeys([*clients, placement.get("server") or hosts[0]]))
+    names = tuple(dict.fromkeys([*clients, file.placement.server or hosts[0]]))
     if len(names) > 2:
         raise RunDirectoryError(f"{store.directory} is of {len(names)} hosts: a fleet is of one or of pairs")
     return names

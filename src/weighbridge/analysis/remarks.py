@@ -1164,9 +1164,9 @@ class FixedTime(Remark):
 @on_top
 def _fixed_time(context: Context) -> Iterator[Remark]:
     """Of programs of the user's whose time is the headline, in every environment."""
-    written = (context.study.model_extra or {}).get("workloads") or {} if context.study is not None else {}
+    written = context.study.workloads if context.study is not None else {}
     for (workload, level), label in context.labels.items():
-        options = written.get(workload) or {}
+        options = written.get(workload, {})
         if options.get("kind") != "command" or options.get("metrics") or options.get("adapter"):
             continue
         trials = [trial for trial in context.of_cell(workload, level) if trial.ok and "time" in trial.values]

@@ -39,11 +39,20 @@ class StoredMeters(_Written):
     hz: float | Literal["auto"] = "auto"
 
 
+class StoredPlacement(_Written):
+    """On which hosts clients and servers are; None: where the study says nothing of it."""
+
+    client: str | list[str] | None = None
+    server: str | None = None
+
+
 class StoredFile(_Written):
     """The top level of a study file, without its profiles."""
 
     hosts: dict[str, dict[str, Any]] = {}
+    placement: StoredPlacement = StoredPlacement()
     environments: dict[str, StoredEnvironment] = {}
+    workloads: dict[str, dict[str, Any]] = {}
     meters: StoredMeters = StoredMeters()
 
 

@@ -7,7 +7,11 @@ from typing import Any
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.stored_study import StoredStudy
 from weighbridge.model.study import rungs_written
+from weighbridge.model.text import one_line
 from weighbridge.store.run import RunStore
+
+_LONGEST = 200
+"""Characters of a message that may quote what is stored."""
 
 
 def require_consistent(store: RunStore) -> None:
@@ -69,4 +73,4 @@ def _contradiction(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | 
 
 
 def _damage_error(store: RunStore, what: str) -> RunDirectoryError:
-    return RunDirectoryError(f"{store.directory} is damaged: {what}")
+    return RunDirectoryError(f"{store.directory} is damaged: {one_line(what, _LONGEST)}")

@@ -1,6 +1,8 @@
 """The tables of a run, and how an older file is brought up to them."""
 
 import sqlite3
+from contextlib import closing
+from functools import cache
 
 from weighbridge.errors import RunDirectoryError
 
@@ -76,7 +78,11 @@ New in version 3: flags are objects. Older runs keep their sentences, which `wei
 
 
 def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool) -> None:
-    """Create the tables in a new file or upgrade an older one; RunDirectoryError for a newer one or another's."""
+    """Create the tables in a new file or upgrade an older one; RunDirectoryError for a newer one or another's.
+
+    A file with a view, a trigger or a virtual table is refused: these are code, and one that never ends is easily
+    written. So is a file that lacks a table or a column.
+    """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise RunDirectoryError(
@@ -91,5 +97,26 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
             raise RunDirectoryError(f"{where} is not a run of Weighbridge: its database has other tables or none")
         connection.executescript(f"BEGIN; {TABLES} PRAGMA user_version=1; COMMIT;")
         version = 1
+    code = "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
+    if connection.execute(code).fetchone():
+        raise RunDirectoryError(f"{where} is damaged: its database has a view, a trigger or a virtual table")
     for old in range(version, VERSION):
         connection.executescript(f"BEGIN; {UPGRADES[old]} PRAGMA user_version={old + 1}; COMMIT;")
+    for table, columns in _columns().items():
+        present = _columns_of(connection, table)
+        if lacking := columns - present:
+            what = f"the table '{table}' has no column '{min(lacking)}'" if present else f"it has no table '{table}'"
+            raise RunDirectoryError(f"{where} is damaged: {what}")
+
+
+@cache
+def _columns() -> dict[str, set[str]]:
+    """The columns of each table of the present version."""
+    with closing(sqlite3.connect(":memory:")) as empty:
+        empty.executescript("".join((TABLES, *UPGRADES.values())))
+        tables = empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return {table: _columns_of(empty, table) for (table,) in tables}
+
+
+def _columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
+    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
