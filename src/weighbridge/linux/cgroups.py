@@ -299,7 +299,7 @@ def runs(mount: Path = MOUNT, top: str = TOP) -> list[str]:
 
 
 def groups_of(name: GroupName, mount: Path = MOUNT) -> list[Cgroup]:
-    """Return the groups with this name, one for each tree in which this user has groups; none if none are mounted."""
+    """Return one group with this name for each tree in which this user has groups."""
     groups: list[Cgroup] = []
     for tree in trees(mount):
         with contextlib.suppress(Unavailable):
