@@ -1,7 +1,7 @@
 """Removes folders that Weighbridge made, and refuses everything else. No other module removes a tree.
 
-A path is looked up one part at a time through directory file descriptors, so that no link, no mount point and no `..`
-can lead out of the folder where the search began, even if another process changes the tree meanwhile.
+A path is looked up one part at a time through directory file descriptors. No link, no mount point and no `..` can lead
+out of the folder where the search began, even if another process changes the tree meanwhile.
 
 No library is used here, because the agent on a remote host has this module too.
 """
@@ -31,7 +31,7 @@ class OwnFolder:
     names: "tuple[SafeName, ...]"
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the base is relative, if there are no names, or for a name that leads elsewhere."""
+        """Raises ValueError if the base is relative, a name is missing, or a name leads elsewhere."""
         if not self.base.is_absolute() or not self.names:
             raise ValueError(f"{self.base} {self.names} is not a folder that Weighbridge made")
         for name in self.names:
@@ -44,7 +44,7 @@ class OwnFolder:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The folder's path."""
         return self.base.joinpath(*self.names)
 
 
@@ -58,8 +58,8 @@ class Refused(OSError):
 def remove_tree(folder: OwnFolder) -> None:
     """Remove a folder and everything in it; do nothing if it does not exist.
 
-    Raises `Refused` if a part of its path is a link, a file or a mount point, or if others could have made it, and
-    OSError that names the first entry that cannot be removed, after everything else has been removed.
+    Raises `Refused` if a part of its path is a link, a file or a mount point, or if other users could have made it.
+    Raises OSError if an entry cannot be removed, after everything else has been removed.
     """
     with contextlib.suppress(FileNotFoundError), opened_beneath(folder.base, folder.names[:-1]) as parent:
         name = folder.names[-1]
@@ -94,7 +94,7 @@ def remove_trees(*folders: OwnFolder) -> None:
 def opened_beneath(base: Path, names: "tuple[SafeName, ...]") -> Iterator[int]:
     """Yield a descriptor of the folder to which the names lead from the base, through no link and no mount point.
 
-    Raises `Refused`, and OSError if a part is missing or may not be opened.
+    Raises `Refused`, and OSError if a part is missing or cannot be opened.
     """
     with ExitStack() as stack:
         descriptor = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -126,7 +126,7 @@ def _require_own(folder: OwnFolder, parent: int, name: str) -> None:
     os.close(_child(parent, name, folder.path))
     above, itself = os.fstat(parent), os.stat(name, dir_fd=parent, follow_symlinks=False)
     if above.st_mode & stat.S_IWOTH and not (above.st_mode & stat.S_ISVTX and itself.st_uid == os.geteuid()):
-        raise Refused(folder.path, "another user may have made it, so it is not removed")
+        raise Refused(folder.path, "another user could have made it, so it is not removed")
 
 
 def _mount_of(descriptor: int) -> str:
@@ -139,7 +139,7 @@ def _mount_of(descriptor: int) -> str:
 class _Emptying:
     """Removes everything in one open folder.
 
-    What lies deeper than `_DEPTH` is moved up into that folder and removed from there, so that no tree is too deep.
+    Folders deeper than `_DEPTH` are moved up into that folder and removed from there, so that no tree is too deep.
     The kernel refuses to move or remove a mount point, and no descriptor of a folder behind one is used.
     """
 

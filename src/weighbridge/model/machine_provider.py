@@ -59,7 +59,7 @@ class Wanted:
     """What a driver says of the machines that it wants."""
 
     id: RunId
-    """The same whenever the fleet is driven: a label of what is made for it."""
+    """The same whenever the fleet is driven: a label of the objects that it makes."""
     hosts: Mapping[str, Any]
     """What the fleet's study says of a machine, beside what `host` does."""
     had: tuple[str, ...] = ()

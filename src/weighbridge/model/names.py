@@ -71,7 +71,12 @@ class GroupName(str):
         """Raises ValueError for a part that is not a `SafeName`."""
         return super().__new__(cls, "/".join((RunId(run_id), *map(SafeName, parts))))
 
+    @property
+    def parts(self) -> "tuple[SafeName, ...]":
+        """The names of the group and of each group above it, the run's first."""
+        return tuple(map(SafeName, self.split("/")))
+
     def below(self, path: str) -> "GroupName":
         """Return the name of a group below this one. Raises ValueError for a part that is not a `SafeName`."""
-        run_id, *parts = self.split("/")
+        run_id, *parts = self.parts
         return GroupName(RunId(run_id), *parts, *path.split("/"))

@@ -95,19 +95,33 @@ def _noted(base: Path, owner: int, run_id: RunId, key: str) -> str:
 
 @contextmanager
 def claim(run_id: RunId, cache: Path, directory: Path | None = None) -> Iterator[Path]:
-    """The run's folder, locked for as long as the context lasts. RunDirectoryError where it is in use.
+    """The run's folder, locked for as long as the context lasts.
 
-    ``directory`` is the run's own, for whoever asks which run lives.
+    ``directory`` is the run's own, for whoever asks which run lives. Raises RunDirectoryError if the run is in use,
+    or if the id belongs to a run in another directory.
     """
     with lock_run(run_id, "run") as folder:
         if folder is None:
             raise RunDirectoryError(_in_use(run_id))
+        if directory is not None:
+            _require_same_directory(run_id, directory)
         caches = dict.fromkeys((*caches_of(run_id), cache))  # what was killed in another one is still there
         about = {"caches": [*map(str, caches)], "pid": os.getpid()}
         about |= {} if directory is None else {"directory": str(directory.absolute())}
         about |= {"fleet": fleet} if (fleet := os.environ.get(FLEET_VARIABLE)) else {}
         _write(_opened_to_write(folder / "owner.json"), json.dumps(about))
         yield folder
+
+
+def _require_same_directory(run_id: RunId, directory: Path) -> None:
+    """Raise RunDirectoryError if another existing directory has this id, whose leftovers are not this run's."""
+    noted = Path(directory_of(base(), os.geteuid(), run_id) or directory)
+    with contextlib.suppress(FileNotFoundError):
+        if not noted.samefile(directory):
+            raise RunDirectoryError(
+                f"{directory} has the id {run_id} of the interrupted run in {noted}: continue that one, or remove "
+                f"what it left with 'weighbridge clean --run {run_id}' and try again"
+            )
 
 
 def _in_use(run_id: RunId) -> str:

@@ -81,7 +81,7 @@ class RunReader:
 
     @property
     def run_id(self) -> RunId:
-        """The id of the run, by which what it makes on a machine is found. RunDirectoryError if it has none."""
+        """The id of the run. RunDirectoryError if it has none."""
         try:
             return RunId(self.info().get(reading.RUN_ID, ""))
         except ValueError as error:
