@@ -31,6 +31,7 @@ seed: 3
 HOST = "userland: {kind: host}\n"
 """Not on machines that ssh reaches."""
 _MACHINES = ("m1", "m2", "m3")
+_MEASURED = ("m1", "m2")
 _ARM_S = {"native": 1.0e-3, "native-again": 1.0e-3, "netns": 1.5e-3}
 Command = Callable[..., int]
 """Runs the words of a command, and returns its exit code."""
@@ -40,13 +41,14 @@ def make_bases(folder: Path, command: Command) -> dict[str, Path]:
     """Make the valid runs and the fleet below a folder; return them by name.
 
     ``study`` lacks its last block, ``old`` is the same as a run of schema version 4, ``weigh`` is one of `weigh`,
-    ``other`` is a finished run that is never changed, and ``fleet`` has three machines, of which one has no run.
+    ``other`` is a finished run that is never changed. ``fleet`` has three machines, of which one has no run, and
+    ``driven`` has two with finished runs.
     """
     folder.mkdir(parents=True)
     file = folder / "study.yaml"
     file.write_text(STUDY.format(name="tiny"))
     (folder / "hosts.txt").write_text("".join(f"{name}.invalid\n" for name in _MACHINES))
-    bases = {name: folder / name for name in ("study", "old", "weigh", "other", "fleet")}
+    bases = {name: folder / name for name in ("study", "old", "weigh", "other", "fleet", "driven")}
     _must(command("run", str(file), "--out", str(bases["other"]), "--yes"), "run")
     _thin(bases["other"])
     shutil.copytree(bases["other"], bases["study"])
@@ -59,12 +61,14 @@ def make_bases(folder: Path, command: Command) -> dict[str, Path]:
     _must(command("weigh", "--out", str(bases["weigh"]), *words, "--", "/usr/bin/true"), "weigh")
     _thin(bases["weigh"])
     _unfinish(bases["weigh"])
-    _make_fleet(bases["fleet"], bases["other"])
+    _make_fleet(bases["fleet"], bases["other"], _MACHINES)
+    _make_fleet(bases["driven"], bases["other"], _MEASURED)
     for name in ("study", "old", "weigh"):
         make_loose(bases[name] / "run.sqlite")
         (bases[name] / "report.html").unlink(missing_ok=True)
-    for database_file in bases["fleet"].rglob("run.sqlite"):
-        make_loose(database_file)
+    for fleet in ("fleet", "driven"):
+        for database_file in bases[fleet].rglob("run.sqlite"):
+            make_loose(database_file)
     return bases
 
 
@@ -98,17 +102,17 @@ def _unfinish(run: Path) -> None:
         database.execute("DELETE FROM run WHERE key = 'finished'")
 
 
-def _make_fleet(path: Path, run: Path) -> None:
+def _make_fleet(path: Path, run: Path, machines: tuple[str, ...]) -> None:
     folder = FleetFolder(path)
-    listed = tuple({"destination": f"root@{name}", "address": "127.0.0.1"} for name in _MACHINES)
+    listed = tuple({"destination": f"root@{name}", "address": "127.0.0.1"} for name in machines)
     study = STUDY.format(name="tiny").replace(HOST, "")
     fleet = Fleet(
-        name="tiny", study=study, pairs=False, machines=_MACHINES, seed=3, cwd=str(path),
+        name="tiny", study=study, pairs=False, machines=machines, seed=3, cwd=str(path),
         on={"kind": "hosts", "file": f"{path}/hosts.txt", "listed": listed}, created=time.time(),
         jobs=("99999 1 00000000-0000-0000-0000-000000000000 pid:[1] here:0123",), rehearsal=True, beside_others=True,
     )  # fmt: skip
     folder.create(fleet)
-    for number, name in enumerate(_MACHINES[:2], 1):
+    for number, name in enumerate(_MEASURED, 1):
         unit = Unit((name,))
         shutil.copytree(run, folder.run(unit))
         with closing(sqlite3.connect(folder.run(unit) / "run.sqlite", isolation_level=None)) as database:
@@ -117,6 +121,6 @@ def _make_fleet(path: Path, run: Path) -> None:
         folder.note(unit, UnitRecord(round=1, began=1.0, ended=2.0, code=0))
         folder.log(unit).write_text("weighbridge: done\n")
         folder.study(unit).write_text(STUDY.format(name="tiny"))
-    folder.note_machines(_MACHINES)
+    folder.note_machines(machines)
     folder.driver_log.write_text("driven\n")
     (path / "hosts.txt").write_text(json.dumps(listed))

@@ -1,17 +1,20 @@
 """Which cases are tried: each a base, a mutation of it, and a command."""
 
 import random
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .commands import OF_FLEETS, OF_RUNS, WRITING
+from .commands import OF_DRIVEN_FLEETS, OF_FLEETS, OF_RUNS, WRITING
 from .mutations import Mutation, places_of_fleet, places_of_run
 
 _THOROUGH = ("run.value[run_id]", "environment.name[all]", "environment.name[first]", "cell.workload[all]")
 """Places that become names of folders, groups and processes: each value is tried with each command that writes."""
-_SHARES = {"study": 4, "fleet": 2, "weigh": 2, "old": 1}
+_SHARES = {"study": 8, "fleet": 4, "weigh": 4, "old": 2, "driven": 1}
 """How many cases of each base come in a turn."""
+FLEETS = {"fleet": OF_FLEETS, "driven": OF_DRIVEN_FLEETS}
+"""The bases that are fleets, and what is tried of each."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Case:
     @property
     def line(self) -> str:
         """The command's words."""
-        return (OF_FLEETS if self.base == "fleet" else OF_RUNS)[self.command]
+        return _lines(self.base)[self.command]
 
 
 def chosen(bases: Mapping[str, Path], count: int, seed: int) -> list[Case]:
@@ -63,13 +66,25 @@ def named(bases: Mapping[str, Path], name: str) -> Case:
     raise KeyError(name)
 
 
+def matching(bases: Mapping[str, Path], pattern: str) -> list[Case]:
+    """Return every case whose name matches a regular expression from its start."""
+    cases = (
+        Case(base, mutation, command)
+        for base in _SHARES
+        for values in _places(base, bases).values()
+        for mutation in values
+        for command in _lines(base)
+    )
+    return [case for case in cases if re.match(pattern, case.name)]
+
+
 def _places(base: str, bases: Mapping[str, Path]) -> dict[str, list[Mutation]]:
-    return places_of_fleet(bases[base]) if base == "fleet" else places_of_run(bases[base])
+    return places_of_fleet(bases[base]) if base in FLEETS else places_of_run(bases[base])
 
 
 def _cases_of(base: str, places: Mapping[str, list[Mutation]], order: random.Random) -> Iterator[Case]:
     """Yield cases of a base without end: of each place in turn one value, with one command after the other."""
-    lines = OF_FLEETS if base == "fleet" else OF_RUNS
+    lines = _lines(base)
     names = [*places]
     order.shuffle(names)
     values = {name: order.sample(places[name], len(places[name])) for name in names}
@@ -83,3 +98,7 @@ def _cases_of(base: str, places: Mapping[str, list[Mutation]], order: random.Ran
             number += 1
         turn += 1
         number += 1  # the number of places may be a multiple of that of commands
+
+
+def _lines(base: str) -> dict[str, str]:
+    return FLEETS.get(base, OF_RUNS)

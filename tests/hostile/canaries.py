@@ -78,7 +78,8 @@ class Canaries:
         self._pids.clear()
         self._groups.clear()
         self._populated.clear()
-        shutil.rmtree(_OWN_STATE, ignore_errors=True)
+        for folder in (_OWN_STATE, Path(VICTIM)):
+            shutil.rmtree(folder, ignore_errors=True)
 
     @staticmethod
     def _files() -> Iterator[Path]:

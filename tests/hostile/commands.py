@@ -71,11 +71,15 @@ OF_FLEETS: dict[str, str] = {
     "fleet-continue-ended": "fleet continue {run} --yes --driver-ended",
     "fleet-continue-unasked": "fleet continue {run}",
     "fleet-cancel": "fleet cancel {run}",
-    "fleet-drive": "fleet drive {run}",
     "fleet-submit": "fleet submit {study} --on {list} --out {run} --yes --rehearsal",
     "fleet-history": "history {run}",
 }
 """What is tried of a fleet's folder, by name."""
+OF_DRIVEN_FLEETS: dict[str, str] = {
+    "fleet-drive": "fleet drive {run}",
+    "fleet-continue-driven": "fleet continue {run} --yes --driver-ended",
+}
+"""What is tried of one whose runs are finished: what is missing would be measured, which takes ten seconds."""
 
 NO_RUN = {
     "weigh --compose": "a Compose file",
@@ -114,7 +118,7 @@ def _paths(command: object, words: tuple[str, ...]) -> Iterator[tuple[str, str]]
 
 def is_tried(command: str, parameter: str) -> bool:
     """Whether a line of `OF_RUNS` or `OF_FLEETS` gives a run to this parameter of the command."""
-    for line in (*OF_RUNS.values(), *OF_FLEETS.values()):
+    for line in (*OF_RUNS.values(), *OF_FLEETS.values(), *OF_DRIVEN_FLEETS.values()):
         rest = line.removeprefix(f"{command} ")
         if rest == line:
             continue

@@ -80,6 +80,7 @@ TEXTS: dict[str, str] = {
     "database": "run.sqlite",
     "native": "native",
     "other-arm": "netns",
+    "other-kind": "docker",
     "glob": "*",
 }
 TYPES: dict[str, Any] = {
