@@ -18,7 +18,7 @@ SITE_ENV: Mapping[str, str] = {
 SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
 """Folders at the top of the root that each site has of its own."""
 NO_START_FOLDERS = ("/proc", "/sys", "/dev", "/run")
-"""Folders in which a program of this machine cannot start: no layer goes over them, as one goes over /tmp."""
+"""Folders where a program of this machine cannot start: unlike /tmp, they cannot have a layer in memory."""
 DATA = "/srv"
 """Where a site has its folder on a disk, if it was asked for one."""
 Way = Literal["folder", "volume", "layer", "pod volume"]
