@@ -10,7 +10,7 @@ RETRIES = "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewCon
 
 @pytest.mark.parametrize(
     "line",
-    [REFUSED, RETRIES, "npm error code E503", "npm ERR! code EAI_AGAIN", "pip: HTTP error 502 "],
+    [REFUSED, RETRIES, "npm error code E503", "npm ERR! code EAI_AGAIN", "pip: HTTP error 502"],
 )
 def test_a_registry_that_does_not_answer(line: str):
     assert no_answer(f"{line}\nnpm error A complete log of this run can be found in /log") == line

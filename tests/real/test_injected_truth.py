@@ -7,6 +7,8 @@ from types import ModuleType
 
 import pytest
 
+LARGE = {"ratio": (10.0,), "difference": (100.0,)}
+"""Fixed costs of 10 %, in percent or in the unit: five times the noise of a figure."""
 PATH = Path(__file__).parents[2] / "benchmarks" / "injected_truth.py"
 
 
@@ -25,7 +27,7 @@ def test_a_report_tells_the_costs_that_were_injected(truth: ModuleType):
     noise, figures, tally = "lognormal CV 2 %", truth.figures_of(2, 24), truth.Tally()
     for session in truth.sessions_of(noise, figures, 2, {"blocks": 10}, machine=False):
         tally.add(session)
-        large = [each for each in session.figures if each.figure.injection == "fixed" and each.figure.fixed >= 10]
+        large = [each for each in session.figures if each.cost in LARGE[each.figure.scale]]
         assert large and all(each.different for each in large)
     assert (tally.untrusted, tally.wrong_side) == (0, 0)
     assert len(tally.seen) == sum(figure.injection == "visible" for figure in figures), "the first report states all"
