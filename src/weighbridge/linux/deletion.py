@@ -1,6 +1,6 @@
 """Removes folders that Weighbridge made, and refuses everything else. No other module removes a tree.
 
-A path is looked up one part at a time through directory file descriptors. No link, no mount point and no `..` can lead
+A path is looked up one part at a time through directory file descriptors. No link, mount point or `..` can lead
 out of the folder where the search began, even if another process changes the tree meanwhile.
 
 No library is used here, because the agent on a remote host has this module too.
