@@ -337,7 +337,7 @@ def test_a_message_quotes_little_of_what_is_stored(run: Path):
     assert len(str(error.value)) < 500
     with RunStore(run, writable=True) as store:
         store._db.execute("UPDATE trial SET outcome = ?", ("x" * 2**16,))
-        with pytest.raises(RunDirectoryError, match="is no outcome of a trial") as error:
+        with pytest.raises(RunDirectoryError, match="is not an outcome of a trial") as error:
             store.finished()
     assert len(str(error.value)) < 500
 

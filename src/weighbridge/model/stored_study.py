@@ -40,7 +40,7 @@ class StoredMeters(_Written):
 
 
 class StoredPlacement(_Written):
-    """On which hosts clients and servers are; None: where the study says nothing of it."""
+    """The hosts of clients and servers; None if the study does not name them."""
 
     client: str | list[str] | None = None
     server: str | None = None

@@ -1,4 +1,4 @@
-"""What is wrong with data that a pydantic model does not accept, as part of a sentence for users."""
+"""Words for users about data that a pydantic model does not accept."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
@@ -30,7 +30,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def first_problem(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
-    """Return the place of the first problem, and what is expected there, in words that are not pydantic's."""
+    """Return the location of the first problem, and a description of it that uses none of pydantic's words."""
     first = error.errors(include_url=False, include_input=False)[0]
     kind, location = first["type"], first["loc"]
     place = tuple(one_line(part, _LONGEST) if isinstance(part, str) else part for part in location)
@@ -43,7 +43,7 @@ def first_problem(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
 
 
 def problem_of(error: ValidationError) -> str:
-    """Return the first problem as ``PLACE: WHAT IS EXPECTED``."""
+    """Return the first problem as ``LOCATION: DESCRIPTION``."""
     location, problem = first_problem(error)
     place = ".".join(map(str, location))
     return f"{place}: {problem}" if place else problem

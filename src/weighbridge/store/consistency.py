@@ -11,7 +11,7 @@ from weighbridge.model.text import one_line
 from weighbridge.store.run import RunStore
 
 _LONGEST = 200
-"""Characters of a message that may quote what is stored."""
+"""Characters of a message, which can quote stored values."""
 
 
 def require_consistent(store: RunStore) -> None:

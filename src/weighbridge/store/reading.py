@@ -36,7 +36,7 @@ _OUTCOMES: Mapping[Any, Outcome] = {each.value: each for each in Outcome}
 def _outcome(text: Any) -> Outcome:
     # a function, as pydantic asks how many arguments a validator takes: since Python 3.12 an enum says any number
     if (outcome := _OUTCOMES.get(text)) is None:
-        raise ValueError(f"'{one_line(text, 60)}' is no outcome of a trial")
+        raise ValueError(f"'{one_line(text, 60)}' is not an outcome of a trial")
     return outcome
 
 

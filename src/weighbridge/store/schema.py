@@ -80,8 +80,8 @@ New in version 3: flags are objects. Older runs keep their sentences, which `wei
 def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool) -> None:
     """Create the tables in a new file or upgrade an older one; RunDirectoryError for a newer one or another's.
 
-    A file with a view, a trigger or a virtual table is refused: these are code, and one that never ends is easily
-    written. So is a file that lacks a table or a column.
+    A file with a view, a trigger or a virtual table is refused because these are code, which might never end. A file
+    without one of the tables or columns is refused too.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
