@@ -144,7 +144,7 @@ def _state(folder: SafeFolder) -> tuple[object, ...]:
     """Return values that change when the database changes or SQLite restarts its log."""
     status = os.stat(DATABASE, dir_fd=folder.descriptor, follow_symlinks=False)
     log = bytes(folder.read(WAL, _LOG_HEADER))
-    return (status.st_ino, status.st_size, status.st_mtime_ns, log)
+    return (status.st_size, status.st_mtime_ns, log)
 
 
 def _recover(files: Mapping[str, bytearray], connection: sqlite3.Connection) -> None:

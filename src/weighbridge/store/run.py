@@ -5,7 +5,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -50,12 +50,27 @@ class RunStore(RunReader):
             if writable:
                 directory.mkdir(parents=True, exist_ok=True)
             self._folder = self._closing.enter_context(SafeFolder.open(directory, writable=writable))
+            self._folder_status = os.fstat(self._folder.descriptor)
             if writable:
-                with rights_of_owner(os.fstat(self._folder.descriptor)):
+                with self._rights():
                     self._open_to_write()
             else:
                 self._open_to_read()
             undo.pop_all()
+
+    @contextlib.contextmanager
+    def _rights(self) -> Iterator[None]:
+        """Write files with the rights of the directory's owner if root would have more."""
+        try:
+            with rights_of_owner(self._folder_status):
+                yield
+        except PermissionError as error:
+            if os.geteuid() != 0:
+                raise
+            raise RunDirectoryError(
+                f"{self.directory} belongs to user {self._folder_status.st_uid} and some of its files do not. Root "
+                "has only that user's rights there: change the owner of these files, or choose another --out"
+            ) from error
 
     def _open_to_write(self) -> None:
         self._lock_run()
@@ -95,7 +110,7 @@ class RunStore(RunReader):
 
     def close(self) -> None:
         """Write what is pending into the one file, and let go of the lock."""
-        with contextlib.suppress(OSError), rights_of_owner(os.fstat(self._folder.descriptor)):
+        with contextlib.suppress(RunDirectoryError), self._rights():
             self._db.close()  # the last connection copies its log into the database, and removes it
         self._closing.close()
 
@@ -104,9 +119,10 @@ class RunStore(RunReader):
 
         Of a folder that was no run before, nothing that was there when it was opened.
         """
-        if _RAW in self._own:
-            for name in self._raw.names():
-                if fnmatch(name, "[0-9]*.*"):
+        outputs = self._raw.names() if _RAW in self._own else []
+        for name in outputs:
+            if fnmatch(name, "[0-9]*.*"):
+                with contextlib.suppress(OSError):
                     self._raw.remove(name)
         for name in self._own:
             with contextlib.suppress(OSError):
@@ -120,7 +136,7 @@ class RunStore(RunReader):
     def _write_status(self) -> None:
         """Write the number of finished trials, so that other hosts do not read the database of a live run for it."""
         (trials,) = self._db.execute("SELECT count(*) FROM trial").fetchone()
-        with contextlib.suppress(OSError):  # the run needs no status
+        with contextlib.suppress(OSError, RunDirectoryError), self._rights():  # the run needs no status
             self._folder.replace(STATUS, json.dumps({"trials": trials}) + "\n")
 
     def __enter__(self) -> "RunStore":
@@ -192,7 +208,7 @@ class RunStore(RunReader):
 
     def save(self, record: TrialRecord) -> int:
         """Commit one ended trial (its row outlives a power cut) and write its raw outputs. Gives its id."""
-        with saving(self.directory), transaction(self._db):
+        with saving(self.directory), self._rights(), transaction(self._db):
             row = self._db.execute(
                 "INSERT INTO trial (block, attempt, workload, level, environment, outcome, message, started_at,"
                 " duration_s, measured_s, flags, measured_from_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
