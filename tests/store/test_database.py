@@ -185,7 +185,7 @@ def test_only_a_full_disk_is_called_full(
         return usage
 
     monkeypatch.setattr(os, "statvfs", statvfs)
-    monkeypatch.setattr(database, "filesystem_of", lambda _: "nfs4")
+    monkeypatch.setattr(folders, "filesystem_of", lambda _: "nfs4")
     with raises_sentence(kind), saving(tmp_path / "run"):
         raise _sqlite_error(name)
 

@@ -170,12 +170,13 @@ class FleetFolder:
 
     def read(self) -> Fleet:
         """Read what the fleet is. RunDirectoryError where there is none, or one of a newer Weighbridge."""
-        if not (self.path / FILE).exists():
+        try:
+            (self.path / FILE).lstat()
+            text = _read(self.path / FILE)
+        except FileNotFoundError:
             raise RunDirectoryError(
                 f"{self.path} holds no fleet (it has no {FILE}): name the folder of 'weighbridge fleet submit'"
-            )
-        try:
-            text = _read(self.path / FILE)
+            ) from None
         except OSError as error:
             raise RunDirectoryError(f"{self.path / FILE} cannot be read: {error.strerror}") from None
         try:

@@ -1,11 +1,9 @@
 """Root can give up its rights over files for a while, so that it can do no harm in a folder of another user."""
 
-import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
 _NO_USER = -1
 """With this argument, setfsuid(2) changes nothing and returns the current id."""
 
@@ -20,12 +18,15 @@ def rights_of_owner(status: os.stat_result) -> Iterator[None]:
     if os.geteuid() != 0 or status.st_uid == 0:
         yield
         return
-    before = _LIBC.setfsgid(status.st_gid)
+    import ctypes  # few commands need it, and it takes a while
+
+    libc = ctypes.CDLL(None)
+    before = libc.setfsgid(status.st_gid)
     try:
-        _LIBC.setfsuid(status.st_uid)  # the kernel also removes CAP_DAC_OVERRIDE and the like
-        if _LIBC.setfsuid(_NO_USER) != status.st_uid:
+        libc.setfsuid(status.st_uid)  # the kernel also removes CAP_DAC_OVERRIDE and the like
+        if libc.setfsuid(_NO_USER) != status.st_uid:
             raise PermissionError(f"user {status.st_uid} has no id in this user namespace")
         yield
     finally:
-        _LIBC.setfsuid(os.geteuid())
-        _LIBC.setfsgid(before)
+        libc.setfsuid(os.geteuid())
+        libc.setfsgid(before)

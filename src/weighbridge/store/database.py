@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from weighbridge.errors import DiskFull, RunDirectoryError
-from weighbridge.linux.folders import filesystem_of
 from weighbridge.store.safe_folder import SafeFolder
 
 DATABASE = "run.sqlite"
@@ -67,6 +66,8 @@ def _is_full(where: Path) -> bool:
 
 
 def _io_error_sentence(where: Path, name: str) -> str:
+    from weighbridge.linux.folders import filesystem_of  # no other reader needs what this imports
+
     return (
         f"{where}: {DATABASE} could not be read or written ({name}, file system {filesystem_of(where)}). "
         "Check the disk and your quota, or use another --out on a local disk"

@@ -79,7 +79,7 @@ class RunStore(RunReader):
         self._raw = self._closing.enter_context(self._folder.subfolder(_RAW))
         super().__init__(self.directory, self._closing.enter_context(contextlib.closing(connect(self._folder))))
         bring_up_to_date(self._db, str(self.directory), create=True)
-        self._closing.callback(self._folder.remove, STATUS)
+        self._closing.callback(self._remove_status)
         self._write_status()
 
     def _open_to_read(self) -> None:
@@ -138,6 +138,10 @@ class RunStore(RunReader):
         (trials,) = self._db.execute("SELECT count(*) FROM trial").fetchone()
         with contextlib.suppress(OSError, RunDirectoryError), self._rights():  # the run needs no status
             self._folder.replace(STATUS, json.dumps({"trials": trials}) + "\n")
+
+    def _remove_status(self) -> None:
+        with contextlib.suppress(OSError):
+            self._folder.remove(STATUS)
 
     def __enter__(self) -> "RunStore":
         return self
