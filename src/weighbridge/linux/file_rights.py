@@ -18,7 +18,7 @@ def rights_of_owner(status: os.stat_result) -> Iterator[None]:
     if os.geteuid() != 0 or status.st_uid == 0:
         yield
         return
-    import ctypes  # few commands need it, and it takes a while
+    import ctypes  # it is slow to import, and few commands need it
 
     libc = ctypes.CDLL(None)
     before = libc.setfsgid(status.st_gid)
