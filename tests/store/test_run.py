@@ -15,6 +15,7 @@ from weighbridge.model.study import Arm, Rung
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
 from weighbridge.store.run import DATABASE, RunStore
+from weighbridge.store.safe_folder import SafeFolder
 
 from .made import FLAGS, LEVEL, STUDY, TEXT, record
 
@@ -368,7 +369,7 @@ def test_a_full_disk_under_the_raw_outputs(run: Path, monkeypatch: pytest.Monkey
 
     with RunStore(run, writable=True) as store:
         with monkeypatch.context() as patch, pytest.raises(DiskFull):
-            patch.setattr(Path, "write_bytes", full)
+            patch.setattr(SafeFolder, "write_new", full)
             store.save(record(block=2))
         assert len(store.finished()) == len(store.trials()) == len(store.processes()) == 1
         assert store.save(record(block=2)) == 2
@@ -379,7 +380,7 @@ def test_another_error_of_the_disk_is_one_sentence(run: Path, monkeypatch: pytes
         raise OSError(errno.EROFS, "Read-only file system")
 
     with RunStore(run, writable=True) as store:
-        monkeypatch.setattr(Path, "write_bytes", broken)
+        monkeypatch.setattr(SafeFolder, "write_new", broken)
         with raises_sentence(RunDirectoryError):
             store.save(record(block=2))
 
@@ -387,7 +388,7 @@ def test_another_error_of_the_disk_is_one_sentence(run: Path, monkeypatch: pytes
 def test_an_interruption_rolls_a_half_saved_trial_back(run: Path, monkeypatch: pytest.MonkeyPatch):
     with RunStore(run, writable=True) as store:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(Path, "write_bytes", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+            patch.setattr(SafeFolder, "write_new", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
             store.save(record(block=2))
         assert len(store.finished()) == 1
         store.save(record(block=2))

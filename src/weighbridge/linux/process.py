@@ -184,8 +184,8 @@ class LoggedProcess:
     """
 
     def __init__(self, argv: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
-        """``env``: variables beside our own. Raises Unavailable, OSError."""
-        with log.open("ab") as file:
+        """``env``: additional variables. Raises Unavailable, and OSError also if the file is a symbolic link."""
+        with open(log, "ab", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o644)) as file:
             self._popen = _popen(("setpriv", "--pdeathsig", "TERM", "--", *argv), file, env)
         self.pid = self._popen.pid
 
