@@ -762,7 +762,7 @@ def test_objects_that_were_made_before_an_api_server_went_away_are_not_made_agai
 def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.ImageSupply:
     run = RunContext(RUN, tmp_path, tmp_path, None)  # type: ignore[arg-type]
     kubectl = Kubectl()
-    vars(kubectl)["create"] = lambda _: {}  # the mark for other runs
+    vars(kubectl).update(create=lambda _: {}, get=lambda *_: {"items": []})  # marks of runs
     return supply.ImageSupply(run, kubectl, context, supply.NodeImages(**options) if options else None)
 
 

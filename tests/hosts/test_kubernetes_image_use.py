@@ -150,6 +150,26 @@ def test_a_killed_runs_image_stays_while_another_run_needs_it(cluster: MadeUp, t
     assert len(cluster.removed) == 1
 
 
+def test_a_run_that_begins_waits_while_another_one_removes_the_image(
+    cluster: MadeUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    one = Run(tmp_path, ONE).loads()
+    removal = supply.ImageUse(TWO, "n1", IMAGE, removes=True, is_removal=True)
+    cluster.create(removal.manifest)
+    one.images.remove()
+    assert len(cluster.removed) == 1, "a removal is no need"
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        cluster.delete(f"configmap/{removal.name}")
+
+    monkeypatch.setattr(supply.time, "sleep", sleep)
+    Run(tmp_path, "000000000001").loads()
+    assert waited == [1]
+    assert [each["metadata"]["labels"][objects.RUN_LABEL] for each in cluster.objects] == ["000000000001"]
+
+
 def test_a_dead_run_needs_nothing(cluster: MadeUp, tmp_path: Path):
     one, _ = Run(tmp_path, ONE).loads(), Run(tmp_path, TWO).loads()
     for each in cluster.objects:

@@ -9,7 +9,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -35,7 +35,7 @@ from weighbridge.model.options import Brings, Options
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.user_cache import cache_folder
 
-LOAD_S = 1800.0
+LOAD_S, REMOVE_S = 1800.0, 60.0
 NODE_VARIABLE = "WEIGHBRIDGE_NODE"
 """Tells a command that loads or removes an image for which node."""
 _PUSHED = "pushed"
@@ -267,6 +267,12 @@ class ImageSupply:
             removes = any(each.removes and each.covers(place, reference) for each in others)
         with contextlib.suppress(Exists):  # for another host of this run
             self._kubectl.create(ImageUse(self._run.id, place, reference, removes).manifest)
+        deadline = time.monotonic() + REMOVE_S
+        while time.monotonic() < deadline and any(
+            each.is_removal and each.covers(place, reference)
+            for each in map(ImageUse.of, _marks(self._kubectl, self._run.id))
+        ):
+            time.sleep(1)  # the run that removes the image looked for needs before this one was there
         return removes
 
     def remove(self) -> None:
@@ -383,29 +389,34 @@ class ImageUse:
     """A run's need of an image, kept in a ConfigMap that other runs read. It counts before the run has its first pod.
 
     ``node`` is "" for all nodes. ``removes``: the run removes the image at its end, unless another run needs it then.
+    ``is_removal``: the run removes the image now, and others have to wait before they load it.
     """
 
     run: str
     node: str
     reference: str
     removes: bool
+    is_removal: bool = False
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> "ImageUse":
         """Return what a ConfigMap says."""
         data = about.get("data") or {}
         run = about["metadata"]["labels"][RUN_LABEL]
-        return cls(run, data.get("node", ""), data.get("image", ""), data.get("removes") == "true")
+        flags = data.get("removes") == "true", data.get("removal") == "true"
+        return cls(run, data.get("node", ""), data.get("image", ""), *flags)
 
     @property
     def name(self) -> str:
         """The name of the ConfigMap."""
-        return object_name(self.run, "image", sha256(f"{self.node} {self.reference}".encode()).hexdigest()[:16])
+        about = f"{self.node} {self.reference} {self.is_removal}"
+        return object_name(self.run, "image", sha256(about.encode()).hexdigest()[:16])
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The ConfigMap."""
-        data = {"node": self.node, "image": self.reference, "removes": str(self.removes).lower()}
+        flags = {"removes": str(self.removes).lower(), "removal": str(self.is_removal).lower()}
+        data = {"node": self.node, "image": self.reference, **flags}
         metadata = {"name": self.name, "labels": {**labels(self.run), IMAGE_LABEL: "needed"}}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
@@ -433,10 +444,22 @@ def _needed(kubectl: Kubectl, run_id: str, place: str, reference: str) -> Iterat
     pods = [each for each in listed if not (has_ended(each) or each["metadata"].get("deletionTimestamp"))]
     marks = _marks(kubectl, run_id)
     alive = {each.id for each in runs_at([*marks, *pods], kubectl.clock()) if each.alive}
-    yield from (each for each in map(ImageUse.of, marks) if each.run in alive and each.covers(place, reference))
+    uses = [each for each in map(ImageUse.of, marks) if each.run in alive and each.covers(place, reference)]
+    yield from (each for each in uses if not each.is_removal)
     for each in pods:
         if any(container.get("image") == reference for container in each["spec"]["containers"]):
             yield ImageUse(f"of pod {each['metadata']['name']}", place, reference, removes=False)
+
+
+@contextmanager
+def _announced(kubectl: Kubectl, removal: ImageUse) -> Iterator[None]:
+    """Announce the removal of an image to other runs until the context ends."""
+    with contextlib.suppress(Exists):  # an earlier attempt failed
+        kubectl.create(removal.manifest)
+    try:
+        yield
+    finally:
+        kubectl.delete(f"configmap/{removal.name}")
 
 
 _LISTED_S = 600.0
@@ -472,13 +495,16 @@ class LoadedImage:
         """
         what = f"the image {self.reference} may be left on node {self.node}"
         place = "" if self.everywhere else self.node
+        own = ImageUse(run_id, place, self.reference, removes=True)
         try:
-            for each in kubectls:  # first: of two runs that end together, the later one finds no need any more
-                each.delete(f"configmap/{ImageUse(run_id, place, self.reference, removes=True).name}")
-            needs = [need for each in kubectls for need in _needed(each, run_id, place, self.reference)]
-            if needs:
-                return "" if any(each.removes for each in needs) else f"{what}: run {needs[0].run} needs it"
-            done = process.run(Command(self.remove, 60.0, {NODE_VARIABLE: self.node}))
+            with ExitStack() as announced:
+                for each in kubectls:  # first: of two runs that end together, the later one finds no need any more
+                    each.delete(f"configmap/{own.name}")
+                    announced.enter_context(_announced(each, replace(own, is_removal=True)))
+                needs = [need for each in kubectls for need in _needed(each, run_id, place, self.reference)]
+                if needs:
+                    return "" if any(each.removes for each in needs) else f"{what}: run {needs[0].run} needs it"
+                done = process.run(Command(self.remove, REMOVE_S, {NODE_VARIABLE: self.node}))
         except (Unavailable, EnvironmentLost) as error:
             return f"{what}: {error}"
         if done.returncode != 0 and "not found" not in done.last_words:
