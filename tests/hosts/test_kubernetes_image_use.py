@@ -92,6 +92,7 @@ class Run:
     def __init__(self, folder: Path, run_id: str, **options: Any) -> None:
         self.id, self.state = run_id, folder / run_id
         self.state.mkdir()
+        leavings.note(self.state, leavings.Place("lab", "n", ""))
         context = RunContext(run_id, self.state, folder, None)  # type: ignore[arg-type]
         options = options or {"load": "minikube"}
         self.images = supply.ImageSupply(context, Kubectl(), "lab", supply.NodeImages(**options))
@@ -105,7 +106,6 @@ class Run:
 
     def is_cleaned(self) -> None:
         """Do what ``clean`` and a continued run do."""
-        leavings.note(self.state, leavings.Place("lab", "n", ""))
         supply.LoadedImages().remove(DeadRun(self.id, self.state, self.state))
 
     @property

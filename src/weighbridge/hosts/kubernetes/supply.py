@@ -8,7 +8,7 @@ import re
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -280,7 +280,7 @@ class ImageSupply:
         for image in NOTES.read(self._run.state):
             if not image.remove:
                 self._run.say(f"the image {image.reference} stays on node {image.node}, for later runs")
-            elif image.taken_away(self._run.id, [self._kubectl]):
+            elif image.taken_away(self._run.id, self._run.state):
                 continue  # the end of the run tries again, and tells
             NOTES.write(self._run.state, [each for each in NOTES.read(self._run.state) if each != image])
 
@@ -402,7 +402,7 @@ class ImageUse:
     def of(cls, about: Mapping[str, Any]) -> "ImageUse":
         """Return what a ConfigMap says."""
         data = about.get("data") or {}
-        run = about["metadata"]["labels"][RUN_LABEL]
+        run = about["metadata"]["labels"].get(RUN_LABEL, "")
         flags = data.get("removes") == "true", data.get("removal") == "true"
         return cls(run, data.get("node", ""), data.get("image", ""), *flags)
 
@@ -448,7 +448,7 @@ def _needed(kubectl: Kubectl, run_id: str, place: str, reference: str) -> Iterat
     yield from (each for each in uses if not each.is_removal)
     for each in pods:
         if any(container.get("image") == reference for container in each["spec"]["containers"]):
-            yield ImageUse(f"of pod {each['metadata']['name']}", place, reference, removes=False)
+            yield ImageUse("", place, reference, removes=False)
 
 
 @contextmanager
@@ -488,14 +488,14 @@ class LoadedImage:
     remove: tuple[str, ...] = field(default=())
     everywhere: bool = False
 
-    def taken_away(self, run_id: str, kubectls: Sequence[Kubectl]) -> str:
+    def taken_away(self, run_id: str, state: Path) -> str:
         """Remove the image of a run, unless others need it; return why it stays, in one sentence.
 
-        Return "" also if another run removes it later. ``kubectls``: one for each namespace with objects of the run.
+        Return "" also if another run removes it later. ``state`` has the run's notes of its clusters.
         """
         what = f"the image {self.reference} may be left on node {self.node}"
         place = "" if self.everywhere else self.node
-        own = ImageUse(run_id, place, self.reference, removes=True)
+        own, kubectls = ImageUse(run_id, place, self.reference, True), [each.kubectl() for each in places_of(state)]
         try:
             with ExitStack() as announced:
                 for each in kubectls:  # first: of two runs that end together, the later one finds no need any more
@@ -503,7 +503,7 @@ class LoadedImage:
                     announced.enter_context(_announced(each, replace(own, is_removal=True)))
                 needs = [need for each in kubectls for need in _needed(each, run_id, place, self.reference)]
                 if needs:
-                    return "" if any(each.removes for each in needs) else f"{what}: run {needs[0].run} needs it"
+                    return "" if any(each.removes for each in needs) else f"{what}: another run needs it"
                 done = process.run(Command(self.remove, REMOVE_S, {NODE_VARIABLE: self.node}))
         except (Unavailable, EnvironmentLost) as error:
             return f"{what}: {error}"
@@ -535,8 +535,7 @@ class LoadedImages(Leavings):
         images = [each for each in NOTES.read(run.state) if each.remove]
         if images and volumes.NOTES.read(run.state):
             raise OSError("the pods that remove its folders from nodes need them")
-        kubectls = [place.kubectl() for place in places_of(run.state)]
-        kept = {image: why for image in images if (why := image.taken_away(run.id, kubectls))}
+        kept = {image: why for image in images if (why := image.taken_away(run.id, run.state))}
         NOTES.write(run.state, [*kept])
         if kept:
             raise OSError("; ".join(kept.values()))
