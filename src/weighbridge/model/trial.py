@@ -117,7 +117,7 @@ class TrialRecord:
     ``measured_s`` is the time that the measuring process itself ran, from ``measured_from_s`` of the trial on (both
     None: the trial was not measured); the rest of ``duration_s`` is the tool's own cost. ``message`` says why a trial
     has no measurements. ``samples`` are meter readings: (site, name, value). ``flags`` are things that a reader has
-    to know beside the number. ``series`` are the readings over time, ``histograms`` encoded HDR histograms by metric.
+    to know about the number. ``series`` are the readings over time, ``histograms`` encoded HDR histograms by metric.
     """
 
     trial: Trial
