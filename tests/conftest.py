@@ -124,7 +124,7 @@ def _no_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setattr(os, name, refuse)
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path_factory.getbasetemp() / "caches" / str(next(NUMBERS))))
     # no made-up run has to outlive a power cut: waiting for the disk was half of the time of their tests
-    monkeypatch.setattr(database, "SETTINGS", ("foreign_keys=ON", "journal_mode=WAL", "synchronous=OFF"))
+    monkeypatch.setattr(database, "SETTINGS", [each.replace("=FULL", "=OFF") for each in database.SETTINGS])
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ ONLY: dict[str, set[str]] = {
     "adapters": ALL,
     "userland": {"engines", "registry", "build_once", "linux", "user_cache", *ALL},
     "study": {"registry", *ALL},
-    "store": ALL,
+    "store": {"linux", *ALL},
     "runner": {"meters", "facts", "store", "study", "userland", "statistics", "engines", "launcher", "build_once",
                "linux", "registry", *ALL},
     "live": {"runner", *ALL},

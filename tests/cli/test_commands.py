@@ -40,6 +40,7 @@ from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
+from weighbridge.store.safe_folder import SafeFolder
 from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
 from weighbridge.study.source import bundled, parse
@@ -916,14 +917,10 @@ def test_export_needs_to_know_what(weighbridge: Weighbridge, run: Path):
 
 @pytest.mark.parametrize(("number", "code"), [(28, 7), (122, 7), (30, 1)])
 def test_a_disk_that_takes_nothing(weighbridge: Weighbridge, run: Path, monkeypatch, number: int, code: int):
-    usual = Path.open
+    def refuse(folder: SafeFolder, name: str, _: bytes):
+        raise OSError(number, "it is full", str(folder.path / name))
 
-    def refuse(path: Path, mode: str = "r", *arguments, **keywords):
-        if mode in ("w", "x"):
-            raise OSError(number, "it is full", str(path))
-        return usual(path, mode, *arguments, **keywords)
-
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(SafeFolder, "write_new", refuse)
     one_sentence(weighbridge("report", run), code)
 
 

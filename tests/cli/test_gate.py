@@ -447,3 +447,22 @@ def test_a_run_that_is_read_only_is_judged_with_a_note(weighbridge, run, monkeyp
 def test_a_run_that_is_being_written_is_not_judged(weighbridge, run):
     with RunStore(run, writable=True):
         one_sentence(weighbridge("gate", run, "--budget", KEPT), 6)
+
+
+def test_a_run_is_opened_to_write_only_for_a_new_look(weighbridge, run, monkeypatch):
+    opened: list[bool] = []
+    init = RunStore.__init__
+
+    def note(store: RunStore, directory: Path, *, writable: bool = False) -> None:
+        opened.append(writable)
+        init(store, directory, writable=writable)
+
+    monkeypatch.setattr(RunStore, "__init__", note)
+    codes = [weighbridge("gate", run, "--budget", budget).code for budget in (KEPT, OVER)]
+    assert codes == [0, 11] and opened == [False, True, False]
+
+
+def test_a_look_that_is_kept_is_shown_while_a_run_goes_on(weighbridge, run):
+    assert weighbridge("gate", run, "--budget", KEPT).code == 0
+    with RunStore(run, writable=True):
+        assert weighbridge("gate", run, "--budget", KEPT).code == 0

@@ -32,6 +32,8 @@ HOST = "userland: {kind: host}\n"
 """Not on machines that ssh reaches."""
 _MACHINES = ("m1", "m2", "m3")
 _MEASURED = ("m1", "m2")
+_RAW = 8
+"""Raw outputs that a base keeps: each case copies its base."""
 _ARM_S = {"native": 1.0e-3, "native-again": 1.0e-3, "netns": 1.5e-3}
 Command = Callable[..., int]
 """Runs the words of a command, and returns its exit code."""
@@ -90,6 +92,8 @@ def _thin(run: Path) -> None:
         database.execute("UPDATE trial SET flags = '[]'")
         database.execute("VACUUM")
     (run / "report.html").unlink(missing_ok=True)
+    for raw in sorted((run / "raw").iterdir())[_RAW:]:
+        raw.unlink()
 
 
 def _unfinish(run: Path) -> None:

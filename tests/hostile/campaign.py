@@ -88,7 +88,7 @@ def _cases_of(base: str, places: Mapping[str, list[Mutation]], order: random.Ran
     names = [*places]
     order.shuffle(names)
     values = {name: order.sample(places[name], len(places[name])) for name in names}
-    commands = [*lines, *(name for name in WRITING if name in lines)]
+    commands = [*lines]
     order.shuffle(commands)
     number = turn = 0
     while True:

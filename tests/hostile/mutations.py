@@ -287,19 +287,24 @@ _NEXT = 3
 def _of_files(folder: Path, top: Path) -> Iterator[Mutation]:
     names = [str(path.relative_to(top)) for path in sorted(folder.rglob("*"))]
     raw = [name for name in names if name.startswith("raw/")]
-    last = max((int(Path(name).name[:6]) for name in raw), default=0)
+    is_run = "run.sqlite" in names
+    last = _last_trial(folder) if is_run else 0
     coming = [
         f"raw/{last + 1 + number:06d}.solo.{stream}" for number in range(_NEXT) for stream in ("stdout", "stderr")
     ]
-    is_run = "run.sqlite" in names
     listed = [name for name in names if name not in raw[2:] and "/raw/" not in name]
     further = (*_FURTHER_OF_RUN, *coming[:2]) if is_run else _FURTHER_OF_FLEET
     for name in dict.fromkeys((*listed, *further)):
         for value, change in CHANGES.items():
             yield Mutation(f"file {name}", value, _changed(name, change))
-    if coming:
+    if is_run:
         yield Mutation("file raw/*", "link", lambda run: [_link(run / name) for name in coming] and None)
         yield Mutation("file raw/*", "hard-link", lambda run: [_hard_link(run / name) for name in coming] and None)
+
+
+def _last_trial(run: Path) -> int:
+    with _opened(run) as database:
+        return int(database.execute("SELECT max(id) FROM trial").fetchone()[0])
 
 
 def _changed(name: str, change: Callable[[Path], None]) -> Callable[[Path], None]:

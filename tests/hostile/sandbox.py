@@ -155,7 +155,8 @@ class Sandbox:
         above, other = self._folder / "above", self._folder / "other"
         run = above / "run"
         shutil.copytree(self._bases[case.base], run)
-        shutil.copytree(self._bases["fleet" if case.base in FLEETS else "other"], other)
+        if "{other}" in case.line or "{above}" in case.line:
+            shutil.copytree(self._bases["fleet" if case.base in FLEETS else "other"], other)
         if case.command.startswith(("history", "fleet-report-run")):
             other.rename(above / "other")
         (self._folder / "cwd").mkdir()

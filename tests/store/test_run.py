@@ -11,12 +11,14 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge.errors import DiskFull, RunDirectoryError
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Rung
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import DATABASE, RunStore
+from weighbridge.store.safe_folder import SafeFolder
 
 from .made import FLAGS, LEVEL, STUDY, TEXT, record
 
@@ -81,6 +83,18 @@ def test_a_trial_comes_back_as_it_was(run: Path):
         assert (run / str(process.stderr)).read_bytes() == b"err"
         assert [(s.site, s.name, s.value) for s in store.samples()] == [
             ("host", "busy_s", 0.5), ("client", "cpu_s", 0.25)]  # fmt: skip
+
+
+def test_a_trial_that_was_not_measured_has_no_time_and_no_flags_of_it(tmp_path: Path):
+    """Older runs computed these flags over a time of 0."""
+    took = Flag(FlagCode.GENERATOR_TOOK, figures={"client": 161_700_000.0, "server": 0.0, "cpus": 4.0})
+    silent = Flag(FlagCode.NO_READINGS, "host b", text="it is off")
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(STUDY, {"run_id": "0123456789ab"})
+        lost = {"outcome": Outcome.ENVIRONMENT_LOST, "measurements": (), "measured_s": None}
+        store.save(record(flags=(took, silent), **lost))
+        (trial,) = store.trials()
+        assert (trial.measured_s, trial.window, trial.flags) == (None, None, (silent,))
 
 
 def test_series_and_histograms_come_back(tmp_path: Path):
@@ -429,7 +443,7 @@ def test_a_full_disk_under_the_raw_outputs(run: Path, monkeypatch: pytest.Monkey
 
     with RunStore(run, writable=True) as store:
         with monkeypatch.context() as patch, pytest.raises(DiskFull):
-            patch.setattr(Path, "write_bytes", full)
+            patch.setattr(SafeFolder, "write_new", full)
             store.save(record(block=2))
         assert len(store.finished()) == len(store.trials()) == len(store.processes()) == 1
         assert store.save(record(block=2)) == 2
@@ -440,7 +454,7 @@ def test_another_error_of_the_disk_is_one_sentence(run: Path, monkeypatch: pytes
         raise OSError(errno.EROFS, "Read-only file system")
 
     with RunStore(run, writable=True) as store:
-        monkeypatch.setattr(Path, "write_bytes", broken)
+        monkeypatch.setattr(SafeFolder, "write_new", broken)
         with raises_sentence(RunDirectoryError):
             store.save(record(block=2))
 
@@ -448,7 +462,7 @@ def test_another_error_of_the_disk_is_one_sentence(run: Path, monkeypatch: pytes
 def test_an_interruption_rolls_a_half_saved_trial_back(run: Path, monkeypatch: pytest.MonkeyPatch):
     with RunStore(run, writable=True) as store:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(Path, "write_bytes", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+            patch.setattr(SafeFolder, "write_new", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
             store.save(record(block=2))
         assert len(store.finished()) == 1
         store.save(record(block=2))

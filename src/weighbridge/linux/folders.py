@@ -71,6 +71,15 @@ def mount_table() -> list[Mounted]:
     return mounted_at(Path("/proc/self/mountinfo").read_text(errors="replace"))
 
 
+def filesystem_of(path: Path) -> str:
+    """Return the type of the file system that a path is on (``nfs4``)."""
+    with contextlib.suppress(OSError):
+        ways = {str(each) for each in (path.resolve(), *path.resolve().parents)}
+        mounts = [each for each in reversed(mount_table()) if each.at in ways]  # the last one at a path hides others
+        return max(mounts, key=lambda each: len(each.at)).filesystem if mounts else "unknown"
+    return "unknown"
+
+
 def mounted_below(folder: Path) -> list[Path]:
     """The mount points at a folder or below it, those inside of another first."""
     points = {Path(each.at) for each in mount_table()}
