@@ -16,6 +16,7 @@ class Inner(BaseModel):
     kind: Literal["a", "b"] = "a"
     document: Json[list[str]] = "[]"
     text: str = ""
+    code: Annotated[str, Field(pattern="^a$")] = "a"
 
     @field_validator("text")
     @classmethod
@@ -45,6 +46,7 @@ class Outer(BaseModel):
         ({"document": "{"}, "inner.x.document: expected JSON"),
         ({"document": "[1]"}, "inner.x.document.0: expected text"),
         ({"text": None}, "inner.x.text: expected text"),
+        ({"code": "x"}, "inner.x.code: its value is not allowed"),
         ({"text": "bad"}, "inner.x.text: 'bad' is no text"),
         ({"text": "worse"}, "inner.x.text: no text that there can be"),
         ({"other": 1}, "inner.x.other: it is unknown"),

@@ -16,6 +16,7 @@ _TYPES = {
     "string": "text", "list": "a list", "tuple": "a list", "dict": "an object", "model": "an object",
     "mapping": "an object", "none": "null", "json": "JSON",
 }  # fmt: skip
+_OF_TYPES = ("_type", "_parsing", "_from_float", "_number", "_invalid")
 _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "it is missing",
     "extra_forbidden": lambda _: "it is unknown",
@@ -33,12 +34,12 @@ def first_problem(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
     """Return the location of the first problem, and a description of it that uses none of pydantic's words."""
     first = error.errors(include_url=False, include_input=False)[0]
     kind, location = first["type"], first["loc"]
-    place = tuple(one_line(part, _LONGEST) if isinstance(part, str) else part for part in location)
+    place = tuple(one_line(part, _LONGEST) if isinstance(part, str) else part for part in location if part != "[key]")
     if kind not in _OF_PYDANTIC:
         return place, first["msg"]  # our own words
     if kind in _WORDS:
         return place, _WORDS[kind](first.get("ctx", {}))
-    expected = _TYPES.get(kind.split("_")[0])
+    expected = _TYPES.get(kind.split("_")[0]) if kind.endswith(_OF_TYPES) else None
     return place, f"expected {expected}" if expected else "its value is not allowed"
 
 
