@@ -184,6 +184,6 @@ def _look(folder: str, skipped: set[str], seen: Snapshot) -> None:
 def _note(path: str, seen: Snapshot) -> None:
     with contextlib.suppress(OSError):
         status = os.lstat(path)
-        times = () if stat.S_ISCHR(status.st_mode) else (status.st_mtime_ns, status.st_ctime_ns)
-        size = () if stat.S_ISDIR(status.st_mode) else (status.st_size, status.st_nlink)
-        seen[path] = (status.st_ino, status.st_mode, status.st_uid, *times, *size)
+        # not the number of its names: another one can have been in the run
+        size = () if stat.S_ISDIR(status.st_mode) else (status.st_size,)
+        seen[path] = (status.st_ino, status.st_mode, status.st_uid, status.st_mtime_ns, *size)

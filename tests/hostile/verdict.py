@@ -23,6 +23,7 @@ FOREIGN = (
     "For further information", "should be a valid", "should have at", "Invalid JSON", "Unable to ", "type=",
     "pydantic", "<class '", "object at 0x", "Error(", "KeyError", "TypeError", "ValueError", "recursion",
     "must be of type", "expected string", "sqlite3.", "no such column", "no such table", "datatype mismatch",
+    "Expecting ", "Extra data", "(char ", "Errno", "codec can't",
 )  # fmt: skip
 """Words of Python and of libraries, which no user should read."""
 _ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -334,7 +334,9 @@ def test_a_database_without_a_table_or_a_column_is_damaged(run: Path, change: st
 
 
 def test_parts_of_a_study_that_reports_read_have_their_types(run: Path):
-    document = json.loads(sqlite3.connect(run / DATABASE).execute("SELECT document FROM study").fetchone()[0])
+    with RunStore(run) as store:
+        (text,) = store._db.execute("SELECT document FROM study").fetchone()
+    document = json.loads(text)
     for key, value in (("placement", "x"), ("workloads", {"redis": "x"}), ("workloads", 7)):
         changed = {**document, "file": {**document["file"], key: value}}
         with RunStore(run, writable=True) as store:

@@ -24,7 +24,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to anothe
 def run(tmp_path: Path) -> Path:
     """A run with one trial, closed."""
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(STUDY, {"run_id": "abc"})
+        store.begin(STUDY, {"run_id": "0123456789ab"})
         store.save(record())
     return tmp_path / "run"
 
@@ -214,3 +214,12 @@ def test_what_is_replaced_is_there_or_as_it_was(tmp_path: Path, monkeypatch: pyt
         assert folder.read("a") == b"old"
         folder.replace("a", "new")
         assert folder.read("a") == b"new" and folder.read("a", 2) == b"ne" and folder.read("none") == b""
+
+
+def test_a_sparse_file_that_no_run_has_is_refused(tmp_path: Path):
+    (tmp_path / "run.sqlite").touch()
+    os.truncate(tmp_path / "run.sqlite", 2**40)
+    with SafeFolder.open(tmp_path) as folder, pytest.raises(RunDirectoryError, match="more than 4 GiB"):
+        folder.read("run.sqlite")
+    with pytest.raises(RunDirectoryError, match="more than 4 GiB"):
+        RunStore(tmp_path)

@@ -65,16 +65,16 @@ def flags_of(stored: str) -> tuple[Flag, ...]:
     """The flags in a stored list, objects or an older run's sentences. ValueError where it is no such list."""
     try:
         entries = json.loads(stored)
-    except (TypeError, RecursionError) as error:
-        raise ValueError(f"no list of flags ({type(error).__name__})") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError("expected a list of flags") from error
     if not isinstance(entries, list):
-        raise ValueError(f"no list of flags: {stored:.80}")
+        raise ValueError("expected a list of flags")
     return tuple(flag_of_sentence(each) if isinstance(each, str) else _flag(each) for each in entries)
 
 
 def _flag(stored: object) -> Flag:
     if not isinstance(stored, dict) or "code" not in stored or not isinstance(stored.get("figures", {}), dict):
-        raise ValueError(f"no flag: {stored!r:.80}")
+        raise ValueError("expected a flag with a code")
     figures = {name: float(value) for name, value in stored.get("figures", {}).items() if _is_number(value)}
     return Flag(str(stored["code"]), str(stored.get("where", "")), figures, str(stored.get("text", "")))
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from weighbridge.errors import RunDirectoryError
 
 _SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+LARGEST = 2**32
+"""The most bytes that are read of a file: a sparse file of any size costs its author nothing."""
 _WRITES = os.O_WRONLY | os.O_RDWR
 _LINK = "is a symbolic link, which Weighbridge does not follow here: remove it"
 
@@ -98,7 +100,10 @@ class SafeFolder:
         except FileNotFoundError:
             return bytearray()
         with os.fdopen(descriptor, "rb", buffering=0) as file:
-            data = bytearray(os.fstat(descriptor).st_size if size < 0 else size)
+            length = os.fstat(descriptor).st_size if size < 0 else size
+            if length > LARGEST:
+                raise RunDirectoryError(f"{self.path / name} has more than 4 GiB, so it cannot be a file of a run")
+            data = bytearray(length)
             view, read = memoryview(data), 0
             while (more := file.readinto(view[read:])) and read < len(data):
                 read += more
