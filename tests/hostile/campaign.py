@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from .commands import OF_DRIVEN_FLEETS, OF_FLEETS, OF_RUNS, WRITING
@@ -11,6 +12,21 @@ from .mutations import Mutation, places_of_fleet, places_of_run
 
 _THOROUGH = ("run.value[run_id]", "environment.name[all]", "environment.name[first]", "cell.workload[all]")
 """Places that become names of folders, groups and processes: each value is tried with each command that writes."""
+ALWAYS = (
+    "study:run.value[run_id]=absolute:run-continue",
+    "study:run.value[run_id]=grandparent:run-continue",
+    "study:run.value[run_id]=empty:gate-extend",
+    "study:run.value[run_id]=live-run:clean",
+    "study:file lock=link-to-nothing:gate-extend",
+    "study:file raw=link-to-folder:run-continue",
+    "study:file raw/*=link:run-continue",
+    "study:file run.sqlite=sparse:report",
+    "study:run-table=endless-view:history",
+    "study:trial-table=endless-trigger:run-continue",
+    "study:study.document[first]:file.workloads=list:report",
+    "fleet:runs/m1/study.document[first]:file.placement=absolute:fleet-report",
+)
+"""Cases that once did harm, never ended, or ended in a traceback."""
 _SHARES = {"study": 8, "fleet": 4, "weigh": 4, "old": 2, "driven": 1}
 """How many cases of each base come in a turn."""
 FLEETS = {"fleet": OF_FLEETS, "driven": OF_DRIVEN_FLEETS}
@@ -39,13 +55,13 @@ class Case:
 def chosen(bases: Mapping[str, Path], count: int, seed: int) -> list[Case]:
     """Choose cases: of a long campaign the thorough ones first, then one value of each place in turn."""
     order = random.Random(seed)
-    by_base = {base: _cases_of(base, _places(base, bases), order) for base in _SHARES}
-    cases: dict[str, Case] = {}
+    by_base = {base: _cases_of(base, _places(base, bases[base]), order) for base in _SHARES}
+    cases = {name: named(bases, name) for name in ALWAYS}
     if count >= 5000:
-        for value in _places("study", bases)["run.value[run_id]"]:
+        for value in _places("study", bases["study"])["run.value[run_id]"]:
             cases |= {case.name: case for case in (Case("study", value, command) for command in OF_RUNS)}
         for place in _THOROUGH:
-            for value in _places("study", bases)[place]:
+            for value in _places("study", bases["study"])[place]:
                 cases |= {case.name: case for case in (Case("study", value, command) for command in WRITING)}
     while len(cases) < count:
         for base, share in _SHARES.items():
@@ -59,7 +75,7 @@ def named(bases: Mapping[str, Path], name: str) -> Case:
     """Return the case with this name. Raises KeyError."""
     base, _, rest = name.partition(":")
     mutation, _, command = rest.rpartition(":")
-    for values in _places(base, bases).values():
+    for values in _places(base, bases[base]).values():
         for each in values:
             if each.name == mutation:
                 return Case(base, each, command)
@@ -71,15 +87,16 @@ def matching(bases: Mapping[str, Path], pattern: str) -> list[Case]:
     cases = (
         Case(base, mutation, command)
         for base in _SHARES
-        for values in _places(base, bases).values()
+        for values in _places(base, bases[base]).values()
         for mutation in values
         for command in _lines(base)
     )
     return [case for case in cases if re.match(pattern, case.name)]
 
 
-def _places(base: str, bases: Mapping[str, Path]) -> dict[str, list[Mutation]]:
-    return places_of_fleet(bases[base]) if base in FLEETS else places_of_run(bases[base])
+@cache
+def _places(base: str, path: Path) -> dict[str, list[Mutation]]:
+    return places_of_fleet(path) if base in FLEETS else places_of_run(path)
 
 
 def _cases_of(base: str, places: Mapping[str, list[Mutation]], order: random.Random) -> Iterator[Case]:

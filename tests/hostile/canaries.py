@@ -76,6 +76,10 @@ class Canaries:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
         self._pids.clear()
+        for group in self._groups:
+            for folder in (group, *group.parents[:2]):  # that of the live run, and the one of all runs
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
         self._groups.clear()
         self._populated.clear()
         for folder in (_OWN_STATE, Path(VICTIM)):

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
 def close_off() -> None:
     """Have a root folder of our own, in which all of this machine is read-only, and empty where commands write."""
     new = Path("/run/new-root")
-    new.mkdir()
+    new.mkdir(exist_ok=True)
     _mount("-t", "tmpfs", "-o", "mode=755", "hostile", new)
     for entry in Path("/").iterdir():
         if entry.is_symlink():
@@ -144,6 +144,7 @@ class Sandbox:
             if result["faults"] and all(map(_OF_OTHERS.search, result["faults"])):
                 result = {**self._try(case, in_full=False), "first": result["faults"]}
             _print(result | {"wall": round(time.monotonic() - began, 3)})
+        self._canaries.lift()
         used = [resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         _print({"ended": len(chosen), "cpu_s": round(sum(each.ru_utime + each.ru_stime for each in used), 1)})
 

@@ -32,7 +32,7 @@ def test_every_command_that_opens_a_run_is_tried():
 
 
 @pytest.mark.real
-@pytest.mark.side_by_side
+@pytest.mark.apart
 def test_a_sample_of_hostile_runs(request: pytest.FixtureRequest):
     named = request.config.getoption("--hostile-case")
     seed = request.config.getoption("--hostile-seed")
