@@ -319,6 +319,16 @@ def test_a_fact_that_did_not_change_was_not_changed_on_purpose(run, name):
         pair_of(run, *SWAPPED, on_purpose=[name])
 
 
+def test_few_of_many_facts_that_changed_are_listed_and_little_of_a_long_value(run):
+    many = [
+        {"facts": {"host": {f"fact {n}": f"{side} {n}" for n in range(500)} | {"same": "x" * 2**16}}} for side in "ab"
+    ]
+    for name in ("none of these", "same"):
+        with pytest.raises(FactNotChangedError) as error:
+            pair_of(run, *many, on_purpose=[name])
+        assert len(str(error.value)) < 500
+
+
 def test_no_fact_at_all_changed(run):
     with raises_sentence(FactNotChangedError):
         pair_of(run, {}, {}, on_purpose=["sysctl:vm.swappiness"])

@@ -1,6 +1,7 @@
 """Valid runs and fleets, which mutations change: made by the commands themselves, once."""
 
 import json
+import lzma
 import shutil
 import sqlite3
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord
 from weighbridge.fleets.rounds import Unit
+from weighbridge.store.run import RunStore
 
 from .mutations import make_loose
 
@@ -32,6 +34,12 @@ HOST = "userland: {kind: host}\n"
 """Not on machines that ssh reaches."""
 _MACHINES = ("m1", "m2", "m3")
 _MEASURED = ("m1", "m2")
+_ROOT = Path(__file__).parents[2]
+_KEPT = {
+    "explained": "docs/runs/why-first-look.sqlite.xz",
+    "published": "tests/report/finished_runs/docker-networks.sqlite.xz",
+}
+"""Bases that are runs kept with the project: one that explains a cost, and one of a study with published figures."""
 _RAW = 8
 """Raw outputs that a base keeps: each case copies its base."""
 _ARM_S = {"native": 1.0e-3, "native-again": 1.0e-3, "netns": 1.5e-3}
@@ -44,7 +52,7 @@ def make_bases(folder: Path, command: Command) -> dict[str, Path]:
 
     ``study`` lacks its last block, ``old`` is the same as a run of schema version 4, ``weigh`` is one of `weigh`,
     ``other`` is a finished run that is never changed. ``fleet`` has three machines, of which one has no run, and
-    ``driven`` has two with finished runs.
+    ``driven`` has two with finished runs. ``explained`` and ``published`` are kept with the project.
     """
     folder.mkdir(parents=True)
     file = folder / "study.yaml"
@@ -65,7 +73,13 @@ def make_bases(folder: Path, command: Command) -> dict[str, Path]:
     _unfinish(bases["weigh"])
     _make_fleet(bases["fleet"], bases["other"], _MACHINES)
     _make_fleet(bases["driven"], bases["other"], _MEASURED)
-    for name in ("study", "old", "weigh"):
+    for name, kept in _KEPT.items():
+        bases[name] = folder / name
+        bases[name].mkdir()
+        (bases[name] / "run.sqlite").write_bytes(lzma.decompress((_ROOT / kept).read_bytes()))
+        with RunStore(bases[name], writable=True):
+            pass  # brings it up to the present version
+    for name in ("study", "old", "weigh", *_KEPT):
         make_loose(bases[name] / "run.sqlite")
         (bases[name] / "report.html").unlink(missing_ok=True)
     for fleet in ("fleet", "driven"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .commands import OF_DRIVEN_FLEETS, OF_FLEETS, OF_RUNS, WRITING
+from .commands import OF_DRIVEN_FLEETS, OF_FLEETS, OF_KEPT_RUNS, OF_RUNS, WRITING
 from .mutations import Mutation, places_of_fleet, places_of_run
 
 _THOROUGH = ("run.value[run_id]", "environment.name[all]", "environment.name[first]", "cell.workload[all]")
@@ -27,7 +27,10 @@ ALWAYS = (
     "fleet:runs/m1/study.document[first]:file.placement=absolute:fleet-report",
 )
 """Cases that once did harm, never ended, or ended in a traceback."""
-_SHARES = {"study": 8, "fleet": 4, "weigh": 4, "old": 2, "driven": 1}
+_SHARES = {"study": 8, "fleet": 4, "weigh": 4, "old": 2, "driven": 1, "explained": 1, "published": 1}
+_KEPT = ("explained", "published")
+"""Bases with so many places that a sample leaves them out."""
+_LONG = 5000
 """How many cases of each base come in a turn."""
 FLEETS = {"fleet": OF_FLEETS, "driven": OF_DRIVEN_FLEETS}
 """The bases that are fleets, and what is tried of each."""
@@ -55,16 +58,17 @@ class Case:
 def chosen(bases: Mapping[str, Path], count: int, seed: int) -> list[Case]:
     """Choose cases: of a long campaign the thorough ones first, then one value of each place in turn."""
     order = random.Random(seed)
-    by_base = {base: _cases_of(base, _places(base, bases[base]), order) for base in _SHARES}
+    shares = {base: share for base, share in _SHARES.items() if count >= _LONG or base not in _KEPT}
+    by_base = {base: _cases_of(base, _places(base, bases[base]), order) for base in shares}
     cases = {name: named(bases, name) for name in ALWAYS}
-    if count >= 5000:
+    if count >= _LONG:
         for value in _places("study", bases["study"])["run.value[run_id]"]:
             cases |= {case.name: case for case in (Case("study", value, command) for command in OF_RUNS)}
         for place in _THOROUGH:
             for value in _places("study", bases["study"])[place]:
                 cases |= {case.name: case for case in (Case("study", value, command) for command in WRITING)}
     while len(cases) < count:
-        for base, share in _SHARES.items():
+        for base, share in shares.items():
             for _ in range(share):
                 case = next(by_base[base])
                 cases[case.name] = case
@@ -118,4 +122,4 @@ def _cases_of(base: str, places: Mapping[str, list[Mutation]], order: random.Ran
 
 
 def _lines(base: str) -> dict[str, str]:
-    return FLEETS.get(base, OF_RUNS)
+    return OF_KEPT_RUNS if base in _KEPT else FLEETS.get(base, OF_RUNS)

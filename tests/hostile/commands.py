@@ -58,6 +58,15 @@ OF_RUNS: dict[str, str] = {
 """What is tried of a run directory, by name."""
 WRITING = ("run-continue", "gate-extend", "clean", "run-blocks", "replicate-continue", "run-unasked", "durability")
 """Those that remove, kill or measure something."""
+OF_KEPT_RUNS = {
+    name: line
+    for name, line in OF_RUNS.items()
+    if line.startswith(("report", "compare", "gate", "history", "export")) and "--extend" not in line
+} | {
+    name: OF_RUNS[name]
+    for name in ("explain-save", "replicate-report", "replicate-report-json", "clean", "fleet-report-run")
+}
+"""What is tried of runs that need programs which take minutes to build: nothing that continues them."""
 
 OF_FLEETS: dict[str, str] = {
     "fleet-status": "fleet status {run}",

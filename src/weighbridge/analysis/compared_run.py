@@ -18,6 +18,7 @@ from weighbridge.model.facts import HOST_DIFFERENCES, IDLE_CPUS, NetworkPath, id
 from weighbridge.model.host import MACHINE_ID, NODE, PLACED_BY
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.level import Level
+from weighbridge.model.text import one_line
 from weighbridge.model.userland import CLIENTS_SCOPE, USUAL_SCOPE, own_userland_scope, packages_scope
 from weighbridge.store.run import RunStore, Value
 
@@ -173,6 +174,10 @@ def changed_facts(first: ComparedRun, second: ComparedRun) -> tuple[FactChange, 
     return tuple(sorted(changes, key=lambda each: order.index(each.kind)))
 
 
+_LISTED, _LONGEST = 20, 100
+"""The most names of facts in a message, and the most characters of a value."""
+
+
 class FactNotChangedError(ValueError):
     """A fact that is said to have changed on purpose is the same in all runs, or in none: a sentence for people."""
 
@@ -188,12 +193,15 @@ def require_changed(name: str, changes: Sequence[Sequence[FactChange]], runs: Se
         return
     values = dict.fromkeys(value for run in runs for _, key, value, _ in run.facts if key in _names_of(name))
     if len(values) == 1:
-        raise FactNotChangedError(f"'{name}' did not change between these runs ({next(iter(values))}): remove it")
+        value = one_line(next(iter(values)), _LONGEST)
+        raise FactNotChangedError(f"'{name}' did not change between these runs ({value}): remove it")
     if values:
         raise FactNotChangedError(f"'{name}' differs between any two runs and is not compared: remove it")
     changed = dict.fromkeys(change.fact for pair in changes for change in pair)
     near = get_close_matches(_names_of(name)[1], changed, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"changed: {', '.join(changed)}" if changed else "none changed"
+    more = f" and {len(changed) - _LISTED} more" if len(changed) > _LISTED else ""
+    some = f"changed: {', '.join([*changed][:_LISTED])}{more}" if changed else "none changed"
+    hint = f"did you mean '{near[0]}'?" if near else some
     raise FactNotChangedError(f"no run has a fact '{name}'; {hint}")
 
 
