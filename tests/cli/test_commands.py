@@ -781,14 +781,14 @@ def test_the_plan_shows_every_file_and_command_that_a_study_brings(weighbridge: 
         ("file", "workloads.web.picture", str(Path("cat.jpg").absolute())),
     }
     (lines,) = [each["lines"] for each in found if each["lines"]]
-    assert lines == ["ProxyCommand sh -c 'id > /tmp/x'", "Match exec true"]
+    assert lines == ["Host there", "ProxyCommand sh -c 'id > /tmp/x'", "User me", "Match exec true"]
     said = weighbridge("plan", brings).out
     assert all(value in said for each in found for value in (each["value"], *each["lines"]))
 
 
 def test_a_bundled_study_brings_commands_of_its_userland_at_most(weighbridge: Weighbridge):
     brought = [each for name in bundled() for each in json.loads(weighbridge("plan", name, "--json").out)["brings"]]
-    assert {each["what"] for each in brought} <= {"command", "argument"}
+    assert {each["what"] for each in brought} <= {"command", "argument", "machine"}
 
 
 def test_a_study_that_is_not_bundled_needs_yes_without_a_terminal(weighbridge: Weighbridge, ready: list, brings):
