@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from importlib import metadata
@@ -35,11 +36,13 @@ from weighbridge.report import html
 from weighbridge.runner import clean as cleaning
 from weighbridge.runner import preflight as machine
 from weighbridge.runner import run as running
+from weighbridge.runner import userlands
 from weighbridge.runner.clean import Inventory
 from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
+from weighbridge.study import loader
 from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
 from weighbridge.study.source import bundled, parse
@@ -816,6 +819,26 @@ def test_a_person_is_asked(weighbridge: Weighbridge, ready: list, monkeypatch: p
     weighbridge("init", "mine.yaml")
     assert weighbridge("run", "mine.yaml", "--out", "there").code == 0
     assert len(asked) == len(ready) == 1
+
+
+@pytest.mark.parametrize("command", ["doctor --noise", "calibrate", "studies"])
+def test_a_file_does_not_stand_in_for_a_bundled_study_that_nobody_named(
+    weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch, command: str
+):
+    weighbridge("init", "hostile.yaml")
+    names = ("noise", "calibrate-cpu", "calibrate-link", "first-look")
+    for name in names:
+        shutil.copy("hostile.yaml", name)
+    loaded: list[str] = []
+
+    def checked(source, *more):
+        loaded.append(source.text)
+        return check(source, *more)
+
+    monkeypatch.setattr(loader, "check", checked)
+    monkeypatch.setattr(userlands, "require_userlands", lambda _: None)
+    weighbridge(*command.split())
+    assert loaded and Path("hostile.yaml").read_text() not in loaded
 
 
 # -- more blocks -----------------------------------------------------------------------------------
