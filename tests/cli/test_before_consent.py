@@ -58,6 +58,12 @@ placement: {{client: a, server: a}}
 environments: {{host: {{kind: pod, network: host}}, pod: {{kind: pod}}}}
 workloads: {{tcp: {{kind: iperf3, duration: 1s}}}}
 """,
+    "kubeconfig.yaml": HEAD.replace("native", "host")
+    + """hosts: {{a: {{kind: kubernetes, kubeconfig: kube.conf}}}}
+placement: {{client: a, server: a}}
+environments: {{host: {{kind: pod, network: host}}, pod: {{kind: pod}}}}
+workloads: {{tcp: {{kind: iperf3, duration: 1s}}}}
+""",
     "compose.yaml": HEAD + """environments: {{native: {{kind: native}}, bridge: {{kind: docker, network: bridge}}}}
 compose: {{file: services.yaml, service: shop, load: {{client: [touch, "{canary}/client"]}}}}
 """,
@@ -141,7 +147,7 @@ def _furnish(stranger: Stranger, port: int) -> None:
     for name in (*PROGRAMS, "dockerd"):
         program = Path("bin", name)
         # kubectl contacts nothing to show the user's own configuration
-        reads = 'case " $* " in *" config "*) exit 1;; esac\n' if name == "kubectl" else ""
+        reads = 'case " $* " in *kube.conf*) ;; *" config "*) exit 1;; esac\n' if name == "kubectl" else ""
         program.write_text(f'#!/bin/sh\n{reads}echo "$*" >> {stranger.canary}/{name}\nexit 1\n')
         program.chmod(0o755)
     Path("ssh.conf").write_text(
@@ -191,12 +197,14 @@ COMMANDS: dict[str, int | None] = {
     "plan ssh.yaml": None,
     "plan image.yaml": None,
     "plan cluster.yaml": None,
+    "plan kubeconfig.yaml": None,
     "plan compose.yaml": ASKS,
     "run here.yaml": ASKS,
     "run ssh.yaml": ASKS,
     "run image.yaml": ASKS,
     "run server.yaml": ASKS,
     "run cluster.yaml": ASKS,
+    "run kubeconfig.yaml": ASKS,
     "run compose.yaml": ASKS,
     "run ssh.yaml --out run": ASKS,
     "run --out run": ASKS,

@@ -154,6 +154,14 @@ def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
     assert not any("s3cr3t" in line for each in brought for line in (each.value, *each.lines))
 
 
+def test_each_of_several_kubeconfigs_is_shown(tmp_path: Path):
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f'{{"clusters": [{{"cluster": {{"server": "https://{name}"}}}}]}}')
+    more = f", kubeconfig: '{tmp_path}/one:{tmp_path}/two'"
+    (brought,) = [each for each in brought_by(loaded(TWO % ("", ""), TWO % (more, more))) if each.lines][:1]
+    assert brought.lines == ("server: https://one", "server: https://two")
+
+
 @pytest.mark.parametrize("text", ["{", "a: [", "- - -", "", "exec: !!python/object/apply:os.system [true]"])
 def test_whatever_a_kubeconfig_holds_the_plan_is_shown(tmp_path: Path, text: str):
     (tmp_path / "config").write_text(text)

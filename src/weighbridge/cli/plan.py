@@ -416,13 +416,19 @@ def hosts_of(study: "Study") -> PlannedHosts:
 
 
 def whereabouts(study: "Study") -> list[str]:
-    """Whose machines the hosts are on and what is made there, each once, where their options do not say it."""
+    """Whose machines the hosts are on and what is made there, each once, where their options do not say it.
+
+    No program reads a kubeconfig that the study names before the study is approved.
+    """
     from weighbridge import registry
+    from weighbridge.model.options import Brings
     from weighbridge.runner.preflight import lacking_here
+    from weighbridge.study.brings import brings
 
     kinds = registry.hosts()
     names = (study.server_host, *study.client_hosts, *study.storage_hosts)
-    used = (study.file.hosts[name] for name in names)
+    hosts = (study.file.hosts[name] for name in names)
+    used = (host for host in hosts if study.approved or not brings(host, Brings.KUBECONFIG))
     lines = (kinds[host.kind].whereabouts(host) for host in used if lacking_here(kinds[host.kind]) is None)
     return [*dict.fromkeys(line for line in lines if line)]
 

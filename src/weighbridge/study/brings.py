@@ -4,6 +4,7 @@ A study is code: an OpenSSH configuration starts programs, and whoever starts th
 shows all of this, and `run` asks before it starts.
 """
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -142,14 +143,22 @@ def _lines_of_ssh(path: Path) -> tuple[str, ...]:
 
 
 def _fields_of_kubeconfig(path: Path) -> tuple[str, ...]:
-    """Return the fields of a kubeconfig that matter, without arguments of programs: these can hold a token."""
+    """Return the fields of a kubeconfig that matter, without arguments of programs: these can hold a token.
+
+    As in KUBECONFIG, one path can name several files.
+    """
+    lines = (line for part in str(path).split(os.pathsep) for line in _fields_of_file(Path(part)))
+    return tuple(dict.fromkeys(lines))
+
+
+def _fields_of_file(path: Path) -> tuple[str, ...]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     if (text := _text(path)) is None:
         return (_TOO_LARGE,)
     with suppress(YAMLError, ValueError, RecursionError):
-        return tuple(dict.fromkeys(_shown_fields(YAML(typ="safe").load(text))))
+        return tuple(_shown_fields(YAML(typ="safe").load(text)))
     return (_UNKNOWN,)
 
 
