@@ -30,7 +30,7 @@ ROOM, FULL, NO_INODES, UNCOUNTED = (
 def run(tmp_path: Path) -> Path:
     """A run with one trial, closed."""
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(STUDY, {"run_id": "abc"})
+        store.begin(STUDY, {"run_id": "0123456789ab"})
         store.save(record())
     return tmp_path / "run"
 

@@ -24,7 +24,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to anothe
 def run(tmp_path: Path) -> Path:
     """A run with one trial, closed."""
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(STUDY, {"run_id": "abc"})
+        store.begin(STUDY, {"run_id": "0123456789ab"})
         store.save(record())
     return tmp_path / "run"
 
