@@ -164,9 +164,9 @@ def _read_all(stream: IO[bytes], start: int = 0) -> bytes:
     return os.pread(stream.fileno(), OUTPUT_LIMIT, start)
 
 
-def run(command: Command, *, env: Mapping[str, str] | None = None) -> Completed:
+def run(command: Command, *, env: Mapping[str, str] | None = None, inherit: bool = True) -> Completed:
     """Run to the end, or to the deadline at which it is killed. Raises Unavailable where there is no program."""
-    process = Process(command, env=env)
+    process = Process(command, env=env, inherit=inherit)
     ended = False
     try:
         ended = process.wait(command.deadline_s)

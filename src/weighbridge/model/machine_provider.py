@@ -43,7 +43,7 @@ class Submission:
     """How a driver is to be started: ``argv`` in ``folder``, the fleet's, by whoever provides the machines."""
 
     argv: tuple[str, ...]
-    """``python3 -m weighbridge fleet drive FOLDER``, with absolute paths."""
+    """``python3 -m weighbridge fleet drive --yes FOLDER``, with absolute paths."""
     folder: Path
     """The fleet's folder, absolute. What the driver prints belongs into ``folder/drive.log``."""
     study: str

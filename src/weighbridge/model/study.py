@@ -429,6 +429,8 @@ class Study(BaseModel):
     cells: tuple[Cell, ...]
     lines: dict[tuple[str, str], str] = Field(default_factory=dict, repr=False)
     compose: str = Field(default="", repr=False)
+    approved: bool = Field(default=True, repr=False)
+    """Whether the user has agreed that Weighbridge reads, starts and contacts what the study names."""
     mechanisms: tuple[DescribedMechanism, ...] = ()
     """Of the environments whose costs are explained, in the order in which their arms are."""
 

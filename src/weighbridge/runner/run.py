@@ -52,6 +52,7 @@ from weighbridge.runner.userlands import (
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
+from weighbridge.study.brings import brings
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -86,7 +87,8 @@ def _about_workloads(study: Study) -> dict[str, str]:
 def readiness_of(study: Study) -> Mapping[str, Readiness]:
     """For each environment of the study, by name, whether it can be opened here.
 
-    What hosts with a kernel and programs of their own can run is not known before they are started.
+    What hosts with a kernel and programs of their own can run is not known before they are started. A program that a
+    study brings is not examined before the study is approved.
     """
     placed = {"server": (study.server_host,), "client": study.client_hosts}
     holding = [name for role in study.file.inside for name in placed[role]]
@@ -98,6 +100,9 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
             later = Readiness(True, "its hosts are checked when they start")
             served = storage_server_readiness(study, arm)
             readiness[arm.name] = admitted.get(arm.name, later) if served.ready else served
+            continue
+        if not study.approved and brings(arm.options):
+            readiness[arm.name] = Readiness(True, "it is checked once you agree")
             continue
         states = (
             ready(registry.environments()[arm.kind], arm.options),
@@ -151,7 +156,15 @@ def require_ready(study: Study) -> list[str]:
     """
     if reasons := refusals(study, readiness_of(study)):
         raise Unavailable("; ".join(reasons))
-    return Watched(study.file.prometheus).require() if study.file.prometheus else []
+    return require_prometheus(study)
+
+
+def require_prometheus(study: Study) -> list[str]:
+    """Contact the Prometheus server of an approved study; return notes for the user.
+
+    Raises Unavailable if it does not answer, StudyError if it refuses a query.
+    """
+    return Watched(study.file.prometheus).require() if study.file.prometheus and study.approved else []
 
 
 def study_of(store: RunStore) -> Study:

@@ -70,6 +70,8 @@ def _problems(study: Study) -> Iterator[str]:
         yield f"its baseline '{study.file.baseline}' is not one of its environments"
     elif lost := {cell.client for cell in study.cells} - {"", *study.file.hosts}:
         yield f"there is no host '{min(lost)}'"
+    elif wrong := [arm.name for arm in study.arms if arm.aa_of is not None and not _is_again(arm, study.baseline)]:
+        yield f"its A/A arm '{wrong[0]}' differs from its baseline '{study.file.baseline}'"
     else:
         arms = [arm for arm in study.arms if arm.aa_of is None]
         yield from (sentence for _, sentence in contradictions(study.file, arms, list(study.cells)))
@@ -81,6 +83,11 @@ def _fits(kind: Any, name: str) -> bool:
     except ValidationError:
         return False
     return True
+
+
+def _is_again(arm: Arm, baseline: Arm) -> bool:
+    """Return whether an A/A arm is the baseline under another name."""
+    return arm == baseline.model_copy(update={"name": arm.name, "aa_of": baseline.name})
 
 
 def _arm(arm: StoredArm, kinds: Mapping[str, str]) -> Arm:

@@ -1,5 +1,7 @@
 """One multiplexed OpenSSH connection: it carries the agent, and is the master for forwarded sockets."""
 
+import os
+import re
 import shlex
 import socket
 from hashlib import sha256
@@ -22,8 +24,14 @@ _ALWAYS = (
     "BatchMode=yes", f"ConnectTimeout={CONNECT_S}", "ServerAliveInterval=5", "ServerAliveCountMax=2",
     "ControlPersist=no", "ClearAllForwardings=yes", "RemoteCommand=none", "RequestTTY=no",
     "PermitLocalCommand=no", "ForwardAgent=no", "ForwardX11=no", "LogLevel=INFO", "EscapeChar=none",
-    "StreamLocalBindUnlink=yes",
+    "StreamLocalBindUnlink=yes", "Tunnel=no", "GSSAPIDelegateCredentials=no",
 )  # fmt: skip
+_UNLESS_THE_USERS_OWN = ("StrictHostKeyChecking=yes", "NoHostAuthenticationForLocalhost=no")
+"""Options for a configuration that a study names: ssh accepts no unknown host. The user's own configuration can
+accept them. If it says nothing, ssh refuses unknown hosts too, because it cannot ask (BatchMode)."""
+_VARIABLES = re.compile(r"HOME|PATH|SSH_AUTH_SOCK|USER|LOGNAME|LANG|LC_\w+|TERM|KRB5CCNAME")
+"""Names of the variables that ssh gets with a configuration that a study names: its SendEnv could send every variable
+to the other machine. An option on the command line cannot undo SendEnv, because ssh reads the configuration later."""
 _ENGLISH = {"LC_ALL": "C"}
 
 
@@ -33,7 +41,13 @@ class Connection:
     def __init__(self, name: str, options: SshOptions, folder: Path) -> None:
         self.name = name
         self._destination = options.destination
-        self._config = ("-F", options.config) if options.config else ()
+        self._config: tuple[str, ...] = ()
+        self._always: tuple[str, ...] = _ALWAYS
+        self._env = {**os.environ, **_ENGLISH}
+        if options.config:
+            self._config = ("-F", options.config)
+            self._always += _UNLESS_THE_USERS_OWN
+            self._env = {name: each for name, each in self._env.items() if _VARIABLES.fullmatch(name)}
         self._sudo = options.sudo
         self._folder = folder / "ssh"
         self._control = self._folder / sha256(name.encode()).hexdigest()[:8]  # a socket's path must be short
@@ -49,9 +63,9 @@ class Connection:
         with far:
             # ssh dies with us by the signal; were it not delivered, by the end of its standard input
             ssh = ("setpriv", "--pdeathsig", "KILL", "--", "ssh", "-T", "-M", "-S", str(self._control))
-            always = tuple(word for option in _ALWAYS for word in ("-o", option))
+            always = tuple(word for option in self._always for word in ("-o", option))
             argv = (*ssh, *self._config, *always, "--", self._destination, self._remote(run_id, machine))
-            self._process = Process(Command(argv), env=_ENGLISH, talk=far.fileno())
+            self._process = Process(Command(argv), env=self._env, inherit=False, talk=far.fileno())
         return start_agent(self.name, near, READY_S, self._what_failed, self._why_lost)
 
     def _remote(self, run_id: RunId, machine: str) -> str:
@@ -92,7 +106,7 @@ class Connection:
             "-L",
             f"{local_socket}:{remote_socket}",
         )
-        completed = run(Command((*ask, "--", self._destination), 20, _ENGLISH))
+        completed = run(Command((*ask, "--", self._destination), 20), env=self._env, inherit=False)
         if completed.returncode != 0:
             raise Unavailable(f"host {self.name}: a socket cannot be forwarded: {completed.last_words}")
         return local_socket
