@@ -55,7 +55,7 @@ def places_of_fleet(folder: Path) -> dict[str, list[Mutation]]:
     unit = min((folder / "runs").iterdir()).name
     for mutation in _of_rows(folder / "runs" / unit, within=f"runs/{unit}"):
         places.setdefault(mutation.place, []).append(mutation)
-    for name in ("..", "alone--x", "again--../../srv/data", "-oProxyCommand=x", "a\nb", "\x1b[2J", "b" * 250):
+    for name in ("...", "alone--x", "again--../../srv/data", "-oProxyCommand=x", "a\nb", "\x1b[2J", "b" * 250):
         shown = name.replace("/", "%")
         places.setdefault("unit-name", []).append(Mutation("unit-name", repr(shown)[1:30], _unit_named(unit, shown)))
     return places
