@@ -19,6 +19,7 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
+from weighbridge.secret_values import revealed
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
 
@@ -87,7 +88,8 @@ def test_a_variable_is_handed_on_where_it_is_asked_for(tmp_path: Path, monkeypat
     monkeypatch.setenv("ASKED", "for")
     study = saved(tmp_path, "-e", "ASKED", "-e", "OTHER=a=b", "--", "true")
     env = study.file.userland.model_dump()["env"]
-    assert (env["ASKED"], env["OTHER"]) == ("for", "a=b")
+    assert (env["ASKED"], env["OTHER"]) == ("${secret:ASKED}", "${secret:OTHER}")
+    assert [revealed(env[name]) for name in ("ASKED", "OTHER")] == ["for", "a=b"]
 
 
 @pytest.mark.parametrize(

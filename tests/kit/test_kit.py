@@ -283,7 +283,13 @@ def test_a_compose_file_says_what_it_was_given(name: str, value: str):
     value = value.encode(errors="replace").decode()
     study = mine()
     arm = study.arms[0].model_copy(update={"name": name})
-    cell = KitCell("cell", study.cells[0], IPERF3, study.cells[0].options, Endpoint("", "", 1))
+    cell = KitCell(
+        "cell",
+        study.cells[0],
+        IPERF3,
+        study.cells[0].options,
+        {"server": Endpoint("", "", 1), "client": Endpoint("", "", 1)},
+    )
     by_hand = ByHand(services={"server": {"hostname": value}}, networks={"n": {"driver": Setting("A", "b", "")}})
     made = KitEnvironment("one", arm, by_hand, frozenset({"server"}), (cell,), "server")
     text = compose_file(made, Resources(), "image")

@@ -153,9 +153,12 @@ def _read_all(stream: IO[bytes], start: int = 0) -> bytes:
     return os.pread(stream.fileno(), OUTPUT_LIMIT, start)
 
 
-def run(command: Command, *, env: Mapping[str, str] | None = None) -> Completed:
-    """Run to the end, or to the deadline at which it is killed. Raises Unavailable where there is no program."""
-    process = Process(command, env=env)
+def run(command: Command, *, env: Mapping[str, str] | None = None, inherit: bool = True) -> Completed:
+    """Run to the end, or to the deadline at which it is killed. Raises Unavailable where there is no program.
+
+    Without ``inherit`` its variables are those of ``env`` and the command alone.
+    """
+    process = Process(command, env=env, inherit=inherit)
     ended = False
     try:
         ended = process.wait(command.deadline_s)
