@@ -33,6 +33,13 @@ def keep(name: SecretName, value: str) -> None:
     _values[name] = value
 
 
+def keep_as(name: SecretName, value: str, otherwise: SecretName) -> SecretName:
+    """Keep a value under a name, or under another one if the first has a different value; return the name."""
+    chosen = name if _values.get(name, value) == value else otherwise
+    keep(chosen, value)
+    return chosen
+
+
 def kept(name: SecretName) -> str | None:
     """Return the value of a secret; None if this process does not know it."""
     return _values.get(name)
@@ -85,8 +92,9 @@ def require(names: Iterable[SecretName]) -> Mapping[SecretName, Comparison]:
 
 def digests(names: Iterable[SecretName]) -> dict[SecretName, str]:
     """Return what a run stores of secrets whose values are known: ``KEY:DIGEST``; "" if this user can have no key."""
-    key = _key()
-    return {name: _digest(key, name, _values[name]) if key else "" for name in names}
+    by_name = {name: _values[name] for name in names}
+    key = _key() if by_name else b""
+    return {name: _digest(key, name, value) if key else "" for name, value in by_name.items()}
 
 
 def handed_on(names: Iterable[SecretName]) -> dict[str, str]:
@@ -116,8 +124,8 @@ def _missing(names: Sequence[SecretName]) -> str:
     listed = ", ".join(names)
     options = " ".join(dict.fromkeys(f"--env {variable_of(name)}" for name in names))
     return (
-        f"the value of {listed} is needed and was not stored: set the variable of this name in your environment and "
-        f"add {options}, or name the study file again if the value comes from it or its Compose file"
+        f"the value of {listed} is needed, and no run stores it: set the variable in your environment and add "
+        f"{options}, or name the study if its file or its Compose file has the value"
     )
 
 

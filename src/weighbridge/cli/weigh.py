@@ -415,13 +415,15 @@ def _runs() -> Path:
 
 def _variables(env: Sequence[str]) -> dict[str, str]:
     """The variables that are passed on: those of every program, and references to the values of ``--env``."""
-    from weighbridge.model.secret import PASSED_ON, SecretName, reference
-    from weighbridge.secret_values import keep
+    from weighbridge.model.secret import PASSED_ON, SecretName, reference, secret_name
+    from weighbridge.secret_values import keep_as
 
     variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     for name, value in given_variables(env).items():
-        variables[name] = value if name in PASSED_ON else reference(SecretName(name))
-        keep(SecretName(name), value)
+        if name in PASSED_ON:
+            variables[name] = value
+        else:  # a variable of a Compose file may have this name
+            variables[name] = reference(keep_as(SecretName(name), value, secret_name("env", name)))
     return variables
 
 

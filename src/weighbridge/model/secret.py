@@ -23,7 +23,7 @@ _REFERENCE = re.compile(rf"\$\{{secret:({_NAME})\}}")
 _WRITTEN = re.compile(rf"\$\{{\{{?secret:({_NAME})\}}")
 """A reference in a text of a study, too: the words of a ``command`` have each brace twice."""
 _LOOKS_SECRET = re.compile(
-    r"password|passwd|passphrase|secret|token|credential|(?:^|_)(?:pass|pwd|pw)(?:_|$)|(?:^|_|api|access|private)key"
+    r"password|passwd|passphrase|secret|token|credential|(?:^|_)(?:pass|pwd|pw)(?:_|$)|(?:^|_|api|access|private)keys?(?:_|$)"
 )
 _HAS_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s@]+@")
 _PLACES = (
@@ -109,7 +109,7 @@ def with_variables(text: str, replacements: Mapping[Place, str]) -> str:
         for place, node in _matching_nodes(top, pattern, ()):
             for key, value in node.value if isinstance(node.value, list) else ():
                 new = replacements.get((*place, str(key.value)))
-                if new is not None:
+                if new is not None and value.start_mark.index < value.end_mark.index:  # else it has no value
                     anchor = f"&{value.anchor} " if value.anchor else ""
                     end = "\n" if text[value.start_mark.index : value.end_mark.index].endswith("\n") else ""
                     spans[value.start_mark.index] = value.end_mark.index, f"{anchor}{json.dumps(new)}{end}"
@@ -131,7 +131,7 @@ def _matching_nodes(node: Any, pattern: Place, place: Place) -> Iterator[tuple[P
 def hidden_text(text: str) -> str:
     """Return the text of a study that an older Weighbridge stored, without the values of its environment variables.
 
-    A text that is not YAML is returned as it is: no study can be made of it.
+    Of a text that is not YAML nothing is known, and nothing is shown.
     """
     from ruamel.yaml import YAML
 
@@ -140,7 +140,7 @@ def hidden_text(text: str) -> str:
         hidden = {place: _NOT_SHOWN for place, _, name in variables_in(data) if name not in PASSED_ON}
         return with_variables(text, hidden)
     except Exception:  # the parser itself stumbles over some texts: assertions, attributes, recursion
-        return text
+        return _NOT_SHOWN
 
 
 def hidden_options(options: Any) -> Any:

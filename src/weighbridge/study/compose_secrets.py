@@ -15,7 +15,7 @@ from ruamel.yaml.error import YAMLError
 
 from weighbridge.errors import StudyError
 from weighbridge.model.secret import SecretName, reference, secret_name
-from weighbridge.secret_values import keep, kept
+from weighbridge.secret_values import keep, keep_as
 from weighbridge.study.source import plain
 
 _DOLLAR = re.compile(r"\$(?:\$|\{[^{}]*\}|[A-Za-z_][A-Za-z0-9_]*)?")
@@ -158,8 +158,7 @@ def _kept_text(place: SecretName, normalised: str, written: str | None) -> str:
         )
         name = SecretName(match[1] or match[2])
         inner = value.removeprefix(before).removesuffix(after)
-        if f"{before}{inner}{after}" == value and kept(name) in (None, inner):
-            keep(name, inner)
+        if f"{before}{inner}{after}" == value and keep_as(name, inner, place) == name:
             return f"{before.replace('$', '$$')}{reference(name)}{after.replace('$', '$$')}"
     keep(place, value)
     return reference(place)

@@ -16,12 +16,6 @@ from weighbridge.model.secret import (
 from weighbridge.secret_values import keep
 from weighbridge.study.source import Source
 
-_SECTIONS = (
-    "userland", "client_userland", "environments", "workloads", "companions",
-    "env", "server_env", "environment", "variables",
-)  # fmt: skip
-"""Parts of a place that are not part of a secret's name."""
-
 
 def without_secrets(source: Source, *, every: bool = False) -> Source:
     """Return a study in which environment variables that look secret are references; their values are kept in memory.
@@ -30,10 +24,11 @@ def without_secrets(source: Source, *, every: bool = False) -> Source:
     """
     found: dict[Place, str] = {}
     for place, variables, name in variables_in(source.data):
-        value = variables[name]
-        is_text = isinstance(value, str) and not secrets_in(value)
-        if is_text and (looks_secret(str(name), value) or (every and name not in PASSED_ON)):
-            secret = secret_name(*(part for part in place if part not in _SECTIONS))
+        value = str(variables[name])
+        is_value = isinstance(variables[name], str | int | float) and not secrets_in(value)
+        if is_value and (looks_secret(str(name), value) or (every and name not in PASSED_ON)):
+            owner = place[:-2] if place[0] != "userland" else ()
+            secret = secret_name(*owner, str(name))
             keep(secret, value)
             found[place] = reference(secret)
     if not found:
