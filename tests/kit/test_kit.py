@@ -358,3 +358,20 @@ def test_a_service_has_the_limits_and_settings_of_its_environment():
     assert (service["shm_size"], service["sysctls"]) == (64 * 2**20, {"net.core.somaxconn": "9"})
     (other,) = compose_of(files, "published")["services"].values()
     assert other["cpu_quota"] == 5_000 and not {"shm_size", "sysctls"} & {*other}
+
+
+def test_values_of_secrets_are_not_in_it():
+    workload = (
+        "shop: {kind: command, server: [shop, '--pass=${{secret:db.PW}}', \"it's\"], client: 'get {port}', port: 8000, "
+        "server_env: {API_TOKEN: canary, A: 'x ${secret:db.PW}'}}\n  cpu:"
+    )
+    changed = {"cpu:": workload, "{kind: docker, network: bridge}": "{kind: docker, variables: {SECRET: canary}}"}
+    files = files_of(mine(**changed))
+    assert not [path for path, file in files.items() if b"canary" in file.data]
+    script = text_of(files, "environments/bridge/shop/server.sh")
+    for value in ("PW", "API_TOKEN"):
+        assert f'"${{{value}:?its value is not in the kit}}"' in script
+        assert value in text_of(files, "README.md").replace("\\", "")
+    assert script.splitlines()[-1].startswith("exec shop --pass=\"${PW:?its value is not in the kit}\" 'it'\"'\"'s'")
+    variables = compose_of(files, "bridge")["services"]["server"]["environment"]
+    assert variables["PW"] == "${PW:?its value is not in the kit}" and "SECRET" in variables
