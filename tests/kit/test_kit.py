@@ -362,10 +362,13 @@ def test_a_service_has_the_limits_and_settings_of_its_environment():
 
 def test_values_of_secrets_are_not_in_it():
     workload = (
-        "shop: {kind: command, server: [shop, '--pass=${{secret:db.PW}}', \"it's\"], client: 'get {port}', port: 8000, "
-        "server_env: {API_TOKEN: canary, A: 'x ${secret:db.PW}'}}\n  cpu:"
+        "shop: {kind: command, server: [shop, '--pass=${{secret:db.PW}}', \"it's\"], client: 'get {port}', "
+        "port: 8000, server_env: {API_TOKEN: canary, A: 'x ${secret:db.PW}'}}\n  cpu:"
     )
-    changed = {"cpu:": workload, "{kind: docker, network: bridge}": "{kind: docker, variables: {SECRET: canary}}"}
+    changed = {
+        "cpu:": workload,
+        "{kind: docker, network: bridge}": "{kind: docker, network: host, variables: {SECRET: canary}}",
+    }
     files = files_of(mine(**changed))
     assert not [path for path, file in files.items() if b"canary" in file.data]
     script = text_of(files, "environments/bridge/shop/server.sh")

@@ -28,7 +28,7 @@ def compose_file(environment: KitEnvironment, resources: Resources, image: str) 
 
     document: dict[str, Any] = {
         "services": {
-            role: {**_service(environment, role, resources, image), **_literal(environment.by_hand.services[role])}
+            role: _with_own(_service(environment, role, resources, image), environment.by_hand.services[role])
             for role in sorted(environment.inside, reverse=True)
         }
     }
@@ -85,6 +85,12 @@ def _service(environment: KitEnvironment, role: str, resources: Resources, image
         **({} if environment.arm.shm_size is None else {"shm_size": environment.arm.shm_size}),
         **({"sysctls": dict(environment.arm.sysctls)} if environment.arm.sysctls else {}),
     }
+
+
+def _with_own(service: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A service with what its environment says of it, which may be further variables."""
+    said = _literal(own)
+    return {**service, **said, "environment": {**service["environment"], **said.get("environment", {})}}
 
 
 def _secrets(environment: KitEnvironment) -> dict[str, str]:
