@@ -1,8 +1,8 @@
 """The values of secrets: they are in the memory of this process alone, and nothing here writes them anywhere.
 
-What is stored of a value is a digest (BLAKE2b) under a random key of the user's. Who has a run and not the key cannot
-try out passwords against it. The key is made once, in a file that only the user can read; on another machine a digest
-cannot be checked, and nothing is said about whether the value has changed.
+A run stores a digest (BLAKE2b) of each value, under a random key of the user. A reader of the run has no key, and
+cannot use the digest to try out passwords. The key is made once, in a file that only the user can read. On another
+machine the digest cannot be checked, and Weighbridge says so.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ from weighbridge.errors import StudyError
 from weighbridge.model.secret import SecretName, variable_of, with_values
 
 VARIABLE = "WEIGHBRIDGE_SECRETS"
-"""The environment variable by which a fleet's processes hand values on, as JSON. No measured program has it."""
+"""An environment variable: one process of a fleet hands values on to another in it, as JSON. No program gets it."""
 _KEY_BYTES = 32
 Comparison = Literal["same", "changed", "unknown", "new"]
-"""How a value compares with that of the earlier run; ``unknown``: its digest cannot be checked here."""
+"""How a value compares with the earlier run; ``unknown``: its digest cannot be checked here."""
 
 _values: dict[SecretName, str] = {}
 _offered: dict[str, str] = {}
@@ -69,9 +69,9 @@ def revealed(text: str) -> str:
 def require(names: Iterable[SecretName]) -> Mapping[SecretName, Comparison]:
     """Find the value of every secret, and return how each compares with the earlier run.
 
-    A value comes from the file that was read or the command line, or from an environment variable of this process if
-    it is the value that the earlier run had. A study cannot take any other variable of the user's. Raises StudyError
-    that names every missing one.
+    A value comes from a file that was read or from the command line. It can also come from an environment variable of
+    this process, but only if the earlier run had the same value: a study can read no other variable of the user.
+    Raises StudyError that names every missing one.
     """
     missing = []
     for name in names:
@@ -98,7 +98,7 @@ def digests(names: Iterable[SecretName]) -> dict[SecretName, str]:
 
 
 def handed_on(names: Iterable[SecretName]) -> dict[str, str]:
-    """Return the environment variable by which another process of ours gets the values; {} without any."""
+    """Return the environment variable that gives the values to another process of ours; {} if there are none."""
     values = {name: _values[name] for name in names if name in _values}
     return {VARIABLE: json.dumps(values)} if values else {}
 

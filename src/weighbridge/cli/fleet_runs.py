@@ -359,7 +359,7 @@ def _require_secrets(
 ) -> "tuple[SecretName, ...]":
     """Find the values that the study of a fleet needs, and return their names.
 
-    Raises StudyError if one is missing, Unavailable if whoever provides the machines would store it.
+    Raises StudyError if one is missing, Unavailable if the provider of the machines would store it.
     """
     from weighbridge import secret_values
     from weighbridge.errors import Unavailable

@@ -65,7 +65,10 @@ def given_variables(env: Sequence[str]) -> dict[str, str]:
         if not re.fullmatch(_VARIABLE, name):
             fail(f"--env {shlex.quote(name)}: write NAME or NAME=VALUE", WRONG_COMMAND_LINE)
         if not equals and name not in os.environ:
-            fail(f"--env {name}: no such variable; write {name}=VALUE", WRONG_COMMAND_LINE)
+            fail(
+                f"--env {name}: no such variable: set it in your environment, or write {name}=VALUE",
+                WRONG_COMMAND_LINE,
+            )
         variables[name] = value if equals else os.environ[name]
     for name, value in variables.items():
         try:

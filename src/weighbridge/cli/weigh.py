@@ -414,7 +414,7 @@ def _runs() -> Path:
 
 
 def _variables(env: Sequence[str]) -> dict[str, str]:
-    """The variables that are passed on: those of every program, and references to the values of ``--env``."""
+    """Return the variables that every program gets, and references to the values of ``--env``."""
     from weighbridge.model.secret import PASSED_ON, SecretName, reference, secret_name
     from weighbridge.secret_values import keep_as
 
@@ -422,7 +422,7 @@ def _variables(env: Sequence[str]) -> dict[str, str]:
     for name, value in given_variables(env).items():
         if name in PASSED_ON:
             variables[name] = value
-        else:  # a variable of a Compose file may have this name
+        else:  # a variable of a Compose file can have this name
             variables[name] = reference(keep_as(SecretName(name), value, secret_name("env", name)))
     return variables
 

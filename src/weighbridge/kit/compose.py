@@ -88,13 +88,13 @@ def _service(environment: KitEnvironment, role: str, resources: Resources, image
 
 
 def _with_own(service: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A service with what its environment says of it, which may be further variables."""
+    """Return a service with the keys that its environment adds, further variables among them."""
     said = _literal(own)
     return {**service, **said, "environment": {**service["environment"], **said.get("environment", {})}}
 
 
 def _secrets(environment: KitEnvironment) -> dict[str, str]:
-    """The variables from which scripts take the values of secrets: of whoever calls Docker Compose."""
+    """Return the variables from which scripts take the values of secrets; the user sets them."""
     names = (name for cell in environment.cells for name in secrets_of(cell))
     return {variable_of(name): compose_text(reference(name)) for name in names}
 

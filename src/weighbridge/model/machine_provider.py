@@ -84,7 +84,7 @@ class MachineProvider(Plugin):
     drives_here: ClassVar[bool] = False
     """Whether the driver and every run are processes of the machine on which the fleet is submitted."""
     stores_environment: ClassVar[bool] = False
-    """Whether it stores the environment variables of what it starts, so that none of them can have a secret."""
+    """Whether it stores the environment of the processes that it starts, so that no secret can be in there."""
     word: ClassVar[str] = ""
     """What ``--on`` takes for it, in the help; "": its kind."""
 

@@ -1,8 +1,8 @@
 """Secrets: values that a run uses, and that nothing stores or shows.
 
 A study says ``${secret:NAME}`` where such a value belongs. Everything that is made of the study (the run, its report,
-commands, messages) has this reference. The value stands in its place only in what is sent to the program that needs
-it (`weighbridge.secret_values`).
+commands, messages) has this reference. Weighbridge puts the value in its place only when it starts the program that
+needs it (`weighbridge.secret_values`).
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any, NewType
 from urllib.parse import quote
 
 SecretName = NewType("SecretName", str)
-"""The name of a secret: of a variable, or the place in the study or Compose file where its value belongs."""
+"""The name of a secret: a variable's name, or the place of its value in the study or Compose file."""
 
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ")
 """Variables that `weigh` gives to every program and stores: they say where programs are and how they write."""
@@ -131,7 +131,7 @@ def _matching_nodes(node: Any, pattern: Place, place: Place) -> Iterator[tuple[P
 def hidden_text(text: str) -> str:
     """Return the text of a study that an older Weighbridge stored, without the values of its environment variables.
 
-    Of a text that is not YAML nothing is known, and nothing is shown.
+    Nothing is shown of a text that is not YAML.
     """
     from ruamel.yaml import YAML
 

@@ -305,7 +305,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
 
 
 def _require_secrets(names: Sequence[SecretName], progress: Progress, *, continued: bool) -> None:
-    """Find the values that a study needs, and tell which differ from those of an earlier run.
+    """Find the values that a study needs, and report which ones differ from an earlier run.
 
     Raises StudyError if one is missing, RunDirectoryError if one has changed since the run that is continued began.
     """

@@ -82,7 +82,7 @@ class RunReader:
         return keys
 
     def secrets(self) -> dict[str, str] | None:
-        """The digests of the values that the run does not store, by name; None of a run that may store values."""
+        """The digests of the values that the run does not store, by name; None if an older version began the run."""
         text = self.info().get(SECRETS)
         return None if text is None else dict(json.loads(text))
 

@@ -57,11 +57,11 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _written_services(file: Path, depth: int) -> dict[str, Any]:
-    """Return the services of a file as they are written, with those that they extend and those of included files."""
+    """Return the services of a file as they are written, with the parts that they extend or include."""
     try:
         document = YAML(typ="safe", pure=True).load(file.read_text()) if depth else None
     except (OSError, UnicodeDecodeError, YAMLError, ValueError, RecursionError):
-        return {}  # what cannot be compared counts as from outside
+        return {}  # a value that cannot be compared counts as one from outside
     if not isinstance(document, Mapping):
         return {}
     services: dict[str, Any] = {}
@@ -165,7 +165,7 @@ def _kept_text(place: SecretName, normalised: str, written: str | None) -> str:
 
 
 def _expressions(text: str) -> list[re.Match[str]]:
-    """Return every place in a text that Docker Compose replaces, and every dollar sign that it may."""
+    """Return every place in a text that Docker Compose replaces, and every other single dollar sign."""
     return [match for match in _DOLLAR.finditer(text) if match[0] != "$$"]
 
 

@@ -18,7 +18,7 @@ from weighbridge.study.source import Source
 
 
 def without_secrets(source: Source, *, every: bool = False) -> Source:
-    """Return a study in which environment variables that look secret are references; their values are kept in memory.
+    """Return a study with references in the place of environment variables that look secret; keep their values.
 
     ``every``: each variable but those that `weigh` always passes on, as for a study that an older Weighbridge stored.
     """

@@ -70,7 +70,7 @@ def _libraries(userland: Userland, path: Path, command: Command) -> list[str]:
         if not userland.of_this_machine or file.read(len(_ELF)) != _ELF:
             return []
     variables = {name: revealed(value) for name, value in _variables(userland, command).items()}
-    try:  # a variable is no word of a command line, which every user of the machine can read
+    try:  # not by env(1): every user of the machine can read a command line
         completed = run(Command(("ldd", str(path)), _LDD_S, variables), inherit=False)
     except Unavailable:
         return []
