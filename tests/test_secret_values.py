@@ -115,3 +115,9 @@ def test_what_is_missing_is_told_with_what_to_type():
     with pytest.raises(StudyError) as error:
         secret_values.require((TOKEN, PASSWORD, SecretName("shop.POSTGRES_PASSWORD")))
     assert_sentence(error.value)
+
+
+def test_a_message_has_no_known_value():
+    secret_values.keep(TOKEN, "hunter2")
+    secret_values.keep(PASSWORD, "4")
+    assert secret_values.redacted("refused: hunter2 after 4 s") == "refused: ${secret:TOKEN} after 4 s"

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Literal
 
 from weighbridge.errors import StudyError
-from weighbridge.model.secret import SecretName, variable_of, with_values
+from weighbridge.model.secret import SecretName, reference, variable_of, with_values
 
 VARIABLE = "WEIGHBRIDGE_SECRETS"
 """An environment variable: one process of a fleet hands values on to another in it, as JSON. No program gets it."""
 _KEY_BYTES = 32
+_SHORTEST = 4
+"""Characters of a value that is looked for in messages: a shorter one is part of other words."""
 Comparison = Literal["same", "changed", "unknown", "new"]
 """How a value compares with the earlier run; ``unknown``: its digest cannot be checked here."""
 
@@ -64,6 +66,14 @@ def revealed(text: str) -> str:
         return value
 
     return with_values(text, value_of) if "${secret:" in text else text
+
+
+def redacted(text: str) -> str:
+    """Return a message in which references stand in the place of every known value of four characters or more."""
+    for name, value in _values.items():
+        if len(value) >= _SHORTEST:
+            text = text.replace(value, reference(name))
+    return text
 
 
 def require(names: Iterable[SecretName]) -> Mapping[SecretName, Comparison]:

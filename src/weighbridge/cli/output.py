@@ -189,7 +189,9 @@ def reader_gone() -> NoReturn:
 
 def fail(message: str, code: int) -> NoReturn:
     """Say what went wrong, and exit."""
-    for line in message.splitlines():
+    from weighbridge.secret_values import redacted
+
+    for line in redacted(message).splitlines():
         text = f"weighbridge: {printable(line)}"
         print(
             _between_words(text, shutil.get_terminal_size().columns) if sys.stderr.isatty() else text, file=sys.stderr

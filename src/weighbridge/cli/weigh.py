@@ -297,12 +297,17 @@ def _weigh(
     *,
     rehearsal: bool,
 ) -> None:
+    from weighbridge.model.secret import variable_of
+    from weighbridge.model.stored_study import secrets_of
     from weighbridge.study.weighed import study_text
 
     text, study = _checked_study(partial(study_text, weighed))
     if save is not None:
         write_new(save, text)
         out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
+        if variables := dict.fromkeys(map(variable_of, secrets_of(study))):
+            options = " ".join(f"--env {variable}" for variable in variables)
+            out().print(f"It has no values of variables: run it with {options}", markup=False, soft_wrap=True)
         return
     _run(study, directory, export, short_time, env, rehearsal=rehearsal)
 
