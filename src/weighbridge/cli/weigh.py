@@ -301,9 +301,9 @@ def _weigh(
     from weighbridge.model.stored_study import secrets_of
     from weighbridge.study.weighed import study_text
 
-    text, study = _checked_study(partial(study_text, weighed))
+    study = _checked_study(partial(study_text, weighed))
     if save is not None:
-        write_new(save, text)
+        write_new(save, study.text)
         out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
         if variables := dict.fromkeys(map(variable_of, secrets_of(study))):
             options = " ".join(f"--env {variable}" for variable in variables)
@@ -691,15 +691,14 @@ def _tell(defaults: "DefaultEnvironments") -> None:
     err().print(f"note: using {', '.join(defaults.ready)} ({why}){shows}", markup=False, soft_wrap=True)
 
 
-def _checked_study(make_text: Callable[[], str]) -> tuple[str, "Study"]:
-    """The study as text and as it is checked; its lines are nobody's, and no message names them."""
+def _checked_study(make_text: Callable[[], str]) -> "Study":
+    """Return the checked study; its lines are in no file, and no message names them."""
     from weighbridge.errors import StudyError
     from weighbridge.study.loader import check
     from weighbridge.study.source import parse
 
     try:
-        text = make_text()
-        return text, check(parse(text, _STUDY)).model_copy(update={"lines": {}})
+        return check(parse(make_text(), _STUDY)).model_copy(update={"lines": {}})
     except StudyError as error:
         problems = dict.fromkeys(_LINE.sub("", str(error)).splitlines())  # of several environments once
         fail("\n".join(problems), WRONG_COMMAND_LINE)
