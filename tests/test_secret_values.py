@@ -121,3 +121,10 @@ def test_a_message_has_no_known_value():
     secret_values.keep(TOKEN, "hunter2")
     secret_values.keep(PASSWORD, "4")
     assert secret_values.redacted("refused: hunter2 after 4 s") == "refused: ${secret:TOKEN} after 4 s"
+
+
+def test_a_value_may_be_given_for_one_service_alone():
+    secret_values.offer("PASSWORD", "all")
+    secret_values.offer("db_PASSWORD", "db's")
+    secret_values.require((SecretName("shop.PASSWORD"), SecretName("db.PASSWORD"), SecretName("PASSWORD")))
+    assert secret_values._values == {"shop.PASSWORD": "all", "db.PASSWORD": "db's", "PASSWORD": "all"}

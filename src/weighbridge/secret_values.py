@@ -8,6 +8,7 @@ machine the digest cannot be checked, and Weighbridge says so.
 import contextlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -48,7 +49,7 @@ def kept(name: SecretName) -> str | None:
 
 
 def offer(variable: str, value: str) -> None:
-    """Keep a value that the user gives for every secret of this name, such as ``--env PASSWORD``."""
+    """Keep a value that the user gives: ``PASSWORD`` for every such secret, ``db_PASSWORD`` for db's alone."""
     _offered[variable] = value
 
 
@@ -89,7 +90,7 @@ def require(names: Iterable[SecretName]) -> Mapping[SecretName, Comparison]:
             continue
         variable = variable_of(name)
         own = os.environ.get(variable)
-        if (given := _offered.get(name, _offered.get(variable))) is not None:
+        if (given := _offered.get(re.sub(r"\W", "_", name), _offered.get(variable))) is not None:
             _values[name] = given
         elif own is not None and _comparison(name, own) == "same":
             _values[name] = own
@@ -125,7 +126,7 @@ def handing_on(names: Iterable[SecretName]) -> Iterator[None]:
 
 def take_over() -> None:
     """Take the values that another process of ours has handed on, and remove them from our environment."""
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, TypeError):
         values = json.loads(os.environ.pop(VARIABLE, "{}"))
         _values.update({SecretName(name): str(value) for name, value in dict(values).items()})
 

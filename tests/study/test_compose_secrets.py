@@ -1,5 +1,6 @@
 """What a Compose file takes from elsewhere is in no study; what it spells out is."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,11 @@ def test_a_variable_with_several_words_is_a_secret_word_by_word(tmp_path: Path, 
     file = "services: {shop: {image: shop, entrypoint: 'serve ${FLAGS}', ports: ['80']}}"
     printed = {"shop": {"image": "shop", "entrypoint": "serve --a canary", "ports": [{"target": 80}]}}
     made = service(tmp_path, printed, file)
-    assert "canary" not in str(made.server) and [*map(revealed, made.server)] == ["serve", "--a", "canary"]
+    assert made.server[2] == "${secret:shop_entrypoint_2}" and [*map(revealed, made.server)] == [
+        "serve",
+        "--a",
+        "canary",
+    ]
 
 
 def test_a_variable_with_two_values_is_two_secrets(tmp_path: Path, values: dict[str, str]):
@@ -174,5 +179,16 @@ def test_services_of_other_files_are_compared_with_them(tmp_path: Path):
 def test_files_that_include_each_other_have_an_end(tmp_path: Path):
     (tmp_path / "other.yaml").write_text("include: [compose.yaml]\nservices: {a: {extends: {service: a}}}")
     file = "include: [other.yaml]\nservices: {shop: {image: shop, entrypoint: [a], extends: {service: shop}}}"
+    printed = {"shop": {"image": "shop", "entrypoint": ["a"], "ports": ["80"]}}
+    assert service(tmp_path, printed, file).server == ("a",)
+
+
+def test_what_a_file_includes_takes_no_time(tmp_path: Path):
+    """Each file is read once; neither a pipe nor a large file is."""
+    for number in range(40):
+        (tmp_path / f"{number}.yaml").write_text(f"include: [{number + 1}.yaml, {number + 1}.yaml, pipe, large]")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_text(f"services: {{shop: {{entrypoint: [{'a' * 2**20}]}}}}")
+    file = "include: [0.yaml]\nservices: {shop: {image: shop, entrypoint: [a]}}"
     printed = {"shop": {"image": "shop", "entrypoint": ["a"], "ports": ["80"]}}
     assert service(tmp_path, printed, file).server == ("a",)

@@ -17,7 +17,7 @@ from weighbridge.errors import StudyError, Unavailable
 from weighbridge.model.companion import ComposedService, ComposeOptions
 from weighbridge.model.options import Options
 from weighbridge.study.compose import Composed, Normalised, NoSuch, composed, server_words, with_saved
-from weighbridge.study.compose_secrets import hidden_services, stored_with_values
+from weighbridge.study.compose_secrets import WrittenServices
 from weighbridge.study.source import Place, Source, plain, written
 from weighbridge.study.validated import validated
 from weighbridge.study.weighed import literal, settings_of, written_out
@@ -50,13 +50,14 @@ def service_of(options: ComposedService, normalised: Normalised) -> Service:
             raise NoSuch("saved", f"saved: there is no file {plain(path, 200)} for {plain(image, 100)}")
     if not Path(options.file).is_file():
         raise NoSuch("file", f"there is no file {plain(options.file, 200)}")
-    file, plainly = Path(options.file), list[str]()
+    text = normalised(options.file)
+    written, plainly = WrittenServices(Path(options.file)), list[str]()
 
     def hidden(services: Mapping[str, Any]) -> dict[str, Any]:
-        plainly.extend(key for name, each in services.items() for key in stored_with_values(each, name, file))
-        return hidden_services(services, file)
+        plainly.extend(written.stored_with_values(services))
+        return written.hidden(services)
 
-    parts = composed(normalised(options.file), options.service, options.without, hidden)
+    parts = composed(text, options.service, options.without, hidden)
     parts = with_saved(parts, options.saved)
     where = image_userland(options.image or options.saved.get(parts.image, parts.image))
     left_out = [f"{service}.{key}" for service, each in parts.without.items() for key in each]

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from weighbridge.errors import StudyError
 from weighbridge.model.secret import SecretName, reference, secret_name
@@ -20,29 +19,81 @@ from weighbridge.study.source import plain
 
 _DOLLAR = re.compile(r"\$(?:\$|\{[^{}]*\}|[A-Za-z_][A-Za-z0-9_]*)?")
 _ONE_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)(?::?\?[^{}]*)?\}|([A-Za-z_][A-Za-z0-9_]*))")
-_DEEPEST = 20
-"""Files that extend or include one another."""
+_DEEPEST, _LARGEST = 20, 2**20
+"""Services that extend one another in a file; bytes of a file."""
 _COMMANDS = ("command", "entrypoint")
 _HIDDEN = {"environment", "healthcheck", *_COMMANDS}
 
 
-def hidden_services(services: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    """Return the services of a normalised Compose file, with references in the place of values from outside.
+class WrittenServices:
+    """The services of a Compose file as they are written, with the parts that they extend or include."""
 
-    ``file`` is the file as it was written. Raises StudyError if a command cannot be compared with it.
-    """
-    written = _written_services(file, _DEEPEST)
-    return {name: _hidden_service(name, service, written.get(name) or {}) for name, service in services.items()}
+    def __init__(self, file: Path) -> None:
+        self._files: dict[Path, dict[str, Any]] = {}
+        self._services = self._read(file)
+
+    def hidden(self, services: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the services of the normalised file, with references in the place of values from outside.
+
+        Raises StudyError if a command cannot be compared with the file.
+        """
+        return {name: _hidden_service(name, service, self._service(name)) for name, service in services.items()}
+
+    def stored_with_values(self, services: Mapping[str, Any]) -> list[str]:
+        """Return the keys that have variables in the file but can hold no reference: ``shop.image``."""
+        return [
+            f"{name}.{key}"
+            for name, service in services.items()
+            for key in service
+            if key not in _HIDDEN and any(_expressions(text) for text in _texts(self._service(name).get(key)))
+        ]
+
+    def _service(self, name: str) -> Mapping[str, Any]:
+        service = self._services.get(name)
+        return service if isinstance(service, Mapping) else {}
+
+    def _read(self, file: Path) -> dict[str, Any]:
+        """Return the services of a file; {} of one that cannot be read: each of its values counts as from outside."""
+        file = file.absolute()
+        if file in self._files:
+            return self._files[file]
+        services = self._files[file] = dict[str, Any]()
+        document = _document(file)
+        for included in document.get("include") or ():
+            paths = included.get("path") if isinstance(included, Mapping) else included
+            for path in paths if isinstance(paths, list) else [paths]:
+                services |= self._read(file.parent / str(path))
+        own = document.get("services")
+        services |= dict(own) if isinstance(own, Mapping) else {}
+        services |= {
+            name: self._with_extended(service, services, file, _DEEPEST) for name, service in services.items()
+        }
+        return services
+
+    def _with_extended(self, service: Any, services: Mapping[str, Any], file: Path, depth: int) -> Any:
+        if not isinstance(service, Mapping) or not service.get("extends") or not depth:
+            return service
+        extends = service["extends"]
+        extends = extends if isinstance(extends, Mapping) else {"service": extends}
+        name = str(extends.get("service"))
+        if extends.get("file") is None:
+            base = self._with_extended(services.get(name), services, file, depth - 1)
+        else:
+            base = self._read(file.parent / str(extends["file"])).get(name)
+        if not isinstance(base, Mapping):
+            return service
+        environment = {**_written_variables(base), **_written_variables(service)}
+        return {**base, **service, "environment": environment}
 
 
-def stored_with_values(service: Mapping[str, Any], name: str, file: Path) -> list[str]:
-    """Return the keys of a service that have variables in the file but can hold no reference: ``shop.image``."""
-    written = _written_services(file, _DEEPEST).get(name) or {}
-    return [
-        f"{name}.{key}"
-        for key in service
-        if key not in _HIDDEN and any(_expressions(text) for text in _texts(written.get(key)))
-    ]
+def _document(file: Path) -> Mapping[str, Any]:
+    try:
+        if not file.is_file() or file.stat().st_size > _LARGEST:
+            return {}
+        document = YAML(typ="safe", pure=True).load(file.read_text())
+    except Exception:  # the parser itself stumbles over some texts: assertions, attributes, recursion
+        return {}
+    return document if isinstance(document, Mapping) else {}
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -56,45 +107,8 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _written_services(file: Path, depth: int) -> dict[str, Any]:
-    """Return the services of a file as they are written, with the parts that they extend or include."""
-    try:
-        document = YAML(typ="safe", pure=True).load(file.read_text()) if depth else None
-    except (OSError, UnicodeDecodeError, YAMLError, ValueError, RecursionError):
-        return {}  # a value that cannot be compared counts as one from outside
-    if not isinstance(document, Mapping):
-        return {}
-    services: dict[str, Any] = {}
-    for included in document.get("include") or ():
-        paths = included.get("path") if isinstance(included, Mapping) else included
-        for path in paths if isinstance(paths, list) else [paths]:
-            services |= _written_services(file.parent / str(path), depth - 1)
-    own = document.get("services")
-    services |= dict(own) if isinstance(own, Mapping) else {}
-    return {name: _with_extended(service, services, file, depth) for name, service in services.items()}
-
-
-def _with_extended(service: Any, services: Mapping[str, Any], file: Path, depth: int) -> Any:
-    if not isinstance(service, Mapping) or not service.get("extends") or not depth:
-        return service
-    extends = service["extends"]
-    extends = extends if isinstance(extends, Mapping) else {"service": extends}
-    name = str(extends.get("service"))
-    if extends.get("file") is None:
-        base = _with_extended(services.get(name), services, file, depth - 1)
-    else:
-        base = _written_services(file.parent / str(extends["file"]), depth - 1).get(name)
-    if not isinstance(base, Mapping):
-        return service
-    environment = {**_written_variables(base), **_written_variables(service)}
-    return {**base, **service, "environment": environment}
-
-
-def _hidden_service(name: str, service: Any, written: Any) -> Any:
-    if not isinstance(service, Mapping):
-        return service
+def _hidden_service(name: str, service: Any, written: Mapping[str, Any]) -> Any:
     hidden = dict(service)
-    written = written if isinstance(written, Mapping) else {}
     if service.get("environment"):
         as_written = _written_variables(written)
         hidden["environment"] = {
@@ -117,7 +131,7 @@ def _hidden_service(name: str, service: Any, written: Any) -> Any:
 
 def _kept_check(place: str, test: Any, written: Any) -> Any:
     if isinstance(test, str):
-        return _kept_text(SecretName(f"{place}.test"), test, written if isinstance(written, str) else None)
+        return _kept_text(_word_name(place, "test"), test, written if isinstance(written, str) else None)
     return _kept_words(place, test, written)
 
 
@@ -130,9 +144,14 @@ def _kept_words(place: str, value: Any, written: Any) -> list[str]:
             "in the file itself"
         )
     if len(words) != len(as_written):
-        return [_kept_text(SecretName(f"{place}.{number}"), word, None) for number, word in enumerate(words)]
+        return [_kept_text(_word_name(place, number), word, None) for number, word in enumerate(words)]
     pairs = zip(words, as_written, strict=True)
-    return [_kept_text(SecretName(f"{place}.{number}"), *pair) for number, pair in enumerate(pairs)]
+    return [_kept_text(_word_name(place, number), *pair) for number, pair in enumerate(pairs)]
+
+
+def _word_name(place: str, word: object) -> SecretName:
+    """Return the name of a secret in a command, which is the name of a variable: ``shop_command_2``."""
+    return SecretName(re.sub(r"\W", "_", f"{place}.{word}", flags=re.ASCII))
 
 
 def _words(place: str, value: Any) -> list[str]:
