@@ -174,7 +174,9 @@ def comparisons(store: RunStore) -> Iterator[tuple[str, Comparison]]:
         trial_s = [
             statistics.fmean([each.duration_s for each in trials if each.environment == name]) for name in SIDES
         ]
-        work_s = lengths.get(report.workload, statistics.median(each.measured_s for each in trials))
+        work_s = lengths.get(
+            report.workload, statistics.median(each.measured_s for each in trials if each.measured_s)
+        )
         ratios = tuple(other / one for one, other in zip(native, bridge, strict=True))
         yield report.workload, Comparison(ratios, sum(trial_s), work_s)
 

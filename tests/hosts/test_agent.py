@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import hashlib
+import io
 import os
 import queue
 import socket
@@ -22,11 +23,11 @@ from weighbridge.errors import EnvironmentLost, Unavailable, UserlandError
 from weighbridge.facts.differences import about_hosts
 from weighbridge.hosts import ssh
 from weighbridge.hosts.agent import frames, operations, userlands
-from weighbridge.hosts.agent.main import Agent, Wire
+from weighbridge.hosts.agent.main import Agent, Wire, _Terminated
 from weighbridge.hosts.agent.sweep import Owner, sweep
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.channel import ANSWER_S, REMOVE_S, AgentReply, Channel
 from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import clock_offset, start_agent
 from weighbridge.linux.leavings import DataFolders, processes_of
@@ -175,6 +176,76 @@ def test_failures_over_there_are_raised_here(far: tuple[Channel, socket.socket])
         channel.call("output", process=7, start=0)
 
 
+def test_an_answer_that_is_too_long_is_an_error_and_the_host_stays(
+    far: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(frames, "LIMIT", 1000)
+    (tmp_path / "log").write_bytes(b"x" * 2000)
+    with pytest.raises(OSError, match="more than an agent can send") as error:
+        far[0].call("read", path=str(tmp_path / "log"), timeout_s=5)
+    assert error.value.errno == errno.EFBIG
+    far[0].check()
+
+
+def test_a_signal_during_an_operation_ends_the_agent(monkeypatch: pytest.MonkeyPatch):
+    """A scheduler sends it while a userland arrives; the agent then has to remove what it made."""
+
+    def terminated(*_: object, **__: object) -> operations.Answer:
+        raise _Terminated  # as the signal's handler does
+
+    monkeypatch.setitem(operations.TABLE, "userland_piece", terminated)
+    written = io.BytesIO()
+    agent = Agent(Wire(written), WHOSE, lambda line: None)
+    with pytest.raises(_Terminated):
+        agent.serve(io.BytesIO(frames.pack({"do": "userland_piece", "id": 1})))
+    assert written.getvalue() == b"", "it is no failure of the operation"
+
+
+def test_the_agent_hears_while_an_operation_takes_long(monkeypatch: pytest.MonkeyPatch):
+    """It ends after 45 s of silence: signs of life during an operation of a minute have to count."""
+    began, goes_on = threading.Event(), threading.Event()
+    monkeypatch.setitem(operations.TABLE, "time", lambda *_: (began.set(), ({"value": goes_on.wait(20)}, b""))[1])
+    near, end = socket.socketpair()
+    agent = Agent(Wire(end.makefile("wb"), lambda: None), WHOSE, lambda line: None)
+    serving = threading.Thread(target=_serve, args=(agent, end), daemon=True)
+    serving.start()
+    near.sendall(frames.pack({"do": "time", "id": 1}))
+    assert began.wait(10)
+    agent._heard = 0.0
+    near.sendall(frames.pack({"do": "live"}))
+    deadline = time.monotonic() + 5
+    while agent._heard == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    heard = agent._heard
+    goes_on.set()
+    near.close()
+    serving.join(5)
+    assert heard > 0 and not serving.is_alive()
+
+
+def test_what_removes_has_half_an_hour(
+    far: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """A site can have millions of files. A host that does not answer in time is lost with all of its sites."""
+    monkeypatch.setattr(userlands, "folder", lambda: tmp_path / "userlands")
+    monkeypatch.setitem(operations.TABLE, "group", lambda *_, **__: ({"procs": [], "scope": {}}, b""))
+    monkeypatch.setitem(operations.TABLE, "group_do", lambda *_, **__: ({"value": True}, b""))
+    waited, answer = list[float](), Channel.answer
+
+    def noted(channel: Channel, reply: AgentReply, timeout_s: float = ANSWER_S) -> AgentReply:
+        waited.append(timeout_s)
+        return answer(channel, reply, timeout_s)
+
+    monkeypatch.setattr(Channel, "answer", noted)
+    hello = {"root": True, "pid": 1, "cpus": [0], "server": "10.0.0.2", "interfaces": {}, "python": "3.11"}
+    unused: Any = None
+    host = ssh.SshHost("far", SshOptions(kind="ssh", destination="far"), unused, unused, hello, far[0])
+    with host.data_folder(unused, "0-native-server"):
+        pass
+    host.group("server").remove()
+    assert waited == [ANSWER_S, REMOVE_S, ANSWER_S, REMOVE_S]
+
+
 def test_a_lost_connection_raises_at_once_and_for_ever(far: tuple[Channel, socket.socket]):
     channel, end = far
     told: queue.SimpleQueue[int | None] = queue.SimpleQueue()
@@ -252,6 +323,26 @@ def test_a_userland_is_its_owners_alone(home: Path, monkeypatch: pytest.MonkeyPa
     receiver.piece(zlib.compress(b"sent"))
     assert receiver.finish() == userlands.root_of(digest)
     assert userlands.root_of(digest).parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_userland_of_a_faster_run_is_used(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(userlands.Receiver, "_unpack", lambda self: (self._part / "root").mkdir())
+    digest = hashlib.sha256(b"sent").hexdigest()
+    userlands.root_of(digest).mkdir(parents=True)
+    receiver = userlands.Receiver(digest, "run-far", 1)
+    receiver.piece(zlib.compress(b"sent"))
+    assert receiver.finish() == userlands.root_of(digest)
+
+
+def test_a_userland_that_cannot_be_kept_is_an_error(home: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its place may be taken by a folder without a root, of an agent that was killed."""
+    monkeypatch.setattr(userlands.Receiver, "_unpack", lambda self: (self._part / "root").mkdir())
+    digest = hashlib.sha256(b"sent").hexdigest()
+    (userlands.root_of(digest).parent / "file").mkdir(parents=True)
+    receiver = userlands.Receiver(digest, "run-far", 1)
+    receiver.piece(zlib.compress(b"sent"))
+    with raises_sentence(UserlandError):
+        receiver.finish()
 
 
 def test_half_received_userlands_are_removed(home: Path):

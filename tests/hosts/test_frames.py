@@ -1,5 +1,6 @@
 """The frames between the two ends of an ssh connection."""
 
+import errno
 import io
 import struct
 
@@ -37,8 +38,9 @@ def test_noise_is_no_frame(noise: bytes):
 
 def test_a_frame_must_not_be_too_long(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(frames, "LIMIT", 10)
-    with raises_sentence(ValueError):
+    with pytest.raises(OSError, match="more than an agent can send") as error:
         frames.pack({}, b"123456789")
+    assert error.value.errno == errno.EFBIG
     with raises_sentence(ValueError):
         frames.read(io.BytesIO(struct.pack(">II", 2, 9)))
     with raises_sentence(ValueError):

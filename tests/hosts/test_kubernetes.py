@@ -761,7 +761,9 @@ def test_objects_that_were_made_before_an_api_server_went_away_are_not_made_agai
 
 def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.ImageSupply:
     run = RunContext(RUN, tmp_path, tmp_path, None)  # type: ignore[arg-type]
-    return supply.ImageSupply(run, Kubectl(), context, supply.NodeImages(**options) if options else None)
+    kubectl = Kubectl()
+    vars(kubectl).update(create=lambda _: {}, get=lambda *_: {"items": []})  # marks of runs
+    return supply.ImageSupply(run, kubectl, context, supply.NodeImages(**options) if options else None)
 
 
 USERLAND = Userland("1" * 64, Path("/nowhere"), None, {})
@@ -791,6 +793,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Command]:
     monkeypatch.setattr(push, "feed", fed)
     monkeypatch.setattr(push, "which", lambda program: program)
     monkeypatch.setattr(Kubectl, "get", lambda *_: {"items": []})
+    monkeypatch.setattr(Kubectl, "delete", lambda *_: None)
+    monkeypatch.setattr(Kubectl, "clock", lambda _: NOW)
     return commands
 
 
@@ -905,17 +909,6 @@ def test_a_command_may_be_a_path(words: str):
 def test_a_tool_is_not_guessed_for_another_context(tmp_path: Path, userland: Userland):
     with pytest.raises(Unavailable, match="whose name begins with 'kind-', not 'prod'"):
         images_of(tmp_path, "prod", load="kind").userland(info("n1"), userland)
-
-
-def test_an_image_that_another_runs_pods_use_is_not_removed(
-    tmp_path: Path, userland: Userland, started: list[Command], monkeypatch: pytest.MonkeyPatch
-):
-    one = images_of(tmp_path, load="containerd")
-    name = one.userland(info("n1"), userland)
-    pods = {"items": [{"spec": {"containers": [{"image": name}]}}]}
-    monkeypatch.setattr(Kubectl, "get", lambda *_: pods)
-    one.remove()
-    assert len(started) == 1 and not supply.NOTES.read(tmp_path)
 
 
 def test_what_a_killed_run_loaded_is_found_and_removed(
@@ -1102,7 +1095,7 @@ def test_folders_of_nodes_go_before_the_image_and_the_objects_that_remove_them(
 
 
 def test_images_stay_while_pods_with_them_have_folders_to_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(supply.LoadedImage, "removed", lambda _: "")
+    monkeypatch.setattr(supply.LoadedImage, "taken_away", lambda *_: "")
     image = supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1"))
     supply.NOTES.write(tmp_path, [image])
     volumes.NOTES.write(tmp_path, [volumes.NodeFolder("n1", "/mnt", f"weighbridge-{RUN}-0-pod-solo", "i:1", False)])

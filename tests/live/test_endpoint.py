@@ -1,6 +1,7 @@
 """What the endpoint tells of a run, in the format that Prometheus reads; nothing of it needs a network."""
 
 import errno
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -97,6 +98,13 @@ def test_what_a_trial_measured_and_how_it_ended():
     assert values["cpu", "latency_p99"][1] == 0.25 and values["cpu", "speed"][0]["level"] == ""
     assert [value for _, value in found["trial_duration_seconds"]] == [2.5, 2.5]
     assert (AT, 2.0) in found["trial_measured_seconds"]
+
+
+def test_a_trial_that_was_not_measured_has_no_measured_time():
+    live = Live()
+    live.trial_finished(replace(ended(outcome=Outcome.ENVIRONMENT_LOST), measured_s=None))
+    found = scraped(live)
+    assert [value for _, value in found["trial_duration_seconds"]] == [2.5] and "trial_measured_seconds" not in found
 
 
 def test_readings_are_those_of_the_last_trial_alone():

@@ -64,7 +64,7 @@ def test_cpu_time_is_what_the_idle_clock_leaves_over():
 
 def test_no_use_without_both_or_with_another_number_of_cpus():
     one = counters(5.0)
-    assert use({}, one) is use(one, {}) is use(one, counters(7.0, cpus=3.0)) is None
+    assert use({}, one) is use(one, {}) is use(one, counters(7.0, cpus=3.0)) is use(one, one) is None
 
 
 def test_an_idle_level_may_lie_below_zero():

@@ -113,6 +113,16 @@ def test_what_is_unfinished_in_the_cache_is_found_and_removed(kind: MadeUp, tmp_
     assert clean.clean().removed == unfinished
 
 
+def test_a_noise_measurement_lives_by_its_lock(kind: MadeUp, monkeypatch: pytest.MonkeyPatch):
+    """One in another container, which shares the cache, has a number that no process has here."""
+    kind.things = []
+    monkeypatch.setattr("os.getpid", lambda: 4194305)
+    with clean.known_noise.run_folder() as folder:
+        assert clean.find().left == ()
+        assert clean.clean().removed == () and folder.is_dir()
+    assert not folder.exists()
+
+
 def test_all_is_ended_before_anything_is_removed_and_a_failure_keeps_nothing_else(tmp_path: Path):
     steps: list[str] = []
 

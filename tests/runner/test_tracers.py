@@ -1,9 +1,14 @@
 """What tracers print, captured on a machine; nothing is started."""
 
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from weighbridge.linux.process import GRACE_S
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import RunContext
 from weighbridge.model.study import Study
 from weighbridge.runner import tracers
 from weighbridge.runner.session import traced_trials
@@ -46,6 +51,47 @@ def test_tracers_are_argument_lists_that_are_interrupted():
     for name, tracer in TRACERS.items():
         command = tracer.record(Path("/tmp/x/recorded"))
         assert command.argv[0] == name and command.stop_signal == 2
+
+
+class Slow:
+    """A process that takes as long as perf for a large machine to write what it recorded."""
+
+    def __init__(self, command: Command, **_: object) -> None:
+        self.recorded = Path(command.argv[1])
+
+    def wait(self, timeout_s: float) -> bool:
+        return False
+
+    def output_so_far(self) -> bytes:
+        return b""
+
+    def stop(self, *, grace_s: float = GRACE_S) -> Completed:
+        if grace_s >= 30:
+            self.recorded.write_text("3 function")
+        return Completed(("perf",), 0, b"", b"", 1.0)
+
+
+class Recorder(Perf):
+    def obstacle(self, root: Path = Path("/")) -> str:
+        return ""
+
+    def record(self, data: Path) -> Command:
+        return Command(("perf", str(data)))
+
+    def read(self, data: Path, completed: Completed, left_out: Collection[int]) -> Mapping[str, int]:
+        return {data.read_text(): 3}
+
+
+def test_a_tracer_has_time_to_write_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Two seconds are too few for the samples of 256 CPUs, and the folder of a run's state is in memory."""
+    monkeypatch.setitem(TRACERS, "perf", Recorder())
+    monkeypatch.setattr(tracers, "Process", Slow)
+    run, inside = RunContext("0123456789ab", tmp_path / "state", tmp_path / "cache", ExitStack()), list[Path]()
+    run.state.mkdir()
+    items, count = tracers.trace("perf", run, lambda: inside.extend(tmp_path.rglob("trace-*")))
+    assert [(item.name, item.count) for item in items] == [("3 function", 3)] and count == 3
+    assert [path.relative_to(tmp_path).parts[0] for path in inside] == ["cache"]
+    assert "--no-buildid" in Perf().record(Path("recorded")).argv
 
 
 def test_the_kernels_settings_say_who_may_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -436,6 +436,39 @@ def test_a_generator_that_rests_is_the_limit_by_what_it_clocked(world: World, mo
     assert Flag("client", figures={"s": 0.1}) in record.flags and record.measured_s >= 0.3
 
 
+OF_THE_TIME = {
+    FlagCode.THROTTLED, FlagCode.GENERATOR_SATURATED, FlagCode.GENERATOR_TOOK, *BOTTLENECKS - {FlagCode.NO_BOTTLENECK}
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("client", "outcome"),
+    [
+        (Act(), Outcome.ENVIRONMENT_LOST),
+        (Act(hangs=True), Outcome.DEADLINE),
+        (Act(clock_s=0.0), Outcome.OK),
+    ],
+    ids=["its node lost its power", "it hangs", "the clock of its guest stood still"],
+)
+def test_no_figure_is_computed_over_a_time_that_was_not_measured(
+    world: World, monkeypatch: pytest.MonkeyPatch, client: Act, outcome: Outcome
+):
+    """A report once said: the generator took 161,700,000 CPUs."""
+    reads = count(1)
+
+    def meters(site: FakeSite) -> dict[str, float]:
+        read = next(reads)
+        if outcome is Outcome.ENVIRONMENT_LOST and site.role == "server" and read > 4:  # both were read twice
+            raise EnvironmentLost("nothing is heard from its node")
+        return {"cpu_s": 0.1 * read, "throttled_s": 0.05 * read, "throttled_periods": read, "oom_kills": 0.0}
+
+    monkeypatch.setattr(FakeSite, "meters", meters)
+    record = measure(world, client=client)
+    assert (record.outcome, record.measured_s, record.measured_from_s) == (outcome, None, None)
+    assert not {flag.code for flag in record.flags} & OF_THE_TIME, record.flags
+    assert [each.metric.name for each in record.measurements] == ["speed"] * (outcome is Outcome.OK)
+
+
 def test_a_server_whose_disk_is_full_has_not_broken(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FakeWorkload, "its_load", "n")
     full = Act(lasts=0.05, returncode=1, stdout=b"Error writing to the AOF file: No space left on device\n")

@@ -10,6 +10,7 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge.errors import DiskFull, RunDirectoryError
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Rung
 from weighbridge.model.trial import Series
@@ -74,6 +75,18 @@ def test_a_trial_comes_back_as_it_was(run: Path):
         assert (run / str(process.stderr)).read_bytes() == b"err"
         assert [(s.site, s.name, s.value) for s in store.samples()] == [
             ("host", "busy_s", 0.5), ("client", "cpu_s", 0.25)]  # fmt: skip
+
+
+def test_a_trial_that_was_not_measured_has_no_time_and_no_flags_of_it(tmp_path: Path):
+    """Older runs computed these flags over a time of 0."""
+    took = Flag(FlagCode.GENERATOR_TOOK, figures={"client": 161_700_000.0, "server": 0.0, "cpus": 4.0})
+    silent = Flag(FlagCode.NO_READINGS, "host b", text="it is off")
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(STUDY, {"run_id": "0123456789ab"})
+        lost = {"outcome": Outcome.ENVIRONMENT_LOST, "measurements": (), "measured_s": None}
+        store.save(record(flags=(took, silent), **lost))
+        (trial,) = store.trials()
+        assert (trial.measured_s, trial.window, trial.flags) == (None, None, (silent,))
 
 
 def test_series_and_histograms_come_back(tmp_path: Path):

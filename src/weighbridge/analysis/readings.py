@@ -48,7 +48,8 @@ class ReadingRate:
 
 def readings(store: RunStore) -> ReadingRate | None:
     """How often the meters of a run read; None where its trials have no readings over time."""
-    measured = {trial.id: trial.measured_s for trial in store.trials() if trial.outcome is Outcome.OK}
+    good = [trial for trial in store.trials() if trial.outcome is Outcome.OK]
+    measured = {trial.id: trial.measured_s for trial in good if trial.measured_s is not None}
     first = next(iter(measured), None)
     if first is None or all(series.place == PROMETHEUS for _, series in store.series(first)):
         return None

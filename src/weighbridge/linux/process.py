@@ -35,7 +35,10 @@ OUTPUT_LIMIT = 64 * 2**20
 
 
 class Process:
-    """A started process in its own group. Implements ``Running``."""
+    """A started process in its own group. Implements ``Running``.
+
+    Once it has ended it stays a zombie until `stop`. So no other process and no other group can have its number.
+    """
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class Process:
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._started = time.monotonic()
         self._ended: float | None = None
+        self._code: int | None = None
         self._completed: Completed | None = None
         self._stopping = threading.Lock()
         stdin: int | IO[bytes] = subprocess.PIPE if hold else subprocess.DEVNULL if talk is None else talk
@@ -87,10 +91,15 @@ class Process:
 
     def poll(self) -> int | None:
         """Its return code, or None while it runs."""
-        code = self._popen.poll()
-        if code is not None and self._ended is None:
-            self._ended = time.monotonic()
-        return code
+        if self._code is None:
+            try:
+                ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:  # another thread stopped it and has kept the code, or SIGCHLD is ignored
+                return self._code if self._code is not None else self._popen.poll()
+            if ended:
+                self._ended = time.monotonic()
+                self._code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        return self._code
 
     def wait(self, timeout_s: float) -> bool:
         """Wait at most ``timeout_s`` seconds; True once it has ended. Wakes at once, without polling."""
@@ -118,22 +127,23 @@ class Process:
         if self._popen.stdin is not None:
             self._popen.stdin.close()
 
-    def stop(self, *, timed_out: bool = False) -> Completed:
-        """End it and its whole group: its stop signal, then KILL after two seconds. Several threads may do so."""
+    def stop(self, *, timed_out: bool = False, grace_s: float = GRACE_S) -> Completed:
+        """End it and its whole group: its stop signal, then KILL after ``grace_s``. Several threads can do so."""
         with self._stopping:
             if self._completed is None:
-                self._completed = self._end(timed_out=timed_out)
+                self._completed = self._end(timed_out, grace_s)
             return self._completed
 
-    def _end(self, *, timed_out: bool) -> Completed:
+    def _end(self, timed_out: bool, grace_s: float) -> Completed:
         for number in (self.command.stop_signal, signal.SIGKILL):
             if self.poll() is not None:
                 break
             self._signal(number)
-            self.wait(GRACE_S)
+            self.wait(grace_s)
         self._signal(signal.SIGKILL)  # what the leader left behind
-        self._popen.wait()
+        wait_readable(self._pidfd)
         code = self.poll()
+        self._popen.wait()
         if self._popen.stdin:
             with contextlib.suppress(OSError):
                 self._popen.stdin.close()

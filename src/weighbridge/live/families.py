@@ -97,7 +97,8 @@ def _results(moment: Snapshot) -> Iterator[Metric]:
     measured = _gauge("trial_measured_seconds", "Run time of its measured process", CELL)
     for at, (lasted, ran) in moment.lasted.items():
         durations.add_metric(_cell(at, moment), lasted)
-        measured.add_metric(_cell(at, moment), ran)
+        if ran is not None:
+            measured.add_metric(_cell(at, moment), ran)
     yield durations
     yield measured
     values = _gauge("measurement", "Last value of each metric, in its unit", (*CELL, "metric", "unit"))

@@ -33,7 +33,7 @@ class Snapshot:
     current_began_at: float = 0.0
     outcomes: Mapping[Outcome, int] = field(default_factory=dict)
     last: TrialRecord | None = None
-    lasted: Mapping[Where, tuple[float, float]] = field(default_factory=dict)
+    lasted: Mapping[Where, tuple[float, float | None]] = field(default_factory=dict)
     """Duration and measured seconds of the last trial of each."""
     measurements: Mapping[tuple[Where, str], Measurement] = field(default_factory=dict)
     """The last ones of each, by metric."""
@@ -50,7 +50,7 @@ class Live:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._outcomes = Counter(dict.fromkeys(Outcome, 0))
-        self._lasted: dict[Where, tuple[float, float]] = {}
+        self._lasted: dict[Where, tuple[float, float | None]] = {}
         self._measurements: dict[tuple[Where, str], Measurement] = {}
         self._standings: dict[tuple[str, str], Standing] = {}
         self._moment = Snapshot(time.time())

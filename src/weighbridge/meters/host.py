@@ -132,7 +132,7 @@ def _resolution_s(kinds: int, cpus: int) -> float:
 
 def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: int) -> list[Flag]:
     """Where client and server share ``cpus`` that are full, and the client takes more: it may be the limit."""
-    client, server = (used.get(role, {}).get("cpu_s", 0.0) / max(busy_s, 1e-9) for role in ("client", "server"))
+    client, server = (used.get(role, {}).get("cpu_s", 0.0) / busy_s for role in ("client", "server"))
     if client + server <= FULL * cpus or client <= server:
         return []
     return [Flag(FlagCode.GENERATOR_TOOK, figures={"client": client, "server": server, "cpus": cpus})]
@@ -146,7 +146,6 @@ def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float, 
     limited too.
     """
     flags = []
-    measured_s = max(measured_s, 1e-9)
     throttled = used_by_site.get("throttled_s", 0.0) / measured_s
     if throttled > THROTTLED:
         flags.append(Flag(FlagCode.THROTTLED, role, {"share": throttled}))

@@ -74,13 +74,14 @@ def counters_of(read: Read) -> dict[str, float]:
 
 
 def use(before: Mapping[str, float], after: Mapping[str, float]) -> Use | None:
-    """Return a machine's use between two readings (`counters_of`); None without both, or where a CPU came or went."""
+    """Return a machine's use between two readings (`counters_of`); None without both, or if a CPU came or went."""
     if "at_s" not in before or "at_s" not in after or before["cpus"] != after["cpus"]:
         return None
     grown = {name: value - before.get(name, value) for name, value in after.items()}
-    seconds = grown["at_s"]
+    if (seconds := grown["at_s"]) <= 0:
+        return None
     busy_s = after["cpus"] * seconds - grown["unused_s"] - grown["steal_s"]
-    stolen = max(0.0, grown["steal_s"]) / (after["cpus"] * seconds) if seconds > 0 else 0.0
+    stolen = max(0.0, grown["steal_s"]) / (after["cpus"] * seconds)
     return Use(
         seconds, busy_s, grown["softirq_s"], grown.get("context_switches", 0.0), grown.get("busy_s", 0.0), stolen
     )

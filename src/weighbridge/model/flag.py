@@ -72,6 +72,8 @@ class FlagCode(StrEnum):
     """Something that only ``text`` says: of a plug-in without a code for it, or of an older run."""
 
 
+OF_MEASURED_TIME = frozenset({FlagCode.THROTTLED, FlagCode.GENERATOR_SATURATED, FlagCode.GENERATOR_TOOK})
+"""Flags about what was used in a trial's measured time."""
 BOTTLENECKS = frozenset(code for code in FlagCode if code.startswith("bottleneck-"))
 """Exactly one of them is in the flags of each trial that gave measurements."""
 

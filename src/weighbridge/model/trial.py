@@ -67,13 +67,14 @@ class TrialResult:
         """
         duration = getattr(options, "duration", None)
         work = self.work_s or (float(duration) if isinstance(duration, int | float) else None)
-        return Times(work or ran_s, self.active_s or ran_s, self.sending_s or work or ran_s)
+        return Times(ran_s, work or ran_s, self.active_s or ran_s, self.sending_s or work or ran_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """For how many seconds the measured process did its work, was active, and had data on the network."""
+    """For how many seconds the measured process ran, did its work, was active, and had data on the network."""
 
+    ran_s: float
     work_s: float
     active_s: float
     sending_s: float
@@ -113,17 +114,17 @@ class Series:
 class TrialRecord:
     """One trial that ended. Times are wall-clock seconds; ``started_at`` is seconds since the epoch.
 
-    ``measured_s`` is the time that the measuring process itself ran, from ``measured_from_s`` of the trial on (None:
-    it never did); the rest of ``duration_s`` is the tool's own cost. ``message`` says why a trial has no
-    measurements. ``samples`` are meter readings: (site, name, value). ``flags`` are things that a reader has to know
-    beside the number. ``series`` are the readings over time, ``histograms`` encoded HDR histograms by metric.
+    ``measured_s`` is the time that the measuring process itself ran, from ``measured_from_s`` of the trial on (both
+    None: the trial was not measured); the rest of ``duration_s`` is the tool's own cost. ``message`` says why a trial
+    has no measurements. ``samples`` are meter readings: (site, name, value). ``flags`` are things that a reader has
+    to know about the number. ``series`` are the readings over time, ``histograms`` encoded HDR histograms by metric.
     """
 
     trial: Trial
     outcome: Outcome
     started_at: float
     duration_s: float
-    measured_s: float
+    measured_s: float | None
     message: str = ""
     measurements: tuple[Measurement, ...] = ()
     roles: tuple[RoleRecord, ...] = ()

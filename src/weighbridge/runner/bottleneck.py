@@ -28,7 +28,7 @@ class TrialUsage:
     use: Mapping[str, Mapping[str, float]]
     """What each role's site used."""
     seconds: float
-    """How long the measured process was at work."""
+    """How long the measured process was at work, which is more than 0."""
     cables: Sequence[Flag] = ()
     """The share of its rate that each cable carried, as flags."""
     waited_s: float = 0.0
@@ -56,7 +56,7 @@ def bottleneck(
     for flag in (_cable(usage), _met_rate(asked_rate, measured), _generator(usage, cpus), _cpu(usage, cpus)):
         if flag is not None:
             return flag
-    if usage.waited_s > WAITING * usage.seconds > 0:
+    if usage.waited_s > WAITING * usage.seconds:
         return Flag(FlagCode.DISK, figures={"share": min(1.0, usage.waited_s / usage.seconds)})
     return Flag(FlagCode.NO_BOTTLENECK)
 
@@ -113,11 +113,11 @@ def _cpu(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:
 
 def _used(usage: TrialUsage, role: str) -> float:
     """CPUs that a role kept busy."""
-    return usage.use.get(role, {}).get("cpu_s", 0.0) / max(usage.seconds, 1e-9)
+    return usage.use.get(role, {}).get("cpu_s", 0.0) / usage.seconds
 
 
 def _throttled(usage: TrialUsage, role: str) -> float:
-    return usage.use.get(role, {}).get("throttled_s", 0.0) / max(usage.seconds, 1e-9)
+    return usage.use.get(role, {}).get("throttled_s", 0.0) / usage.seconds
 
 
 def _full(usage: TrialUsage, cpus: RoleCpus, role: str, limit: int | None = None) -> bool:

@@ -53,12 +53,15 @@ class _OwnFolders(Leavings):
         """Yield runs' state folders, half-built userlands and folders of unfinished noise measurements."""
         yield from (Leftover(run, "state folder", str(folders.states / run)) for run in run_lock.known_runs())
         yield from (Leftover(NO_RUN, "half-built userland", str(path)) for path in half_built(cache_folder()))
-        yield from (Leftover(NO_RUN, "measured noise", str(path)) for path in known_noise.left())
+        with known_noise.left() as unfinished:
+            leftovers = [Leftover(NO_RUN, "measured noise", str(path)) for path in unfinished]
+        yield from leftovers
 
     def remove_ownerless(self, folders: RunFolders) -> None:
         """Remove half-built userlands and folders of unfinished noise measurements."""
-        for path in (*half_built(cache_folder()), *known_noise.left()):
-            shutil.rmtree(path, ignore_errors=True)
+        with known_noise.left() as unfinished:
+            for path in (*half_built(cache_folder()), *unfinished):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _kinds() -> tuple[Leavings, ...]:

@@ -69,7 +69,7 @@ def throttling(used: Mapping[str, Mapping[str, float]], measured_s: float) -> tu
     Its share of that time, of all its CPUs together, and in how many periods. Absent where no group tells it.
     """
     held = [each for each in used.values() if "throttled_s" in each]
-    if not held or measured_s <= 0:
+    if not held:
         return ()
     most = max(held, key=lambda each: each["throttled_s"])
     time = Measurement(Metric(THROTTLED_TIME, "%", "lower"), 100 * most["throttled_s"] / measured_s)
@@ -85,7 +85,7 @@ def events_cost(events: Mapping[str, float], work: Work | None, measured_s: floa
     """
     if (passed := events.get("received_packets", 0.0)) > 0 and events["received_octets"] >= 0:
         yield Measurement(Metric(PACKET_SIZE, "B", "higher"), events["received_octets"] / passed)
-    if "disk_busy_s" in events and measured_s > 0:
+    if "disk_busy_s" in events:
         share = min(1.0, max(0.0, events["disk_busy_s"]) / measured_s)
         yield Measurement(Metric(DISK_TIME, "%", "lower"), 100 * share)
     for name in ("softnet_drops", "softnet_squeezes", "conntrack_drops", DISK_FLUSHES, VM_EXITS):

@@ -36,8 +36,8 @@ class Evaluation:
 def evaluate(result: TrialResult, programs: Programs, window: Window) -> Evaluation:
     """Return the measurements, histograms and flags of a trial that gave a result."""
     measured, times = programs.stage.measured, times_of(programs, window)
-    costs = measure_costs(result, times, programs.stage, window)
-    limit = find_limit(result, times, programs, window)
+    costs = () if times is None else measure_costs(result, times, programs.stage, window)
+    limit = Flag(FlagCode.NO_BOTTLENECK) if times is None else find_limit(result, times, programs, window)
     throttled_s = window.used_by_roles.get(measured, {}).get("throttled_s", 0.0)
     way_s = programs.stage.sites[measured].way_s
     clocks = flag_clocks(measured, programs.completed[measured], throttled_s, way_s)
@@ -45,10 +45,15 @@ def evaluate(result: TrialResult, programs: Programs, window: Window) -> Evaluat
     return Evaluation((*result.measurements, *costs), result.histograms, flags)
 
 
-def times_of(programs: Programs, window: Window) -> Times:
-    """For how long the measured process did what: as long as it ran, where its output was not read."""
+def times_of(programs: Programs, window: Window) -> Times | None:
+    """Return for how long the measured process did what; None if it was not measured.
+
+    If its output was not read, it did everything for as long as it ran.
+    """
     ran_s, result = window.measured_s, programs.result
-    return Times(ran_s, ran_s, ran_s) if result is None else result.times(programs.options, ran_s)
+    if ran_s is None:
+        return None
+    return Times(ran_s, ran_s, ran_s, ran_s) if result is None else result.times(programs.options, ran_s)
 
 
 def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Window) -> tuple[Measurement, ...]:
@@ -65,8 +70,8 @@ def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Windo
     host_usage = usage(window.series, host_place(host_name), window.ran) if stage.counted else ()
     apart = {role for role, site in stage.sites.items() if not site.counted}
     counted = {role: each for role, each in used.items() if role not in apart}
-    held_back = throttling(used, window.measured_s) if stage.own_cpu_limits else ()
-    events = events_cost(window.events, work, window.measured_s)
+    held_back = throttling(used, times.ran_s) if stage.own_cpu_limits else ()
+    events = events_cost(window.events, work, times.ran_s)
     return (*everybody, *derived(counted, window.series, work), *held_back, *events, *host_usage)
 
 
@@ -84,9 +89,12 @@ def find_limit(result: TrialResult, times: Times, programs: Programs, window: Wi
 
 
 def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
-    """What a reader has to know of how machines and sites were used in a trial, whatever became of it."""
+    """Return what a reader has to know of how machines and sites were used in a trial, whatever became of it.
+
+    Flags about the measured time are only given if the trial was measured.
+    """
     flags: list[Flag] = []
-    stage, active_s, threads = programs.stage, times_of(programs, window).active_s, programs.threads
+    stage, times, threads = programs.stage, times_of(programs, window), programs.threads
     used, used_by_roles = window.used, window.used_by_roles
     for name, machine in stage.machines.items():
         ours = [used.get(place, {}) for place in (*machine.roles, *machine.hypervisors)]
@@ -95,13 +103,14 @@ def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
             left_out = {FlagCode.OTHER_WORK, FlagCode.STEAL}
         disturbances = host.host_flags(used.get(name, {}), ours, window.lasted_s, machine.cpus)
         of_machine = [flag for flag in disturbances if flag.code not in left_out]
-        if stage.shares(machine):
-            of_machine += host.shared_flags(used_by_roles, active_s, machine.cpus)
+        if stage.shares(machine) and times is not None:
+            of_machine += host.shared_flags(used_by_roles, times.active_s, machine.cpus)
         flags += of_machine if name == HERE else [replace(flag, where=name) for flag in of_machine]
-    for role in stage.sites:
-        busy_s = active_s if role == "client" else window.measured_s
-        most = min(threads, stage.part(role).cpus or threads)
-        flags += host.site_flags(role, used_by_roles[role], busy_s, most) if role in used_by_roles else ()
+    if times is not None:
+        for role in stage.sites:
+            busy_s = times.active_s if role == "client" else times.ran_s
+            most = min(threads, stage.part(role).cpus or threads)
+            flags += host.site_flags(role, used_by_roles[role], busy_s, most) if role in used_by_roles else ()
     return tuple(flags)
 
 

@@ -1,13 +1,13 @@
 """What is known of this machine from when it was last measured: its noise, its calibration, who interrupts it."""
 
 import contextlib
+import fcntl
 import json
 import math
-import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -28,22 +28,35 @@ def _noise_file() -> Path:
 _RUN = "noise-run-"
 
 
-@contextlib.contextmanager
+@contextmanager
 def run_folder() -> Iterator[Path]:
-    """A folder for the run by which it is measured, where `left` finds it after a kill."""
+    """Make a folder for the run that measures the noise; it is not `left` until the context ends."""
     cache_folder().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f"{_RUN}{os.getpid()}-", dir=cache_folder()) as folder:
-        yield Path(folder)
+    with _lock_file().open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        with tempfile.TemporaryDirectory(prefix=_RUN, dir=cache_folder()) as folder:
+            yield Path(folder)
 
 
-def left() -> list[Path]:
-    """The folders of noise measurements whose process has ended."""
-    folders = []
-    for path in cache_folder().glob(f"{_RUN}*-*"):
-        pid = path.name.removeprefix(_RUN).partition("-")[0]
-        if pid.isdigit() and not Path("/proc", pid).exists():
-            folders.append(path)
-    return folders
+@contextmanager
+def left() -> Iterator[list[Path]]:
+    """Yield the folders of measurements that were killed, none while any runs. None begins until the context ends.
+
+    Measurements are noticed by their lock: containers that share a cache do not see each other's processes.
+    """
+    with ExitStack() as stack:
+        folders = [path for path in cache_folder().glob(f"{_RUN}*") if path.is_dir()]
+        if folders:
+            lock = stack.enter_context(_lock_file().open("a"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                folders = []
+        yield folders
+
+
+def _lock_file() -> Path:
+    return cache_folder() / "noise.lock"
 
 
 def keep(noise: Mapping[str, Any]) -> None:

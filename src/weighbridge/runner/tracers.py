@@ -27,6 +27,8 @@ _SETTLE_S = 1.0
 _BEGINS_S = 30.0
 """How long a tracer may take until it says that it has begun."""
 _LONGEST_S = 3600.0
+_WRITES_S = 30.0
+"""How long a tracer has to write its records after the interrupt."""
 _LARGEST, _ENDS_S = "256M", f"{_LONGEST_S:.0f}"
 """At which size, and after how many seconds, perf ends by itself where nobody is left to end it."""
 _NAME = 300
@@ -70,8 +72,11 @@ class Perf:
         return ""
 
     def record(self, data: Path) -> Command:
-        """Return perf, which needs no hardware counters so."""
-        sampled = ("--all-cpus", "--event", "cpu-clock", "--freq", "199")
+        """Return perf with the CPU clock, which needs no hardware counters.
+
+        Without ``--no-buildid`` perf reads all samples again at its end, for minutes on a large machine.
+        """
+        sampled = ("--all-cpus", "--event", "cpu-clock", "--freq", "199", "--no-buildid")
         argv = ("perf", "record", *sampled, "--max-size", _LARGEST, "--output", str(data), "--", "sleep", _ENDS_S)
         return Command(argv, _LONGEST_S, stop_signal=signal.SIGINT)
 
@@ -145,14 +150,16 @@ def trace(
     tracer = TRACERS[name]
     if obstacle := tracer.obstacle():
         raise Unavailable(obstacle)
-    with tempfile.TemporaryDirectory(prefix="trace-", dir=run.state) as folder:
+    on_disk = run.cache / "engines" / run.id  # the run's state is in memory, and would change the measured machine
+    on_disk.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="trace-", dir=on_disk) as folder:
         data = Path(folder) / "recorded"
         process = Process(tracer.record(data), env=environment_of(run.id))
         try:
             _await(name, tracer, process)
             work()
         finally:
-            completed = process.stop()
+            completed = process.stop(grace_s=_WRITES_S)
         counts = tracer.read(data, completed, left_out)
     if not counts:
         raise Unavailable(f"{name} met nothing: {completed.last_words}")

@@ -103,8 +103,8 @@ class Window:
         """How long the whole trial took, once that has ended."""
         self.ran: tuple[float, float] | None = None
         """When the measured process ran, in seconds of the trial: from and to; None: it has not come to its end."""
-        self.measured_s = 0.0
-        """How long it ran, by its own clock."""
+        self.measured_s: float | None = None
+        """How long it ran, by its own clock; None if it has not come to its end, or its clock stood still."""
         self.series: list[Series] = []
         self.flags: list[Flag] = []
         self.meters_s = 0.0
@@ -205,8 +205,9 @@ class Window:
 
     def note_measured(self, lasted_s: float) -> None:
         """Note how long the measured process ran, by its own clock."""
-        begun_s = self._measured_at - self.begun
-        self.measured_s, self.ran = lasted_s, (begun_s, begun_s + lasted_s)
+        if lasted_s > 0:
+            begun_s = self._measured_at - self.begun
+            self.measured_s, self.ran = lasted_s, (begun_s, begun_s + lasted_s)
 
     @property
     def used(self) -> dict[str, dict[str, float]]:
@@ -249,7 +250,7 @@ class Window:
         shares = [
             (link, min(1.0, max(bits.values()) / (link.rate * seconds)))
             for link, bits in zip(self._links, carried, strict=True)
-            if bits and seconds > 0
+            if bits
         ]
         return [Flag(FlagCode.CABLE, link.where, {"share": share, "rate": link.rate}) for link, share in shares]
 

@@ -186,7 +186,8 @@ class RunReader:
         return self._read_once("trials", lambda: self._trials("block IS NOT 0"))
 
     def _trials(self, which: str) -> list[StoredTrial]:
-        return self._rows(reading.TRIALS, StoredTrial, "trials", f"trial WHERE {which} ORDER BY id")
+        rows = self._rows(reading.TRIALS, StoredTrial, "trials", f"trial WHERE {which} ORDER BY id")
+        return [each if each.measured_s else each.not_measured() for each in rows]
 
     def pilot(self) -> list[PilotTrial]:
         """What the trials of the pilot block measured that ended well."""

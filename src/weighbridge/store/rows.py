@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from weighbridge.model.flag import Flag
+from weighbridge.model.flag import OF_MEASURED_TIME, Flag
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Cell, Rung
@@ -31,7 +31,8 @@ class StoredTrial(NamedTuple):
     message: str
     started_at: float
     duration_s: float
-    measured_s: float
+    measured_s: float | None
+    """None if the trial was not measured, which the file has as 0."""
     flags: tuple[Flag, ...]
     measured_from_s: float | None
     """When in the trial the measured program began; None where it did not, or in runs from before it was noted."""
@@ -39,8 +40,12 @@ class StoredTrial(NamedTuple):
     @property
     def window(self) -> tuple[float, float] | None:
         """The time in which the measured program ran, in seconds of the trial."""
-        start = self.measured_from_s
-        return None if start is None else (start, start + self.measured_s)
+        start, lasted_s = self.measured_from_s, self.measured_s
+        return None if start is None or lasted_s is None else (start, start + lasted_s)
+
+    def not_measured(self) -> "StoredTrial":
+        """Return the trial as one that was not measured, without flags that older runs computed for a time of 0."""
+        return self._replace(measured_s=None, flags=tuple(f for f in self.flags if f.code not in OF_MEASURED_TIME))
 
 
 class StoredProcess(NamedTuple):
@@ -126,7 +131,7 @@ def trial_row(record: TrialRecord) -> Sequence[object]:
     trial = record.trial
     return (
         trial.block, trial.attempt, trial.workload, trial.level.text, trial.environment, str(record.outcome),
-        record.message, record.started_at, record.duration_s, record.measured_s, flags_json(record.flags),
+        record.message, record.started_at, record.duration_s, record.measured_s or 0.0, flags_json(record.flags),
         record.measured_from_s,
     )  # fmt: skip
 

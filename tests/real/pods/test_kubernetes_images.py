@@ -198,6 +198,12 @@ def containerd(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", f"{ctr.parent}{os.pathsep}{os.environ['PATH']}")
 
 
+def listed_by_kubelet(cluster: Cluster, node: int = 0) -> list[str]:
+    """The images of ours that a node's status lists, which is a minute behind."""
+    status = cluster.get(f"node/{NAMES[node]}")["status"]
+    return [name for image in status["images"] for name in image["names"] if "/weighbridge/" in name]
+
+
 @pytest.fixture
 def of_others(cluster: Cluster) -> Iterator[None]:
     """What others' runs loaded onto node-a has other names meanwhile: this one's would remove it."""
@@ -209,6 +215,7 @@ def of_others(cluster: Cluster) -> Iterator[None]:
 
     for image in images:
         renamed(image, image.replace("weighbridge", "aside"))
+    cluster.eventually("kubelet lists none of them", lambda: not listed_by_kubelet(cluster), 120)  # so they are ours
     yield
     for image in images:
         renamed(image.replace("weighbridge", "aside"), image)

@@ -1,5 +1,6 @@
 """How the two ends of an ssh connection talk: frames of a JSON object and bytes, each with its length before it."""
 
+import errno
 import json
 import struct
 from collections.abc import Mapping
@@ -19,10 +20,10 @@ _HEAD = struct.Struct(">II")
 
 
 def pack(fields: Mapping[str, Any], data: bytes = b"") -> bytes:
-    """One frame as it goes over the wire."""
+    """Return one frame as it goes over the wire. Raises OSError (EFBIG) for a frame that is too long."""
     text = json.dumps(fields).encode()
     if len(text) + len(data) > LIMIT:
-        raise ValueError(f"a frame of {len(text) + len(data)} bytes is too long")
+        raise OSError(errno.EFBIG, f"{(len(text) + len(data)) / 1e6:.0f} MB are more than an agent can send at once")
     return _HEAD.pack(len(text), len(data)) + text + data
 
 

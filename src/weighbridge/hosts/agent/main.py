@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import IO, Any
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
@@ -25,8 +26,8 @@ _GUARD_READY_S = 20.0
 Answer = tuple[Mapping[str, Any], bytes]
 
 
-class _Terminated(Exception):
-    """SIGTERM came: nobody listens any more, or a scheduler ends what it has started."""
+class _Terminated(BaseException):
+    """SIGTERM came: the connection is lost, or a scheduler ends the job. No operation catches it as its failure."""
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Wire:
         self._lock = threading.Lock()
 
     def send(self, fields: Mapping[str, Any], data: bytes = b"") -> None:
-        """Send one frame; where nobody listens any more, end."""
+        """Send one frame; end if the connection is gone. Raises OSError (EFBIG) for a frame that is too long."""
         frame = frames.pack(fields, data)
         try:
             with self._lock:
@@ -51,9 +52,10 @@ class Wire:
 
 
 class Agent:
-    """Reads requests and answers them. Processes are started by the one thread that reads.
+    """Reads requests and answers them. Only the main thread starts processes.
 
     What dies with its parent (PR_SET_PDEATHSIG) dies with the thread that started it: that must be one which stays.
+    Another thread reads, so that the agent hears signs of life while the main thread is busy.
     """
 
     def __init__(self, wire: Wire, whose: Owner, warn: Callable[[bytes], None]) -> None:
@@ -61,21 +63,30 @@ class Agent:
         self._wire = wire
         self.operations = operations.Operations(whose, wire.send, warn)
         self._pool = ThreadPoolExecutor(32, thread_name_prefix="answer")
+        self._requests: SimpleQueue[tuple[dict[str, Any], bytes] | None] = SimpleQueue()
         self._heard = time.monotonic()
         self._over = threading.Event()
 
     def serve(self, stream: IO[bytes]) -> None:
         """Answer requests until the end of the stream."""
+        threading.Thread(target=self._read, args=(stream,), daemon=True, name="requests").start()
         threading.Thread(target=self._watch, daemon=True, name="silence").start()
         try:
-            self._serve(stream)
+            self._serve()
         finally:
             self._over.set()
 
-    def _serve(self, stream: IO[bytes]) -> None:
-        while (frame := frames.read(stream)) is not None:
-            self._heard = time.monotonic()
-            fields, data = frame
+    def _read(self, stream: IO[bytes]) -> None:
+        try:
+            with contextlib.suppress(OSError, ValueError):
+                while (frame := frames.read(stream)) is not None:
+                    self._heard = time.monotonic()
+                    self._requests.put(frame)
+        finally:
+            self._requests.put(None)
+
+    def _serve(self) -> None:
+        for fields, data in iter(self._requests.get, None):
             what, number = str(fields.pop("do")), fields.pop("id", None)
             if number is None:
                 continue  # only a sign of life
@@ -91,15 +102,19 @@ class Agent:
                 self._wire.lost()
 
     def _answer(self, number: int, operation: Callable[..., Answer], fields: dict[str, Any], data: bytes) -> None:
+        failure: dict[str, Any]
         try:
             answer, out = operation(self.operations, data, **fields)
-        except OSError as error:
-            answer, out = {"error": "OSError", "args": [error.errno, error.strerror, error.filename]}, b""
+            self._wire.send({**answer, "id": number}, out)
+        except OSError as error:  # also for an answer that is too long for a frame
+            failure = {"error": "OSError", "args": [error.errno, error.strerror, error.filename]}
         except (Unavailable, EnvironmentLost, DiskFull, UserlandError) as error:
-            answer, out = {"error": type(error).__name__, "args": [str(error)]}, b""
+            failure = {"error": type(error).__name__, "args": [str(error)]}
         except Exception as error:  # a fault of ours: told, rather than ending the run on that host
-            answer, out = {"error": "EnvironmentLost", "args": [f"the agent failed: {error!r}"]}, b""
-        self._wire.send({**answer, "id": number}, out)
+            failure = {"error": "EnvironmentLost", "args": [f"the agent failed: {error!r}"]}
+        else:
+            return
+        self._wire.send({**failure, "id": number})
 
 
 def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
@@ -123,8 +138,8 @@ def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
     wire = Wire(stream)
     wire.send(operations.hello(connection))
     agent = Agent(wire, whose, watcher.send if watcher else lambda _: None)
-    signal.signal(signal.SIGTERM, _terminate)
-    with contextlib.suppress(OSError, ValueError, _Terminated):
+    with contextlib.suppress(_Terminated):
+        signal.signal(signal.SIGTERM, _terminate)
         agent.serve(sys.stdin.buffer)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if watcher:

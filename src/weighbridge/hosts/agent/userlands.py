@@ -94,8 +94,14 @@ class Receiver:
             target = root_of(self._digest)
             target.parent.parent.mkdir(parents=True, exist_ok=True)
             (self._part / "root.tar").unlink()
-            with contextlib.suppress(OSError):  # another run was faster: theirs is the same
-                self._part.rename(target.parent)
+            try:
+                with self._no_space_told():
+                    self._part.rename(target.parent)
+            except OSError as error:
+                if not target.is_dir():  # else another run was faster: its userland is the same
+                    raise UserlandError(
+                        f"the userland cannot be kept in {target.parent} there ({error.strerror}): remove this folder"
+                    ) from error
             return target
         finally:
             self.discard()

@@ -14,6 +14,8 @@ from weighbridge.model.leavings import is_run_id
 from weighbridge.model.site import DATA
 
 RUN_LABEL, SITE_LABEL = "weighbridge.run", "weighbridge.site"
+IMAGE_LABEL = "weighbridge.image"
+"""The label of a ConfigMap that says which image a run needs on which node."""
 RENEWED = "weighbridge.renewed"
 """The annotation that says when a driver last wanted the nodes which a Job holds."""
 FOLDER = "/weighbridge"

@@ -7,9 +7,11 @@ import platform
 import re
 import shlex
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -19,9 +21,10 @@ from weighbridge.engines.push import push, pushing_engine
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes import volumes
 from weighbridge.hosts.kubernetes.images import Image, archive, launcher_image, userland_image
-from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.hosts.kubernetes.kubectl import Denied, Exists, Kubectl
+from weighbridge.hosts.kubernetes.leavings import places_of, runs_at
 from weighbridge.hosts.kubernetes.notes import Notes
-from weighbridge.hosts.kubernetes.objects import RUN_LABEL, NodeInfo
+from weighbridge.hosts.kubernetes.objects import IMAGE_LABEL, RUN_LABEL, NodeInfo, has_ended, labels, object_name
 from weighbridge.launcher import build
 from weighbridge.linux import process
 from weighbridge.linux.process import RUN_VARIABLE, feed
@@ -30,8 +33,9 @@ from weighbridge.model.host import RunContext
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.options import Brings, Options
 from weighbridge.model.userland import Userland, Userlands
+from weighbridge.user_cache import cache_folder
 
-LOAD_S = 1800.0
+LOAD_S, REMOVE_S = 1800.0, 60.0
 NODE_VARIABLE = "WEIGHBRIDGE_NODE"
 """Tells a command that loads or removes an image for which node."""
 _PUSHED = "pushed"
@@ -204,15 +208,16 @@ class ImageSupply:
         tool = self._options.tool if self._options is not None else None
         place = "" if self.pulls or (tool is not None and tool.everywhere) else node.name
         if (place, image.reference) not in self._there:
-            self._there[place, image.reference] = self._brought(node, image)
+            self._there[place, image.reference] = self._brought(node, place, image)
         return self._there[place, image.reference]
 
-    def _brought(self, node: NodeInfo, image: Image) -> str:
+    def _brought(self, node: NodeInfo, place: str, image: Image) -> str:
         if self._options is not None and self._options.push is not None:
             return pushed(
                 self._options.push, image, node.architecture or platform.machine(), self._run.cache, self._run.say
             )
         there = node.holds(image.reference)
+        removes = self._claimed(place, node.name, image.reference, there=bool(there))
         if there and (self._options is None or self._options.stay):
             return image.reference  # what a run has removed is listed for minutes
         if self._options is None or self._options.load is None:
@@ -227,12 +232,13 @@ class ImageSupply:
         # where we are killed it goes on, until `clean` ends it
         loading = Command(self._options.load, LOAD_S, {RUN_VARIABLE: self._run.id, NODE_VARIABLE: node.name})
         remove: tuple[str, ...] = (*self._options.remove, image.reference) if self._options.remove else ()
-        if (tool := self._options.tool) is None:
-            self._note(LoadedImage(node.name, image.reference, remove))
+        if (tool := self._options.tool) is not None and tool.remove is not None:
+            remove = tool.remove(image.reference, cluster)
+        loaded = LoadedImage(node.name, image.reference, remove if removes else (), everywhere=not place)
+        NOTES.write(self._run.state, [*NOTES.read(self._run.state), loaded])
+        if tool is None:
             done = feed(loading, archive(image, node.architecture or platform.machine()))
         else:
-            remove = tool.remove(image.reference, cluster) if tool.remove is not None else ()
-            self._note(LoadedImage(node.name, image.reference, remove))
             with _file(self._run, archive(image, node.architecture or platform.machine())) as file:
                 done = process.run(replace(loading, argv=tool.load(file, cluster, node.name)))
         if done.returncode != 0 and _THERE not in done.last_words:
@@ -250,27 +256,33 @@ class ImageSupply:
             f"not '{self._context}': name the command that loads an image from its standard input"
         )
 
-    def _note(self, image: "LoadedImage") -> None:
-        NOTES.write(self._run.state, [*NOTES.read(self._run.state), image])
+    def _claimed(self, place: str, node: str, reference: str, *, there: bool) -> bool:
+        """Tell other runs that this run needs an image; return whether the run removes it at its end.
+
+        It only removes what it or another run loaded, and not an image that the node had before.
+        """
+        removes = self._options is not None and not self._options.stay
+        if removes and there and not _removed_lately(node, reference):
+            others = map(ImageUse.of, _marks(self._kubectl, self._run.id))
+            removes = any(each.removes and each.covers(place, reference) for each in others)
+        with contextlib.suppress(Exists):  # for another host of this run
+            self._kubectl.create(ImageUse(self._run.id, place, reference, removes).manifest)
+        deadline = time.monotonic() + REMOVE_S
+        while time.monotonic() < deadline and any(
+            each.is_removal and each.covers(place, reference)
+            for each in map(ImageUse.of, _marks(self._kubectl, self._run.id))
+        ):
+            time.sleep(1)  # the run that removes the image looked for needs before this one was there
+        return removes
 
     def remove(self) -> None:
-        """Remove what was loaded, but for what another run's pods use; tell what stays, where somebody is to know."""
+        """Remove what was loaded, unless another run needs it; say which images stay for good."""
         for image in NOTES.read(self._run.state):
             if not image.remove:
                 self._run.say(f"the image {image.reference} stays on node {image.node}, for later runs")
-            elif not self._used_by_others(image) and image.removed():
+            elif image.taken_away(self._run.id, self._run.state):
                 continue  # the end of the run tries again, and tells
             NOTES.write(self._run.state, [each for each in NOTES.read(self._run.state) if each != image])
-
-    def _used_by_others(self, image: "LoadedImage") -> bool:
-        words = "pods", f"--field-selector=spec.nodeName={image.node}", f"--selector={RUN_LABEL}!={self._run.id}"
-        with contextlib.suppress(Unavailable, EnvironmentLost):
-            return any(
-                container.get("image") == image.reference
-                for each in self._kubectl.get(*words)["items"]
-                for container in each["spec"]["containers"]
-            )
-        return False
 
 
 def _pulled(userland: Userland | None) -> str:
@@ -373,21 +385,135 @@ def pushed(
 
 
 @dataclass(frozen=True, slots=True)
+class ImageUse:
+    """A run's need of an image, kept in a ConfigMap that other runs read. It counts before the run has its first pod.
+
+    ``node`` is "" for all nodes. ``removes``: the run removes the image at its end, unless another run needs it then.
+    ``is_removal``: the run removes the image now, and others have to wait before they load it.
+    """
+
+    run: str
+    node: str
+    reference: str
+    removes: bool
+    is_removal: bool = False
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any]) -> "ImageUse":
+        """Return what a ConfigMap says."""
+        data = about.get("data") or {}
+        run = about["metadata"]["labels"].get(RUN_LABEL, "")
+        flags = data.get("removes") == "true", data.get("removal") == "true"
+        return cls(run, data.get("node", ""), data.get("image", ""), *flags)
+
+    @property
+    def name(self) -> str:
+        """The name of the ConfigMap."""
+        about = f"{self.node} {self.reference} {self.is_removal}"
+        return object_name(self.run, "image", sha256(about.encode()).hexdigest()[:16])
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The ConfigMap."""
+        flags = {"removes": str(self.removes).lower(), "removal": str(self.is_removal).lower()}
+        data = {"node": self.node, "image": self.reference, **flags}
+        metadata = {"name": self.name, "labels": {**labels(self.run), IMAGE_LABEL: "needed"}}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+    def covers(self, place: str, reference: str) -> bool:
+        """Whether it is about an image on a node; ``place`` "": on any."""
+        return self.reference == reference and (not place or self.node in ("", place))
+
+
+def _in_all_namespaces(kubectl: Kubectl, *words: str) -> list[Mapping[str, Any]]:
+    """Return the objects in all namespaces, or only in the run's own if the user cannot see others."""
+    with contextlib.suppress(Denied):
+        return list(kubectl.get(*words, "--all-namespaces")["items"])
+    return list(kubectl.get(*words)["items"])
+
+
+def _marks(kubectl: Kubectl, run_id: str) -> list[Mapping[str, Any]]:
+    """Return what other runs, alive or not, said that they need."""
+    return _in_all_namespaces(kubectl, "configmaps", f"--selector={IMAGE_LABEL},{RUN_LABEL}!={run_id}")
+
+
+def _needed(kubectl: Kubectl, run_id: str, place: str, reference: str) -> Iterator[ImageUse]:
+    """Yield the needs of other runs that can be alive, and of pods that have not ended. Raises Unavailable."""
+    on_node = (f"--field-selector=spec.nodeName={place}",) if place else ()
+    listed = _in_all_namespaces(kubectl, "pods", f"--selector={RUN_LABEL}!={run_id}", *on_node)
+    pods = [each for each in listed if not (has_ended(each) or each["metadata"].get("deletionTimestamp"))]
+    marks = _marks(kubectl, run_id)
+    alive = {each.id for each in runs_at([*marks, *pods], kubectl.clock()) if each.alive}
+    uses = [each for each in map(ImageUse.of, marks) if each.run in alive and each.covers(place, reference)]
+    yield from (each for each in uses if not each.is_removal)
+    for each in pods:
+        if any(container.get("image") == reference for container in each["spec"]["containers"]):
+            yield ImageUse("", place, reference, removes=False)
+
+
+@contextmanager
+def _announced(kubectl: Kubectl, removal: ImageUse) -> Iterator[None]:
+    """Announce the removal of an image to other runs until the context ends."""
+    with contextlib.suppress(Exists):  # an earlier attempt failed
+        kubectl.create(removal.manifest)
+    try:
+        yield
+    finally:
+        kubectl.delete(f"configmap/{removal.name}")
+
+
+_LISTED_S = 600.0
+"""So long a node's status can list an image that was removed."""
+
+
+def _note_of_removal(node: str, reference: str) -> Path:
+    return cache_folder() / "removed-images" / f"{node}-{reference.replace('/', '-')}"
+
+
+def _removed_lately(node: str, reference: str) -> bool:
+    with contextlib.suppress(OSError):
+        return time.time() - _note_of_removal(node, reference).stat().st_mtime < _LISTED_S
+    return False
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedImage:
-    """An image that a run brought to a node. ``remove``: the command that takes it away; () where none is known."""
+    """An image that a run loaded onto a node. ``remove``: the command that removes it; () if it stays.
+
+    ``everywhere``: the command removes it from all nodes.
+    """
 
     node: str
     reference: str
     remove: tuple[str, ...] = field(default=())
+    everywhere: bool = False
 
-    def removed(self) -> str:
-        """Remove it; return why it cannot be, in one sentence."""
+    def taken_away(self, run_id: str, state: Path) -> str:
+        """Remove the image of a run, unless others need it; return why it stays, in one sentence.
+
+        Return "" also if another run removes it later. ``state`` has the run's notes of its clusters.
+        """
         what = f"the image {self.reference} may be left on node {self.node}"
+        place = "" if self.everywhere else self.node
+        own, kubectls = ImageUse(run_id, place, self.reference, True), [each.kubectl() for each in places_of(state)]
         try:
-            done = process.run(Command(self.remove, 60.0, {NODE_VARIABLE: self.node}))
-        except Unavailable as error:
+            with ExitStack() as announced:
+                for each in kubectls:  # first: of two runs that end together, the later one finds no need any more
+                    each.delete(f"configmap/{own.name}")
+                    announced.enter_context(_announced(each, replace(own, is_removal=True)))
+                needs = [need for each in kubectls for need in _needed(each, run_id, place, self.reference)]
+                if needs:
+                    return "" if any(each.removes for each in needs) else f"{what}: another run needs it"
+                done = process.run(Command(self.remove, REMOVE_S, {NODE_VARIABLE: self.node}))
+        except (Unavailable, EnvironmentLost) as error:
             return f"{what}: {error}"
-        return "" if done.returncode == 0 or "not found" in done.last_words else f"{what}: {done.last_words}"
+        if done.returncode != 0 and "not found" not in done.last_words:
+            return f"{what}: {done.last_words}"
+        with contextlib.suppress(OSError):
+            note = _note_of_removal(self.node, self.reference)
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.touch()
+        return ""
 
 
 NOTES = Notes("kubernetes-images.json", LoadedImage)
@@ -409,7 +535,7 @@ class LoadedImages(Leavings):
         images = [each for each in NOTES.read(run.state) if each.remove]
         if images and volumes.NOTES.read(run.state):
             raise OSError("the pods that remove its folders from nodes need them")
-        kept = {image: why for image in images if (why := image.removed())}
+        kept = {image: why for image in images if (why := image.taken_away(run.id, run.state))}
         NOTES.write(run.state, [*kept])
         if kept:
             raise OSError("; ".join(kept.values()))

@@ -12,6 +12,8 @@ from weighbridge.hosts.agent import frames
 
 ANSWER_S = 60.0
 """No answer for so long, in seconds: the host is lost."""
+REMOVE_S = 1800.0
+"""The same, while the agent removes files or a control group: millions of files, or NFS, take minutes."""
 ALIVE_S = 10.0
 """So often we say that we live; the agent ends after a longer silence."""
 END_S = 20.0
@@ -116,9 +118,10 @@ class Channel:
         return [f"host {self._host}: {each}" for each in self._failures]
 
     def _send(self, fields: Mapping[str, Any], data: bytes = b"") -> None:
+        frame = frames.pack(fields, data)
         try:
             with self._sending:
-                self._connection.sendall(frames.pack(fields, data))
+                self._connection.sendall(frame)
         except OSError:
             self.lose(self._why_it_ended())
             self.check()

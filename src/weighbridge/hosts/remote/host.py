@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.remote.channel import AgentReply, Channel
+from weighbridge.hosts.remote.channel import REMOVE_S, AgentReply, Channel
 from weighbridge.hosts.remote.processes import RemoteGroup, RemoteProcess
 from weighbridge.hosts.remote.start import clock_offset
 from weighbridge.model.command import Command, Completed
@@ -164,7 +164,7 @@ class AgentHost:
             yield folder
         finally:
             with contextlib.suppress(EnvironmentLost):
-                self._channel.call("discard_data", name=name)
+                self._channel.call("discard_data", timeout_s=REMOVE_S, name=name)
 
     def facts(self) -> Mapping[str, str]:
         """Return the host's fingerprint, as this machine's, with its address and its Python."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.channel import ANSWER_S, REMOVE_S, Channel
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Limits
 
@@ -156,8 +156,8 @@ class RemoteGroup:
         """The files on the host that tell the group's use over time: label -> path."""
         return self._scope
 
-    def _do(self, verb: str) -> Any:
-        return self._channel.call("group_do", name=self._name, verb=verb).fields["value"]
+    def _do(self, verb: str, timeout_s: float = ANSWER_S) -> Any:
+        return self._channel.call("group_do", timeout_s=timeout_s, name=self._name, verb=verb).fields["value"]
 
     def limit(self, limits: Limits) -> dict[str, str]:
         """Set the limits; return those that could not be honoured, each with why."""
@@ -187,4 +187,4 @@ class RemoteGroup:
 
     def remove(self) -> bool:
         """Remove the group and all below it; True when nothing is left."""
-        return bool(self._do("remove"))
+        return bool(self._do("remove", REMOVE_S))
