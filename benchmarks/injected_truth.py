@@ -55,6 +55,7 @@ import argparse
 import json
 import os
 import socketserver
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -63,7 +64,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -248,10 +249,33 @@ def weighbridge(*arguments: str) -> str:
     return done.stdout
 
 
+def leave_out_machine(run: Path, figures: Sequence[Figure]) -> None:
+    """Remove from a run what its machine adds to the injected figures: flags of trials, and metrics of its own.
+
+    If other programs take the CPUs in most trials, a report states no visible cost. Metrics such as time share
+    the families and the control with the injected figures.
+    """
+    names = [(each.name,) for each in figures]
+    with closing(sqlite3.connect(run / "run.sqlite")) as store, store:
+        store.execute("CREATE TEMPORARY TABLE injected (metric TEXT)")
+        store.executemany("INSERT INTO injected VALUES (?)", names)
+        store.execute("DELETE FROM measurement WHERE metric NOT IN injected")
+        store.execute("UPDATE trial SET flags = '[]'")
+
+
 def measured(
-    noise: str, figures: Sequence[Figure], costs: Mapping[str, float], session: int, repetitions: Mapping[str, Any]
+    noise: str,
+    figures: Sequence[Figure],
+    costs: Mapping[str, float],
+    session: int,
+    repetitions: Mapping[str, Any],
+    *,
+    machine: bool = True,
 ) -> dict[str, Any]:
-    """Run one session with these costs for real, and return the document of ``report --json``."""
+    """Run one session with these costs for real, and return the document of ``report --json``.
+
+    Without ``machine`` the report is of the injected figures alone, however busy the machine was.
+    """
     values = noisy_values(noise, figures, (SEED, list(NOISES).index(noise), session))
     table: dict[str, dict[str, Any]] = {}
     for figure in figures:
@@ -266,6 +290,8 @@ def measured(
         study = study_of(figures, files, server.server_address[1], session + 1, repetitions)
         (files / "study.yaml").write_text(study)
         weighbridge("run", str(files / "study.yaml"), "--out", str(files / "run"), "--yes", "--beside-others")
+        if not machine:
+            leave_out_machine(files / "run", figures)
         document: dict[str, Any] = json.loads(weighbridge("report", str(files / "run"), "--json"))
     return document
 
@@ -315,9 +341,12 @@ def judged(document: Mapping[str, Any], figures: Sequence[Figure], costs: Mappin
 
 
 def sessions_of(
-    noise: str, figures: Sequence[Figure], number: int, repetitions: Mapping[str, Any]
+    noise: str, figures: Sequence[Figure], number: int, repetitions: Mapping[str, Any], *, machine: bool = True
 ) -> Iterator[Session]:
-    """Measure sessions of one noise, each with the visible costs that the one before stated: none in the first."""
+    """Measure sessions of one noise, each with the visible costs that the one before stated: none in the first.
+
+    ``machine`` is as in `measured`.
+    """
     stated: dict[str, float] = {}
     for session in range(number):
         costs = {
@@ -326,9 +355,10 @@ def sessions_of(
             ]
             for figure in figures
         }
-        found = judged(measured(noise, figures, costs, session, repetitions), figures, costs)
-        stated |= {key_of(each.figure): each.visible for each in found.figures if each.visible is not None}
-        yield found
+        document = measured(noise, figures, costs, session, repetitions, machine=machine)
+        outcome = judged(document, figures, costs)
+        stated |= {key_of(each.figure): each.visible for each in outcome.figures if each.visible is not None}
+        yield outcome
 
 
 @dataclass

@@ -38,7 +38,7 @@ import generated  # noqa: E402
 import kept_runs  # noqa: E402
 
 PAGES = sorted(path.relative_to(ROOT) for path in DOCS.rglob("*.md"))
-READ_ON_GITHUB = [Path("README.md"), Path("CONTRIBUTING.md"), Path("CHANGELOG.md"), Path("monitoring/README.md")]
+READ_ON_GITHUB = [*map(Path, ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "monitoring/README.md"))]
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 TRIES = {"studies", "schema", "init", "report", "compare", "history", "export", "kit", "gate"}

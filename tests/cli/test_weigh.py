@@ -322,10 +322,15 @@ def test_in_the_root_folder_there_is_nothing_to_write_to(tmp_path: Path, monkeyp
     assert saved(tmp_path, "--", "true").file.userland.model_dump()["folder"] is None
 
 
-def test_a_folder_that_each_environment_has_of_its_own_is_refused(
+def test_a_program_starts_in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir("/tmp")
+    assert saved(tmp_path, "--", "true").file.userland.model_dump()["folder"] == "/tmp"
+
+
+def test_a_folder_that_every_environment_replaces_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.chdir("/tmp")
+    monkeypatch.chdir("/run")
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), "--", "true"])
     assert done.exit_code == 2
     assert_sentence(capsys.readouterr().err or done.output)

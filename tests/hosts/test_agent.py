@@ -422,7 +422,7 @@ def test_a_connection_that_has_ended_gives_its_descriptors_back():
     stream = near.makefile("rb")
     channel = Channel("far", near, stream, lambda: "it was cut")
     end.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while near.fileno() != -1 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert (near.fileno(), stream.closed) == (-1, True)

@@ -96,8 +96,8 @@ def test_a_trial(tmp_path: Path):
         time.sleep(0.06)
         taken = meter.end(since)
         (cpu,) = [each for each in taken.series if each.place == "server"]
-        assert cpu.values == (0.0,)
-        assert 5 < cpu.at_s[0] < 6
+        assert {*cpu.values} == {0.0}
+        assert all(5 < at_s < time.monotonic() - since for at_s in cpu.at_s)
         assert {each.place for each in taken.series} == {"server", "host a"}
         assert taken.own_cpu_s is not None
     meter.close()

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from downloads import download
 from weighbridge import build_once
 
 SOURCE = Path(__file__).parents[2]
@@ -120,10 +121,8 @@ def _build(work: Path, version: str, packages: tuple[str, ...]) -> None:
     constraints = ("--constraint", str(SOURCE / "constraints.txt"))
     system = _system(root, SUITES[version]) if version in SUITES else None
     try:
-        _must(
-            *(sys.executable, *PIP, "download", "--python-version", version, "--only-binary=:all:"),
-            *("--dest", str(gathered), *constraints, *packages),
-        )
+        words = ("download", "--python-version", version, "--only-binary=:all:", "--dest", gathered, *constraints)
+        download((sys.executable, *PIP, *words, *packages))
         if system is not None and system.wait(DEADLINE_S):
             raise RuntimeError(f"mmdebstrap failed: {system.communicate()[1][-1000:]}")
     finally:

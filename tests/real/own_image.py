@@ -9,6 +9,7 @@ from pathlib import Path
 
 import docker
 
+from downloads import download
 from weighbridge import build_once
 
 ROOT = Path(__file__).parents[2]
@@ -27,9 +28,9 @@ def kept() -> Path:
     constraints = ROOT / "constraints.txt"
 
     def build(work: Path) -> None:
-        download = (sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:")
-        download += ("--python-version", _PYTHON, "-c", constraints, "-d", work / "dist")
-        subprocess.run([*download, *dependencies], check=True)
+        command = (sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:")
+        command += ("--python-version", _PYTHON, "-c", constraints, "-d", work / "dist")
+        download([*command, *dependencies])
         subprocess.run([*_BASE, _MAKE_VENV, "bookworm", work / "base.tar"], check=True)
 
     key = hashlib.sha256(repr((*_BASE, _MAKE_VENV, dependencies, constraints.read_text())).encode()).hexdigest()[:16]

@@ -77,7 +77,7 @@ def test_a_program_s_output_code_and_use(launcher: Launcher):
 
 
 def test_a_program_is_killed_at_its_deadline_with_what_it_left(launcher: Launcher):
-    done = launcher.run(Command(("sh", "-c", "sleep 100 & echo begun; wait"), 1))
+    done = launcher.run(Command(("sh", "-c", "sleep 100 & echo begun; wait"), 5))
     assert done.timed_out and done.stdout == b"begun\n"
     assert launcher.alone()
 

@@ -2,7 +2,6 @@
 
 import csv
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from downloads import npm_packages
 from report.made_up_runs import Recipe, make_run
 from report.rich_runs import RICH
 from report.swept_runs import Sweep, make_sweep
@@ -296,16 +296,9 @@ def test_on_paper_a_dark_page_is_light_and_has_no_controls(browser: sync_api.Bro
 def axe() -> str:
     """axe-core's script, from the npm registry into the user's cache."""
     folder = Path.home() / ".cache/weighbridge" / AXE
-    script = folder / "node_modules/axe-core/axe.min.js"
-    if not script.exists():
-        if shutil.which("npm") is None:
-            pytest.skip("needs npm, for axe-core")
-        folder.mkdir(parents=True, exist_ok=True)
-        command = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", AXE]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-        if done.returncode != 0 or not script.exists():
-            pytest.skip(f"{AXE} cannot be had: {(done.stderr.strip().splitlines() or ['npm says nothing'])[-1]}")
-    return script.read_text()
+    if shutil.which("npm") is None:
+        pytest.skip("needs npm, for axe-core")
+    return (npm_packages(folder, AXE) / "axe-core/axe.min.js").read_text()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])

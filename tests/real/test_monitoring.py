@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from downloads import npm_packages
 from monitoring.reading import DASHBOARDS, MONITORING, filled, load, panels, queries
 
 from .weighing import weighbridge, write_study
@@ -191,7 +192,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path):
 
 @NEEDS_NODE
 def test_the_dashboards_are_what_grafana_reads():
-    """By Grafana's own types; its packages are fetched once and kept."""
+    """By Grafana's own types; its packages are downloaded once and kept."""
     check = MONITORING / "check"
     files = [
         path
@@ -203,10 +204,9 @@ def test_the_dashboards_are_what_grafana_reads():
     folder.mkdir(parents=True, exist_ok=True)
     for path in files:
         shutil.copy(path, folder / path.name)
-    if not (folder / "node_modules/.bin/tsc").exists():
-        _done(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
+    packages = npm_packages(folder)
     _done(["node", "generate.mjs", str(MONITORING / "grafana/dashboards")], folder)
-    _done([str(folder / "node_modules/.bin/tsc"), "--project", "."], folder)
+    _done([str(packages / ".bin/tsc"), "--project", "."], folder)
 
 
 def _done(command: list[str], folder: Path) -> None:

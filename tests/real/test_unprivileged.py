@@ -191,6 +191,21 @@ def test_weigh_in_a_folder_of_others(machine: Machine, user: Path, owner: int, g
     assert [path.name for path in work.iterdir()] == ["program"]
 
 
+def test_weigh_in_tmp(machine: Machine, user: Path):
+    """In /tmp itself, where many a user first tries it."""
+    program = Path("/tmp") / f"weighbridge-test-program-{os.getpid()}"
+    program.write_text(f"#!/bin/sh\ncp {program} {program}-new && cat {program}-new\n")
+    program.chmod(0o755)
+    words = ("--in", "netns,bubblewrap", "--blocks", "1", "--out", user / "run", "--", f"./{program.name}")
+    try:
+        done = as_user(user, "weigh", *words, cwd=program.parent)
+        assert done.code == 0, done
+        assert not program.with_name(f"{program.name}-new").exists()
+    finally:
+        program.unlink()
+    assert {*values(user, "time")} == {"native", "netns", "bubblewrap", "native-again"}
+
+
 PROGRAM_OF_THE_USERS = """
 import json, os
 open("out", "w").write("x" * 5000)

@@ -30,9 +30,9 @@ int main(int count, char **words) {
 """
 
 
-def weigh(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def weigh(folder: Path, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "weighbridge", "weigh", "--out", str(folder / "run"), *words]
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(argv, cwd=cwd or folder, capture_output=True, text=True, timeout=300, check=False)
 
 
 def values(folder: Path, metric: str) -> dict[str, list[float]]:
@@ -66,6 +66,21 @@ def test_a_program_of_this_machine(tmp_path: Path, machine: Machine):
     assert all(len(each) == 3 and min(each) > 0 for each in time.values()), time
     assert {*cpu} == {*time}
     assert json.loads(export.read_text())["study"] == "weigh-sh-program"
+
+
+def test_a_program_in_tmp(tmp_path: Path, machine: Machine):
+    """In /tmp itself, over which every environment mounts a /tmp of its own."""
+    program = Path("/tmp") / f"weighbridge-test-program-{os.getpid()}"
+    program.write_text(f"#!/bin/sh\ntest -s {program} && cp {program} {program}-new && cat {program}-new\n")
+    program.chmod(0o755)
+    try:
+        environments = "netns,bubblewrap,docker"
+        done = weigh(tmp_path, "--blocks", "1", "--in", environments, "--", f"./{program.name}", cwd=program.parent)
+        assert done.returncode == 0, done.stderr
+        assert not program.with_name(f"{program.name}-new").exists()
+    finally:
+        program.unlink()
+    assert {*values(tmp_path, "time")} == {"native", "native-again", *environments.split(",")}
 
 
 def test_an_image_without_shell_and_libc(tmp_path: Path, machine: Machine):

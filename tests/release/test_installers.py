@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from downloads import download
+
 from .released import ROOT, must, path_of, wheel_in
 from .test_release import NAMED
 
@@ -27,7 +29,7 @@ def test_what_it_installs_measures(installer: str, release: tuple[Path, str], tm
     venv.create(tmp_path / "venv", with_pip=True)
     programs = tmp_path / "venv/bin"
     if installer != "pip":
-        must(programs / "python", "-m", "pip", "install", "--quiet", installer)
+        download((programs / "python", "-m", "pip", "install", "--quiet", installer))
     folders = {
         "PIPX_HOME": "pipx",
         "PIPX_BIN_DIR": "bin",
@@ -39,7 +41,7 @@ def test_what_it_installs_measures(installer: str, release: tuple[Path, str], tm
     (tmp_path / "home").mkdir()
     env |= {"PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "UV_CONSTRAINT": str(ROOT / "constraints.txt")}
     env |= {"UV_PYTHON": sys.executable, "UV_HTTP_TIMEOUT": "180", "PIPX_DEFAULT_PYTHON": sys.executable}
-    must(programs / INSTALL[installer][0], *INSTALL[installer][1:], wheel_in(release[0]), env=env)
+    download((programs / INSTALL[installer][0], *INSTALL[installer][1:], wheel_in(release[0])), env=env)
     program = (programs if installer == "pip" else tmp_path / "bin") / "weighbridge"
     alone = {"HOME": str(tmp_path / "home"), "PATH": str(path_of(tmp_path / "path", *NAMED))}
     assert "(built with this package, for " in must(program, "--version", env=alone)

@@ -401,14 +401,14 @@ def _entry_point(userland: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _this_machine(env: Sequence[str]) -> Mapping[str, Any]:
     """This machine's programs, started in the current folder; in / nothing can be written anyway."""
-    from weighbridge.model.site import SITES_OWN
+    from weighbridge.model.site import NO_START_FOLDERS
 
     try:
         folder = Path.cwd()
     except FileNotFoundError:
         fail("the current folder has been removed: cd to another one", WRONG_COMMAND_LINE)
-    if str(folder) in {f"/{name}" for name in SITES_OWN}:
-        fail(f"each environment has a {folder} of its own: cd to a folder in it, or elsewhere", WRONG_COMMAND_LINE)
+    if str(folder) in NO_START_FOLDERS:
+        fail(f"programs cannot start in {folder}, which every environment replaces: cd ~ first", WRONG_COMMAND_LINE)
     return {"kind": "host", **({} if folder == Path("/") else {"folder": str(folder)}), "env": _variables(env)}
 
 

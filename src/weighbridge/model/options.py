@@ -19,7 +19,8 @@ from pydantic import (
 )  # fmt: skip
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
+NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 
 STORED = "stored"

@@ -17,6 +17,8 @@ SITE_ENV: Mapping[str, str] = {
 """The environment variables of every program in every site: the user's own must not reach some of them only."""
 SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
 """Folders at the top of the root that each site has of its own."""
+NO_START_FOLDERS = ("/proc", "/sys", "/dev", "/run")
+"""Folders where a program of this machine cannot start: unlike /tmp, they cannot have a layer in memory."""
 DATA = "/srv"
 """Where a site has its folder on a disk, if it was asked for one."""
 Way = Literal["folder", "volume", "layer", "pod volume"]

@@ -1,12 +1,11 @@
 """What pydantic finds wrong in a study file, as a place in the file and a sentence for people."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from weighbridge import registry
-from weighbridge.model.plugin import Plugin
+from weighbridge.model.options import NAME_PATTERN, Options
 from weighbridge.model.quantity import RATE_UNITS, SHARE_UNITS, SIZE_UNITS, TIME_UNITS
 from weighbridge.model.study import DISK_SPEED, SITES, Resources
 from weighbridge.study.source import Place, nearest, plain
@@ -36,7 +35,13 @@ OF_EVERY_KIND = {
 """What an entry of a section may say, whatever its kind."""
 
 
-def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, location: Place) -> tuple[Place, str]:
+ByKind = Mapping[str, Mapping[str, type[Options]]]
+"""The options of each kind, by the section of a study that names the kind."""
+
+
+def sentence(
+    model: type[BaseModel], by_kind: ByKind, data: Any, item: Any, place: Place, location: Place
+) -> tuple[Place, str]:
     """One validation error as a place and a sentence."""
     value = _value_at(data, location)
     written = plain(str(value).lower() if isinstance(value, bool) else value, 60)
@@ -45,9 +50,8 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
     start = f"{key}: " if key else ""
     match item["type"]:
         case "extra_forbidden":
-            fields = _fields_at(model, location[:-1], _value_at(data, (*location[:-1], "kind")))
             allowed = [
-                *fields,
+                *_known_keys(model, by_kind, data, location[:-1]),
                 *(OF_EVERY_KIND.get(str(place[0]), ()) if len(place) == 2 == len(location) + 1 else ()),
             ]
             hint = _of_resources(place, location) or nearest(key, allowed) or f"; known: {', '.join(allowed)}"
@@ -71,7 +75,9 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
         case "string_pattern_mismatch":
             is_key = item["loc"][-1] == "[key]"
             is_name = is_key or key in ("study", "baseline", "client", "server", "ladder")
+            pattern = item["ctx"]["pattern"]
             rule = _NAME_RULE if is_name else "not a valid value"
+            rule = f"a name here matches {pattern}" if is_key and pattern != NAME_PATTERN else rule
             text = f"'{plain(item['input'], 60)}'{'' if is_key else f' in {key}'}: {rule}"
         case "string_type" if item["loc"][-1] == "[key]":
             text = f"the name {plain(item['input'], 60)} is not text: {_NAME_RULE}"
@@ -175,24 +181,22 @@ def _value_at(data: Any, location: Place) -> Any:
     return data
 
 
-def _fields_at(model: type[BaseModel], place: Place, kind: object) -> list[str]:
-    """The keys that a model takes at a place; ``kind`` chooses among the models of a union."""
-    if place[:1] == ("hosts",):
-        plugin = registry.hosts().get(str(kind))
-        return list(plugin.options.model_fields) if plugin is not None else []
-    storage = {name: each for each in registry.storage().values() for name in (each.kind, *each.aliases)}
-    sections: Mapping[Any, Mapping[str, Plugin]] = {
-        "adapter": registry.adapters(), "storage": storage,
-        "userland": registry.userlands(), "client_userland": registry.userlands(),
-    }  # fmt: skip
-    if place and place[-1] in sections:
-        named = sections[place[-1]].get(str(kind))
-        return list(named.options.model_fields) if named is not None else []
-    for key in place:
-        annotation = model.model_fields[str(key)].annotation if str(key) in model.model_fields else None
-        candidates = [annotation, *getattr(annotation, "__args__", ())]
-        inner = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
-        if not inner:
-            continue
-        model = inner[0]
-    return [field.alias or name for name, field in model.model_fields.items()]
+def _known_keys(annotation: Any, by_kind: ByKind, value: Any, place: Place) -> list[str]:
+    """Return the keys that are allowed at ``place`` within ``value``, whose type is ``annotation``.
+
+    If the options depend on the kind, these are the keys of the kind that ``value`` names. If the type is a union,
+    these are the keys of all its models.
+    """
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        kind = str(_value_at(value, ("kind",)))
+        models = (models[kind] for models in by_kind.values() if kind in models)
+        model = next((model for model in models if issubclass(model, annotation)), annotation)
+        types = {field.alias or name: field.annotation for name, field in model.model_fields.items()}
+        if not place:
+            return list(types)
+        parts, value, place = (types.get(str(place[0])),), _value_at(value, place[:1]), place[1:]
+    else:
+        parts, origin = get_args(annotation), get_origin(annotation)
+        if place and isinstance(origin, type) and issubclass(origin, Collection):
+            value, place = _value_at(value, place[:1]), place[1:]
+    return list(dict.fromkeys(key for part in parts for key in _known_keys(part, by_kind, value, place)))

@@ -27,13 +27,14 @@ def option_models() -> Mapping[str, Mapping[str, type[Options]]]:
 
 def validated(model: type[M], data: Any, place: Place, problems: list[tuple[Place, str]]) -> M | None:
     """Return the checked data; None where something is wrong, which is then added to ``problems``."""
+    by_kind = option_models()
     try:
-        return model.model_validate(data, context=option_models())
+        return model.model_validate(data, context=by_kind)
     except ValidationError as error:
         mistakes: dict[Place, tuple[Place, str]] = {}
         for item in error.errors():
             location = location_of(data, item)
-            mistakes.setdefault(location, sentence(model, data, item, place, location))
+            mistakes.setdefault(location, sentence(model, by_kind, data, item, place, location))
         inner = {location[:end] for location in mistakes for end in range(1, len(location))}
         problems += [mistake for location, mistake in mistakes.items() if location not in inner]
         return None

@@ -386,7 +386,7 @@ def _container(
         volumes=volumes,
         mounts=mounts,
         security_opt=_security(options, engine.host, request.userland, [*mounts, *volumes]),
-        tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
+        tmpfs={folder: "mode=1777,exec" for folder in ("/tmp", "/run") if folder != request.userland.layered},  # noqa: S108
         cgroup_parent=engine.cgroup_parent,
         cpu_quota=limits.cpu_quota_us,
         cpu_period=limits.cpu_period_us if limits.cpus is not None else None,

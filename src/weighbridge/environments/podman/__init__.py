@@ -196,7 +196,7 @@ def _words(
     for setting, value in request.sysctls.items():
         words += ["--sysctl", f"{setting}={value}"]
     for folder in ("/tmp", "/run"):  # noqa: S108 - of the container
-        words += ["--tmpfs", f"{folder}:mode=1777,exec"]
+        words += ["--tmpfs", f"{folder}:mode=1777,exec"] if folder != request.userland.layered else []
     for variable, value in {**options.variables, **environment_of(request.run.id)}.items():
         words += ["--env", f"{variable}={value}"]
     if mount is None or mount.way != "layer":

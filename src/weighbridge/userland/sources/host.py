@@ -11,7 +11,7 @@ from pydantic import Field
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import ABSOLUTE, Brings
-from weighbridge.model.site import DATA, SITES_OWN
+from weighbridge.model.site import DATA, NO_START_FOLDERS, SITES_OWN
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.products.root import packages_in
@@ -22,8 +22,8 @@ _ROOT = Path("/")
 class HostRootOptions(SourceOptions):
     """``folder`` is where programs start: each site can write to it, in memory, and it stays as it is.
 
-    Everything else of this machine is read-only, and /tmp and /run are empty. ``env`` are variables of the programs,
-    beside the few of every site.
+    Everything else of this machine is read-only, and /run is empty, as is /tmp unless it is ``folder``. ``env`` are
+    variables of the programs, beside the few of every site.
     """
 
     kind: Literal["host"] = "host"
@@ -52,7 +52,7 @@ class HostRoot(UserlandSource):
         """
         versions = packages_in(_ROOT)
         digest = hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest() if versions else ""
-        if options.folder in ("/", *(f"/{name}" for name in SITES_OWN)):
+        if options.folder in ("/", *NO_START_FOLDERS):
             raise Unavailable(f"userland: {options.folder} cannot be the working directory: use a folder in it")
         if options.folder is not None and not Path(options.folder).is_dir():
             raise Unavailable(f"userland: there is no directory {options.folder}")
