@@ -17,7 +17,6 @@ limits are set. Needs root for most kinds.
 import argparse
 import json
 import random
-import secrets
 import statistics
 import sys
 from collections.abc import Iterator, Mapping
@@ -32,6 +31,7 @@ from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.measurement import TrialFailure
+from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.openings import Opened, Openings, read_opened
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import UserlandSpec
@@ -89,14 +89,14 @@ def candidates() -> Iterator[tuple[str, Environment, Any]]:
             yield name, environment, options
 
 
-def _site_name(kind: str) -> str:
+def _site_name(kind: str) -> SafeName:
     return site_name(next(_NUMBERS), kind, "solo")
 
 
 @contextmanager
 def a_run() -> Iterator[RunContext]:
     """What sites are opened in; everything of it is closed and swept at the end, and found by clean after a kill."""
-    run_id, cache = secrets.token_hex(6), cache_folder()
+    run_id, cache = RunId.new(), cache_folder()
     with run_lock.claim(run_id, cache) as folder:
         try:
             with ExitStack() as stack:

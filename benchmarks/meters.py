@@ -37,6 +37,7 @@ from weighbridge.linux.process import Process
 from weighbridge.meters.kernel import KernelMeter
 from weighbridge.meters.sysstat import FOLDERS
 from weighbridge.model.command import Command
+from weighbridge.model.names import GroupName, RunId
 from weighbridge.statistics import compare
 
 SHARE = 0.005
@@ -54,10 +55,10 @@ def sites() -> Iterator[dict[str, dict[str, str]]]:
     """What to read of two sites as in a trial: control groups with processes in them, and a network."""
     with contextlib.ExitStack() as stack:
         stack.callback(cgroups.remove_top)
-        both, scopes = f"benchmark-meters-{os.getpid()}", {}
+        both, scopes = GroupName(RunId.new()), {}
         stack.callback(cgroups.Cgroup(both).remove)
         for role in ("server", "client"):
-            group = cgroups.Cgroup(f"{both}/{role}").create()
+            group = cgroups.Cgroup(both.below(role)).create()
             for _ in range(PROCESSES):
                 process = Process(Command(("sleep", "infinity")))
                 stack.callback(process.stop)
@@ -206,7 +207,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="of each meter; 0 leaves the costs out")
     parser.add_argument("--blocks", type=int, default=600, help="of the comparison; 0 leaves it out")
     parser.add_argument("--seed", type=int, default=1)
-    given, host = parser.parse_args(), LocalHost("benchmark")
+    given, host = parser.parse_args(), LocalHost(RunId.new())
     with sites() as scopes:
         well = [costs(host, scopes, given.seconds)] if given.seconds else []
         if given.blocks:

@@ -10,10 +10,10 @@ import gc
 import itertools
 import os
 import secrets
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -21,6 +21,7 @@ import typer.testing
 from hypothesis import settings
 
 from weighbridge import secret_values
+from weighbridge.linux import deletion
 from weighbridge.store import database
 
 # a clean checkout tries the same each time; how long an example takes says nothing on a shared machine
@@ -124,20 +125,19 @@ def _no_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
     for state in ("_values", "_offered", "_digests"):  # a test is as a process that has just begun
         monkeypatch.setattr(secret_values, state, {})
     # no made-up run has to outlive a power cut: waiting for the disk was half of the time of their tests
-    monkeypatch.setattr(database, "SETTINGS", ("foreign_keys=ON", "journal_mode=WAL", "synchronous=OFF"))
+    monkeypatch.setattr(database, "SETTINGS", [each.replace("=FULL", "=OFF") for each in database.SETTINGS])
 
 
 @pytest.fixture
 def immutable(monkeypatch: pytest.MonkeyPatch) -> set[Path]:
     """Folders that cannot be removed while they are in this set, as with a file in each that is immutable."""
     folders: set[Path] = set()
-    rmtree = shutil.rmtree
+    rmdir = os.rmdir
 
-    def refusing(path: Path, ignore_errors: bool = False) -> None:
-        if path not in folders:
-            rmtree(path, ignore_errors)
-        elif not ignore_errors:
-            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), "file")
+    def refusing(name: str, *, dir_fd: int) -> None:
+        if Path(f"/proc/self/fd/{dir_fd}").readlink() / name in folders:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), name)
+        rmdir(name, dir_fd=dir_fd)
 
-    monkeypatch.setattr(shutil, "rmtree", refusing)
+    monkeypatch.setattr(deletion, "os", SimpleNamespace(**{**vars(os), "rmdir": refusing}))
     return folders

@@ -31,7 +31,7 @@ ONLY: dict[str, set[str]] = {
     "errors": set(),
     "model": {"errors"},
     "statistics": set(),
-    "build_once": {"errors"},
+    "build_once": {"errors", "linux", "model"},
     "user_cache": {"errors"},
     "secret_values": ALL,
     "registry": ALL,
@@ -49,7 +49,7 @@ ONLY: dict[str, set[str]] = {
     "adapters": ALL,
     "userland": {"engines", "registry", "build_once", "linux", "secret_values", "user_cache", *ALL},
     "study": {"registry", "secret_values", *ALL},
-    "store": ALL,
+    "store": {"linux", *ALL},
     "runner": {"meters", "facts", "store", "study", "userland", "statistics", "engines", "launcher", "build_once",
                "linux", "registry", "secret_values", *ALL},
     "live": {"runner", *ALL},
@@ -155,6 +155,20 @@ def test_only_process_starts_processes():
     for path in MODULES:
         for call in ("os.system(", "os.fork(", "os.popen(", "os.posix_spawn", "os.exec", "os.spawn"):
             assert call not in path.read_text(), path
+
+
+REMOVING_COMMANDS = {
+    "engines/memory_layer.py", "engines/podman.py", "environments/apptainer.py", "environments/podman/root.py",
+    "environments/virtualbox/site.py", "hosts/guest/__init__.py", "linux/filesystems.py",
+}  # fmt: skip
+"""Modules that start rm(1): on another host, or as another user, where `linux/deletion` does not reach."""
+
+
+def test_only_deletion_removes_trees():
+    texts = {str(path.relative_to(SOURCE)): path.read_text() for path in MODULES if _part(path) != "workloads"}
+    assert [path for path, text in texts.items() if "rmtree" in text or "removedirs" in text] == []
+    starting = {path for path, text in texts.items() if '"rm", "-rf"' in text or "\nexec rm -rf" in text}
+    assert starting == REMOVING_COMMANDS
 
 
 def _strings(tree: ast.Module) -> Iterator[str]:

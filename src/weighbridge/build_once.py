@@ -4,13 +4,13 @@ import contextlib
 import errno
 import fcntl
 import hashlib
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from weighbridge.errors import DiskFull, Unavailable, UserlandError
+from weighbridge.linux.deletion import OwnFolder, remove_tree
 
 KINDS = ("userlands", "jars", "programs", "kernels", "ramdisks", "disks", "media", "systems")
 """The folders of the cache that hold such things, each under its key."""
@@ -128,6 +128,5 @@ def half_built(cache: Path) -> list[Path]:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder, if it is there."""
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(folder)
+    """Remove a folder, if it is there. Raises OSError."""
+    remove_tree(OwnFolder.of(folder.parent, folder.name))

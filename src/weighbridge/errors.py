@@ -48,7 +48,7 @@ class UserlandError(WeighbridgeError):
 
 
 class RunDirectoryError(WeighbridgeError):
-    """The run directory holds no run or one of a newer Weighbridge, or another process is using it."""
+    """The run directory holds no run or one of a newer Weighbridge, cannot be read or written, or is in use."""
 
     exit_code = 6
 

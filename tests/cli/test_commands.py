@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from importlib import metadata
@@ -35,11 +36,14 @@ from weighbridge.report import html
 from weighbridge.runner import clean as cleaning
 from weighbridge.runner import preflight as machine
 from weighbridge.runner import run as running
+from weighbridge.runner import userlands
 from weighbridge.runner.clean import Inventory
 from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
+from weighbridge.store.safe_folder import SafeFolder
+from weighbridge.study import loader
 from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
 from weighbridge.study.source import bundled, parse
@@ -781,14 +785,14 @@ def test_the_plan_shows_every_file_and_command_that_a_study_brings(weighbridge: 
         ("file", "workloads.web.picture", str(Path("cat.jpg").absolute())),
     }
     (lines,) = [each["lines"] for each in found if each["lines"]]
-    assert lines == ["ProxyCommand sh -c 'id > /tmp/x'", "Match exec true"]
+    assert lines == ["Host there", "ProxyCommand sh -c 'id > /tmp/x'", "User me", "Match exec true"]
     said = weighbridge("plan", brings).out
     assert all(value in said for each in found for value in (each["value"], *each["lines"]))
 
 
 def test_a_bundled_study_brings_commands_of_its_userland_at_most(weighbridge: Weighbridge):
     brought = [each for name in bundled() for each in json.loads(weighbridge("plan", name, "--json").out)["brings"]]
-    assert {each["what"] for each in brought} <= {"command", "argument"}
+    assert {each["what"] for each in brought} <= {"command", "argument", "machine"}
 
 
 def test_a_study_that_is_not_bundled_needs_yes_without_a_terminal(weighbridge: Weighbridge, ready: list, brings):
@@ -816,6 +820,26 @@ def test_a_person_is_asked(weighbridge: Weighbridge, ready: list, monkeypatch: p
     weighbridge("init", "mine.yaml")
     assert weighbridge("run", "mine.yaml", "--out", "there").code == 0
     assert len(asked) == len(ready) == 1
+
+
+@pytest.mark.parametrize("command", ["doctor --noise", "calibrate", "studies"])
+def test_a_file_does_not_stand_in_for_a_bundled_study_that_nobody_named(
+    weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch, command: str
+):
+    weighbridge("init", "hostile.yaml")
+    names = ("noise", "calibrate-cpu", "calibrate-link", "first-look")
+    for name in names:
+        shutil.copy("hostile.yaml", name)
+    loaded: list[str] = []
+
+    def checked(source, *more):
+        loaded.append(source.text)
+        return check(source, *more)
+
+    monkeypatch.setattr(loader, "check", checked)
+    monkeypatch.setattr(userlands, "require_userlands", lambda _: None)
+    weighbridge(*command.split())
+    assert loaded and Path("hostile.yaml").read_text() not in loaded
 
 
 # -- more blocks -----------------------------------------------------------------------------------
@@ -916,14 +940,10 @@ def test_export_needs_to_know_what(weighbridge: Weighbridge, run: Path):
 
 @pytest.mark.parametrize(("number", "code"), [(28, 7), (122, 7), (30, 1)])
 def test_a_disk_that_takes_nothing(weighbridge: Weighbridge, run: Path, monkeypatch, number: int, code: int):
-    usual = Path.open
+    def refuse(folder: SafeFolder, name: str, _: bytes):
+        raise OSError(number, "it is full", str(folder.path / name))
 
-    def refuse(path: Path, mode: str = "r", *arguments, **keywords):
-        if mode in ("w", "x"):
-            raise OSError(number, "it is full", str(path))
-        return usual(path, mode, *arguments, **keywords)
-
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(SafeFolder, "write_new", refuse)
     one_sentence(weighbridge("report", run), code)
 
 

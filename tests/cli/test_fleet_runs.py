@@ -116,7 +116,7 @@ def test_a_plan_ends_as_submit_would_refuse(
 ):
     lacking = [SurveyedMachine("n1", lacks=("no python3",)), SurveyedMachine("n2", lacks=("no python3",))]
     monkeypatch.setattr(surveying, "survey", lambda *_: lacking)
-    said = weighbridge("fleet", "plan", "single.yaml", "--on", "hosts.txt")
+    said = weighbridge("fleet", "plan", "single.yaml", "--on", "hosts.txt", "--yes")
     assert said.code == 4 and "n1, n2: no python3" in said.out
     said = weighbridge(*SUBMIT)
     assert said.code == 4 and "n1, n2: no python3" in said.err and not Path("fleet").exists()
@@ -129,9 +129,10 @@ def test_a_fleet_is_submitted_and_told(listed: Listed, weighbridge: Weighbridge)
     said = weighbridge(*SUBMIT, "--nodes=3", "--sudo", "--no-again", "--rehearsal")
     assert said.code == 0, said
     (submission,) = listed.submitted
-    assert submission.folder == Path.cwd() / "fleet" and submission.argv[-3:] == (
+    assert submission.folder == Path.cwd() / "fleet" and submission.argv[-4:] == (
         "fleet",
         "drive",
+        "--yes",
         str(Path.cwd() / "fleet"),
     )
     assert not submission.pairs and 0 < submission.seconds[0] <= submission.seconds[1]

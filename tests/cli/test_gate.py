@@ -85,12 +85,12 @@ def test_an_untrusted_session(weighbridge, tmp_path):
 def test_against_an_earlier_run(weighbridge, run, tmp_path):
     make_run(tmp_path / "old", Recipe(costs={"bridge": 1.0, "host": 1.0}, workloads=TCP, seed=9)).close()
     with RunStore(tmp_path / "old", writable=True) as store:
-        store.set_info("run_id", "20230101-0000")
+        store.set_info("run_id", "202301010000")
     said = weighbridge("gate", run, "--against", tmp_path / "old", "--margin", "3%", "--json")
     outcomes = {each["environment"]: each["outcome"] for each in json.loads(said.out)["findings"]}
     assert (said.code, outcomes) == (11, {"bridge": "failed", "host": "passed"})
     said = weighbridge("gate", run, "--against", tmp_path / "old", "--margin", "60%", "--json")
-    assert (said.code, json.loads(said.out)["against"]) == (0, "20230101-0000")
+    assert (said.code, json.loads(said.out)["against"]) == (0, "202301010000")
     assert {each["about"] for each in json.loads(said.out)["findings"]} == {"change"}
     one_sentence(weighbridge("gate", run, "--against", run, "--margin", "3%"), 2)
 
@@ -102,7 +102,7 @@ def test_runs_of_other_questions_end_as_in_compare(weighbridge, run, tmp_path):
     }.items():
         make_run(tmp_path / name, recipe).close()
         with RunStore(tmp_path / name, writable=True) as store:
-            store.set_info("run_id", name)
+            store.set_info("run_id", f"{len(name):012x}")
     told = weighbridge("compare", run, tmp_path / "elsewhere")
     one_sentence(told, 6)
     asked = ("--margin", "3%", "--against")
@@ -447,3 +447,22 @@ def test_a_run_that_is_read_only_is_judged_with_a_note(weighbridge, run, monkeyp
 def test_a_run_that_is_being_written_is_not_judged(weighbridge, run):
     with RunStore(run, writable=True):
         one_sentence(weighbridge("gate", run, "--budget", KEPT), 6)
+
+
+def test_a_run_is_opened_to_write_only_for_a_new_look(weighbridge, run, monkeypatch):
+    opened: list[bool] = []
+    init = RunStore.__init__
+
+    def note(store: RunStore, directory: Path, *, writable: bool = False) -> None:
+        opened.append(writable)
+        init(store, directory, writable=writable)
+
+    monkeypatch.setattr(RunStore, "__init__", note)
+    codes = [weighbridge("gate", run, "--budget", budget).code for budget in (KEPT, OVER)]
+    assert codes == [0, 11] and opened == [False, True, False]
+
+
+def test_a_look_that_is_kept_is_shown_while_a_run_goes_on(weighbridge, run):
+    assert weighbridge("gate", run, "--budget", KEPT).code == 0
+    with RunStore(run, writable=True):
+        assert weighbridge("gate", run, "--budget", KEPT).code == 0

@@ -19,6 +19,7 @@ from weighbridge.model.isolation import Layer, Layers, SiteLayers
 from weighbridge.model.leavings import Leavings, Leftover, RunFolders
 from weighbridge.model.machine_provider import MACHINE_NAME, DriverState, MachineProvider, ProviderOptions
 from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Durability, Plugin, Readiness
 from weighbridge.model.site import MountRequest, Way
@@ -227,9 +228,9 @@ def holds_as_storage(storage: Storage, given: Mapping[str, Any], folder: Path) -
     answers(storage, storage.readiness())
     answers(storage, storage.readiness(options))
     with ExitStack() as stack:
-        run = RunContext("0123456789ab", folder, folder, stack)
+        run = RunContext(RunId("0123456789ab"), folder, folder, stack)
         with registry.hosts()["local"].open("a", None, run, ()) as host:
-            opened = storage.open(options, MountRequest(run, host, "site"))
+            opened = storage.open(options, MountRequest(run, host, SafeName("site")))
             must(storage, isinstance(opened, AbstractContextManager), "open()", "be a context manager", opened)
     _has_made_nothing(storage, folder, "open()", "do nothing before it is entered")
 
@@ -288,7 +289,7 @@ def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> N
     answers(plugin, plugin.readiness())
     answers(plugin, plugin.readiness(options))
     with ExitStack() as stack:
-        run = RunContext("0123456789ab", folder, folder, stack)
+        run = RunContext(RunId("0123456789ab"), folder, folder, stack)
         opened = plugin.open("a", options, run, (options,))
         must(plugin, isinstance(opened, AbstractContextManager), "open()", "be a context manager", opened)
     _has_made_nothing(plugin, folder, "open()", "do nothing before it is entered")

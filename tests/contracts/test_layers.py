@@ -11,6 +11,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.model.facts import layers_json, layers_of
 from weighbridge.model.isolation import Layer, SiteLayers
+from weighbridge.model.names import RunId
 
 from . import held
 
@@ -42,7 +43,7 @@ class Anywhere(LaunchedSite):
 
 
 def test_a_site_is_in_its_hosts_layers_and_may_add_its_own() -> None:
-    host = LocalHost("0123456789ab")
+    host = LocalHost(RunId("0123456789ab"))
     held.holds_as_layers(f"host {host.name}", host.layers)
     assert host.layers == Anywhere(host).layers == ()
     host.layers = (QEMU,)
@@ -54,7 +55,7 @@ def test_a_site_is_in_its_hosts_layers_and_may_add_its_own() -> None:
 
 
 def test_a_site_beside_the_kernel_of_its_host_is_not_in_all_that_this_is_in() -> None:
-    host = LocalHost("0123456789ab")
+    host = LocalHost(RunId("0123456789ab"))
     host.layers = (QEMU, Layer("Xen's first domain"))
     native, domain = Anywhere(host), Anywhere(host)
     domain.layers = (QEMU, Layer("Xen PVH"))
@@ -64,14 +65,14 @@ def test_a_site_beside_the_kernel_of_its_host_is_not_in_all_that_this_is_in() ->
 
 
 def test_only_a_kernel_of_its_own_has_a_view_of_its_own() -> None:
-    site = Anywhere(LocalHost("0123456789ab"))
+    site = Anywhere(LocalHost(RunId("0123456789ab")))
     assert site.guest_meters() == {}
     site.layers = (Layer("QEMU, KVM"),)
     assert site.guest_meters() == {"guest_cpu_s": 0.16, "guest_steal_s": 0.04}
 
 
 def test_an_emulator_s_guest_is_told_of_no_steal() -> None:
-    site = Anywhere(LocalHost("0123456789ab"))
+    site = Anywhere(LocalHost(RunId("0123456789ab")))
     site.layers = (QEMU,)
     assert site.guest_meters() == {"guest_cpu_s": 0.16}
     site.layers = (QEMU, Layer("Xen PVH"))  # Xen's own steal, which it counts
@@ -79,7 +80,7 @@ def test_an_emulator_s_guest_is_told_of_no_steal() -> None:
 
 
 def test_the_memory_of_sites_is_their_machines() -> None:
-    memory = Anywhere(LocalHost("0123456789ab")).memory()
+    memory = Anywhere(LocalHost(RunId("0123456789ab"))).memory()
     assert 0 < memory["available"] < memory["total"]
 
 

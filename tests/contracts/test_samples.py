@@ -25,6 +25,7 @@ from weighbridge.model.command import Completed
 from weighbridge.model.host import Capabilities, RunContext
 from weighbridge.model.leavings import DeadRun, Leftover, discard
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.names import RunId
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.report.text.remarks import remark_text
@@ -170,11 +171,12 @@ def test_clean_finds_and_removes_what_a_new_environment_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path))
-    run, folder = "5a3b1e000001", tmp_path / "snapshots/5a3b1e000001"
+    run, folder = RunId("5a3b1e000001"), tmp_path / "snapshots/5a3b1e000001"
     folder.mkdir(parents=True)
     assert clean.find(run).left == (Leftover(run, "snapshot", str(folder)),)
     discard(
-        DeadRun(run, tmp_path / "state", tmp_path / "engines" / run), registry.environments()["emulator"].leavings
+        DeadRun(run, tmp_path / "states" / run, tmp_path / "engines" / run),
+        registry.environments()["emulator"].leavings,
     )
     assert clean.find(run).left == ()
 
@@ -204,7 +206,7 @@ def test_sites_get_the_storage_that_was_named(tmp_path: Path) -> None:
 
 def test_the_host_is_opened(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        (host,) = open_hosts(study(), RunContext("0123456789ab", tmp_path, tmp_path, stack)).values()
+        (host,) = open_hosts(study(), RunContext(RunId("0123456789ab"), tmp_path, tmp_path, stack)).values()
         assert (host.name, host.capabilities) == ("here", Capabilities(guest_disk=host.program))
         assert {"mnt", "net"} <= {*host.namespaces()}
 

@@ -11,10 +11,11 @@ import pytest
 from report.made_up_fleets import RECIPE, make_unit
 from sentences import raises_sentence
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
+from weighbridge.fleets import folder as folder_module
 from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord, last_line
 from weighbridge.fleets.rounds import Unit
 from weighbridge.store.extensions import note_begin, note_end
-from weighbridge.store.run import RunStore
+from weighbridge.store.run import STATUS, RunStore
 
 FLEET = Fleet(
     name="uplink", study="study: uplink\n", pairs=True, on={"kind": "hosts"}, machines=("a", "b"), seed=7, cwd="/",
@@ -117,6 +118,84 @@ def test_a_unit_waits_runs_stops_and_is_finished(folder: FleetFolder):
     with RunStore(folder.run(UNIT), writable=True) as store:
         note_end(store)
     assert state() == state(driven=True) == "finished" and folder.is_finished(UNIT)
+
+
+def test_the_database_of_a_running_unit_is_not_read(folder: FleetFolder, monkeypatch: pytest.MonkeyPatch):
+    """It can be written on another host at that time."""
+    _run(folder, UNIT, ended=False)
+    folder.note(UNIT, UnitRecord(round=1, began=10.0))
+    with RunStore(folder.run(UNIT), writable=True) as store:
+        trials = len(store.finished())
+        monkeypatch.setattr(folder_module, "RunStore", lambda _: pytest.fail("the database was read"))
+        status = folder.status(UNIT, driven=True)
+    assert (status.state, status.trials) == ("running", trials) and trials > 0
+
+
+def test_a_killed_run_of_a_driver_that_is_gone_is_stopped(folder: FleetFolder):
+    _run(folder, UNIT, ended=False)
+    folder.note(UNIT, UnitRecord(round=1, began=10.0))
+    (folder.run(UNIT) / STATUS).write_text('{"trials": 1}')
+    status = folder.status(UNIT, driven=False)
+    assert status.state == "stopped" and status.trials > 1
+
+
+# -- links in the folder of another user -----------------------------------------------------------
+
+
+def test_no_line_of_another_file_is_shown(folder: FleetFolder, tmp_path: Path):
+    (tmp_path / "secret").write_text("root:x:1\n")
+    folder.log(UNIT).symlink_to(tmp_path / "secret")
+    assert last_line(folder.log(UNIT)) == ""
+
+
+@pytest.mark.parametrize("name", ["runs/a.json", "machines.json"])
+def test_a_note_that_is_a_link_is_not_read(folder: FleetFolder, tmp_path: Path, name: str):
+    note = UnitRecord(round=1, began=1.0).model_dump_json() if "runs" in name else '["a"]'
+    (tmp_path / "note").write_text(note)
+    (folder.path / name).symlink_to(tmp_path / "note")
+    assert folder.record(Unit(("a",))) is None and folder.machines() == ()
+
+
+def test_a_fleet_in_another_file_is_not_read(folder: FleetFolder, tmp_path: Path):
+    (folder.path / "fleet.json").rename(tmp_path / "other.json")
+    (folder.path / "fleet.json").symlink_to(tmp_path / "other.json")
+    with raises_sentence(RunDirectoryError):
+        folder.read()
+
+
+def test_a_lock_that_is_a_link_creates_no_file(folder: FleetFolder, tmp_path: Path):
+    (folder.path / "drive.lock").symlink_to(tmp_path / "nologin")
+    with raises_sentence(RunDirectoryError), folder.driving():
+        pass
+    assert not (tmp_path / "nologin").exists()
+
+
+@pytest.mark.parametrize("name", ["runs/a--b.log", "drive.lock"])
+def test_a_second_name_of_another_file_is_refused(folder: FleetFolder, tmp_path: Path, name: str):
+    (tmp_path / "other").touch()
+    (folder.path / name).hardlink_to(tmp_path / "other")
+    with raises_sentence(RunDirectoryError):
+        folder.refuse_links()
+
+
+def test_a_folder_elsewhere_is_used_if_the_link_is_this_users(folder: FleetFolder, tmp_path: Path):
+    folder.runs.rename(tmp_path / "elsewhere")
+    folder.runs.symlink_to(tmp_path / "elsewhere")
+    folder.refuse_links()
+    folder.write_study(UNIT, "study: x")
+    assert (tmp_path / "elsewhere/a--b.yaml").read_text() == "study: x"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a link to another user: needs root")
+def test_a_folder_elsewhere_is_refused_if_the_link_is_another_users(folder: FleetFolder, tmp_path: Path):
+    folder.runs.rename(tmp_path / "elsewhere")
+    folder.runs.symlink_to(tmp_path / "elsewhere")
+    os.lchown(folder.runs, 65534, 65534)
+    with raises_sentence(RunDirectoryError):
+        folder.refuse_links()
+    with raises_sentence(RunDirectoryError):
+        folder.write_study(UNIT, "study: x")
+    assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
 def test_a_finished_run_is_finished_whatever_became_of_notes_about_it(folder: FleetFolder):

@@ -112,7 +112,8 @@ def test_what_nobody_provides_any_more_is_told(on: dict[str, object]):
 def test_a_process_is_told_from_others_of_its_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     own = DetachedProcess(os.getpid(), detached._started(os.getpid()) or 0, detached._kernel(), "n1:3f")
     assert parsed(str(own)) == own and own.is_alive and len(own.command) > 1
-    monkeypatch.setattr(DetachedProcess, "command", ("python3", "-m", "weighbridge", "fleet", "drive", str(tmp_path)))
+    command = ("python3", "-m", "weighbridge", "fleet", "drive", "--yes", str(tmp_path))
+    monkeypatch.setattr(DetachedProcess, "command", command)
     options = _options(tmp_path, "n1\n")
     assert PLUGIN.state(options, str(own)).state == "running"
     before = DetachedProcess(own.pid, own.started - 1, own.kernel)

@@ -16,7 +16,9 @@ from weighbridge.linux import cgroups
 from weighbridge.linux.cgroup_files import IDLE, bases, read_meters, version
 from weighbridge.linux.cgroups import Cgroup, hierarchies, runs
 from weighbridge.model.host import Limits
+from weighbridge.model.names import GroupName, RunId
 
+RUN = RunId("0123456789ab")
 V1 = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids", "devices", "systemd")
 LIMITS = Limits(cpus=1.5, memory=2**30, cpuset="0-1")
 
@@ -47,8 +49,9 @@ class Tree:
             for name in ("cpuset.cpus", "cpuset.mems"):
                 (folder / name).write_text("\n")
 
-    def group(self, name: str = "run/site") -> Cgroup:
-        return Cgroup(name, mount=self.mount)
+    def group(self, name: str = "0123456789ab/site") -> Cgroup:
+        run, *parts = name.split("/")
+        return Cgroup(GroupName(RunId(run), *parts), mount=self.mount)
 
 
 @pytest.fixture
@@ -86,7 +89,7 @@ def test_versions_are_told_apart(tmp_path: Path, tree):
     assert version(tmp_path) == 0
     assert version(tmp_path / "nothing") == 0
     with raises_sentence(Unavailable):
-        Cgroup("a", mount=tmp_path)
+        Cgroup(GroupName(RUN), mount=tmp_path)
     assert version(tree(2).mount) == 2
 
 
@@ -111,7 +114,7 @@ def test_a_group_is_made_everywhere_and_may_be_made_twice(tree, number: int):
     made.group().create()
     assert all((procs.parent.is_dir(), procs.name) == (True, "cgroup.procs") for procs in group.procs)
     assert len(group.procs) == (6 if number == 1 else 1)
-    assert runs(made.mount) == ["run"]
+    assert runs(made.mount) == [RUN]
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -122,7 +125,7 @@ def test_the_end_of_another_run_in_mid_make_is_waited_out(
     group, usual, removed = tree(number).group(), Path.mkdir, []
 
     def mkdir(path: Path, *arguments, **keywords) -> None:
-        if path.name == "run" and not removed:
+        if path.name == RUN and not removed:
             removed.append(path)
             raise FileNotFoundError(2, "No such file or directory", str(path))
         usual(path, *arguments, **keywords)
@@ -134,15 +137,15 @@ def test_the_end_of_another_run_in_mid_make_is_waited_out(
 
 def test_a_run_with_a_group_beside_is_found(tree):
     made = tree(1)
-    group = Cgroup("run", mount=made.mount, top=IDLE).create()
-    assert runs(made.mount, IDLE) == ["run"] and runs(made.mount) == []
-    assert all(path.parts[-2:] == (IDLE, "run") for path in group.paths.values())
+    group = Cgroup(GroupName(RUN), mount=made.mount, top=IDLE).create()
+    assert runs(made.mount, IDLE) == [RUN] and runs(made.mount) == []
+    assert all(path.parts[-2:] == (IDLE, RUN) for path in group.paths.values())
 
 
 def test_a_cpuset_group_inherits_before_anything_joins(tree):
     made = tree(1)
     (made.group().create())
-    for folder in ("weighbridge", "weighbridge/run", "weighbridge/run/site"):
+    for folder in ("weighbridge", "weighbridge/0123456789ab", "weighbridge/0123456789ab/site"):
         assert (made.mount / "cpuset" / folder / "cpuset.cpus").read_text() == "0-3"
         assert (made.mount / "cpuset" / folder / "cpuset.mems").read_text() == "0"
 
@@ -152,7 +155,7 @@ def test_a_cpuset_that_is_set_is_kept(tree):
     group = made.group().create()
     assert group.limit(Limits(cpuset="1")) == {}
     made.group().create()
-    assert (made.mount / "cpuset/weighbridge/run/site/cpuset.cpus").read_text() == "1"
+    assert (made.mount / "cpuset/weighbridge/0123456789ab/site/cpuset.cpus").read_text() == "1"
 
 
 def test_version_2_delegates_controllers_down_to_the_parent_only(tree, monkeypatch: pytest.MonkeyPatch):
@@ -163,7 +166,7 @@ def test_version_2_delegates_controllers_down_to_the_parent_only(tree, monkeypat
     made.group().create()
     top = made.mount / "weighbridge"
     assert written == [(str(made.mount), "+cpuset"), (str(made.mount), "+pids")] + [
-        (str(folder), f"+{name}") for folder in (top, top / "run") for name in ("cpu", "cpuset", "memory", "pids")
+        (str(folder), f"+{name}") for folder in (top, top / RUN) for name in ("cpu", "cpuset", "memory", "pids")
     ]
 
 
@@ -191,7 +194,7 @@ def test_limits_of_version_1(tree):
     assert made.group().create().limit(LIMITS) == {}
     read = {
         path.name: path.read_text()
-        for path in made.mount.glob("*/weighbridge/run/site/*")
+        for path in made.mount.glob("*/weighbridge/0123456789ab/site/*")
         if path.name != "cgroup.procs"
     }
     assert read == {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000", "memory.limit_in_bytes": str(2**30),
@@ -201,7 +204,7 @@ def test_limits_of_version_1(tree):
 def test_limits_of_version_2(tree):
     made = tree(2)
     assert made.group().create().limit(LIMITS) == {}
-    site = made.mount / "weighbridge/run/site"
+    site = made.mount / "weighbridge/0123456789ab/site"
     assert (site / "cpu.max").read_text() == "150000 100000"
     assert (site / "memory.max").read_text() == str(2**30)
     assert (site / "cpuset.cpus").read_text() == "0-1"
@@ -246,7 +249,7 @@ def test_a_controller_that_is_not_mounted_is_told(tree):
 def test_version_1_freezes_and_thaws(tree):
     made = tree(1)
     group = made.group().create()
-    state = made.mount / "freezer/weighbridge/run/site/freezer.state"
+    state = made.mount / "freezer/weighbridge/0123456789ab/site/freezer.state"
     group.freeze()
     assert state.read_text() == "FROZEN"
     group.thaw()
@@ -271,8 +274,8 @@ def test_what_serves_files_is_limited_and_metered_but_not_frozen(tree, monkeypat
     made = tree(number)
     group = made.group().create()
     base = made.mount / ("freezer" if number == 1 else "")
-    site, name = base / "weighbridge/run/site", "cgroup.procs"
-    members = {made.mount / controller / "weighbridge/run/site" for controller in bases(made.mount)}
+    site, name = base / "weighbridge/0123456789ab/site", "cgroup.procs"
+    members = {made.mount / controller / "weighbridge/0123456789ab/site" for controller in bases(made.mount)}
     for folder in members:
         (folder / name).write_text("0\n11\n12\n13\n")
     monkeypatch.setattr(cgroups, "_serves_files", lambda pid: pid == 12)
@@ -299,7 +302,7 @@ def test_a_group_in_which_nothing_serves_files_stays_as_it_is(tree):
     made = tree(2)
     group = made.group().create()
     group.exempt_file_servers()
-    assert not (made.mount / "weighbridge/run/site/freezable").exists()
+    assert not (made.mount / "weighbridge/0123456789ab/site/freezable").exists()
 
 
 def _kernel(site: Path, wanted: str) -> None:
@@ -315,7 +318,7 @@ def _kernel(site: Path, wanted: str) -> None:
 def test_version_2_waits_until_the_kernel_has_frozen(tree):
     made = tree(2)
     group = made.group().create()
-    site = made.mount / "weighbridge/run/site"
+    site = made.mount / "weighbridge/0123456789ab/site"
     for act, wanted in ((group.freeze, "1"), (group.thaw, "0")):
         kernel = threading.Thread(target=_kernel, args=(site, wanted))
         kernel.start()
@@ -351,14 +354,14 @@ def test_meters_of_version_1(tree):
         "cpuacct/{}/cpuacct.usage": "2500000000\n",
         "memory/{}/memory.usage_in_bytes": "4096\n",
     }.items():
-        (made.mount / path.format("weighbridge/run/site")).write_text(text)
+        (made.mount / path.format("weighbridge/0123456789ab/site")).write_text(text)
     assert group.meters() == {"cpu_s": 2.5, "throttled_s": 1.5, "throttled_periods": 2.0, "memory_bytes": 4096.0}
 
 
 def test_meters_of_version_2(tree):
     made = tree(2)
     group = made.group().create()
-    site = made.mount / "weighbridge/run/site"
+    site = made.mount / "weighbridge/0123456789ab/site"
     assert group.meters() == {}
     (site / "cpu.stat").write_text("usage_usec 2500000\nuser_usec 1\nsystem_usec 2\n")
     assert group.meters() == {"cpu_s": 2.5, "throttled_s": 0.0}
@@ -383,18 +386,20 @@ def test_unreadable_meters_are_absent_never_zero(tmp_path: Path, number: int, te
 def test_pids_are_those_of_every_group_below_but_not_our_own(tree, number: int):
     made = tree(number)
     group = made.group().create()
-    made.group("run/site/below").create()
-    made.group("run/beside").create()
+    made.group("0123456789ab/site/below").create()
+    made.group("0123456789ab/beside").create()
     base = made.mount / "systemd" if number == 1 else made.mount
     if number == 1:
         for name in ("site", "site/below"):
-            (base / "weighbridge/run" / name).mkdir(parents=True, exist_ok=True)
-    (base / "weighbridge/run/site/cgroup.procs").write_text(f"11\n12\n{os.getpid()}\n")
-    (base / "weighbridge/run/site/below/cgroup.procs").write_text("13\n")
-    (made.mount / "cpu" if number == 1 else base).joinpath("weighbridge/run/beside/cgroup.procs").write_text("14\n")
+            (base / "weighbridge/0123456789ab" / name).mkdir(parents=True, exist_ok=True)
+    (base / "weighbridge/0123456789ab/site/cgroup.procs").write_text(f"11\n12\n{os.getpid()}\n")
+    (base / "weighbridge/0123456789ab/site/below/cgroup.procs").write_text("13\n")
+    (made.mount / "cpu" if number == 1 else base).joinpath("weighbridge/0123456789ab/beside/cgroup.procs").write_text(
+        "14\n"
+    )
     assert group.pids() == {11, 12, 13}
-    assert made.group("run").pids() == {11, 12, 13, 14}
-    assert made.group("nobody").pids() == set()
+    assert made.group(RUN).pids() == {11, 12, 13, 14}
+    assert made.group("ba9876543210").pids() == set()
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -403,7 +408,7 @@ def test_a_process_of_an_outer_namespace_is_never_signalled(tree, monkeypatch: p
     made = tree(number)
     group = made.group().create()
     base = made.mount / ("freezer" if number == 1 else "")
-    (base / "weighbridge/run/site/cgroup.procs").write_text("0\n0\n")
+    (base / "weighbridge/0123456789ab/site/cgroup.procs").write_text("0\n0\n")
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
     clock = iter(range(0, 100, 3))
@@ -418,7 +423,7 @@ def test_kill_thaws_and_ends_every_process(tree, monkeypatch: pytest.MonkeyPatch
     made = tree(number)
     group = made.group().create()
     base = made.mount / ("freezer" if number == 1 else "")
-    site = base / "weighbridge/run/site"
+    site = base / "weighbridge/0123456789ab/site"
     name, frozen, thawed = ("freezer.state", "FROZEN", "THAWED") if number == 1 else ("cgroup.freeze", "1", "0")
     (site / name).write_text(frozen)
     (site / "cgroup.procs").write_text("999999991\n999999992\n")
@@ -442,8 +447,8 @@ def test_kill_thaws_and_ends_every_process(tree, monkeypatch: pytest.MonkeyPatch
 def test_remove_takes_everything_below_and_nothing_beside(tree, monkeypatch: pytest.MonkeyPatch, number: int):
     made = tree(number)
     group = made.group().create()
-    made.group("run/site/below").create()
-    made.group("other").create()
+    made.group("0123456789ab/site/below").create()
+    made.group("ba9876543210").create()
     usual = Path.rmdir
 
     def rmdir(path: Path) -> None:  # the kernel's files do not keep a group from being removed
@@ -455,12 +460,12 @@ def test_remove_takes_everything_below_and_nothing_beside(tree, monkeypatch: pyt
     monkeypatch.setattr(Path, "rmdir", rmdir)
     assert group.remove() is True
     assert not any(path.exists() for path in made.mount.rglob("site"))
-    assert runs(made.mount) == ["other", "run"]
+    assert runs(made.mount) == [RUN, "ba9876543210"]
     assert group.remove() is True, "what has gone needs no removing"
-    made.group("run").remove()
+    made.group(RUN).remove()
     cgroups.remove_top(made.mount)
-    assert runs(made.mount) == ["other"]
-    made.group("other").remove()
+    assert runs(made.mount) == ["ba9876543210"]
+    made.group("ba9876543210").remove()
     cgroups.remove_top(made.mount)
     assert not any(made.mount.rglob("weighbridge"))
 
@@ -469,7 +474,7 @@ def test_controllers_that_a_run_or_its_engine_switched_on_are_switched_off(tree,
     made = tree(2)
     switches = made.mount / "cgroup.subtree_control"
     switches.write_text("cpuset cpu io memory pids")
-    made.group("run").create()
+    made.group(RUN).create()
     switches.write_text("cpuset cpu io memory hugetlb pids rdma misc")  # as runc does for a private engine
     written: list[str] = []
     monkeypatch.setattr(cgroups, "_write", lambda path, value: written.append(f"{path.name} {value}"))
@@ -498,7 +503,7 @@ def test_what_a_run_switched_on_above_its_groups_is_switched_off(tree, monkeypat
     switches = made.mount / "cgroup.subtree_control"
     switches.write_text("cpu memory")
     monkeypatch.setattr(cgroups, "_write", write)
-    made.group("run").create()
+    made.group(RUN).create()
     assert switches.read_text() == "cpu memory cpuset pids"
     monkeypatch.setattr(Path, "rmdir", shutil.rmtree)  # its runs have gone
     cgroups.remove_top(made.mount)
@@ -515,3 +520,25 @@ def test_a_group_that_stays_is_told(tree, monkeypatch: pytest.MonkeyPatch):
 def test_runs_where_there_are_none(tmp_path: Path, tree):
     assert runs(tmp_path) == []
     assert runs(tree(1).mount) == []
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_group_behind_a_link_has_no_processes_of_ours(tree, monkeypatch, number: int):
+    """Whatever could put a link there: processes of other groups are not ended."""
+    made = tree(number)
+    for base in hierarchies(made.mount):
+        (base / "somebody").mkdir()
+        (base / "somebody/cgroup.procs").write_text("4711\n")
+        (base / "weighbridge").mkdir()
+        (base / "weighbridge" / RUN).symlink_to(base / "somebody")
+    ended = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: ended.append(pid))
+    group = made.group(RUN)
+    group.kill()
+    assert (group.pids(), ended) == (set(), [])
+
+
+@pytest.mark.parametrize("name", ["", "..", "../..", "/sys/fs", "run"])
+def test_only_a_runs_group_can_be_named(tree, name: str):
+    with pytest.raises(ValueError):
+        tree(1).group(name)

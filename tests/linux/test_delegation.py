@@ -12,6 +12,7 @@ from weighbridge.linux import cgroups, delegation
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Limits
+from weighbridge.model.names import GroupName
 
 RUN = "0123456789ab"
 MANAGER = "user.slice/user-1000.slice/user@1000.service"
@@ -93,7 +94,7 @@ def test_a_user_in_a_session_gets_a_delegated_scope_once(tree: Tree):
 
 def test_groups_in_it_are_made_and_limited_as_those_of_root(tree: Tree):
     scope = delegation.tree(RUN, tree.mount)
-    group = Cgroup(f"{RUN}/native", mount=scope).create()
+    group = Cgroup(GroupName(RUN, "native"), mount=scope).create()
     site = scope / f"weighbridge/{RUN}/native"
     assert group.limit(Limits(cpus=0.5, memory=2**28)) == {}
     assert (site / "cpu.max").read_text() == "50000 100000"
@@ -107,7 +108,7 @@ def test_a_controller_that_is_not_delegated_is_named(tree: Tree, monkeypatch: py
         raise PermissionError(13, os.strerror(13), str(path))
 
     monkeypatch.setattr(cgroups, "_write", write)
-    group = Cgroup(f"{RUN}/native", mount=delegation.tree(RUN, tree.mount)).create()
+    group = Cgroup(GroupName(RUN, "native"), mount=delegation.tree(RUN, tree.mount)).create()
     assert group.limit(Limits(cpuset="0", memory=2**28)) == {
         "pin": "the controller cpuset is not delegated to this user",
         "memory": f"Permission denied (memory.max={2**28})",
@@ -163,7 +164,7 @@ def test_what_systemd_refuses_is_told(tree: Tree):
 def test_groups_of_a_killed_run_are_found_in_its_scope_and_root_s_are_not_the_user_s(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ):
-    Cgroup(f"{RUN}/native", mount=delegation.tree(RUN, tree.mount)).create()
+    Cgroup(GroupName(RUN, "native"), mount=delegation.tree(RUN, tree.mount)).create()
     (tree.mount / "weighbridge/ba9876543210").mkdir(parents=True)
     usual = Path.stat
 
@@ -176,6 +177,6 @@ def test_groups_of_a_killed_run_are_found_in_its_scope_and_root_s_are_not_the_us
 
     monkeypatch.setattr(Path, "stat", stat)
     assert cgroups.runs(tree.mount) == [RUN]
-    assert [group.paths[""].name for group in cgroups.groups_of(RUN, tree.mount)] == [RUN, RUN]
+    assert [group.paths[""].name for group in cgroups.groups_of(GroupName(RUN), tree.mount)] == [RUN, RUN]
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert cgroups.runs(tree.mount) == ["ba9876543210"]

@@ -11,6 +11,7 @@ from weighbridge.meters import sampler
 from weighbridge.meters.readings import unpack
 from weighbridge.meters.sampler import SamplingSession
 from weighbridge.meters.series import series
+from weighbridge.model.names import GroupName, RunId
 
 V1 = {
     "cpuacct/cpuacct.usage": ("0\n", "2000000000\n"),
@@ -59,13 +60,13 @@ def test_both_versions_give_the_same_series(
 
 def test_a_group_knows_its_files(tmp_path: Path):
     (tmp_path / "cgroup.controllers").write_text("cpu memory pids")
-    scope = Cgroup("run/site", mount=tmp_path).scope()
-    assert scope["memory.current"] == str(tmp_path / "weighbridge/run/site/memory.current")
+    scope = Cgroup(GroupName(RunId("0123456789ab"), "site"), mount=tmp_path).scope()
+    assert scope["memory.current"] == str(tmp_path / "weighbridge/0123456789ab/site/memory.current")
     assert set(scope) == set(V2)
 
 
 def test_a_hierarchy_that_is_not_mounted(tmp_path: Path):
     (tmp_path / "cpu").mkdir()
-    scope = Cgroup("run/site", mount=tmp_path).scope()
-    assert scope["cpu.stat"] == str(tmp_path / "cpu/weighbridge/run/site/cpu.stat")
+    scope = Cgroup(GroupName(RunId("0123456789ab"), "site"), mount=tmp_path).scope()
+    assert scope["cpu.stat"] == str(tmp_path / "cpu/weighbridge/0123456789ab/site/cpu.stat")
     assert scope["pids.current"].startswith("/nonexistent/")

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.linux.cgroups import Cgroup
+from weighbridge.model.names import GroupName, RunId
 from weighbridge.runner.sites import Sites
 
 from .machine import processes
@@ -40,7 +41,7 @@ def write(
 
 def on_host(run: str, host: str) -> set[str]:
     """The names of the programs that run on a host of a run."""
-    pids = Cgroup(f"{run}/host-{host}").pids()
+    pids = Cgroup(GroupName(RunId(run), f"host-{host}")).pids()
     return {name for pid, owner, name in processes() if owner == run and pid in pids}
 
 

@@ -36,6 +36,7 @@ from weighbridge.linux import cgroup_files, cgroups, process
 from weighbridge.linux.packages import install_here
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
+from weighbridge.model.names import GroupName
 from weighbridge.user_cache import user_cache_folder
 
 from .conftest import open_run
@@ -367,7 +368,7 @@ def two_nodes(folder: Path, *, proxy: str = "iptables", run_id: str = RUN) -> It
 def _node(stack: ExitStack, run: RunContext, name: str, number: int, folder: Path) -> Node:
     host = stack.enter_context(testbed_host(name, TestbedOptions(kind="testbed"), run))
     data = Path(stack.enter_context(host.engine_folder()))
-    group = cgroups.Cgroup(f"{run.id}/host-{name}/pods").create()
+    group = cgroups.Cgroup(GroupName(run.id, f"host-{name}", "pods")).create()
     assert group.everywhere  # kubelet wants it in each hierarchy; it goes with the host's own group
     node = Node(
         name=name, host=host, data=data, folder=folder / name, pods=f"10.244.{number}.0/24",

@@ -41,7 +41,7 @@ def test_a_run_of_it_needs_the_compose_file_once(tmp_path: Path, small_userland:
     compose.write_text(file := COMPOSE.replace("8123", "8127"))
     client = CLIENT.replace("recv(1)", "recv(9)").replace("{", "{{").replace("}", "}}")
     study.write_text(STUDY.format(folder=tmp_path, client=repr(client)))
-    planned = weighbridge("plan", study)
+    planned = weighbridge("plan", study, "--yes")
     assert planned.code == 0, planned.stderr
     for brought in (f"{compose} (compose.file)", "redis:7 (companions.redis.image)"):
         assert brought in planned.stdout

@@ -143,7 +143,7 @@ def _kill_run(folder: Path, unit: str) -> None:
 def test_pairs_of_which_one_is_killed_are_measured_by_the_rounds(listed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "fleet"
     study = _pair_study(tmp_path)
-    planned = weighbridge("fleet", "plan", study, "--on", listed, "--rehearsal")
+    planned = weighbridge("fleet", "plan", study, "--on", listed, "--rehearsal", "--yes")
     assert planned.code == 0, planned
     done = _submit(study, listed, folder)
     assert done.code == 0, done

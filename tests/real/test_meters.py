@@ -21,6 +21,7 @@ from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters.kernel import KernelMeter
 from weighbridge.meters.sysstat import FOLDERS, SysstatMeter
 from weighbridge.model.command import Command
+from weighbridge.model.names import GroupName, RunId
 from weighbridge.model.trial import Series
 
 pytestmark = pytest.mark.real
@@ -52,7 +53,7 @@ def meter(hz: float) -> Iterator[KernelMeter]:
 @contextmanager
 def group() -> Iterator[Cgroup]:
     try:
-        made = Cgroup(f"{RUN}/site").create()
+        made = Cgroup(GroupName(RunId(RUN), "site")).create()
     except Unavailable as error:
         pytest.skip(str(error))
     try:
@@ -60,7 +61,7 @@ def group() -> Iterator[Cgroup]:
     finally:
         made.kill()
         made.remove()
-        Cgroup(RUN).remove()
+        Cgroup(GroupName(RunId(RUN))).remove()
         cgroups.remove_top()
 
 

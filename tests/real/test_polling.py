@@ -17,6 +17,7 @@ from weighbridge.linux.process import Process
 from weighbridge.meters import machines
 from weighbridge.model.command import Command
 from weighbridge.model.facts import POLL
+from weighbridge.model.names import GroupName, RunId
 from weighbridge.runner.pollers import Pollers, lacking
 
 from .machine import Machine
@@ -110,7 +111,7 @@ def test_pollers_end_with_whoever_started_them(machine: Machine, tmp_path: Path)
         os.kill(starter.pid, signal.SIGKILL)
         starter.stop()
     _await(lambda: not _polls(path))
-    assert Cgroup(RUN, top=IDLE).remove()
+    assert Cgroup(GroupName(RunId(RUN)), top=IDLE).remove()
     remove_top()
     machine.must_be_unchanged()
 

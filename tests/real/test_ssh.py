@@ -230,6 +230,10 @@ def unknown_key(far: Far) -> Path:
     return far.config_with("new", UserKnownHostsFile="/dev/null")
 
 
+def any_key(far: Far) -> Path:
+    return far.config_with("any", UserKnownHostsFile="/dev/null\n  StrictHostKeyChecking no\n  Tunnel yes")
+
+
 def unknown_name(far: Far) -> Path:
     return far.config_with("name", HostName="n.invalid", ProxyCommand="none")
 
@@ -238,6 +242,7 @@ WRONG: dict[str, tuple[Callable[[Far], Path], bool, str]] = {
     "wrong key": (wrong_key, False, "accepts none of this user's keys.*authorized_keys"),
     "changed host key": (changed_key, False, "not the one in known_hosts.*ssh-keygen -f"),
     "unknown host key": (unknown_key, False, "is unknown: log in"),
+    "any host key": (any_key, False, "is unknown: log in"),
     "no server": (no_server, False, "no ssh server listens there"),
     "no such name": (unknown_name, False, "the name n.invalid is unknown"),
     "sudo asks": (

@@ -24,6 +24,14 @@ from .machine import Machine
 GROUP = "/weighbridge/own-engine-of-a-test"
 
 
+class _NotOfARun(str):
+    """A group beside those of runs, which `weighbridge clean` must not remove."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (str(self),)
+
+
 @contextmanager
 def own_engine(userland: Userland, folder: Path, *inside: str) -> Iterator[docker.DockerClient]:
     """An engine that is not Weighbridge's, with a container, a network and an image that are not either.
@@ -74,7 +82,7 @@ def _prepare(stack: ExitStack, folder: Path) -> None:
 
 def _start(stack: ExitStack, folder: Path, *inside: str) -> None:
     """dockerd by the product's own way in: a mount namespace and a control group, so that nothing can be left."""
-    group = Cgroup(GROUP.removeprefix("/weighbridge/")).create()
+    group = Cgroup(_NotOfARun(GROUP.removeprefix("/weighbridge/"))).create()  # type: ignore[arg-type]
     stack.callback(remove_top)
     stack.callback(group.remove)
     dockerd = with_private_folders(

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
+from weighbridge.store.database import read_copy
+from weighbridge.store.safe_folder import SafeFolder
 
 PROGRAM = (sys.executable, "-m", "weighbridge")
 PATIENCE_S = 120.0
@@ -154,34 +156,27 @@ def killed_after_a_trial(study: Path, run: Path, files: Path) -> None:
         program.end(signal.SIGKILL)
 
 
+def rows(directory: Path, query: str) -> list[Row]:
+    """The rows of a query to a run's database, also while the run goes on; none before its tables are made."""
+    try:
+        with SafeFolder.open(directory) as folder, contextlib.closing(read_copy(folder)) as connection:
+            connection.row_factory = sqlite3.Row
+            return [dict(row) for row in connection.execute(query)]
+    except (FileNotFoundError, sqlite3.OperationalError):
+        return []
+
+
 def trials(directory: Path) -> list[Row]:
     """The rows of the trials that are saved so far; none where there is no store yet."""
-    database = directory / "run.sqlite"
-    if not database.exists():
-        return []
-    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=10)
-    connection.row_factory = sqlite3.Row
-    try:
-        return [dict(row) for row in connection.execute("SELECT * FROM trial ORDER BY id")]
-    except sqlite3.OperationalError:
-        return []  # its tables are being made
-    finally:
-        connection.close()
+    return rows(directory, "SELECT * FROM trial ORDER BY id")
 
 
 def run_id(directory: Path) -> str:
     """The id of the run in a directory, "-" where there is none yet."""
-    try:
-        with contextlib.closing(sqlite3.connect(f"file:{directory / 'run.sqlite'}?mode=ro", uri=True)) as connection:
-            return str(connection.execute("SELECT value FROM run WHERE key = 'run_id'").fetchone()[0])
-    except (sqlite3.OperationalError, TypeError):
-        return "-"
+    keys = rows(directory, "SELECT value FROM run WHERE key = 'run_id'")
+    return str(keys[0]["value"]) if keys else "-"
 
 
 def facts(directory: Path) -> dict[tuple[str, str], str]:
     """(scope, key) -> value of every fact."""
-    connection = sqlite3.connect(f"file:{directory / 'run.sqlite'}?mode=ro", uri=True, timeout=10)
-    try:
-        return {(scope, key): value for scope, key, value in connection.execute("SELECT scope, key, value FROM fact")}
-    finally:
-        connection.close()
+    return {(row["scope"], row["key"]): row["value"] for row in rows(directory, "SELECT scope, key, value FROM fact")}

@@ -216,7 +216,7 @@ def _make(directory: Path, recipe: Recipe) -> None:
     chance, clock = random.Random(recipe.seed), 1_700_000_000.0
     with RunStore(directory, writable=True) as store:
         store.begin(
-            _study(recipe), {"run_id": "20240101-abcd", "version": "0.1.0", "networked": "[]", **_info(recipe)}
+            _study(recipe), {"run_id": "20240101abcd", "version": "0.1.0", "networked": "[]", **_info(recipe)}
         )
         for scope, facts in {"host": {"cpu model": "Imaginary 3000"}, **recipe.facts}.items():
             store.add_facts(scope, facts)

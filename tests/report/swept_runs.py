@@ -50,7 +50,7 @@ def make_sweep(directory: Path, sweep: Sweep) -> RunStore:
 def _make(directory: Path, sweep: Sweep) -> None:
     chance, clock = random.Random(5), 1_700_000_000.0
     with RunStore(directory, writable=True) as store:
-        store.begin(_study(sweep), {"run_id": "20240101-abcd", "version": "0.1.0", "networked": "[]"})
+        store.begin(_study(sweep), {"run_id": "20240101abcd", "version": "0.1.0", "networked": "[]"})
         store.add_facts("host", {"cpu model": "Imaginary 3000"})
         for block in range(1, sweep.blocks + 1):
             cells = [(workload, level) for workload in sweep.workloads for level in sweep.levels]

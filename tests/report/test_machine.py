@@ -39,7 +39,7 @@ def test_the_document_has_the_promised_shape(run):
                               "notices", "confounders", "costs", "ladder", "explanations", "remarks",
                               "percentiles", "curves", "bottlenecks", "broke", "left_out",
                               "trial_lengths", "time_shared", "programs", "power_cuts"]  # fmt: skip
-    assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
+    assert document["study"] == "first-look" and document["run"] == "20240101abcd"
     assert document["question"].startswith("What does each Docker network cost") and document["equivalence"] == 0.03
     assert (document["baseline"], document["aa_arm"], document["looks"]) == ("native", "native-again", 1)
     assert document["families"] == {

@@ -8,7 +8,9 @@ import pytest
 
 from analysis.test_explanation import recipe
 from report.test_html import page_of
+from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
+from weighbridge.errors import RunDirectoryError
 from weighbridge.model.traced import Trace, TracedItem
 from weighbridge.report.export.json import report_json
 from weighbridge.report.sections.traces import trace_tables
@@ -86,6 +88,6 @@ def test_a_link_in_the_place_of_the_file_is_not_read(tmp_path: Path):
 def test_nothing_is_written_where_a_link_leads(tmp_path: Path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / FOLDER).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError):
+    with raises_sentence(RunDirectoryError):
         write_traces(tmp_path, TRACES)
     assert not [*(tmp_path / "elsewhere").iterdir()]

@@ -71,7 +71,7 @@ def test_the_slow_ones_take_part_in_fewer_blocks(tmp_path: Path, world: World, l
     """Ten blocks of net took 160 s, those of cpu 40 s: of 320 s more net has 100 s, so that both come to 260 s."""
     made = study(BOTH, repetitions="target: 2%, within: 1h")
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(made, {"run_id": "x"})
+        store.begin(made, {"run_id": "0123456789ab"})
         shares = Allotments(made, store)
         times = of_seconds(made, net=4.0, cpu=1.0)
         found = shares.decide((10, 38), wide(width=0.6), everything, times, left_s)
@@ -100,7 +100,7 @@ def test_what_has_left_or_was_given_up_gets_nothing(tmp_path: Path, world: World
         Standing("cpu", "one", 0.2, False, 400, blocks=10, target=0.02),
     ]  # fmt: skip
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(made, {"run_id": "x"})
+        store.begin(made, {"run_id": "0123456789ab"})
         found = Allotments(made, store).decide(
             (10, 13), standings, lambda cell: ["native", "one"], of_seconds(made, net=1.0, cpu=1.0), 60.0
         )
@@ -149,7 +149,7 @@ def test_what_is_left_counts_what_takes_part(world: World, tmp_path: Path, monke
 )  # fmt: skip
 def test_damaged_ones_are_told(world: World, tmp_path: Path, text: str):
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(study(BOTH, repetitions=SHORT), {"run_id": "x"})
+        store.begin(study(BOTH, repetitions=SHORT), {"run_id": "0123456789ab"})
         store.set_info(ALLOTMENTS, text)
         with pytest.raises(RunDirectoryError, match="allotments"):
             store.allotments()
@@ -158,7 +158,7 @@ def test_damaged_ones_are_told(world: World, tmp_path: Path, text: str):
 def test_they_are_read_as_they_were_kept(world: World, tmp_path: Path):
     made = Allotment(after=10, until=13, workload="net", level="{}", blocks=1)
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(study(BOTH, repetitions=SHORT), {"run_id": "x"})
+        store.begin(study(BOTH, repetitions=SHORT), {"run_id": "0123456789ab"})
         store.set_info(ALLOTMENTS, allotments_text([made]))
         assert store.allotments() == (made,)
         assert [made.includes(block) for block in (11, 12, 13)] == [False, False, True]

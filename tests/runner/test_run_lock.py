@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.errors import RunDirectoryError, Unavailable
 from weighbridge.runner import run_lock as state
 
@@ -128,3 +129,20 @@ def test_a_folder_that_is_cleaned_while_it_is_claimed_is_made_again(base: Path, 
         assert cleaned and (folder / "owner.json").is_file()
         with state.lock_run(RUN, "clean") as held:
             assert held is None
+
+
+def test_an_id_that_belongs_to_a_run_elsewhere_is_not_claimed(base: Path, tmp_path: Path):
+    """A copied or edited run directory must not sweep what another run left."""
+    ours, copied = tmp_path / "ours", tmp_path / "copied"
+    for directory in (ours, copied):
+        directory.mkdir()
+    with state.claim(RUN, Path("/cache"), ours):
+        pass
+    for _ in range(2):
+        with raises_sentence(RunDirectoryError), state.claim(RUN, Path("/cache"), copied):
+            pass
+    with state.claim(RUN, Path("/cache"), ours):
+        pass
+    ours.rename(tmp_path / "moved")
+    with state.claim(RUN, Path("/cache"), tmp_path / "moved"):
+        pass

@@ -8,6 +8,7 @@ import pytest
 from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.model.command import ProcessDefaults
+from weighbridge.model.explained import Explains
 from weighbridge.model.options import Brings
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.userland import Userland, Userlands
@@ -178,26 +179,42 @@ def test_a_wrong_userland_of_an_environment_s_own_is_told(was: str, now: str):
         check(parse(OWN.replace(was, now), "own.yaml"))
 
 
-def test_the_program_of_an_engine_is_noted(tmp_path: Path):
-    program = tmp_path / "dockerd"
-    program.write_bytes(b"another engine")
-    text = f"""\
+ENGINES = """\
 study: engines
 question: Which one is measured?
 baseline: old
 environments:
-  old: {{kind: docker}}
-  new: {{kind: docker, dockerd: {program}}}
+  old: {kind: docker}
+  new: {kind: docker}
 workloads:
-  boot: {{kind: boot}}
-repetitions: {{blocks: 1}}
+  boot: {kind: boot}
+repetitions: {blocks: 1}
 """
+
+
+def test_the_program_of_an_engine_is_noted(tmp_path: Path):
+    program = tmp_path / "dockerd"
+    program.write_bytes(b"another engine")
+    text = ENGINES.replace("new: {kind: docker}", f"new: {{kind: docker, dockerd: {program}}}")
     study = check(parse(text, "own.yaml"))
     assert [(each.what, each.value) for each in brought_by(study)] == [(Brings.PROGRAM, str(program))]
     userlands = Userlands(Userland("0" * 64, tmp_path, None, {}, ProcessDefaults()))
     assert measured_programs(study, userlands) == {str(program): hashlib.sha256(b"another engine").hexdigest()}
     program.unlink()
     assert measured_programs(study, userlands) == {}
+
+
+def test_the_program_of_an_arm_that_explains_a_cost_is_noted(tmp_path: Path):
+    program = tmp_path / "dockerd"
+    program.write_bytes(b"another engine")
+    study = check(parse(ENGINES, "own.yaml"))
+    new = next(arm for arm in study.arms if arm.name == "new")
+    options = new.options.model_copy(update={"dockerd": str(program)})
+    explains = Explains(environment="new", off=("seccomp",))
+    arm = new.model_copy(update={"name": "new-without-seccomp", "options": options, "explains": explains})
+    study = study.model_copy(update={"arms": (*study.arms, arm)})
+    userlands = Userlands(Userland("0" * 64, tmp_path, None, {}, ProcessDefaults()))
+    assert [*measured_programs(study, userlands)] == [str(program)]
 
 
 def test_without_packages_this_machines_files_are_known_by_what_is_measured(

@@ -16,6 +16,7 @@ from weighbridge.model.facts import NetworkPath
 from weighbridge.model.host import Capabilities, Group, Host, HostTraits, Link, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.names import RunId
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.sampling import Sampler
@@ -110,7 +111,7 @@ class FakeHost(LocalHost):
     """This machine with two CPUs, no files and a cable that is noted. Implements ``Host``."""
 
     def __init__(self, world: "World") -> None:
-        super().__init__("0123456789ab")
+        super().__init__(RunId("0123456789ab"))
         self._world = world
         self.hypervisor: Group | None = None
 
@@ -388,7 +389,7 @@ def study(
 def context(tmp_path: Path) -> Iterator[RunContext]:
     """What the sites of a run share."""
     with ExitStack() as stack:
-        yield RunContext("0123456789ab", tmp_path, tmp_path, stack)
+        yield RunContext(RunId("0123456789ab"), tmp_path, tmp_path, stack)
 
 
 USERLAND = Userlands(Userland("d" * 64, Path("/nonexistent/root"), Path("/nonexistent/root.tar"), {}))

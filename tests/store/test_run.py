@@ -16,6 +16,7 @@ from weighbridge.model.study import Arm, Rung
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
 from weighbridge.store.run import DATABASE, RunStore
+from weighbridge.store.safe_folder import SafeFolder
 
 from .made import FLAGS, LEVEL, STUDY, TEXT, record
 
@@ -26,7 +27,7 @@ AS_VERSION_3 = "DROP TABLE study; ALTER TABLE trial DROP COLUMN measured_from_s;
 def run(tmp_path: Path) -> Path:
     """A run with one trial, closed."""
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(STUDY, {"run_id": "abc"})
+        store.begin(STUDY, {"run_id": "0123456789ab"})
         store.save(record())
     return tmp_path / "run"
 
@@ -44,7 +45,12 @@ def test_a_study_comes_back_as_it_was(run: Path):
     with RunStore(run) as store:
         info = store.info()
         assert info["study_text"] == TEXT
-        assert (info["study"], info["baseline"], info["seed"], info["run_id"]) == ("small", "native", "7", "abc")
+        assert (info["study"], info["baseline"], info["seed"], info["run_id"]) == (
+            "small",
+            "native",
+            "7",
+            "0123456789ab",
+        )
         assert float(info["equivalence"]) == 0.03
         assert float(info["created"]) > 1e9
         assert [(name, kind, aa_of) for name, kind, _, aa_of in store.environments()] == [
@@ -376,7 +382,7 @@ def test_a_full_disk_under_the_raw_outputs(run: Path, monkeypatch: pytest.Monkey
 
     with RunStore(run, writable=True) as store:
         with monkeypatch.context() as patch, pytest.raises(DiskFull):
-            patch.setattr(Path, "write_bytes", full)
+            patch.setattr(SafeFolder, "write_new", full)
             store.save(record(block=2))
         assert len(store.finished()) == len(store.trials()) == len(store.processes()) == 1
         assert store.save(record(block=2)) == 2
@@ -387,7 +393,7 @@ def test_another_error_of_the_disk_is_one_sentence(run: Path, monkeypatch: pytes
         raise OSError(errno.EROFS, "Read-only file system")
 
     with RunStore(run, writable=True) as store:
-        monkeypatch.setattr(Path, "write_bytes", broken)
+        monkeypatch.setattr(SafeFolder, "write_new", broken)
         with raises_sentence(RunDirectoryError):
             store.save(record(block=2))
 
@@ -395,7 +401,7 @@ def test_another_error_of_the_disk_is_one_sentence(run: Path, monkeypatch: pytes
 def test_an_interruption_rolls_a_half_saved_trial_back(run: Path, monkeypatch: pytest.MonkeyPatch):
     with RunStore(run, writable=True) as store:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(Path, "write_bytes", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+            patch.setattr(SafeFolder, "write_new", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
             store.save(record(block=2))
         assert len(store.finished()) == 1
         store.save(record(block=2))

@@ -44,7 +44,7 @@ INSERT INTO "run" VALUES('equivalence','0.03');
 INSERT INTO "run" VALUES('seed','7');
 INSERT INTO "run" VALUES('repetitions','{"blocks":10,"target":null,"min":10,"max":60,"budget":null}');
 INSERT INTO "run" VALUES('created','1795264453.848514');
-INSERT INTO "run" VALUES('run_id','abc');
+INSERT INTO "run" VALUES('run_id','0123456789ab');
 CREATE TABLE sample (
     trial INTEGER NOT NULL REFERENCES trial(id), site TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL
 ) STRICT;

@@ -8,10 +8,13 @@ import pytest
 
 from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import RunDirectoryError, StudyError
+from weighbridge.model.options import Brings
 from weighbridge.model.stored_study import StoredStudy, study_json
+from weighbridge.model.study import Study
 from weighbridge.runner import run as running
 from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.store.study_text import file_of_text
+from weighbridge.study.brings import brought_by
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check
 from weighbridge.study.profiles import load, profiles_of
@@ -88,9 +91,13 @@ def test_what_reports_read_of_it_is_what_the_text_says():
 # -- one sentence ----------------------------------------------------------------------------------
 
 
+def thawed(document: dict) -> Study:
+    return thaw(StoredStudy.model_validate_json(json.dumps(document)), "", Path("run"))
+
+
 def refused(document: dict) -> str:
     with pytest.raises(RunDirectoryError) as caught:
-        thaw(StoredStudy.model_validate_json(json.dumps(document)), "", Path("run"))
+        thawed(document)
     (sentence,) = str(caught.value).splitlines()
     assert sentence.startswith("run: its study cannot be continued: ")
     return sentence
@@ -116,6 +123,42 @@ def test_what_does_not_fit_is_told_in_one_sentence():
     assert_sentence(changed("file", "hosts", value={"a": {"kind": "gone"}}))
     assert_sentence(changed("cells", 0, "client", value="gone"))
     assert_sentence(changed("arms", value=[]))
+    for name in ("../../etc", "/srv/data", "", "a\nb", "native\0"):
+        assert_sentence(changed("arms", 1, "name", value=name))
+    assert_sentence(changed("cells", 0, "workload", value=".."))
+    assert_sentence(changed("file", "hosts", value={"../a": {"kind": "local"}}))
+
+
+NOT_ITS_BASELINE: tuple[dict, ...] = (
+    {"kind": "docker", "options": {"network": "bridge"}},
+    {"options": {"storage": {"kind": "tmpfs"}}},
+    {"resources": {"cpus": 4}},
+    {"aa_of": "other"},
+    {"optional": True},
+    {"sysctls": {"net.core.somaxconn": "9"}},
+)
+
+
+def test_an_aa_arm_that_is_not_its_baseline_is_refused():
+    sentences = set()
+    for changed in NOT_ITS_BASELINE:
+        document = json.loads(study_json(small()))
+        document["arms"][1] |= changed
+        sentences.add(refused(document))
+    (sentence,) = sentences
+    assert_sentence(sentence)
+
+
+def test_what_an_explaining_arm_of_a_run_brings_is_shown():
+    """A hostile run adds one arm with an engine of its own, which no environment of the study has."""
+    document = json.loads(study_json(small(environments="{native: {kind: native}, bridge: {kind: docker}}")))
+    arm = next(each for each in document["arms"] if each["name"] == "bridge")
+    assert brought_by(thawed(document)) == ()
+    explains = {"environment": "bridge", "off": ["seccomp"]}
+    options = {**arm["options"], "dockerd": "/opt/x/dockerd"}
+    document["arms"].append({**arm, "name": "bridge-without-seccomp", "options": options, "explains": explains})
+    (brought,) = brought_by(thawed(document))
+    assert (brought.what, brought.value) == (Brings.PROGRAM, "/opt/x/dockerd")
 
 
 # -- in a run --------------------------------------------------------------------------------------
@@ -124,7 +167,7 @@ def test_what_does_not_fit_is_told_in_one_sentence():
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(small(), {"run_id": "abc"})
+        store.begin(small(), {"run_id": "0123456789ab"})
     return tmp_path / "run"
 
 
@@ -177,7 +220,7 @@ def test_what_was_approved_is_what_a_run_goes_on_with(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path / "mine")
     mine = small(workloads="{web: {kind: nginx-wrk, picture: a.jpg}}")
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(theirs, {"run_id": "abc"})
+        store.begin(theirs, {"run_id": "0123456789ab"})
         assert running._begin_or_continue(theirs, store, Quiet(), None) == theirs
         assert running._begin_or_continue(None, store, Quiet(), None) == theirs
         with raises_sentence(RunDirectoryError):

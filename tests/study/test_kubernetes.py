@@ -134,16 +134,32 @@ def test_a_host_is_told_in_the_plan():
 def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(
-        '{"users": [{"user": {"token": "s3cr3t"}}, '
+        '{"clusters": [{"cluster": {"server": "https://me:s3cr3t@evil:6443", "insecure-skip-tls-verify": true, '
+        '"certificate-authority": "/ca", "certificate-authority-data": "s3cr3t", "proxy-url": "socks5://p"}}], '
+        '"users": [{"user": {"token": "s3cr3t", "password": "s3cr3t", "tokenFile": "/root/.vault-token", '
+        '"client-certificate": "/c", "client-key": "/k", "client-key-data": "s3cr3t"}}, '
+        '{"user": {"auth-provider": {"config": {"cmd-path": "/gcloud", "access-token": "s3cr3t"}}}}, '
         '{"user": {"exec": {"command": "aws", "args": ["s3cr3t"]}}}], "x": {"command": 1}}'
     )
     more = f", kubeconfig: {kubeconfig}, images: {{load: [ssh, worker-2, ctr, '-']}}"
     brought = brought_by(loaded(TWO % ("", ""), TWO % (f", kubeconfig: {kubeconfig}", more)))
     shown = {(each.what, each.place): each for each in brought}
-    assert shown[Brings.KUBECONFIG, "hosts.b.kubeconfig"].lines == ("starts aws",)
+    assert shown[Brings.KUBECONFIG, "hosts.b.kubeconfig"].lines == (
+        "server: https://evil:6443", "insecure-skip-tls-verify: True", "certificate-authority: /ca",
+        "proxy-url: socks5://p", "tokenFile: /root/.vault-token", "client-certificate: /c", "client-key: /k",
+        "starts /gcloud", "starts aws",
+    )  # fmt: skip
     assert shown[Brings.COMMAND, "hosts.b.images.load"].value == "ssh worker-2 ctr -"
     assert shown[Brings.MACHINE, "hosts.b.node"].value == "worker-2"
     assert not any("s3cr3t" in line for each in brought for line in (each.value, *each.lines))
+
+
+def test_each_of_several_kubeconfigs_is_shown(tmp_path: Path):
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f'{{"clusters": [{{"cluster": {{"server": "https://{name}"}}}}]}}')
+    more = f", kubeconfig: '{tmp_path}/one:{tmp_path}/two'"
+    (brought,) = [each for each in brought_by(loaded(TWO % ("", ""), TWO % (more, more))) if each.lines][:1]
+    assert brought.lines == ("server: https://one", "server: https://two")
 
 
 @pytest.mark.parametrize("text", ["{", "a: [", "- - -", "", "exec: !!python/object/apply:os.system [true]"])
@@ -178,10 +194,10 @@ QUOTED = (
 """As ssh -G of OpenSSH 9.2 takes them."""
 
 
-def test_a_program_is_shown_however_its_keyword_is_written(tmp_path: Path):
+def test_every_line_of_an_ssh_configuration_is_shown_except_comments(tmp_path: Path):
     config = tmp_path / "ssh"
-    config.write_bytes("\n".join(("Host x", "# ProxyCommand y", "User me", *QUOTED)).encode())
-    assert [line.strip() for line in QUOTED] == [*_lines_of_ssh(config)]
+    config.write_bytes("\n".join(("Host x", "", "  # ProxyCommand y", "  SendEnv *", *QUOTED)).encode())
+    assert [*_lines_of_ssh(config)] == ["Host x", "SendEnv *", *(line.strip() for line in QUOTED)]
 
 
 def test_the_cluster_is_asked_about_each_environment_before_a_run(monkeypatch: pytest.MonkeyPatch):

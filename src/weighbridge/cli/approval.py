@@ -10,6 +10,7 @@ import typer
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, fail
 from weighbridge.errors import StudyError
 from weighbridge.report.text.formatting import plural
+from weighbridge.study.source import Origin, OriginKind
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -17,15 +18,44 @@ if TYPE_CHECKING:
     from weighbridge.study.brings import Brought
 
 
-def confirm(named: str, study: "Study", directory: Path, *, yes: bool, rehearsal: bool = False) -> bool:
+def load_named(
+    name: str, profile: str | None = None, link: str | None = None, *, yes: bool
+) -> "tuple[Study, Origin]":
+    """Load the study that a user names. Return it with its origin.
+
+    docker-compose reads a Compose file that it names only if the user agrees. Raises as
+    `weighbridge.runner.compose_file.load_study`.
+    """
+    from weighbridge.runner.compose_file import load_study
+    from weighbridge.study.brings import brought_compose
+    from weighbridge.study.source import named_study
+
+    def agree(file: str) -> None:
+        tell([brought_compose(file)])
+        if not yes and not _person_there():
+            _needs_yes(f"{name} has a Compose file", "read that file")
+        if not yes:
+            typer.confirm("Read the Compose file?", default=True, abort=True, err=True)
+
+    origin = named_study(name)
+    return load_study(origin, agree, profile, link), origin
+
+
+def approved_already(study: "Study", origin: Origin, *, yes: bool) -> "Study":
+    """Return the study with ``approved`` as it is before any question: bundled studies and ``yes`` need none."""
+    return study.model_copy(update={"approved": yes or origin.is_bundled})
+
+
+def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, rehearsal: bool = False) -> bool:
     """Tell what will be run and for how long, and ask where a person is there; whether it was asked about.
 
     Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
     """
-    _require_yes(named, yes=yes)
+    _require_yes(origin, yes=yes)
     from weighbridge.study.brings import brought_by
 
-    return _ask(brought_by(announce(study, directory, rehearsal=rehearsal)), yes=yes)
+    announced = announce(approved_already(study, origin, yes=yes), directory, rehearsal=rehearsal)
+    return _ask(brought_by(announced), yes=yes)
 
 
 def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed: bool = True) -> "Study":
@@ -125,23 +155,37 @@ def decides_sentence(size: "Decidable") -> str:
     return f"{which}; from what size on a cost shows depends on this machine's noise: weighbridge doctor --noise"
 
 
-def confirm_named(named: str, brought: "Iterable[Brought]", *, yes: bool) -> None:
-    """As `confirm`, of what is started of a study without its being run here: what that brings is told."""
-    _require_yes(named, yes=yes)
+def confirm_named(origin: Origin, brought: "Iterable[Brought]", *, yes: bool) -> None:
+    """Ask as `confirm` does, for a study that does not run on this machine or not as a whole."""
+    _require_yes(origin, yes=yes)
     _ask(brought, yes=yes)
 
 
-def _require_yes(named: str, *, yes: bool) -> None:
-    from weighbridge.study.source import is_bundled
+def confirm_use(origin: Origin, study: "Study", *, yes: bool) -> None:
+    """Ask before a command uses a study without a run, if the study brings anything and is not bundled."""
+    from weighbridge.study.brings import brought_by
 
-    if not (yes or is_bundled(named) or _person_there()):
-        _needs_yes(f"{named} is not a bundled study", f"read 'weighbridge plan {named}'")
+    if not origin.is_bundled and (brought := brought_by(study)):
+        confirm_named(origin, brought, yes=yes)
+
+
+_HOW_TO_READ = {
+    OriginKind.FILE: "read 'weighbridge plan {}'",
+    OriginKind.RUN: "read the study that 'weighbridge explain {} --save FILE' writes",
+    OriginKind.FLEET: "read {}/fleet.json",
+}
+"""How a user reads a study before agreeing to it."""
+
+
+def _require_yes(origin: Origin, *, yes: bool) -> None:
+    if not (yes or origin.is_bundled or _person_there()):
+        _needs_yes(f"{origin.name} is not a bundled study", _HOW_TO_READ[origin.kind].format(origin.name))
 
 
 def _ask(brought: "Iterable[Brought]", *, yes: bool) -> bool:
     """Tell what a study brings, and ask where a person is there; whether it brings anything."""
     brought = tuple(brought)
-    _tell(brought)
+    tell(brought)
     if not yes and _person_there():
         typer.confirm("Start?", default=True, abort=True, err=True)
     return bool(brought)
@@ -160,7 +204,7 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
         brought = brought_by(study_of(store))
     if not brought:
         return False
-    _tell(brought)
+    tell(brought)
     if not yes and not _person_there():
         _needs_yes(f"the study in {directory} uses files or machines of its own", "read them above")
     if not yes:
@@ -179,7 +223,8 @@ def brought_lines(brought: "Iterable[Brought]") -> list[str]:
     return lines
 
 
-def _tell(brought: "Iterable[Brought]") -> None:
+def tell(brought: "Iterable[Brought]") -> None:
+    """Show on standard error what a study brings."""
     for line in brought_lines(brought):
         err().print(f"the study uses: {line}", markup=False)
 

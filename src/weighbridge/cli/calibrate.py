@@ -36,10 +36,11 @@ def register(app: typer.Typer) -> None:
         from weighbridge.runner.userlands import require_userlands
         from weighbridge.store.run import RunStore
         from weighbridge.study.loader import load
+        from weighbridge.study.source import bundled_study
 
         directory = directory or Path("runs") / f"calibration-{time.strftime('%Y%m%d-%H%M%S')}"
         again = ("calibrate", "--out", str(directory))
-        studies = {name: load(name) for name in STUDIES}
+        studies = {name: load(bundled_study(name)) for name in STUDIES}
         for study in studies.values():  # before there is a directory
             require_ready(study)
             require_userlands(study)

@@ -11,6 +11,7 @@ from weighbridge.report.text.formatting import plural
 from weighbridge.runner.trust import Fault
 
 if TYPE_CHECKING:
+    from weighbridge.model.names import RunId
     from weighbridge.runner.clean import Inventory
 
 _FAULTS = {
@@ -101,19 +102,16 @@ def _print(inventory: "Inventory", *, as_json: bool) -> None:
         out().print(f"{leftover.kind} {leftover.name}{whose}", markup=False, soft_wrap=True)
 
 
-def _run_id(named: str) -> str:
+def _run_id(named: str) -> "RunId":
     """The id of the run that a person means by its directory or its id. Raises RunDirectoryError."""
     from weighbridge.cli.runs import run_directory
     from weighbridge.errors import RunDirectoryError
-    from weighbridge.model.leavings import is_run_id
+    from weighbridge.model.names import RunId
     from weighbridge.store.run import RunStore
 
     if not Path(named).exists():
-        if is_run_id(named):
-            return named
+        if RunId.matches(named):
+            return RunId(named)
         raise RunDirectoryError(f"{named} is neither a run directory nor a run id (12 hexadecimal digits)")
     with RunStore(run_directory(Path(named))) as store:
-        run_id = store.info().get("run_id", "")
-    if not is_run_id(run_id):
-        raise RunDirectoryError(f"{named} holds no run, so there is nothing to clean")
-    return run_id
+        return store.run_id

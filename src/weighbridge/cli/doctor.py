@@ -347,8 +347,9 @@ def measure_noise(*, as_json: bool) -> None:
     from weighbridge.runner.userlands import require_userlands, userlands_built
     from weighbridge.store.run import RunStore
     from weighbridge.study.loader import load
+    from weighbridge.study.source import bundled_study
 
-    study = load(NOISE_STUDY)
+    study = load(bundled_study(NOISE_STUDY))
     require_ready(study)
     require_userlands(study)
     first = (

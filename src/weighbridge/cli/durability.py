@@ -12,6 +12,7 @@ from weighbridge.model.power_cut import SCOPE, PowerCut, Promise, power_cut_fact
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
     from weighbridge.runner.durability import Durability
+    from weighbridge.study.source import Origin
 
 _EXAMPLES = (
     "weighbridge durability my.yaml",
@@ -58,9 +59,9 @@ def register(app: typer.Typer) -> None:
         if study is None and profile is not None:
             fail("--profile needs a study; a run has its own", WRONG_COMMAND_LINE)
         directory = directory and run_directory(directory)
-        loaded = _study(study, profile, directory)
-        if study is not None:
-            confirm_named(study, brought_by(loaded), yes=yes)
+        loaded, origin = _study(study, profile, directory, yes=yes)
+        if origin is not None:
+            confirm_named(origin, brought_by(loaded), yes=yes)
         elif directory is not None:
             confirm_continued(directory, yes=yes)
         with interruptible(), show() as progress:
@@ -78,23 +79,28 @@ def register(app: typer.Typer) -> None:
             _print(result)
 
 
-def _study(named: str | None, profile: str | None, directory: Path | None) -> "Study":
-    """The study that is meant; that of the run where there is one. Raises RunDirectoryError where they differ."""
+def _study(
+    named: str | None, profile: str | None, directory: Path | None, *, yes: bool
+) -> "tuple[Study, Origin | None]":
+    """Return the study that is meant, and the origin of a named one. That of the run comes first.
+
+    Raises RunDirectoryError if the two differ.
+    """
+    from weighbridge.cli.approval import load_named
     from weighbridge.errors import RunDirectoryError
-    from weighbridge.runner.compose_file import load_study
     from weighbridge.runner.run import study_of
     from weighbridge.store.run import RunStore
     from weighbridge.study.frozen import first_difference
 
-    loaded = load_study(named, profile) if named is not None else None
+    loaded, origin = load_named(named, profile, yes=yes) if named is not None else (None, None)
     if directory is None:
         assert loaded is not None
-        return loaded
+        return loaded, origin
     with RunStore(directory) as store:
         of_run = study_of(store)
     if loaded is not None and (place := first_difference(of_run, loaded)):
         raise RunDirectoryError(f"the run in {directory} differs in {place}: omit the study to check it")
-    return of_run
+    return of_run, origin
 
 
 def document_of(result: "Durability") -> dict[str, Any]:

@@ -70,7 +70,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.study.explained import why_study
         from weighbridge.study.loader import check, with_blocks
         from weighbridge.study.secret_keys import without_secrets
-        from weighbridge.study.source import parse
+        from weighbridge.study.source import Origin, OriginKind, parse
 
         with RunStore(run_directory(run)) as store:
             analysis, written, digests = analyse(store), store.info().get("study_text", ""), store.secrets()
@@ -95,7 +95,8 @@ def register(app: typer.Typer) -> None:
             out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
             return
         directory = directory or new_directory(study)
-        needs_yes = confirm(str(run), study, directory, yes=yes, rehearsal=rehearsal)
+        origin = Origin(OriginKind.RUN, str(run))
+        needs_yes = confirm(origin, study, directory, yes=yes, rehearsal=rehearsal)
         require_alone(beside_others=beside_others)
         measured(study, directory, yes=yes and needs_yes, env=env)
 

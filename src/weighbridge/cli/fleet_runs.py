@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from weighbridge.model.secret import SecretName
     from weighbridge.model.study import Study
     from weighbridge.study.brings import Brought
+    from weighbridge.study.source import Origin
 
+NOT_CONTACTED = "no machine was contacted; --yes contacts them and checks whether they can run the study"
 STATUS_VERSION: Final = 1
 """Of the document of ``fleet status --json``."""
 _LISTED = 40
@@ -174,17 +176,20 @@ def _prepare(
     profile: str | None,
     settings: Sequence[str],
     blocks: int | None,
+    *,
+    yes: bool,
     **more: Any,
-) -> _Prepared:
+) -> "tuple[_Prepared, Origin]":
+    from weighbridge.cli.approval import load_named
     from weighbridge.errors import Unavailable
     from weighbridge.fleets.folder import Fleet
     from weighbridge.fleets.providers import provided_by
     from weighbridge.fleets.study import hosts_of
-    from weighbridge.runner.compose_file import load_study
     from weighbridge.study.loader import with_blocks
     from weighbridge.study.settings import with_settings
 
-    study = with_settings(load_study(named, profile), settings)
+    study, origin = load_named(named, profile, yes=yes)
+    study = with_settings(study, settings)
     study = study if blocks is None else with_blocks(study, blocks)
     pairs = len(hosts_of(study)) > 1
     try:
@@ -204,7 +209,7 @@ def _prepare(
     )  # fmt: skip
     prepared = _Prepared(study, (provider, options), fleet, count)
     _ = prepared.hosts  # a wrong option of any machine is told before all else
-    return prepared
+    return prepared, origin
 
 
 def _refusals(prepared: _Prepared) -> list[str]:
@@ -242,20 +247,30 @@ def _plan(fleet: typer.Typer) -> None:
         partners: int | None = PartnersOption,
         alone: int | None = AloneOption,
         rehearsal: bool = RehearsalOption,
+        yes: bool = typer.Option(
+            False, "--yes", "-y", help="Also contact the machines and check whether they can run the study."
+        ),
     ) -> None:
         """Show the rounds of a fleet, how long they take, and what each machine runs. Measures nothing.
 
-        Machines that are known are asked what they lack; exits with 4 where 'fleet submit' would refuse.
+        For a bundled study, or with --yes, Weighbridge contacts the machines and checks whether they can run it.
+        Exits with 4 if 'fleet submit' would refuse.
         """
+        from weighbridge.cli.approval import tell
         from weighbridge.errors import StudyError, Unavailable
         from weighbridge.runner.preflight import too_few_blocks
 
-        prepared = _prepare(
-            study, on, ctx, profile, settings, blocks, partners=partners, controls=alone, rehearsal=rehearsal
-        )
+        prepared, origin = _prepare(
+            study, on, ctx, profile, settings, blocks, yes=yes, partners=partners, controls=alone,
+            rehearsal=rehearsal,
+        )  # fmt: skip
         _print_plan(prepared)
         few = "" if rehearsal else too_few_blocks(prepared.study)
-        reasons = [few] if few else _refusals(prepared)
+        agreed = yes or origin.is_bundled
+        reasons = [few] if few else _refusals(prepared) if agreed else []
+        if not agreed:
+            tell(prepared.brought)
+            out().print(f"note: {NOT_CONTACTED}", markup=False)
         for reason in reasons:
             out().print(f"weighbridge fleet submit will refuse: {reason}", markup=False, soft_wrap=True)
         if reasons:
@@ -327,8 +342,8 @@ def _submit(fleet: typer.Typer) -> None:
         from weighbridge.runner.living import require_alone
         from weighbridge.runner.preflight import too_few_blocks
 
-        prepared = _prepare(
-            study, on, ctx, profile, settings, blocks, partners=partners, controls=alone, again=again,
+        prepared, origin = _prepare(
+            study, on, ctx, profile, settings, blocks, yes=yes, partners=partners, controls=alone, again=again,
             rehearsal=rehearsal, beside_others=beside_others,
         )  # fmt: skip
         if not rehearsal and (few := too_few_blocks(prepared.study)):
@@ -337,7 +352,7 @@ def _submit(fleet: typer.Typer) -> None:
         folder.require_new()
         prepared = _with_secrets(prepared)
         _announce(prepared, folder)
-        confirm_named(study, prepared.brought, yes=yes)
+        confirm_named(origin, prepared.brought, yes=yes)
         if prepared.provided[0].drives_here:
             require_alone(beside_others=beside_others)
         if reasons := _refusals(prepared):
@@ -420,7 +435,7 @@ def _start(
     from weighbridge.secret_values import handing_on
 
     provider, options = provided
-    argv = (sys.executable, "-m", "weighbridge", "fleet", "drive", str(folder.path))
+    argv = (sys.executable, "-m", "weighbridge", "fleet", "drive", "--yes", str(folder.path))
     job = detail = ""
     with interruptible():
         try:
@@ -557,6 +572,7 @@ def _continue(fleet: typer.Typer) -> None:
         from weighbridge.fleets.folder import FleetFolder
         from weighbridge.fleets.providers import provider_of
         from weighbridge.fleets.study import hosts_of
+        from weighbridge.study.source import Origin, OriginKind
 
         folder = FleetFolder(directory.absolute())
         known = folder.read()
@@ -589,7 +605,7 @@ def _continue(fleet: typer.Typer) -> None:
                 f"{own_version()}): measured anew, what they had is kept in {folder.path}/set-aside",
                 markup=False,
             )
-        confirm_named(str(folder.path), prepared.brought, yes=yes)
+        confirm_named(Origin(OriginKind.FLEET, str(folder.path)), prepared.brought, yes=yes)
         prepared = replace(prepared, count=provider.count(options))  # a kubeconfig of the folder may start programs
         _note_what_is_gone(prepared)
         _start(folder, known, provided, prepared.seconds)
@@ -638,11 +654,21 @@ def _cancel(fleet: typer.Typer) -> None:
 
 def _drive(fleet: typer.Typer) -> None:
     @fleet.command(hidden=True)
-    def drive(directory: Path = FolderArgument) -> None:
-        """Do the rounds of a fleet here and now: what 'fleet submit' has started."""
+    def drive(
+        directory: Path = FolderArgument,
+        yes: bool = typer.Option(False, "--yes", help="The user has agreed to everything that the fleet uses."),
+    ) -> None:
+        """Run the rounds of a fleet here and now. 'fleet submit' and 'fleet continue' start this once they asked."""
         from weighbridge.fleets.drive import drive as do_rounds
         from weighbridge.fleets.folder import FleetFolder
         from weighbridge.runner.signals import interruptible
+
+        if not yes:
+            FleetFolder(directory.absolute()).read()
+            fail(
+                f"a fleet runs code: 'weighbridge fleet continue {directory}' asks before it starts",
+                WRONG_COMMAND_LINE,
+            )
 
         def say(text: str) -> None:
             print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", flush=True)

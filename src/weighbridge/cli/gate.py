@@ -289,17 +289,22 @@ def checked(judge: Callable[[], T], prefix: str = "--budget: ") -> T:
 
 @contextmanager
 def _opened_to_look(run: Path) -> "Iterator[tuple[RunStore, bool]]":
-    """Open a run that is judged, and tell whether its looks can be kept with it.
+    """Open a run that is judged, and yield with it whether a new look can be stored with the run.
 
-    Raises RunDirectoryError where it is no run, or one that is being written to: that has not come to a look yet.
+    The run is opened to write only if this look is new. RunDirectoryError if a process writes a run that has grown
+    since its last look: it has not come to a look yet.
     """
+    from weighbridge.analysis.gate_looks import spending_of
     from weighbridge.store.run import DATABASE, RunStore
 
-    with RunStore(run):
-        pass  # what is no run is told, and not made one
-    keeps = os.access(run, os.W_OK) and os.access(run / DATABASE, os.W_OK)
-    with RunStore(run, writable=True) if keeps else RunStore(run) as store:
-        yield store, keeps
+    with RunStore(run) as store:
+        is_new = spending_of(store).now is not None
+        keeps = is_new and os.access(run, os.W_OK) and os.access(run / DATABASE, os.W_OK)
+        if not keeps:
+            yield store, False
+            return
+    with RunStore(run, writable=True) as store:
+        yield store, True
 
 
 def _keep_look(

@@ -35,15 +35,17 @@ def register(app: typer.Typer) -> None:
             "--profile",
             help="A profile of the study, or 'standard': the study itself. Default: 'published' if it exists.",
         ),
+        yes: bool = typer.Option(False, "--yes", "-y", help="Read the files that the study names without asking."),
     ) -> None:
         """Write a folder to run a study by hand, without Weighbridge: Dockerfile, Compose files, ..."""
+        from weighbridge.cli.approval import confirm_use, load_named
         from weighbridge.kit.kit import kit as files_of
         from weighbridge.replication.published import parameters_of
-        from weighbridge.runner.compose_file import load_study
         from weighbridge.study.profiles import profiles_of
 
         chosen = profile or (PUBLISHED if PUBLISHED in profiles_of(study) else None)
-        loaded = load_study(study, chosen)
+        loaded, origin = load_named(study, chosen, yes=yes)
+        confirm_use(origin, loaded, yes=yes)
         name = loaded.file.study
         target = folder or Path(f"kit-{name}")
         write(files_of(loaded, parameters_of(name)), target)

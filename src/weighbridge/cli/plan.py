@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from weighbridge.model.plugin import Readiness
     from weighbridge.model.study import Arm, Study
 
+NOT_EXAMINED = "nothing that the study uses was started, read or contacted; --yes checks that it can be used"
 VERSION: Final = 1
 """Of the document of ``plan --json``."""
 
@@ -183,20 +184,26 @@ def register(app: typer.Typer) -> None:
         rehearsal: bool = RehearsalOption,
         as_json: bool = JsonFlag,
         trials: bool = typer.Option(False, "--trials", help="Also list every trial, in running order."),
+        yes: bool = typer.Option(
+            False, "--yes", "-y", help="Also contact and read what the study names, to check that it can be used."
+        ),
     ) -> None:
         """Show what a study will run and how long it takes. Runs nothing.
+
+        Without --yes, nothing that your own study names is started, read or contacted.
 
         If 'weighbridge run' would refuse it, the plan says why and exits with the same code: 3 if it has too few
         blocks for a verdict, 4 if this machine lacks something.
         """
+        from weighbridge.cli.approval import approved_already, load_named
         from weighbridge.errors import StudyError, Unavailable
-        from weighbridge.runner.compose_file import load_study
         from weighbridge.runner.preflight import too_few_blocks
         from weighbridge.study.loader import with_blocks
         from weighbridge.study.settings import with_settings
 
-        loaded = with_settings(load_study(study, profile), [*settings, *([EXPLAIN] if explain else [])])
-        chosen = loaded if blocks is None else with_blocks(loaded, blocks)
+        named, origin = load_named(study, profile, yes=yes)
+        loaded = with_settings(named, [*settings, *([EXPLAIN] if explain else [])])
+        chosen = approved_already(loaded if blocks is None else with_blocks(loaded, blocks), origin, yes=yes)
         planned = describe(chosen, rehearsal=rehearsal)
         if as_json:
             print_json(planned)
@@ -227,13 +234,15 @@ def _decides(study: "Study") -> PlannedVerdicts:
 
 def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to, what it decides."""
+    from weighbridge.errors import StudyError, Unavailable
+    from weighbridge.model.options import Brings
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.lengths import length_of
     from weighbridge.runner.notes import unverified_parts
     from weighbridge.runner.pollers import lacking as cannot_poll
     from weighbridge.runner.pollers import wants_polling
     from weighbridge.runner.preflight import not_ready, nothing_left, on_this_kernel, too_few_blocks, warnings
-    from weighbridge.runner.run import readiness_of, refusals
+    from weighbridge.runner.run import readiness_of, refusals, require_prometheus
     from weighbridge.runner.userlands import image_ways, userland_of, userland_problems
     from weighbridge.study.brings import brought_by
     from weighbridge.study.explained import unexplained
@@ -252,7 +261,14 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
     least, most = seconds(study)
     nothing = unexplained(study)
-    of_study = (nothing_left(declared, left_out), "" if rehearsal else too_few_blocks(study))
+    brought = brought_by(declared)
+    if not study.approved and any(each.what not in (Brings.COMMAND, Brings.ARGUMENT) for each in brought):
+        notes.append(NOT_EXAMINED)
+    of_study = [nothing_left(declared, left_out), "" if rehearsal else too_few_blocks(study)]
+    try:
+        notes += require_prometheus(study)
+    except (StudyError, Unavailable) as error:
+        of_study.append(str(error))
     return {
         "version": VERSION,
         "study": study.file.study,
@@ -300,7 +316,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
         "cpu_idle": "poll" if wants_polling(study.file) and not cannot_poll() else "halt",
         "brings": [
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
-            for each in brought_by(declared)
+            for each in brought
         ],
         "warnings": [*warnings(study), *notes, *([nothing_switched(nothing)] if nothing else [])],
     }  # fmt: skip
@@ -400,13 +416,19 @@ def hosts_of(study: "Study") -> PlannedHosts:
 
 
 def whereabouts(study: "Study") -> list[str]:
-    """Whose machines the hosts are on and what is made there, each once, where their options do not say it."""
+    """Whose machines the hosts are on and what is made there, each once, where their options do not say it.
+
+    No program reads a kubeconfig that the study names before the study is approved.
+    """
     from weighbridge import registry
+    from weighbridge.model.options import Brings
     from weighbridge.runner.preflight import lacking_here
+    from weighbridge.study.brings import brings
 
     kinds = registry.hosts()
     names = (study.server_host, *study.client_hosts, *study.storage_hosts)
-    used = (study.file.hosts[name] for name in names)
+    hosts = (study.file.hosts[name] for name in names)
+    used = (host for host in hosts if study.approved or not brings(host, Brings.KUBECONFIG))
     lines = (kinds[host.kind].whereabouts(host) for host in used if lacking_here(kinds[host.kind]) is None)
     return [*dict.fromkeys(line for line in lines if line)]
 

@@ -22,7 +22,6 @@ from weighbridge.cli.output import (
 
 if TYPE_CHECKING:
     from weighbridge.analysis.results import Analysis
-    from weighbridge.model.study import Study
     from weighbridge.replication.comparison import Offer, Replication
     from weighbridge.store.run import RunStore
 
@@ -85,17 +84,20 @@ def _run(
     study: str | None, profile: str | None, link: str | None, directory: Path | None, at: Address | None, *,
     yes: bool, as_json: bool, rehearsal: bool,
 ) -> None:  # fmt: skip
-    from weighbridge.cli.approval import confirm, confirm_continued
+    from weighbridge.cli.approval import confirm, confirm_continued, load_named
     from weighbridge.cli.progress import show
     from weighbridge.cli.run import continuing, new_directory
     from weighbridge.cli.runs import continuable
+    from weighbridge.replication.published import published
     from weighbridge.runner.run import run_study
     from weighbridge.runner.signals import interruptible
 
-    loaded = _load(study, profile, link) if study is not None else None
-    if loaded is not None and study is not None:
+    loaded = None
+    if study is not None:
+        loaded, origin = load_named(study, profile, link, yes=yes)
+        published(loaded.file.study)  # before anything is run
         directory = directory or new_directory(loaded)
-        needs_yes = confirm(study, loaded, directory, yes=yes, rehearsal=rehearsal)
+        needs_yes = confirm(origin, loaded, directory, yes=yes, rehearsal=rehearsal)
     else:
         assert directory is not None
         _require_published(directory)
@@ -113,16 +115,6 @@ def _run(
                 _show(store, as_json=as_json, ran=True)
 
         run_study(loaded, directory, told_of_it, after)
-
-
-def _load(study: str, profile: str | None, link: str | None) -> "Study":
-    """The study, which must have published figures: before anything is run."""
-    from weighbridge.replication.published import published
-    from weighbridge.runner.compose_file import load_study
-
-    loaded = load_study(study, profile, link)
-    published(loaded.file.study)
-    return loaded
 
 
 def _require_published(directory: Path) -> None:
@@ -166,10 +158,11 @@ def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication"
 def _offers(study: str) -> "list[Offer]":
     """What each profile of the bundled study measures."""
     from weighbridge.replication.comparison import Offer
-    from weighbridge.runner.compose_file import load_study
-    from weighbridge.study.profiles import profiles_of
+    from weighbridge.study.profiles import load, profiles_of
+    from weighbridge.study.source import bundled_study
 
-    studies = {name: load_study(study, name) for name in profiles_of(study)}
+    origin = bundled_study(study)
+    studies = {name: load(origin, name) for name in profiles_of(origin)}
     return [
         Offer(name, frozenset(cell.workload for cell in each.cells), frozenset(arm.name for arm in each.arms))
         for name, each in studies.items()

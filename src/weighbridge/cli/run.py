@@ -67,10 +67,9 @@ def register(app: typer.Typer) -> None:
 
         Ctrl-C stops it cleanly and prints the command to continue.
         """
-        from weighbridge.cli.approval import confirm, confirm_continued
+        from weighbridge.cli.approval import confirm, confirm_continued, load_named
         from weighbridge.cli.runs import holds_a_run
         from weighbridge.errors import Untrusted
-        from weighbridge.runner.compose_file import load_study
         from weighbridge.runner.living import require_alone
         from weighbridge.study.loader import with_blocks
         from weighbridge.study.settings import with_settings
@@ -82,16 +81,13 @@ def register(app: typer.Typer) -> None:
             option = "--profile" if profile is not None else "--set" if settings else "--explain"
             fail(f"{option} needs a study; a continued run has its own", WRONG_COMMAND_LINE)
         address(metrics)  # a wrong one is told before anything else is
-        loaded = (
-            with_settings(load_study(study, profile), [*settings, *([EXPLAIN] if explain else [])])
-            if study is not None
-            else None
-        )
-        if loaded is not None and blocks is not None:
-            loaded = with_blocks(loaded, blocks)
-        if loaded is not None and study is not None and not (directory and holds_a_run(directory)):
+        loaded, origin = load_named(study, profile, yes=yes) if study is not None else (None, None)
+        if loaded is not None:
+            loaded = with_settings(loaded, [*settings, *([EXPLAIN] if explain else [])])
+            loaded = loaded if blocks is None else with_blocks(loaded, blocks)
+        if loaded is not None and origin is not None and not (directory and holds_a_run(directory)):
             directory = directory or new_directory(loaded)
-            needs_yes = confirm(study, loaded, directory, yes=yes, rehearsal=rehearsal)
+            needs_yes = confirm(origin, loaded, directory, yes=yes, rehearsal=rehearsal)
         else:
             assert directory is not None
             needs_yes = confirm_continued(directory, yes=yes)

@@ -29,9 +29,9 @@ def register(app: typer.Typer) -> None:
 def describe() -> list[dict[str, Any]]:
     """The bundled studies as data: ``study``, ``question``, ``profiles``, ``environments``, ``workloads``."""
     from weighbridge.study.loader import load
-    from weighbridge.study.source import bundled
+    from weighbridge.study.source import bundled, bundled_study
 
-    files = {name: load(name).file for name in bundled()}
+    files = {name: load(bundled_study(name)).file for name in bundled()}
     return [
         {
             "study": name,

@@ -23,17 +23,20 @@ def register(app: typer.Typer) -> None:
         study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
         repository: str = typer.Argument(metavar="REGISTRY/REPOSITORY", help="Where your engine may push to."),
         profile: str | None = ProfileOption,
+        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
     ) -> None:
         """Push the images that a study's pods need to a registry, by your own Docker or podman.
 
         A cluster pulls them by their digests: 'images: {push: REGISTRY/REPOSITORY}' of its hosts. A run pushes what
         is not there yet by itself.
         """
-        from weighbridge.runner.compose_file import load_study
+        from weighbridge.cli.approval import confirm_use, load_named
         from weighbridge.runner.userlands import push_userlands
 
         def say(line: str) -> None:
             err().print(line, markup=False, soft_wrap=True)
 
-        for name in push_userlands(load_study(study, profile), repository, say):
+        loaded, origin = load_named(study, profile, yes=yes)
+        confirm_use(origin, loaded, yes=yes)
+        for name in push_userlands(loaded, repository, say):
             out().print(name, markup=False, soft_wrap=True)

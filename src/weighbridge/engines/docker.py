@@ -22,6 +22,7 @@ from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.slices import slice_of
 from weighbridge.model.host import Host, RunContext
+from weighbridge.model.names import GroupName
 from weighbridge.model.userland import Userland
 
 _CHUNK = 2**20
@@ -73,7 +74,7 @@ class Engine:
         if by_systemd:
             return slice_of(self._run.id)
         with contextlib.suppress(Unavailable):  # it is made here, so that what it changes above it is taken back
-            return f"/{TOP}/{Cgroup(self._run.id).create().name}"
+            return f"/{TOP}/{Cgroup(GroupName(self._run.id)).create().name}"
         return None
 
     @property

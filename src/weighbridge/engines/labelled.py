@@ -14,6 +14,7 @@ from urllib.parse import quote
 from weighbridge.engines import engine_socket
 from weighbridge.errors import Unavailable
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.names import RunId
 
 LABEL = "weighbridge.run"
 """Its value is the run's id."""
@@ -34,7 +35,7 @@ def labelled(ask: Ask) -> Iterator[Leftover]:
             yield Leftover((each.get("Labels") or {}).get(LABEL, ""), kind, _name(each))
 
 
-def remove_labelled(ask: Ask, run_id: str) -> None:
+def remove_labelled(ask: Ask, run_id: RunId) -> None:
     """Remove every container, network, volume and image of a run. Raises OSError where some of it stays."""
     failures: list[str] = []
     for kind, listing, within, key, removal in _KINDS:

@@ -33,11 +33,13 @@ from weighbridge.engines.podman_home import (
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
-from weighbridge.linux.folders import is_own_folder, remove_folders
+from weighbridge.linux.deletion import OwnFolder, remove_tree, remove_trees
+from weighbridge.linux.folders import is_own_folder
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.host import Group, Host, RunContext
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.userland import Userland
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - of each run one folder, which nobody else may enter
@@ -176,7 +178,7 @@ def _opened(run: RunContext, host: Host, layered: str, *, rootless: bool) -> Ite
     with ExitStack() as stack:
         if host.root and host.this_machine and not rootless:
             stack.enter_context(_noted(run))
-        name = f"{'podman' if host.root else _USERS}{'-rootless' if rootless else ''}-{host.name}"
+        name = SafeName(f"{'podman' if host.root else _USERS}{'-rootless' if rootless else ''}-{host.name}")
         data = stack.enter_context(host.data_folder(run, name))
         if host.root:
             group = host.group(name)
@@ -201,7 +203,7 @@ def _noted(run: RunContext) -> Iterator[None]:
     restore(base, Adds.PODMAN)
 
 
-def _discard_of_user(run_id: str, state: Path, data: Path) -> None:
+def _discard_of_user(run_id: RunId, state: Path, data: Path) -> None:
     """Remove files of the user's subordinate ids, and end the process that keeps the user's namespaces."""
     runtime = runtime_of_user(state)
     folders = (data / "storage", *(runtime / "run").glob("overlay*"), *_left_of(run_id))
@@ -210,16 +212,18 @@ def _discard_of_user(run_id: str, state: Path, data: Path) -> None:
     for note in runtime.rglob("pause.pid"):
         with contextlib.suppress(OSError, ValueError):
             os.kill(int(note.read_text()), signal.SIGKILL)
-    shutil.rmtree(runtime, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        remove_tree(OwnFolder.of(runtime.parent, runtime.name))
 
 
-def _discard_folders(run_id: str) -> None:
+def _discard_folders(run_id: RunId) -> None:
     """Remove what is the user's own: podman makes an empty storage anew while it removes that of its containers."""
     for path in _left_of(run_id):
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(OwnFolder.of(path.parent, path.name))
 
 
-def memory_of(run_id: str, site: str) -> Path:
+def memory_of(run_id: RunId, site: str) -> Path:
     """Return the folder in memory in which a site's layer over a folder of this machine's is."""
     return _MEMORY / f"weighbridge-{run_id}-{site}"
 
@@ -251,4 +255,6 @@ class PodmanFolders(Leavings):
         )  # its data have gone: by an earlier one that was interrupted
         for data in sorted(run.data.glob(f"data-{_USERS}*")) or of_nobody:
             _discard_of_user(run.id, run.state, data)
-        remove_folders(*_left_of(run.id))  # also of a run whose data has gone
+        remove_trees(
+            *(OwnFolder.of(path.parent, path.name) for path in _left_of(run.id))
+        )  # also of a run whose data has gone

@@ -15,6 +15,7 @@ from weighbridge.linux.folders import is_own_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.host import Group, Host, RunContext
+from weighbridge.model.names import RunId
 
 ACCOUNT = 0x6FFF0000
 """The user of rootless podman where we are root, and with the numbers that follow, that of its containers: at the end
@@ -151,7 +152,7 @@ Mounted from there onto that folder, the layer is refused (EINVAL of crun 1.28 w
 """
 
 
-def store_apart(run_id: str) -> None:
+def store_apart(run_id: RunId) -> None:
     """Have the storage of a run's podman outside of the user's cache. Raises Unavailable."""
     try:
         _apart(run_id).mkdir(mode=0o700)
@@ -159,12 +160,12 @@ def store_apart(run_id: str) -> None:
         raise Unavailable(f"{_apart(run_id)}, for podman's storage, cannot be made: {error.strerror}") from None
 
 
-def storage_of_user(run_id: str, data: Path) -> Path:
+def storage_of_user(run_id: RunId, data: Path) -> Path:
     """Where the containers and images of a user's podman are: in the run's data, or apart where `store_apart` was."""
     return _apart(run_id) if is_own_folder(_apart(run_id)) else data / "storage"
 
 
-def _apart(run_id: str) -> Path:
+def _apart(run_id: RunId) -> Path:
     return APART / f"weighbridge-{run_id}-storage"
 
 
@@ -173,7 +174,7 @@ def runtime_of_user(state: Path) -> Path:
     return state / "pod"
 
 
-def program_of_user(run_id: str, state: Path, data: Path) -> tuple[str, ...]:
+def program_of_user(run_id: RunId, state: Path, data: Path) -> tuple[str, ...]:
     """Podman for a user who is not root, with all that it writes in folders of the run."""
     runtime = runtime_of_user(state)
     runtime.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -18,11 +18,13 @@ from weighbridge.engines.settings import PROGRAM, Settings, daemon_file
 from weighbridge.launcher.within import within
 from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import Cgroup, groups_of
-from weighbridge.linux.folders import changeable_by_others, remove_folders
+from weighbridge.linux.deletion import OwnFolder, remove_trees
+from weighbridge.linux.folders import changeable_by_others
 from weighbridge.linux.leavings import DataFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard
+from weighbridge.model.names import GroupName
 from weighbridge.model.plugin import Readiness
 
 HOST_FOLDERS = {
@@ -55,7 +57,7 @@ def private_engine(run: RunContext, host: Host, settings: Settings) -> Iterator[
     try:
         with exclusive_machine_lock(run.state.parent, run.say):
             _prepare(run, data)
-            group = Cgroup(f"{run.id}/engine").create()
+            group = Cgroup(GroupName(run.id, "engine")).create()
             argv = with_private_folders(
                 data,
                 *settings.program, "--data-root", str(data / "data"), "--exec-root", str(run.state / _RUNNING),
@@ -101,7 +103,7 @@ def _discard(run: RunContext) -> None:
 
     The end of the run tries again what fails, and says it.
     """
-    for group in groups_of(run.id):
+    for group in groups_of(GroupName(run.id)):
         group.kill()
         group.remove()
     links.remove_all(run.id)
@@ -122,7 +124,7 @@ class EngineTraces(Leavings):
     def remove(self, run: DeadRun) -> None:
         """Bring back what no living run needs, and remove the engine's sockets. OSError names what stays of these."""
         self._restore(run.state.parent)
-        remove_folders(run.state / _RUNNING)
+        remove_trees(OwnFolder.of(run.state.parent, run.state.name, _RUNNING))
 
     def remove_ownerless(self, folders: RunFolders) -> None:
         """Bring back what no living run needs."""

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux import process
-from weighbridge.linux.folders import is_own_folder, remove_folders
+from weighbridge.linux.deletion import OwnFolder, remove_trees
+from weighbridge.linux.folders import is_own_folder
 from weighbridge.model.command import Command
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.names import RunId
 
 FOLDERS = ("/usr/lib/virtualbox", "/opt/VirtualBox")
 """Where its programs are: the one in PATH is a script that also prints warnings."""
@@ -24,7 +26,7 @@ _NOTE = "vboxnet"
 _LINK = re.compile(r"vboxnet\d{1,3}")
 
 
-def identity(run_id: str, number: int) -> str:
+def identity(run_id: RunId, number: int) -> str:
     """Return the name of one of a run's VirtualBox services, by which `VirtualBoxTraces` finds it."""
     return f"{run_id}-{number}"
 
@@ -57,7 +59,8 @@ class VirtualBoxTraces(Leavings):
             for folder in FOLDERS:
                 with contextlib.suppress(Unavailable):
                     process.run(Command((f"{folder}/{LINKS_OF}", name, "remove"), 20))
-        remove_folders(*(path for path in _MEETINGS.glob(f".vbox-{run.id}-*-ipc") if is_own_folder(path)))
+        paths = (path for path in _MEETINGS.glob(f".vbox-{run.id}-*-ipc") if is_own_folder(path))
+        remove_trees(*(OwnFolder.of(_MEETINGS, path.name) for path in paths))
 
 
 def _noted(state: Path) -> list[str]:

@@ -26,6 +26,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Environment, EnvironmentOptions
 from weighbridge.model.facts import APPARMOR, CAPABILITIES, NAMESPACES, NEW_PRIVILEGES
 from weighbridge.model.host import Group, Host
+from weighbridge.model.names import SafeName
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import DATA, Site, SiteRequest
 
@@ -324,7 +325,7 @@ def _own_folder(request: SiteRequest) -> Iterator[str]:
     These are plain folders, as nobody mounts a tmpfs without root.
     """
     host, memory = request.host, str(memory_of(request.run.id, request.name))
-    with host.data_folder(request.run, f"{request.name}-apptainer") as own:
+    with host.data_folder(request.run, SafeName(f"{request.name}-apptainer")) as own:
         made = host.run(Command(("sh", "-c", _MAKE_FOLDERS, "make", memory, str(own)), 20))
         try:
             if made.returncode != 0:

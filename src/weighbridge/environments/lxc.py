@@ -13,6 +13,7 @@ from weighbridge.linux.lxc_locks import LxcLocks, lock_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.host import Group, Host
+from weighbridge.model.names import SafeName
 from weighbridge.model.site import DATA
 
 COMMON = "/usr/share/lxc/config/common.conf"
@@ -43,7 +44,7 @@ class Lxc(SystemContainer):
         monitor = host.group(f"{request.name}-monitor")
         groups: list[Group] = [monitor]
         stack.callback(remove, groups)
-        folder = stack.enter_context(host.data_folder(run, f"{request.name}-lxc"))
+        folder = stack.enter_context(host.data_folder(run, SafeName(f"{request.name}-lxc")))
         stack.callback(_remove_lock, host, folder)
         config = configuration(container, monitor.procs[0].parent)
         defined = [word for key, value in config for word in ("-s", f"{key}={value}")]

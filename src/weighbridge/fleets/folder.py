@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,8 +22,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.fleets.rounds import Unit, unit_named
+from weighbridge.model.names import RunId
 from weighbridge.store.extensions import came_to_its_end
-from weighbridge.store.run import DATABASE, RunStore
+from weighbridge.store.run import DATABASE, RunStore, trials_of_live_run
+from weighbridge.store.safe_folder import SafeFolder
 
 VERSION = 1
 FILE = "fleet.json"
@@ -68,9 +71,9 @@ class Fleet(BaseModel):
     """The drivers that were submitted, the last one last."""
 
     @property
-    def id(self) -> str:
-        """12 hexadecimal digits that no other fleet has."""
-        return sha256(f"{self.name} {self.seed} {self.created}".encode()).hexdigest()[:12]
+    def id(self) -> RunId:
+        """An id that no other fleet has."""
+        return RunId(sha256(f"{self.name} {self.seed} {self.created}".encode()).hexdigest()[:12])
 
 
 class UnitRecord(BaseModel):
@@ -134,15 +137,19 @@ class FleetFolder:
         return path
 
     def refuse_links(self) -> None:
-        """Raise RunDirectoryError where a file of the fleet is a symbolic link: what is written may be anywhere then.
+        """Raise RunDirectoryError if a file of the fleet is a link, through which another file would be written.
 
-        None of ours is. A folder may be one, on other storage.
+        A link to a folder, on other storage for example, is allowed if it belongs to this user or to root.
         """
         with self._saving():
             files = (path for folder in (self.path, self.runs) if folder.is_dir() for path in folder.iterdir())
             for path in sorted(files):
-                if path.is_symlink() and not path.is_dir():
+                status = path.lstat()
+                is_trusted = path.is_dir() and status.st_uid in (0, os.geteuid())
+                if stat.S_ISLNK(status.st_mode) and not is_trusted:
                     raise RunDirectoryError(f"{path} is a symbolic link, and this fleet's is none: remove it")
+                if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                    raise RunDirectoryError(f"{path} has a second name (a hard link): use a copy of {self.path}")
 
     def begun_by(self, unit: Unit) -> str:
         """Return the version of the Weighbridge that began a unit's run; "" where there is none, or none is known."""
@@ -167,7 +174,8 @@ class FleetFolder:
     def read(self) -> Fleet:
         """Read what the fleet is. RunDirectoryError where there is none, or one of a newer Weighbridge."""
         try:
-            text = (self.path / FILE).read_bytes()
+            (self.path / FILE).lstat()
+            text = _read(self.path / FILE)
         except FileNotFoundError:
             raise RunDirectoryError(
                 f"{self.path} holds no fleet (it has no {FILE}): name the folder of 'weighbridge fleet submit'"
@@ -233,8 +241,8 @@ class FleetFolder:
     def record(self, unit: Unit) -> UnitRecord | None:
         """Return what a driver has noted of a unit; None where it has not begun, or that cannot be read."""
         try:
-            return UnitRecord.model_validate_json(self.record_file(unit).read_bytes())
-        except (OSError, ValidationError):
+            return UnitRecord.model_validate_json(_read(self.record_file(unit)))
+        except (OSError, RunDirectoryError, ValidationError):
             return None
 
     def note_machines(self, machines: Sequence[str], part: str = "") -> None:
@@ -246,8 +254,8 @@ class FleetFolder:
         """Return the machines that drivers had so far, sorted; () before one has begun, or where nobody can tell."""
         names: set[str] = set()
         for path in self.path.glob("machines*.json"):
-            with contextlib.suppress(OSError, ValueError, TypeError):
-                names |= {str(name) for name in json.loads(path.read_text())}
+            with contextlib.suppress(OSError, RunDirectoryError, ValueError, TypeError):
+                names |= {str(name) for name in json.loads(_read(path))}
         return tuple(sorted(names))
 
     def is_finished(self, unit: Unit) -> bool:
@@ -256,8 +264,12 @@ class FleetFolder:
 
     def status(self, unit: Unit, *, driven: bool) -> UnitStatus:
         """Return what became of a unit; ``driven``: whether the fleet's driver lives, or may."""
-        finished, trials = _looked_at(self.run(unit))
         record = self.record(unit)
+        if record is not None and record.ended is None and driven:
+            live_trials = trials_of_live_run(self.run(unit))
+            if live_trials is not None:
+                return UnitStatus(unit, "running", live_trials)
+        finished, trials = _looked_at(self.run(unit))
         if record is None:
             return UnitStatus(unit, "finished" if finished else "waiting", trials)
         reason = last_line(self.log(unit)) if record.code else ""
@@ -290,10 +302,8 @@ class FleetFolder:
     @contextmanager
     def driving(self, part: str = "") -> Iterator[None]:
         """Be the fleet's driver (or the one of its ``part``) in this context. RunDirectoryError where another is."""
-        with self._saving():
-            lock = os.open(
-                self.path / f"drive{part and '-'}{part}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
-            )
+        with self._saving(), SafeFolder.open(self.path, writable=True) as folder:
+            lock = folder.open_file(f"drive{part and '-'}{part}.lock", os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -317,11 +327,11 @@ class FleetFolder:
 def last_line(log: Path) -> str:
     """Return the last line of a log that tells what happened, not how to continue or an exit code; "" without one."""
     try:
-        with log.open("rb") as file:
+        with SafeFolder.open(log.parent) as folder, os.fdopen(folder.open_file(log.name), "rb") as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(0, file.tell() - _LINES))
             lines = file.read().decode(errors="replace").splitlines()
-    except OSError:
+    except (OSError, RunDirectoryError):
         return ""
     told = (line.strip() for line in reversed(lines))
     return next((line.removeprefix("weighbridge: ") for line in told if line and not _TELLS_NOTHING.match(line)), "")
@@ -338,8 +348,9 @@ def _looked_at(directory: Path) -> tuple[bool, int]:
 
 def _is_free(lock: Path) -> bool:
     try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
+        with SafeFolder.open(lock.parent) as folder:
+            descriptor = folder.open_file(lock.name, os.O_RDWR)
+    except (OSError, RunDirectoryError):
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -350,11 +361,11 @@ def _is_free(lock: Path) -> bool:
     return True
 
 
+def _read(path: Path) -> bytearray:
+    with SafeFolder.open(path.parent) as folder:
+        return folder.read(path.name)
+
+
 def _replace(path: Path, text: str) -> None:
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.unlink(missing_ok=True)
-    with new.open("x") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    with SafeFolder.open(path.parent, writable=True) as folder:
+        folder.replace(path.name, text, durable=True)

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import platform
 import re
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ from weighbridge.linux.process import run
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import MACHINE_ID, NODE, Host, RunContext
 from weighbridge.model.host_kind import HostOptions
+from weighbridge.model.names import RunId
 from weighbridge.model.study import Resources, Study
 from weighbridge.runner import run_lock
 from weighbridge.runner.clean import sweep_and_forget
@@ -98,12 +98,12 @@ def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMa
     return noted
 
 
-def _id(fleet: str, name: str) -> str:
+def _id(fleet: str, name: str) -> RunId:
     """Return the id under which a machine is asked: of one fleet always the same."""
-    return hashlib.sha256(f"{fleet}\0{name}".encode()).hexdigest()[:12] if fleet else secrets.token_hex(6)
+    return RunId(hashlib.sha256(f"{fleet}\0{name}".encode()).hexdigest()[:12]) if fleet else RunId.new()
 
 
-def _ask(study: Study, name: str, options: HostOptions, say: Callable[[str], None], run_id: str) -> SurveyedMachine:
+def _ask(study: Study, name: str, options: HostOptions, say: Callable[[str], None], run_id: RunId) -> SurveyedMachine:
     """Open a machine, ask it and close it, all in one thread: programs that reach it end with who started them.
 
     Each is a run of its own: in a cluster one object owns what a run has made.

@@ -4,7 +4,6 @@ import hashlib
 import json
 import lzma
 import re
-import shutil
 import struct
 import zlib
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
 from weighbridge.guests.architecture import HOST
+from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which
 from weighbridge.userland import debian_archive
@@ -167,7 +167,7 @@ def _key(package: str) -> str:
 def _build(package: str, work: Path) -> None:
     root = work / "root"
     keep(work, root, unpack(root, package, work), package=package)
-    shutil.rmtree(root)
+    remove_tree(OwnFolder.of(work, "root"))
 
 
 def unpack(root: Path, packages: str, temporary: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from weighbridge import build_once
 from weighbridge.guests import ramdisk
 from weighbridge.guests.kernel import Kernel
+from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.linux.packages import install_here
 from weighbridge.userland.commands import must
 
@@ -70,6 +71,6 @@ def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
             "xorriso", "-as", "mkisofs", "-quiet", "-o", str(work / NAME), "-b", "isolinux.bin", "-c", "boot.cat",
             "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table", "-input-charset", "utf-8", str(content),
         )  # fmt: skip
-        shutil.rmtree(content)
+        remove_tree(OwnFolder.of(work, _FOLDER))
 
     return build_once.ensure(cache / _KIND, key, "the guests' boot medium", cached, cannot_build, say, make)

@@ -1,10 +1,10 @@
 """What only Debian's unstable branch has: VirtualBox (contrib), alone or as a host with modules for its kernel."""
 
-import shutil
 from pathlib import Path
 
 from weighbridge.errors import UserlandError
 from weighbridge.guests import kernel
+from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.userland import debian_archive
 
 SUITE = "sid"
@@ -47,7 +47,7 @@ def host_of_virtualbox(work: Path) -> str:
             raise UserlandError(f"VirtualBox's module {name} was not built for kernel {releases[0]}")
     kernel.keep(work, root, releases[0], packed=True)
     for folder in _ONLY_FOR_BUILDING:
-        shutil.rmtree(root / folder, ignore_errors=True)
+        remove_tree(OwnFolder.of(work, "root", *folder.split("/")))
     for image in (root / "boot").iterdir():
         image.unlink()
     return releases[0]

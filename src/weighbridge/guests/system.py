@@ -16,6 +16,7 @@ from weighbridge import build_once
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.guests import disk, kernel, sid
 from weighbridge.guests.kernel import Kernel
+from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.userland import debian_archive
 from weighbridge.userland.commands import must
 
@@ -96,14 +97,14 @@ def _build(work: Path, boot: str, name: Name) -> None:
     root = work / "root"
     release = _RECIPES[name].make(work)
     for left_out in _LEFT_OUT:
-        shutil.rmtree(root / "lib/modules" / release / "kernel" / left_out, ignore_errors=True)
+        remove_tree(OwnFolder.of(work, "root", "lib", "modules", release, "kernel", *left_out.split("/")))
     must("depmod", "-b", str(root), release)
     program = root / AGENT.lstrip("/")
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(boot)
     (root / "var/cache/weighbridge").mkdir(parents=True)
     disk.make_disk(work / _DISK, disk.size_of(root) + _FREE, root)
-    shutil.rmtree(root)
+    remove_tree(OwnFolder.of(work, "root"))
 
 
 def _debian(work: Path) -> str:
@@ -116,7 +117,7 @@ def _debian(work: Path) -> str:
         env={"TMPDIR": str(work)},
     )  # fmt: skip
     shutil.copytree(unpacked / "lib/modules" / release, root / "lib/modules" / release, symlinks=True)
-    shutil.rmtree(unpacked)
+    remove_tree(OwnFolder.of(work, "kernel"))
     return release
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -13,12 +12,13 @@ from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroup_files, cpus, network, process
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.delegation import tree
+from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.linux.folders import unmount_below
 from weighbridge.linux.namespaces import namespaces_of
-from weighbridge.linux.process import output
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import HERE, Capabilities, Group, Host, RunContext
 from weighbridge.model.isolation import Layers
+from weighbridge.model.names import GroupName, RunId, SafeName
 from weighbridge.model.userland import Userland
 
 
@@ -48,7 +48,7 @@ class LocalHost:
     cpuset: str | None = None
     layers: Layers = ()
 
-    def __init__(self, run_id: str, name: str = "local", address: str = "127.0.0.1") -> None:
+    def __init__(self, run_id: RunId, name: str = "local", address: str = "127.0.0.1") -> None:
         self.name = name
         self.machine = HERE
         self.network = (HERE, "/proc/self/net/dev")
@@ -103,7 +103,7 @@ class LocalHost:
 
     def group(self, name: str) -> Group:
         """Make the control group ``weighbridge/RUN/NAME``; of a user in a scope of its own. Unavailable."""
-        return Cgroup(f"{self._run_id}/{name}", mount=tree(self._run_id)).create()
+        return Cgroup(GroupName(self._run_id).below(name), mount=tree(self._run_id)).create()
 
     def cpus_online(self) -> list[int]:
         """The CPUs on which its processes may run."""
@@ -117,7 +117,7 @@ class LocalHost:
         """Return the userland's root folder, as it was built."""
         return userland.root
 
-    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
+    def data_folder(self, run: RunContext, name: SafeName) -> AbstractContextManager[Path]:
         """An empty folder on this machine's disk."""
         return data_folder_here(run, name)
 
@@ -132,27 +132,30 @@ class LocalHost:
 
 
 @contextmanager
-def data_folder_here(run: RunContext, name: str) -> Iterator[Path]:
+def data_folder_here(run: RunContext, name: SafeName) -> Iterator[Path]:
     """Make a data folder beside those of engines, where ``weighbridge clean`` looks, and remove it at the end."""
-    folder = run.cache / "engines" / run.id / f"data-{name}"
+    own = OwnFolder.of(run.cache / "engines", run.id, f"data-{name}")
+    folder = own.path
     folder.mkdir(parents=True)
     try:
         yield folder
     finally:
-        unmount_below(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        unmount_below(own)
+        with contextlib.suppress(OSError):  # the end of the run tries again, and says what stays
+            remove_tree(own)
         for above in (folder.parent, folder.parent.parent):
             with contextlib.suppress(OSError):
                 above.rmdir()
 
 
-def remove_engine_folder(data: Path) -> None:
+def remove_engine_folder(data: OwnFolder) -> None:
     """Remove an engine's folder. Where its host has just gone, its mounts are taken apart a moment later."""
     for _ in range(50):
-        output(("rm", "-rf", "--one-file-system", str(data)), deadline_s=300)  # far faster than shutil's
-        if not data.exists():
+        try:
+            remove_tree(data)
             break
-        time.sleep(0.1)
-    for folder in (data.parent, data.parent.parent):
+        except OSError:
+            time.sleep(0.1)
+    for folder in data.path.parents[:2]:
         with contextlib.suppress(OSError):
             folder.rmdir()

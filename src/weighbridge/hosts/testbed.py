@@ -16,10 +16,12 @@ from weighbridge.hosts.local import LocalHost, remove_engine_folder
 from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch, await_ready, without_offloads
 from weighbridge.linux import cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.deletion import OwnFolder
 from weighbridge.linux.namespaces import namespaces_of
 from weighbridge.linux.process import Process, SocketStream
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Capabilities, Group, Limits, Link, RunContext
+from weighbridge.model.names import GroupName
 from weighbridge.model.quantity import cpus_in
 
 # /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.
@@ -133,7 +135,7 @@ class TestbedHost(LocalHost):
 
     def group(self, name: str) -> Group:
         """Make the control group ``weighbridge/RUN/NAME``; with the host's CPUs where it has its own."""
-        group = Cgroup(f"{self._run.id}/{name}").create()
+        group = Cgroup(GroupName(self._run.id).below(name)).create()
         _pin(group, self.cpuset)
         return group
 
@@ -155,10 +157,10 @@ class TestbedHost(LocalHost):
     @contextmanager
     def engine_folder(self) -> Iterator[str]:
         """Yield a folder in the cache, as on this machine, whose files the host sees."""
-        data = self._run.cache / "engines" / self._run.id / self.name
-        data.mkdir(parents=True, exist_ok=True)
+        data = OwnFolder.of(self._run.cache / "engines", self._run.id, self.name)
+        data.path.mkdir(parents=True, exist_ok=True)
         try:
-            yield str(data)
+            yield str(data.path)
         finally:
             remove_engine_folder(data)
 
@@ -209,7 +211,7 @@ class TestbedHost(LocalHost):
     def switch_off(self) -> None:
         """End everything in it at once, as by pulling its power cord; what is paused must run to die."""
         with contextlib.suppress(OSError):
-            Cgroup(self._run.id).thaw_below()
+            Cgroup(GroupName(self._run.id)).thaw_below()
         self._holder.stop()
 
     def plug(self, *, up: bool) -> None:
@@ -228,7 +230,7 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
         raise Unavailable(f"host {name}: this machine has only CPUs {online}, not {lacking[0]}: change 'cpus'")
     switch: Switch = run.share("switch", lambda: Switch.create(run))
     with ExitStack() as stack:
-        group = Cgroup(f"{run.id}/host-{name}").create()
+        group = Cgroup(GroupName(run.id, f"host-{name}")).create()
         stack.callback(group.remove)
         stack.callback(group.kill)
         _pin(group, options.cpus)

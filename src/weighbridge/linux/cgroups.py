@@ -12,7 +12,9 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.cgroup_files import IDLE, ITSELF, MOUNT, TOP, bases, version
 from weighbridge.linux.delegation import trees
+from weighbridge.linux.deletion import opened_beneath
 from weighbridge.model.host import Limits
+from weighbridge.model.names import GroupName, RunId
 
 TOPS = (TOP, IDLE)
 _CONTROLLERS = "user.weighbridge.controllers"
@@ -48,13 +50,14 @@ def _make_or_unavailable(make: Callable[[], object]) -> None:
 
 
 class Cgroup:
-    """One group under ``weighbridge/``, in every hierarchy. ``name`` is a relative path such as RUN/SITE."""
+    """One group under ``weighbridge/``, in every hierarchy."""
 
-    def __init__(self, name: str, *, mount: Path = MOUNT, top: str = TOP) -> None:
-        self.name = name
+    def __init__(self, name: GroupName, *, mount: Path = MOUNT, top: str = TOP) -> None:
+        self.name, self._parts = name, name.parts
         self.version = version(mount)
         self.paths = {controller: base / top / name for controller, base in bases(mount).items()}
-        self._everywhere = [base / top / name for base in hierarchies(mount)]
+        self._tops = [base / top for base in hierarchies(mount)]
+        self._everywhere = [above / name for above in self._tops]
         if not self.paths:
             raise Unavailable(f"no control groups are mounted at {mount}")
         self._mount = mount
@@ -222,14 +225,18 @@ class Cgroup:
         The kernel lists a process of an outer PID namespace as 0, which to `os.kill` is the caller's own group.
         """
         pids: set[int] = set()
-        for path in self._everywhere:
-            for folder, _, _ in os.walk(path):  # groups may vanish meanwhile: walk passes over them
-                with contextlib.suppress(OSError):
-                    pids.update(int(line) for line in (Path(folder) / "cgroup.procs").read_text().split())
+        for top in self._tops:
+            with contextlib.suppress(OSError), opened_beneath(top, self._parts) as group:
+                for folder in _groups_within(group):
+                    pids.update(int(line) for line in (folder / "cgroup.procs").read_text().split())
         return {pid for pid in pids if pid > 0} - {os.getpid()}
 
     def kill(self) -> None:
-        """End every process in it, frozen or not; returns when none is left or after ten seconds."""
+        """End every process in it, frozen or not; return when none is left or after ten seconds.
+
+        Nothing else ends a control group's processes. They are looked up below the groups that Weighbridge makes at
+        the top of each hierarchy, through no link (`weighbridge.linux.deletion`).
+        """
         deadline = time.monotonic() + 10
         with contextlib.suppress(OSError):
             self.thaw_below()
@@ -271,6 +278,12 @@ def _serves_files(pid: int) -> bool:
     return False
 
 
+def _groups_within(group: int) -> Iterator[Path]:
+    """The folders of an open group and of all groups below it, without those that vanish meanwhile."""
+    for _, _, _, folder in os.fwalk(".", dir_fd=group):
+        yield Path(f"/proc/self/fd/{folder}")
+
+
 def _directories_below(path: Path) -> Iterator[Path]:
     with contextlib.suppress(OSError):
         yield from sorted((p for p in path.rglob("*") if p.is_dir()), key=lambda p: -len(p.parts))
@@ -285,22 +298,22 @@ def runs(mount: Path = MOUNT, top: str = TOP) -> list[str]:
     return sorted(run_ids)
 
 
-def groups_of(run_id: str, mount: Path = MOUNT) -> list[Cgroup]:
-    """Every group of a run, in each tree in which this user has groups; none where none are mounted."""
+def groups_of(name: GroupName, mount: Path = MOUNT) -> list[Cgroup]:
+    """Return one group with this name for each tree in which this user has groups."""
     groups: list[Cgroup] = []
     for tree in trees(mount):
         with contextlib.suppress(Unavailable):
-            groups += [Cgroup(run_id, mount=tree, top=top) for top in TOPS]
+            groups += [Cgroup(name, mount=tree, top=top) for top in TOPS]
     return groups
 
 
-def remove_top(mount: Path = MOUNT, *, run_id: str = "") -> None:
+def remove_top(mount: Path = MOUNT, *, run_id: RunId | None = None) -> None:
     """Remove the groups `TOPS` themselves where they are empty, and one in which no process of ours is any more.
 
     Of the run with this id, whose groups are below them, the topmost one too.
     """
     bases_of_ours = [base for tree in trees(mount) for base in hierarchies(tree)]
-    for folder in (base / top / run_id for base in bases_of_ours for top in TOPS if run_id):
+    for folder in (base / top / run_id for base in bases_of_ours for top in TOPS if run_id is not None):
         with contextlib.suppress(OSError):
             folder.rmdir()
     for folder in (base / top for base in bases_of_ours for top in (*TOPS, ITSELF)):

@@ -17,6 +17,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.linux import process
 from weighbridge.linux.cgroup_files import IDLE, ITSELF, MOUNT, TOP, version
 from weighbridge.model.command import Command
+from weighbridge.model.names import RunId
 
 _PROCESS = Path("/proc/self/cgroup")
 _RUNTIME = Path("/run/user")
@@ -72,7 +73,7 @@ def user_slice() -> str | None:
     return name if own is not None and name in own.parts else None
 
 
-def tree(run_id: str, mount: Path = MOUNT) -> Path:
+def tree(run_id: RunId, mount: Path = MOUNT) -> Path:
     """Return where this process may make control groups: root everywhere, others in a scope that is made now.
 
     The scope is the same as long as this process lives, and ends with all that is in it. Raises Unavailable.
@@ -81,7 +82,7 @@ def tree(run_id: str, mount: Path = MOUNT) -> Path:
 
 
 @functools.cache
-def _delegated_tree(run_id: str, mount: Path) -> Path:
+def _delegated_tree(run_id: RunId, mount: Path) -> Path:
     if why := lacking(mount):
         raise Unavailable(f"no control group can be made: {why}")
     own = _own_group(mount)

@@ -3,12 +3,12 @@
 import contextlib
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from weighbridge.linux.deletion import OwnFolder
 from weighbridge.linux.process import output
 
 
@@ -18,19 +18,6 @@ def is_own_folder(path: Path) -> bool:
         about = path.lstat()
         return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
     return False
-
-
-def remove_folders(*folders: Path) -> None:
-    """Remove folders, where they exist, with all in them. OSError names the first one that stays, and why."""
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-    for folder in folders:
-        try:
-            shutil.rmtree(folder)
-        except FileNotFoundError:
-            continue
-        except OSError as error:  # its own words name a file without the folders above it
-            raise OSError(f"{folder} ({error})") from error
 
 
 def changeable_by_others(program: Path) -> Iterator[tuple[str, str]]:
@@ -84,13 +71,22 @@ def mount_table() -> list[Mounted]:
     return mounted_at(Path("/proc/self/mountinfo").read_text(errors="replace"))
 
 
+def filesystem_of(path: Path) -> str:
+    """Return the type of the file system that a path is on (``nfs4``)."""
+    with contextlib.suppress(OSError):
+        ways = {str(each) for each in (path.resolve(), *path.resolve().parents)}
+        mounts = [each for each in reversed(mount_table()) if each.at in ways]  # the last one at a path hides others
+        return max(mounts, key=lambda each: len(each.at)).filesystem if mounts else "unknown"
+    return "unknown"
+
+
 def mounted_below(folder: Path) -> list[Path]:
     """The mount points at a folder or below it, those inside of another first."""
     points = {Path(each.at) for each in mount_table()}
     return sorted((point for point in points if point == folder or folder in point.parents), reverse=True)
 
 
-def unmount_below(folder: Path) -> None:
+def unmount_below(folder: OwnFolder) -> None:
     """Unmount all at or below a folder at once; what is in use goes with its last user (umount(2), MNT_DETACH)."""
-    for point in mounted_below(folder):
+    for point in mounted_below(folder.path):
         output(("umount", "--lazy", "--", str(point)), deadline_s=_UNMOUNT_S)

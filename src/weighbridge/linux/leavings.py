@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.linux import cgroups, links
-from weighbridge.linux.folders import mounted_below, remove_folders, unmount_below
+from weighbridge.linux.deletion import OwnFolder, remove_trees
+from weighbridge.linux.folders import mounted_below, unmount_below
 from weighbridge.linux.process import run_of
-from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, is_run_id
+from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.names import RunId
 
 HOST_VARIABLE = "WEIGHBRIDGE_HOST"
 """In the environment of everything that a run starts on a host that ssh reaches: the host's name."""
@@ -73,7 +75,7 @@ def processes(proc: Path = Path("/proc"), *, everybodys: bool = False) -> Iterat
         pid = int(process.name)
         with contextlib.suppress(OSError, ValueError):
             own = everybodys or (process / "environ").stat().st_uid == os.geteuid()
-            if own and pid != os.getpid() and is_run_id(run := run_of(process) or NO_RUN):
+            if own and pid != os.getpid() and RunId.matches(run := run_of(process) or NO_RUN):
                 yield pid, run, process
 
 
@@ -119,8 +121,9 @@ class DataFolders(Leavings):
 
     def remove(self, run: DeadRun) -> None:
         """Unmount and remove it. OSError names what stays."""
-        unmount_below(run.data)
-        remove_folders(run.data)
+        folder = OwnFolder.of(run.data.parent, run.data.name)
+        unmount_below(folder)
+        remove_trees(folder)
         with contextlib.suppress(OSError):
             run.data.parent.rmdir()
 

@@ -13,6 +13,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command
 from weighbridge.model.host import Host
+from weighbridge.model.names import RunId
 
 _RULE = re.compile(r'^-A ((?:FORWARD|PREROUTING) .*--comment "?weighbridge-([0-9a-f]{12})"? .*)$', re.MULTILINE)
 _TABLES = {"FORWARD": "filter", "PREROUTING": "raw"}
@@ -30,7 +31,7 @@ def interfaces() -> list[str]:
     return sorted(path.name for path in FOLDER.iterdir() if path.is_symlink())
 
 
-def rule(bridge: str, run_id: str, other: str | None = None) -> tuple[str, ...]:
+def rule(bridge: str, run_id: RunId, other: str | None = None) -> tuple[str, ...]:
     """The rule, behind ``-I FORWARD``, that lets frames pass between a bridge's ports, or on to an ``other`` link.
 
     Its comment tells whose it is.
@@ -39,7 +40,7 @@ def rule(bridge: str, run_id: str, other: str | None = None) -> tuple[str, ...]:
     return ("-i", bridge, "-o", other or bridge, *comment, "-j", "ACCEPT")
 
 
-def rule_to_subnet(link: str, subnet: str, run_id: str) -> tuple[str, ...]:
+def rule_to_subnet(link: str, subnet: str, run_id: RunId) -> tuple[str, ...]:
     """The rule, behind ``-t raw -I PREROUTING``, that lets frames pass from a link to an engine's network."""
     return ("-d", subnet, "-i", link, "-m", "comment", "--comment", f"weighbridge-{run_id}", "-j", "ACCEPT")
 
@@ -99,7 +100,7 @@ def must_tell(host: Host, *argv: str) -> str:
     return completed.text
 
 
-def remove_all(run_id: str) -> None:
+def remove_all(run_id: RunId) -> None:
     """Remove a run's links and take out its rules."""
     for link in sorted(FOLDER.glob(f"{link_prefix(run_id)}*")):
         output(("ip", "link", "delete", link.name))

@@ -4,7 +4,8 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from weighbridge.linux.folders import is_own_folder, remove_folders
+from weighbridge.linux.deletion import OwnFolder, remove_trees
+from weighbridge.linux.folders import is_own_folder
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
 LOCKS = Path("/run/lxc/lock")
@@ -20,7 +21,7 @@ def remove(containers: Path) -> None:
     """Remove the locks of containers here or below, and the folders above that are empty then. Raises OSError."""
     folder = lock_folder(containers)
     if is_own_folder(folder):
-        remove_folders(folder)
+        remove_trees(OwnFolder.of(folder.parent, folder.name))
     for above in folder.parents:
         if above in LOCKS.parents[1:]:
             break

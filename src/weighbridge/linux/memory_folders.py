@@ -6,15 +6,17 @@ Portable: the agent of an ssh host has this module too.
 from collections.abc import Iterator
 from pathlib import Path
 
-from weighbridge.linux.folders import is_own_folder, remove_folders
+from weighbridge.linux.deletion import OwnFolder, remove_trees
+from weighbridge.linux.folders import is_own_folder
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.names import RunId
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - of each site one folder, which nobody else may enter
 _PREFIX = "weighbridge_"
 """No "-": podman's folders have that."""
 
 
-def memory_of(run_id: str, site: str) -> Path:
+def memory_of(run_id: RunId, site: str) -> Path:
     """Return the folder in memory of a site of a run."""
     return MEMORY / f"{_PREFIX}{run_id}-{site}"
 
@@ -32,7 +34,7 @@ class MemoryFolders(Leavings):
 
     def remove(self, run: DeadRun) -> None:
         """Remove those of the run. OSError names what stays."""
-        remove_folders(*_folders(run.id))
+        remove_trees(*(OwnFolder.of(MEMORY, path.name) for path in _folders(run.id)))
 
 
 def _folders(run_id: str) -> list[Path]:

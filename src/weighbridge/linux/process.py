@@ -20,6 +20,7 @@ from typing import IO
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.names import RunId
 from weighbridge.model.site import SITE_ENV
 
 RUN_VARIABLE = "WEIGHBRIDGE_RUN"
@@ -196,8 +197,8 @@ class LoggedProcess:
     """
 
     def __init__(self, argv: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
-        """``env``: variables beside our own. Raises Unavailable, OSError."""
-        with log.open("ab") as file:
+        """``env``: additional variables. Raises Unavailable, and OSError also if the file is a symbolic link."""
+        with open(log, "ab", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o644)) as file:
             self._popen = _popen(("setpriv", "--pdeathsig", "TERM", "--", *argv), file, env)
         self.pid = self._popen.pid
 
@@ -220,7 +221,7 @@ def _popen(argv: Sequence[str], log: IO[bytes], env: Mapping[str, str] | None = 
         raise Unavailable(f"the program '{argv[0]}' is not installed") from error
 
 
-def environment_of(run_id: str) -> dict[str, str]:
+def environment_of(run_id: RunId) -> dict[str, str]:
     """The variables of everything in a run's sites and of its engines: none is the user's own."""
     return {**SITE_ENV, RUN_VARIABLE: run_id}
 
@@ -237,7 +238,7 @@ def most_processes() -> int:
     return there_can_be if hard == resource.RLIM_INFINITY else min(hard, there_can_be)
 
 
-def mounted_by(run_id: str) -> str:
+def mounted_by(run_id: RunId) -> str:
     """What a chroot's own /tmp and /run are named after: it tells the run of each process in there."""
     return f"weighbridge-{run_id}"
 
@@ -346,6 +347,6 @@ def talk(command: Command, *, env: Mapping[str, str] | None = None) -> tuple[Pro
         return Process(command, env=env, talk=theirs.fileno()), SocketStream(ours)
 
 
-def link_prefix(run_id: str) -> str:
+def link_prefix(run_id: RunId) -> str:
     """How the names of the run's network links begin (at most 15 characters with what follows)."""
     return f"wb-{run_id[-6:]}-"

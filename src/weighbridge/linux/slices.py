@@ -10,13 +10,14 @@ from weighbridge.linux.cgroup_files import MOUNT, TOP
 from weighbridge.linux.cgroups import hierarchies
 from weighbridge.linux.process import output
 from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.names import RunId
 
 _ABOVE = f"{TOP}.slice"
 """By its name systemd has a run's slice in this one (systemd.slice(5))."""
 _OF_A_RUN = re.compile(rf"{TOP}-([0-9a-f]{{12}})\.slice")
 
 
-def slice_of(run_id: str) -> str:
+def slice_of(run_id: RunId) -> str:
     """The name of the slice of a run's containers, which systemd makes when the first one is started."""
     return f"{TOP}-{run_id}.slice"
 

@@ -8,6 +8,7 @@ from weighbridge.linux import process
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.names import RunId
 
 CAPABILITIES = "/proc/xen/capabilities"
 FIRST_DOMAIN = b"control_d"
@@ -18,7 +19,7 @@ _NAME = re.compile(r"^(weighbridge-([0-9a-f]{12})-\d+) ", re.MULTILINE)
 _ANSWER_S = 30.0
 
 
-def name_of(run_id: str, number: int) -> str:
+def name_of(run_id: RunId, number: int) -> str:
     """The name of a run's domain, by which ``weighbridge clean`` finds it."""
     return f"weighbridge-{run_id}-{number}"
 

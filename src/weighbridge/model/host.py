@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.isolation import Layers
+from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.sampling import Sampler
 from weighbridge.model.userland import Userland, Userlands
 
@@ -64,7 +65,7 @@ class RunContext:
     ``weighbridge clean`` reads, ``stack`` closes what is shared when the run ends.
     """
 
-    id: str
+    id: RunId
     state: Path
     cache: Path
     stack: ExitStack
@@ -232,7 +233,7 @@ class Host(Protocol):
     def userland(self, userland: Userland) -> Path:
         """The root folder of the userland on the host, brought there at first use."""
 
-    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
+    def data_folder(self, run: RunContext, name: SafeName) -> AbstractContextManager[Path]:
         """An empty folder on the host's disk, as the host names it; gone when the context ends."""
 
     def dedicated_host(self, purpose: str) -> "Host":

@@ -4,7 +4,6 @@ No library is used here, as the agent of an ssh host has this module too.
 """
 
 import contextlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,18 +11,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from weighbridge.errors import WeighbridgeError
+from weighbridge.model.names import GroupName, RunId, SafeName
 
 NO_RUN = ""
 """The run of what belongs to none."""
 ENDING = "…"
 """Stands before the last six digits of a run's id, where no more of it is known."""
-_RUN_ID = re.compile(r"[0-9a-f]{12}")
-"""Ids of runs become paths and names here, and anybody may set a variable or a label: nothing else is believed."""
-
-
-def is_run_id(text: str) -> bool:
-    """Whether a text may be the id of a run."""
-    return _RUN_ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +48,26 @@ class DeadRun:
     ``host``: only what it has here as this host of its study goes, since another host of it is on the same machine.
     """
 
-    id: str
+    id: RunId
     state: Path
     data: Path
     host: str = ""
     everybodys: bool = False
     """Whether processes of other users go as well: who started them is known to have been this run."""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for an id that is not a `RunId`."""
+        RunId(self.id)
+
     @property
-    def group(self) -> str:
+    def group(self) -> GroupName:
         """The name of its control group."""
-        return group_of_host(self.id, self.host) if self.host else self.id
+        return group_of_host(self.id, SafeName(self.host)) if self.host else GroupName(self.id)
 
 
-def group_of_host(run_id: str, host: str) -> str:
+def group_of_host(run_id: RunId, host: SafeName) -> GroupName:
     """Return the name of the control group of a run on a host that ssh reaches."""
-    return f"{run_id}/ssh-{host}"
+    return GroupName(run_id, f"ssh-{host}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from weighbridge.model.names import RunId
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Plugin, Readiness
 
@@ -42,7 +43,7 @@ class Submission:
     """How a driver is to be started: ``argv`` in ``folder``, the fleet's, by whoever provides the machines."""
 
     argv: tuple[str, ...]
-    """``python3 -m weighbridge fleet drive FOLDER``, with absolute paths."""
+    """``python3 -m weighbridge fleet drive --yes FOLDER``, with absolute paths."""
     folder: Path
     """The fleet's folder, absolute. What the driver prints belongs into ``folder/drive.log``."""
     study: str
@@ -57,8 +58,8 @@ class Submission:
 class Wanted:
     """What a driver says of the machines that it wants."""
 
-    id: str
-    """12 hexadecimal digits, the same whenever a fleet is driven: a label of what is made for it."""
+    id: RunId
+    """The same whenever the fleet is driven: a label of the objects that it makes."""
     hosts: Mapping[str, Any]
     """What the fleet's study says of a machine, beside what `host` does."""
     had: tuple[str, ...] = ()

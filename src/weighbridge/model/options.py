@@ -21,6 +21,11 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefin
 
 NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+ArmName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}(\[[^\[\]\x00-\x1f\x7f]{1,200}\][A-Za-z0-9_.-]{0,99})?$"),
+]
+"""An environment, one level of a swept one (``docker[network=host]``), or what explains the cost of either."""
 
 
 STORED = "stored"

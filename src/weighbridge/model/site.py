@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from weighbridge.model.command import Command, Completed, PublishedPort, SiteProcess, Transport
 from weighbridge.model.host import Host, Limits, Link, RunContext
 from weighbridge.model.isolation import OUTSIDE, Layers
+from weighbridge.model.names import SafeName
 from weighbridge.model.sampling import Sampler
 from weighbridge.model.userland import Userland
 
@@ -67,7 +68,7 @@ class MountRequest:
 
     run: RunContext
     host: Host
-    name: str
+    name: SafeName
     volumes: Volumes | None = None
     server: Host | None = None
 
@@ -117,7 +118,7 @@ class SiteRequest:
 
     run: RunContext
     host: Host
-    name: str
+    name: SafeName
     role: str
     userland: Userland
     limits: Limits

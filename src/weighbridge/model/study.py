@@ -24,7 +24,7 @@ from weighbridge.model.explained import DescribedMechanism, Explains, Off
 from weighbridge.model.facts import CpuIdle
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.level import NO_LEVEL, Level, cell_label
-from weighbridge.model.options import Brings, Name, Options, by_kind
+from weighbridge.model.options import ArmName, Brings, Name, Options, by_kind
 from weighbridge.model.quantity import CpuList, Duration, Share, Size
 from weighbridge.model.traced import TracerName
 from weighbridge.model.userland_source import SourceOptions, own_userland_key
@@ -247,8 +247,6 @@ class Placement(Options):
         return (*((self.server,) if self.server else ()), *self.clients, *((self.storage,) if self.storage else ()))
 
 
-_ArmName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}(\[[^\[\]]{1,200}\])?$")]
-"""An environment, or one level of a swept one."""
 MOST_CROSSED = 4
 """Mechanisms that are switched in every combination: 16 arms."""
 _Crossed = Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_CROSSED)]
@@ -322,7 +320,7 @@ class StudyFile(Options):
         Field(description="Environments, each one step above the entry before it, or above the one it names"),
     ] = ()
     explain: Annotated[
-        StrictBool | tuple[_ArmName, ...] | dict[_ArmName, _Crossed],
+        StrictBool | tuple[ArmName, ...] | dict[ArmName, _Crossed],
         Field(
             description="Say why environments cost what they do, by switching off what they do; or which ones; or,"
             " by environment, which mechanisms to switch, in every combination"
@@ -431,6 +429,8 @@ class Study(BaseModel):
     cells: tuple[Cell, ...]
     lines: dict[tuple[str, str], str] = Field(default_factory=dict, repr=False)
     compose: str = Field(default="", repr=False)
+    approved: bool = Field(default=True, repr=False)
+    """Whether the user has agreed that Weighbridge reads, starts and contacts what the study names."""
     mechanisms: tuple[DescribedMechanism, ...] = ()
     """Of the environments whose costs are explained, in the order in which their arms are."""
 

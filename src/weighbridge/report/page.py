@@ -28,6 +28,7 @@ from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.remarks import remark_text, remark_texts
 from weighbridge.report.text.steps import change_text
 from weighbridge.report.text.trial_flags import flag_text
+from weighbridge.store.safe_folder import SafeFolder
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -122,12 +123,12 @@ def write_page(page: Page, path: Path, run: Path | None = None) -> Path:
 
     The run may be somebody else's, and a link in the page's place must not lead to a file of this user.
     """
-    text = render(page)
-    anew = run is not None and path.parent.resolve() == run.resolve()
-    if anew:
-        path.unlink(missing_ok=True)
-    with path.open("x" if anew else "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+    text = render(page).encode(errors="replace")
+    if run is not None and path.parent.resolve() == run.resolve():
+        with SafeFolder.open(run) as folder:
+            folder.write_new(path.name, text)
+    else:
+        path.write_bytes(text)
     return path
 
 

@@ -1,6 +1,5 @@
 """Finds and removes what runs left on the machine: also after kill -9, and never what a living run uses."""
 
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from weighbridge import registry
 from weighbridge.build_once import half_built
+from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.model.leavings import (
     ENDING,
     NO_RUN,
@@ -16,9 +16,9 @@ from weighbridge.model.leavings import (
     Leftover,
     RunFolders,
     discard,
-    is_run_id,
     noting_failure,
 )
+from weighbridge.model.names import RunId
 from weighbridge.runner import known_noise, living, run_lock
 from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder
@@ -61,33 +61,33 @@ class _OwnFolders(Leavings):
         """Remove half-built userlands and folders of unfinished noise measurements."""
         with known_noise.left() as unfinished:
             for path in (*half_built(cache_folder()), *unfinished):
-                shutil.rmtree(path, ignore_errors=True)
+                remove_tree(OwnFolder.of(path.parent, path.name))
 
 
 def _kinds() -> tuple[Leavings, ...]:
     return (*registry.leavings(), _OwnFolders())
 
 
-def _folders(cache: Path | None = None, only: str | None = None) -> RunFolders:
+def _folders(cache: Path | None = None, only: RunId | None = None) -> RunFolders:
     return RunFolders(run_lock.base(), (cache or cache_folder()) / "engines", only or "")
 
 
-def _caches(run_id: str) -> dict[Path, None]:
+def _caches(run_id: RunId) -> dict[Path, None]:
     """The folders in which a run may have data: the caches that its notes name, and the one of now."""
     return dict.fromkeys((*run_lock.caches_of(run_id), cache_folder()))
 
 
-def find(only: str | None = None) -> Inventory:
+def find(only: RunId | None = None) -> Inventory:
     """Look for everything that runs have on this machine, or that the run with the id ``only`` has."""
     leftovers, failures = _listed(only, _kinds())
-    runs = {only} if only else {leftover.run for leftover in leftovers if is_run_id(leftover.run)}
+    runs = {only} if only else {RunId(leftover.run) for leftover in leftovers if RunId.matches(leftover.run)}
     holders = {run: living.holder(run) for run in sorted(runs)}
-    alive = {run: folder for run, folder in holders.items() if folder is not None}
+    alive: dict[str, Path | str] = {run: folder for run, folder in holders.items() if folder is not None}
     left = tuple(leftover for leftover in leftovers if leftover.run not in alive)
     return Inventory(left, alive, tuple(living.foreign(runs)), failures=tuple(failures))
 
 
-def find_in_cluster(context: str, namespace: str, only: str | None = None) -> Inventory:
+def find_in_cluster(context: str, namespace: str, only: RunId | None = None) -> Inventory:
     """Look for everything that runs of all machines have in a namespace of a cluster; "": kubectl's own."""
     left: list[Leftover] = []
     alive: dict[str, Path | str] = {}
@@ -104,7 +104,7 @@ def find_in_cluster(context: str, namespace: str, only: str | None = None) -> In
     return Inventory(tuple(left), alive, (), failures=tuple(failures))
 
 
-def clean_cluster(context: str, namespace: str, only: str | None = None) -> Inventory:
+def clean_cluster(context: str, namespace: str, only: RunId | None = None) -> Inventory:
     """Remove everything that dead runs of all machines have in a namespace of a cluster."""
     before, failures = find_in_cluster(context, namespace, only), list[str]()
     for run in dict.fromkeys(leftover.run for leftover in before.left):
@@ -117,12 +117,12 @@ def clean_cluster(context: str, namespace: str, only: str | None = None) -> Inve
     return replace(after, removed=removed, failures=tuple(failures))
 
 
-def _listed(only: str | None, kinds: Iterable[Leavings]) -> tuple[list[Leftover], list[str]]:
+def _listed(only: RunId | None, kinds: Iterable[Leavings]) -> tuple[list[Leftover], list[str]]:
     """Everything that runs, or the run ``only``, have on this machine, and why some of it cannot be told."""
     leftovers: list[Leftover] = []
     failures: list[str] = []
     elsewhere: dict[Path, set[str]] = {}
-    for run in filter(is_run_id, run_lock.known_runs()):
+    for run in run_lock.known_runs():
         for cache in _caches(run).keys() - {cache_folder()}:
             elsewhere.setdefault(cache, set()).add(run)
     for kind in kinds:
@@ -135,14 +135,14 @@ def _listed(only: str | None, kinds: Iterable[Leavings]) -> tuple[list[Leftover]
                 for leftover in kind.find(_folders(cache, only)):
                     if leftover.run in users:
                         leftovers.append(leftover)
-    runs = {leftover.run for leftover in leftovers if is_run_id(leftover.run)} | ({only} if only else set())
+    runs = {leftover.run for leftover in leftovers if RunId.matches(leftover.run)} | ({only} if only else set())
     leftovers = [replace(leftover, run=_full_id(leftover.run, runs)) for leftover in leftovers]
     return [leftover for leftover in dict.fromkeys(leftovers) if only in (None, leftover.run)], failures
 
 
 def _is_ours(kind: Leavings, run: str) -> bool:
     """Whether a thing is of a run, as far as one can tell: anybody may set a variable or a label."""
-    return is_run_id(run) or (kind.owner_may_be_unknown and (run == NO_RUN or run.startswith(ENDING)))
+    return RunId.matches(run) or (kind.owner_may_be_unknown and (run == NO_RUN or run.startswith(ENDING)))
 
 
 def _full_id(run: str, runs: set[str]) -> str:
@@ -153,7 +153,7 @@ def _full_id(run: str, runs: set[str]) -> str:
     return next((each for each in sorted(runs) if each.endswith(end)), end.zfill(12))
 
 
-def sweep(run_id: str) -> list[str]:
+def sweep(run_id: RunId) -> list[str]:
     """Remove everything of one run, which must not be alive (or be our own); return a sentence for each failure."""
     failures: dict[str, None] = {}
     for cache in _caches(run_id):
@@ -163,7 +163,7 @@ def sweep(run_id: str) -> list[str]:
     return [*failures]
 
 
-def sweep_and_forget(run_id: str) -> list[str]:
+def sweep_and_forget(run_id: RunId) -> list[str]:
     """Sweep; remove the run's notes where nothing failed and nothing of it is found: by them `clean` tries again."""
     failures = sweep(run_id) or _still_there(run_id)
     if not failures:
@@ -171,7 +171,7 @@ def sweep_and_forget(run_id: str) -> list[str]:
     return failures
 
 
-def _still_there(run_id: str) -> list[str]:
+def _still_there(run_id: RunId) -> list[str]:
     """Return a sentence for each thing of a run that is still found a moment after it was removed."""
     deadline = time.monotonic() + _GONE_S
     while (found := _listed(run_id, registry.leavings())) != ([], []) and time.monotonic() < deadline:
@@ -180,13 +180,13 @@ def _still_there(run_id: str) -> list[str]:
     return failures + [f"{leftover.kind} {leftover.name} could not be removed" for leftover in leftovers]
 
 
-def clean(only: str | None = None) -> Inventory:
+def clean(only: RunId | None = None) -> Inventory:
     """Remove everything of every dead run, or of the run with the id ``only``; return what could not be removed.
 
     What fails of one run or kind keeps no other one; the notes of a run stay until all of it is gone.
     """
     before, failures = find(only), list[str]()
-    for run_id in sorted({leftover.run for leftover in before.left} - {NO_RUN}):
+    for run_id in map(RunId, sorted({leftover.run for leftover in before.left} - {NO_RUN})):
         with (
             noting_failure(failures, f"run {run_id} cannot be cleaned"),
             run_lock.lock_run(run_id, "clean") as folder,

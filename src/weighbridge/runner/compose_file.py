@@ -12,19 +12,27 @@ from weighbridge.linux.process import run, which
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.study import Study
 from weighbridge.study import profiles
-from weighbridge.study.source import plain
+from weighbridge.study.source import Origin, plain
 
 _DEADLINE_S = 60.0
 _NO_PLUG_IN = (b"is not a docker command", b"unknown command: docker compose", b"unknown shorthand flag: 'f'")
 """What a docker prints that has no plug-in of this name, by its version."""
 
 
-def load_study(study: str, profile: str | None = None, link: str | None = None) -> Study:
-    """As `weighbridge.study.profiles.load`, of any study: the Compose file that it may name is read.
+def load_study(
+    origin: Origin, agree: Callable[[str], None], profile: str | None = None, link: str | None = None
+) -> Study:
+    """Load any study as `weighbridge.study.profiles.load` does; docker-compose reads the Compose file that it names.
 
+    ``agree`` is called with the path of that file before docker-compose starts, and raises if the user refuses.
     Raises StudyError, Unavailable, UserlandError.
     """
-    return profiles.load(study, profile, link, normalised)
+
+    def normalised_once_agreed(file: str) -> str:
+        agree(file)
+        return normalised(file)
+
+    return profiles.load(origin, profile, link, normalised_once_agreed)
 
 
 def normalised(

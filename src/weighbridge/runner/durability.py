@@ -20,6 +20,7 @@ from weighbridge.model.command import Command
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.host import Host, HostTraits, Power, RunContext
 from weighbridge.model.measurement import TrialFailure
+from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.power_cut import (
     ACKNOWLEDGED,
     TOKEN,
@@ -38,7 +39,7 @@ from weighbridge.runner import clean, run_lock
 from weighbridge.runner.preflight import hosts_readiness, left_out_line, require_userland
 from weighbridge.runner.programs import Programs, put_files
 from weighbridge.runner.signals import shield
-from weighbridge.runner.sites import limits_of, open_hosts
+from weighbridge.runner.sites import limits_of, open_hosts, site_name
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.storage import durability_of, mounted, require_in_force, site_storage, storage_durability
 from weighbridge.userland.build import cache_folder, ensure
@@ -236,7 +237,7 @@ def _read_back(request: SiteRequest, folder: str, server: Server, traits: HostTr
     """What the server's client prints of the data in a folder of the host, and why it prints nothing."""
     native, options = registry.the_host(traits)
     storage = SiteStorage("directory", lambda _: nullcontext(Mount("folder", folder)))
-    with native.open(options, replace(request, name="1-recovered", storage=storage)) as site:
+    with native.open(options, replace(request, name=SafeName("1-recovered"), storage=storage)) as site:
         site.thaw()
         programs = server.programs(site)
         try:
@@ -315,7 +316,7 @@ def check_durability(
     Each takes minutes, so ``keep`` is called with each as soon as it is known. Raises Unavailable where nothing can
     be checked.
     """
-    checkable_study, run_id, cache = checkable(study), secrets.token_hex(6), cache_folder()
+    checkable_study, run_id, cache = checkable(study), RunId.new(), cache_folder()
     durability, needed = Durability(), userland_of_checks(checkable_study, promises)
     sources = {arm.name: arm.userland or study.file.userland for arm in checkable_study.arms if arm.own}
     for source in sources.values():
@@ -390,7 +391,8 @@ def _checked(
     if storage is None:
         raise Unavailable("it has no storage: add 'storage:', or a workload that keeps data")
     request = SiteRequest(
-        run, host, f"0-{arm.name}", _ROLE, userland, limits_of(study.resources_of(arm.name), _ROLE, host),
+        run, host, site_name(0, arm.name, _ROLE), _ROLE, userland,
+        limits_of(study.resources_of(arm.name), _ROLE, host),
         environment=arm.name, storage=storage, shm_size=arm.shm_size, sysctls=arm.sysctls,
     )  # fmt: skip
     site = run.stack.enter_context(environment.open(arm.options, request))

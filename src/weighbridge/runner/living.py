@@ -10,7 +10,7 @@ from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux.file_locks import is_locked
-from weighbridge.model.leavings import is_run_id
+from weighbridge.model.names import RunId
 from weighbridge.runner import run_lock
 from weighbridge.runner.trust import Foreign, NotTrusted, opened
 
@@ -18,7 +18,7 @@ USERS = Path("/run/user")
 """Where systemd puts the run-time folder of each user."""
 
 
-def holder(run_id: str) -> Path | None:
+def holder(run_id: RunId) -> Path | None:
     """The state folder whose lock the living process of this run holds, None where it is dead.
 
     Root asks of every user's runs too, but a run of which root has a folder is root's: nobody else keeps it alive.
@@ -32,7 +32,7 @@ def holder(run_id: str) -> Path | None:
     return None
 
 
-def alive(run_id: str) -> bool:
+def alive(run_id: RunId) -> bool:
     """Whether a process of this run lives."""
     return holder(run_id) is not None
 
@@ -43,11 +43,12 @@ def others(own: str = "") -> dict[str, str]:
     Runs of one fleet measure on different machines: they are no others of each other. Of runs of other users root
     knows, and nobody else. A run whose folder may not be read is none here.
     """
-    directories = {}
+    directories: dict[str, str] = {}
     fleet = os.environ.get(run_lock.FLEET_VARIABLE, "")
     for base, owner in ((run_lock.base(), os.geteuid()), *_others()):
         with contextlib.suppress(OSError, NotTrusted), opened(base, (), owner):
-            for run_id in sorted(path.name for path in base.iterdir() if is_run_id(path.name) and path.name != own):
+            names = (path.name for path in base.iterdir() if RunId.matches(path.name) and path.name != own)
+            for run_id in map(RunId, sorted(names)):
                 if _measures(base, owner, run_id) and not (fleet and run_lock.fleet_of(base, owner, run_id) == fleet):
                     directories[run_id] = run_lock.directory_of(base, owner, run_id)
     return directories
@@ -64,11 +65,11 @@ def hidden_runs() -> list[str]:
     with contextlib.suppress(OSError, NotTrusted), opened(run_lock.ROOTS, (), 0) as folder:
         if not os.fstat(folder).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             names = sorted(path.name for path in run_lock.ROOTS.iterdir())
-            return [each for each in names if is_run_id(each) and _is_hidden(each)]
+            return [each for each in names if RunId.matches(each) and _is_hidden(RunId(each))]
     return []
 
 
-def _is_hidden(run_id: str) -> bool:
+def _is_hidden(run_id: RunId) -> bool:
     with contextlib.suppress(OSError, NotTrusted):
         try:
             with opened(run_lock.ROOTS, (run_id, "lock"), 0):
@@ -78,7 +79,7 @@ def _is_hidden(run_id: str) -> bool:
     return False
 
 
-def _measures(base: Path, owner: int, run_id: str) -> bool:
+def _measures(base: Path, owner: int, run_id: RunId) -> bool:
     """Whether a run's own process holds its lock: not `weighbridge clean`, which also does."""
     with contextlib.suppress(OSError, NotTrusted), opened(base, (run_id, "lock"), owner) as lock:
         try:
@@ -102,12 +103,12 @@ def require_alone(*, beside_others: bool) -> None:
     run_id, directory = next(iter(found.items()))
     where = f" in {directory}" if directory else ""
     raise Unavailable(
-        f"run {run_id}{where} is measuring on this machine{_since(run_id)}, and two runs disturb each other: "
+        f"run {run_id}{where} is measuring on this machine{_since(RunId(run_id))}, and two runs disturb each other: "
         "wait for it, or use --beside-others (both reports then say so)"
     )
 
 
-def _since(run_id: str) -> str:
+def _since(run_id: RunId) -> str:
     """When the living process of a run began, as the end of a sentence; "" where that is not known."""
     folder = holder(run_id)
     with contextlib.suppress(OSError):
@@ -118,7 +119,7 @@ def _since(run_id: str) -> str:
     return ""
 
 
-def foreign(runs: Iterable[str]) -> list[Foreign]:
+def foreign(runs: Iterable[RunId]) -> list[Foreign]:
     """What is in the place of a state folder, or of the lock of one of these runs, and is not believed."""
     foreign_paths: dict[Foreign, None] = {}
     for base, owner in ((run_lock.base(), os.geteuid()), *_others()):
@@ -135,7 +136,7 @@ def foreign(runs: Iterable[str]) -> list[Foreign]:
     return list(foreign_paths)
 
 
-def _is_locked(base: Path, owner: int, run_id: str) -> bool:
+def _is_locked(base: Path, owner: int, run_id: RunId) -> bool:
     try:
         with opened(base, (run_id, "lock"), owner) as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -22,6 +22,7 @@ from weighbridge.linux.process import RUN_VARIABLE, Process
 from weighbridge.meters import poller
 from weighbridge.meters.polling import as_idle
 from weighbridge.model.command import Command
+from weighbridge.model.names import GroupName, RunId
 from weighbridge.model.study import StudyFile
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -70,12 +71,12 @@ class CannotPoll(Unavailable):
 class Pollers:
     """One poller for each of some CPUs, in a control group that has only what CPU time nobody else wants."""
 
-    def __init__(self, folder: Path, run_id: str, cpus: Iterable[int]) -> None:
+    def __init__(self, folder: Path, run_id: RunId, cpus: Iterable[int]) -> None:
         """Start a poller on each CPU, and wait until it polls; ``folder`` is the run's own. Raises Unavailable."""
         if why := lacking():
             raise CannotPoll(why)
         self._programs: dict[Path, Process] = {}
-        self._group = Cgroup(run_id, top=IDLE)
+        self._group = Cgroup(GroupName(run_id), top=IDLE)
         try:
             _only_idle_time(self._group.create())
             source, parent = Path(poller.__file__).read_text(), str(os.getpid())

@@ -342,12 +342,16 @@ def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
 
 
 def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
-    """For each host that a role or storage of the study is on: whether it can be had, as far as is known here."""
+    """For each host that a role or storage of the study is on: whether it can be had, as far as is known here.
+
+    Weighbridge does not contact other machines before the study is approved.
+    """
     room, readiness = room_in(Path(MEMINFO).read_text()), {}
     for name in dict.fromkeys((study.server_host, *study.client_hosts, *study.storage_hosts)):
         options = study.file.hosts[name]
         plugin = registry.hosts()[options.kind]
-        readiness[name] = lacking_here(plugin) or plugin.readiness(options)
+        unknown = not (study.approved or options.traits.here)
+        readiness[name] = lacking_here(plugin) or (Readiness(True) if unknown else plugin.readiness(options))
         if (
             options.memory_here
             and (why := no_room(options.memory_here, "this machine", room))
@@ -361,9 +365,12 @@ def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
 def admissions(study: Study) -> Mapping[str, Readiness]:
     """By environment what speaks against its sites on hosts on which another program starts everything.
 
-    As these say themselves; an environment against which nothing is known is omitted.
+    As these say themselves; an environment against which nothing is known is omitted. Weighbridge does not contact
+    them before the study is approved.
     """
     refused: dict[str, Readiness] = {}
+    if not study.approved:
+        return refused
     placed = {"server": (study.server_host,), "client": study.client_hosts}
     for name in dict.fromkeys(host for role in study.file.inside for host in placed[role]):
         options = study.file.hosts[name]

@@ -5,7 +5,6 @@ import errno
 import json
 import os
 import resource
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from importlib import metadata
@@ -21,6 +20,7 @@ from weighbridge.linux.process import most_open_files
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.facts import HALT, HOST_DIFFERENCES, IDLE_CPUS, POLL, HostDifference
 from weighbridge.model.host import RunContext
+from weighbridge.model.names import RunId
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import secrets_of
@@ -54,6 +54,7 @@ from weighbridge.runner.userlands import (
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
+from weighbridge.study.brings import brings
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -88,7 +89,8 @@ def _about_workloads(study: Study) -> dict[str, str]:
 def readiness_of(study: Study) -> Mapping[str, Readiness]:
     """For each environment of the study, by name, whether it can be opened here.
 
-    What hosts with a kernel and programs of their own can run is not known before they are started.
+    What hosts with a kernel and programs of their own can run is not known before they are started. A program that a
+    study brings is not examined before the study is approved.
     """
     placed = {"server": (study.server_host,), "client": study.client_hosts}
     holding = [name for role in study.file.inside for name in placed[role]]
@@ -100,6 +102,9 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
             later = Readiness(True, "its hosts are checked when they start")
             served = storage_server_readiness(study, arm)
             readiness[arm.name] = admitted.get(arm.name, later) if served.ready else served
+            continue
+        if not study.approved and brings(arm.options):
+            readiness[arm.name] = Readiness(True, "it is checked once you agree")
             continue
         states = (
             ready(registry.environments()[arm.kind], arm.options),
@@ -153,7 +158,15 @@ def require_ready(study: Study) -> list[str]:
     """
     if reasons := refusals(study, readiness_of(study)):
         raise Unavailable("; ".join(reasons))
-    return Watched(study.file.prometheus).require() if study.file.prometheus else []
+    return require_prometheus(study)
+
+
+def require_prometheus(study: Study) -> list[str]:
+    """Contact the Prometheus server of an approved study; return notes for the user.
+
+    Raises Unavailable if it does not answer, StudyError if it refuses a query.
+    """
+    return Watched(study.file.prometheus).require() if study.file.prometheus and study.approved else []
 
 
 def study_of(store: RunStore) -> Study:
@@ -188,8 +201,10 @@ def run_study(
     """
     with RunStore(directory, writable=True) as store, _kept_once_measured(store):
         continued = "study_text" in store.info()
+        if continued and (held := living.holder(store.run_id)) is not None:  # also a run of another user
+            raise RunDirectoryError(f"run {store.run_id} is still running, as {held} shows: wait for it")
         study = _begin_or_continue(study, store, progress, blocks)
-        run_id = store.info()["run_id"]
+        run_id = store.run_id
         cache = cache_folder()
         with run_lock.claim(run_id, cache, store.directory) as folder:
             with ExitStack() as refused:
@@ -229,7 +244,7 @@ def _kept_once_measured(store: RunStore) -> Iterator[None]:
         raise
 
 
-def _end(store: RunStore, after: Callable[[RunStore], None], progress: Progress, run_id: str) -> None:
+def _end(store: RunStore, after: Callable[[RunStore], None], progress: Progress, run_id: RunId) -> None:
     """Clean up after a run, and have its report written."""
     with ExitStack() as ending:  # last one first, and each whatever becomes of the others
         ending.callback(_tell, after, store)
@@ -237,14 +252,14 @@ def _end(store: RunStore, after: Callable[[RunStore], None], progress: Progress,
         ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
 
 
-def _discard(store: RunStore, progress: Progress, run_id: str) -> None:
+def _discard(store: RunStore, progress: Progress, run_id: RunId) -> None:
     """Clean up after a run that was refused, of which nothing is kept: a better one may have its directory."""
     with ExitStack() as ending:
         ending.callback(store.discard)
         ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
 
 
-def _note_others(store: RunStore, run_id: str, noted: set[str]) -> None:
+def _note_others(store: RunStore, run_id: RunId, noted: set[str]) -> None:
     """Keep which other runs measure on this machine now: what they use of it is in this run's numbers.
 
     Those that are ``noted`` already are not kept again; new ones are added to them.
@@ -279,7 +294,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
     if "study_text" not in info:
         if study is None:
             raise RunDirectoryError(f"{store.directory} holds no run: name a study to run")
-        made_by = {"run_id": secrets.token_hex(6), "version": metadata.version("weighbridge")}
+        made_by = {"run_id": RunId.new(), "version": metadata.version("weighbridge")}
         names = secrets_of(study)
         _require_secrets(names, progress, continued=False)
         store.begin(study, {**made_by, **_about_workloads(study)}, secret_values.digests(names))
@@ -370,7 +385,7 @@ def _launcher(study: Study, cache: Path, progress: Progress) -> str:
 def _session(
     study: Study,
     store: RunStore,
-    run_id: str,
+    run_id: RunId,
     folder: Path,
     cache: Path,
     progress: Progress,

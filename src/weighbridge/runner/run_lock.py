@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from weighbridge.errors import RunDirectoryError, Unavailable
+from weighbridge.linux.deletion import OwnFolder, remove_tree
+from weighbridge.model.names import RunId
 from weighbridge.runner.trust import NotTrusted, must_be_safe, open_to_write, opened
 
 Purpose = Literal["run", "clean"]
@@ -57,14 +58,15 @@ def _base_mode() -> int:
     return 0o755 if os.geteuid() == 0 else 0o700
 
 
-def known_runs() -> list[str]:
+def known_runs() -> list[RunId]:
     """The runs that have a folder here, alive or not."""
     with contextlib.suppress(OSError, NotTrusted), opened(base(), (), os.geteuid()):
-        return sorted(path.name for path in base().iterdir() if path.is_dir())
+        names = sorted(path.name for path in base().iterdir() if path.is_dir())
+        return [RunId(name) for name in names if RunId.matches(name)]
     return []
 
 
-def caches_of(run_id: str) -> tuple[Path, ...]:
+def caches_of(run_id: RunId) -> tuple[Path, ...]:
     """Return the cache folders that this run has used, the first one first; none where that is not known."""
     try:
         with opened(base(), (run_id, "owner.json"), os.geteuid()) as file:
@@ -73,17 +75,17 @@ def caches_of(run_id: str) -> tuple[Path, ...]:
         return ()
 
 
-def directory_of(base: Path, owner: int, run_id: str) -> str:
+def directory_of(base: Path, owner: int, run_id: RunId) -> str:
     """The run directory of a run whose state is in a user's ``base``; "" where it has none, or may not be asked."""
     return _noted(base, owner, run_id, "directory")
 
 
-def fleet_of(base: Path, owner: int, run_id: str) -> str:
+def fleet_of(base: Path, owner: int, run_id: RunId) -> str:
     """The folder of the fleet that such a run is of; "" where it is of none, or may not be asked."""
     return _noted(base, owner, run_id, "fleet")
 
 
-def _noted(base: Path, owner: int, run_id: str, key: str) -> str:
+def _noted(base: Path, owner: int, run_id: RunId, key: str) -> str:
     try:
         with opened(base, (run_id, "owner.json"), owner) as file:
             return str(json.loads(os.pread(file, 2**16, 0)).get(key, ""))
@@ -92,14 +94,17 @@ def _noted(base: Path, owner: int, run_id: str, key: str) -> str:
 
 
 @contextmanager
-def claim(run_id: str, cache: Path, directory: Path | None = None) -> Iterator[Path]:
-    """The run's folder, locked for as long as the context lasts. RunDirectoryError where it is in use.
+def claim(run_id: RunId, cache: Path, directory: Path | None = None) -> Iterator[Path]:
+    """The run's folder, locked for as long as the context lasts.
 
-    ``directory`` is the run's own, for whoever asks which run lives.
+    ``directory`` is the run's own, for whoever asks which run lives. Raises RunDirectoryError if the run is in use,
+    or if the id belongs to a run in another directory.
     """
     with lock_run(run_id, "run") as folder:
         if folder is None:
             raise RunDirectoryError(_in_use(run_id))
+        if directory is not None:
+            _require_same_directory(run_id, directory)
         caches = dict.fromkeys((*caches_of(run_id), cache))  # what was killed in another one is still there
         about = {"caches": [*map(str, caches)], "pid": os.getpid()}
         about |= {} if directory is None else {"directory": str(directory.absolute())}
@@ -108,7 +113,18 @@ def claim(run_id: str, cache: Path, directory: Path | None = None) -> Iterator[P
         yield folder
 
 
-def _in_use(run_id: str) -> str:
+def _require_same_directory(run_id: RunId, directory: Path) -> None:
+    """Raise RunDirectoryError if another existing directory has this id, whose leftovers are not this run's."""
+    noted = Path(directory_of(base(), os.geteuid(), run_id) or directory)
+    with contextlib.suppress(FileNotFoundError):
+        if not noted.samefile(directory):
+            raise RunDirectoryError(
+                f"{directory} has the id {run_id} of the interrupted run in {noted}: continue that one, or remove "
+                f"what it left with 'weighbridge clean --run {run_id}' and try again"
+            )
+
+
+def _in_use(run_id: RunId) -> str:
     with contextlib.suppress(OSError, NotTrusted), opened(base(), (run_id, "lock"), os.geteuid()) as lock:
         if os.pread(lock, 64, 0) == b"clean":
             return f"'weighbridge clean' is cleaning up after run {run_id}: try again once it has finished"
@@ -116,7 +132,7 @@ def _in_use(run_id: str) -> str:
 
 
 @contextmanager
-def lock_run(run_id: str, purpose: Purpose) -> Iterator[Path | None]:
+def lock_run(run_id: RunId, purpose: Purpose) -> Iterator[Path | None]:
     """The run's folder, locked so that nobody else continues or cleans it; None where somebody does.
 
     A run locks the folder itself too: users who may not open what is in it see there that it lives. Unavailable where
@@ -134,7 +150,7 @@ def lock_run(run_id: str, purpose: Purpose) -> Iterator[Path | None]:
         yield None if lock is None else folder
 
 
-def _lock(run_id: str) -> tuple[Path, int | None]:
+def _lock(run_id: RunId) -> tuple[Path, int | None]:
     """The run's folder, and the descriptor of its lock where that could be taken."""
     for _ in range(_TRIES):
         folder = _make_base() / run_id
@@ -183,8 +199,9 @@ def _write(descriptor: int, text: str) -> None:
         file.write(text)
 
 
-def forget(run_id: str) -> None:
+def forget(run_id: RunId) -> None:
     """Remove the run's folder, and the base where it was the last."""
-    shutil.rmtree(base() / run_id, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        remove_tree(OwnFolder.of(base(), run_id))
     with contextlib.suppress(OSError):
         base().rmdir()

@@ -30,6 +30,7 @@ from weighbridge.model.facts import (
 )
 from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.isolation import OUTSIDE
+from weighbridge.model.names import SafeName
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.site import WAY_TO_COMPANIONS, Mount, Neighbourhood, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Resources, Role, Study
@@ -75,12 +76,12 @@ class OpenSite:
         """What was opened of its storage."""
         return self.request.storage.mounts if self.request.storage is not None else []
 
-    def open_beside(self, name: str) -> AbstractContextManager[Site]:
+    def open_beside(self, name: SafeName) -> AbstractContextManager[Site]:
         """Open one more like it, which publishes no port and is the caller's."""
         request = replace(self.request, name=name, ports=(), beside=self.request.name)
         return self.environment.open(self.options, request)
 
-    def open_sharing(self, name: str) -> AbstractContextManager[Site]:
+    def open_sharing(self, name: SafeName) -> AbstractContextManager[Site]:
         """Open one more like it that has the same storage, which this one closes."""
         storage = self.request.storage
         if storage is not None and storage.mounts:
@@ -221,7 +222,7 @@ class Sites:
     def _host(self, role: Role, client: str = "") -> Host:
         return self.hosts[self._host_name(role, client)]
 
-    def _name(self, key: Key) -> str:
+    def _name(self, key: Key) -> SafeName:
         """A name that no other site of the run has or had."""
         place, role, _ = key
         return site_name(next(self._numbers), place, role)
@@ -427,9 +428,9 @@ def _not_in_force(asked: Mapping[str, str], facts: Mapping[str, str]) -> dict[st
     }
 
 
-def site_name(number: int, place: str, role: Role) -> str:
+def site_name(number: int, place: str, role: Role) -> SafeName:
     """The name of a site of a role in an environment, whose number no other one of the run has."""
-    return f"{number}-{re.sub('[^A-Za-z0-9]+', '-', place).strip('-')}-{role}"
+    return SafeName(f"{number}-{re.sub('[^A-Za-z0-9]+', '-', place).strip('-')[:100]}-{role}")
 
 
 def _storage_servers(opened: Iterable[OpenSite]) -> tuple[Host, ...]:

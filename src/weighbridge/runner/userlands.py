@@ -30,7 +30,7 @@ from weighbridge.model.userland import (
 from weighbridge.model.userland_source import SourceOptions
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.preflight import lacking_here, userland_problem
-from weighbridge.study.brings import brought_by
+from weighbridge.study.brings import brings, brought_by
 from weighbridge.userland.build import cache_folder, cached, ensure
 from weighbridge.userland.products.root import packages_of
 from weighbridge.userland.programs import digest_of, digests, program_files
@@ -42,8 +42,13 @@ def userland_of(study: Study) -> UserlandSpec:
 
 
 def userland_problems(study: Study) -> Iterator[Readiness]:
-    """Yield why a userland of the study is missing and cannot be built by this user."""
+    """Yield why a userland of the study is missing and cannot be built by this user.
+
+    Weighbridge does not read files and images that the study names before the study is approved.
+    """
     for key, source in study.sources.items():
+        if not study.approved and brings(source):
+            continue
         if (problem := userland_problem(userland_of(study), source)) is not None:
             prefix = "" if key == "userland" else f"{key}: "
             yield Readiness(False, prefix + problem.detail, problem.remedy)
@@ -64,18 +69,23 @@ def require_userlands(study: Study) -> None:
 def absent_programs(study: Study) -> Iterator[tuple[str, str]]:
     """Yield each workload with a program, named by a path, that its userland cannot have, and why with what helps.
 
-    One that is made or brought there before it starts is none.
+    One that is made or brought there before it starts is none. Weighbridge does not read files that the study names
+    before the study is approved.
     """
     kinds = registry.workloads()
     for cell in study.cells:
         reasons: dict[str, None] = {}
         for arm in [arm for arm in study.arms_of(cell) if arm.aa_of is None]:
             workload, options = kinds[cell.kind], study.options(arm, cell)
+            if not study.approved and brings(options, Brings.FILE):
+                continue
             if workload.openings(options) is not None or workload.prepare(options, _NOWHERE) is not None:
                 continue
             for role in workload.roles(options):
                 inside = role == "solo" or role in study.file.inside
                 source = arm.source(role, study.file) if inside else study.file.source(role)
+                if not study.approved and brings(source):
+                    continue
                 reasons |= dict.fromkeys(_absent(workload, options, role, source))
         yield from ((cell.workload, why) for why in reasons)
 
@@ -128,7 +138,10 @@ class ImageWay:
 
 
 def image_ways(study: Study) -> Iterator[ImageWay]:
-    """Yield how the study's userlands get to the hosts that take them as images."""
+    """Yield how the study's userlands get to the hosts that take them as images.
+
+    Before the study is approved, Weighbridge contacts no host and reads no file or image that the study names.
+    """
     spec, cache, roles = userland_of(study), cache_folder(), (study.server_host, *study.client_hosts)
     for host in dict.fromkeys(roles):
         options = study.file.hosts[host]
@@ -138,9 +151,11 @@ def image_ways(study: Study) -> Iterator[ImageWay]:
                 size: int | None = None
                 on_nodes: Mapping[str, bool | None] = {}
                 with contextlib.suppress(Unavailable, UserlandError, OSError):
-                    if (built := cached(spec, cache, source)) is not None:
+                    may_read = study.approved or not brings(source)
+                    if may_read and (built := cached(spec, cache, source)) is not None:
                         size = built.archive().stat().st_size
-                        on_nodes = kind.holds(options, built, cache) if lacking_here(kind) is None else {}
+                        if study.approved and lacking_here(kind) is None:
+                            on_nodes = kind.holds(options, built, cache)
                 yield ImageWay(host, key, size, way, on_nodes)
 
 

@@ -17,6 +17,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.packages import install_on
 from weighbridge.model.command import Command
 from weighbridge.model.host import HERE, Host, RunContext
+from weighbridge.model.names import SafeName
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.quantity import Size
 from weighbridge.model.site import Mount, MountRequest
@@ -81,7 +82,7 @@ class NfsServer:
     @contextmanager
     def export(self, name: str, client: str, when: When) -> Iterator[Export]:
         """A new, empty folder that the host with the address ``client`` may mount. Raises Unavailable."""
-        with self._host.data_folder(self._run, f"{name}-export") as folder:
+        with self._host.data_folder(self._run, SafeName(f"{name}-export")) as folder:
             options = f"rw,{when},no_subtree_check,no_root_squash,insecure,fsid={next(self._numbers)}"
             run_or_unavailable(self._host, "an NFS export", "exportfs", "-i", "-o", options, f"{client}:{folder}")
             try:
@@ -263,7 +264,7 @@ class Nfs(Storage):
             facts = {"export": export.line, "versions of the server": server.versions}
             servers = (at,) if at.name != host.name else ()
             filesystem, cached_by = "nfs" if options.version == "3" else "nfs4", f"the NFS server on host {at.name}"
-            folder = str(stack.enter_context(host.data_folder(run, f"{request.name}-mount")))
+            folder = str(stack.enter_context(host.data_folder(run, SafeName(f"{request.name}-mount"))))
             stack.callback(unmount, run, host, export.path)
             mount_checked(host, export, mount_options, folder, options)
             if request.volumes is None:

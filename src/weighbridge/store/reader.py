@@ -23,6 +23,7 @@ from weighbridge.model.decisions import (
 )
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.names import RunId
 from weighbridge.model.secret import hidden_text
 from weighbridge.model.stored_study import StoredFile, StoredStudy
 from weighbridge.model.study import Rung
@@ -80,6 +81,14 @@ class RunReader:
                 if key in keys:
                     kind.validate_python(keys[key])
         return keys
+
+    @property
+    def run_id(self) -> RunId:
+        """The id of the run. RunDirectoryError if it has none."""
+        try:
+            return RunId(self.info().get(reading.RUN_ID, ""))
+        except ValueError as error:
+            raise RunDirectoryError(f"{self.directory} is damaged: the run has no id") from error
 
     def secrets(self) -> dict[str, str] | None:
         """The digests of the values that the run does not store, by name; None if an older version began the run."""

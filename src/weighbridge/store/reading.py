@@ -25,6 +25,7 @@ from weighbridge.model.decisions import Allotment, GateLook, LeftOut, TrialLengt
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level, LevelText
 from weighbridge.model.measurement import LARGEST, SMALLEST, Outcome
+from weighbridge.model.names import RunId
 from weighbridge.store.flags import flags_of
 
 _OUTCOMES: Mapping[Any, Outcome] = {each.value: each for each in Outcome}
@@ -76,9 +77,12 @@ class _Repetitions(BaseModel):
         return self
 
 
+RUN_ID = "run_id"
+"""The key of a run under which it keeps its id."""
 TEXTS = TypeAdapter(list[tuple[str]])
 KEYS: TypeAdapter[list[tuple[str, str]]] = TypeAdapter(list[tuple[str, str]])
 KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
+    RUN_ID: TypeAdapter(RunId),
     "equivalence": TypeAdapter(Annotated[float, Field(gt=0, lt=1)]),
     "created": TypeAdapter(Seconds),
     "repetitions": TypeAdapter(Json[_Repetitions]),

@@ -4,17 +4,18 @@ import contextlib
 import fcntl
 import json
 import os
-import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.linux.file_rights import rights_of_owner
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, TrialRecord
-from weighbridge.store.database import connect, connect_to_read, saving, transaction
+from weighbridge.store.database import COMPANIONS, DATABASE, connect, read_copy, saving, transaction
 from weighbridge.store.reader import SECRETS, SESSION_STARTS, RunReader
 from weighbridge.store.rows import (
     Value,
@@ -24,12 +25,14 @@ from weighbridge.store.rows import (
     series_rows,
     trial_row,
 )
+from weighbridge.store.safe_folder import SafeFolder
 from weighbridge.store.schema import bring_up_to_date
 
-__all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value"]
+__all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "trials_of_live_run"]
 
-DATABASE = "run.sqlite"
-_RAW = "raw"
+STATUS = "run.status.json"
+"""The file with the number of finished trials. It exists only while a process writes the run, or after a crash."""
+_LOCK, _RAW = "lock", "raw"
 METERS_HZ = "meters_hz"
 """The key of a run under which it keeps how many readings a second its meters took."""
 
@@ -39,64 +42,107 @@ class RunStore(RunReader):
 
     def __init__(self, directory: Path, *, writable: bool = False) -> None:
         self.directory = directory
-        self._lock: int | None = None
-        database = directory / DATABASE
-        if not writable and not database.is_file():
+        if not writable and not os.path.lexists(directory / DATABASE):
             raise RunDirectoryError(f"{directory} is not a run directory (it has no {DATABASE}): name one")
+        self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as undo, saving(directory):
-            undo.callback(self._let_go)
-            files = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "lock")
-            own = (*(directory / each for each in files), directory / _RAW, directory)
-            was_a_run = database.is_file()
-            self._own = tuple(each for each in own if writable and (was_a_run or not os.path.lexists(each)))
+            undo.push(self._closing)
+            self._own = self._names_to_discard() if writable else ()
             if writable:
-                (directory / _RAW).mkdir(parents=True, exist_ok=True)
-                self._take_lock()
-            file = connect(database) if writable else connect_to_read(database)
-            undo.callback(file.close)
-            super().__init__(directory, file)
-            bring_up_to_date(self._db, str(directory), create=writable)
-            if not writable and not self.info():
-                raise RunDirectoryError(
-                    f"{directory} has no data: its run ended before the first trial; start a new one"
-                )
+                directory.mkdir(parents=True, exist_ok=True)
+            self._folder = self._closing.enter_context(SafeFolder.open(directory, writable=writable))
+            self._folder_status = os.fstat(self._folder.descriptor)
+            if writable:
+                with self._rights():
+                    self._open_to_write()
+            else:
+                self._open_to_read()
             undo.pop_all()
 
-    def _take_lock(self) -> None:
-        self._lock = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    @contextlib.contextmanager
+    def _rights(self) -> Iterator[None]:
+        """Write files with the rights of the directory's owner if root would have more."""
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with rights_of_owner(self._folder_status):
+                yield
+        except PermissionError as error:
+            if os.geteuid() != 0:
+                raise
+            raise RunDirectoryError(
+                f"{self.directory} belongs to user {self._folder_status.st_uid} and some of its files do not. Root "
+                "has only that user's rights there: change the owner of these files, or choose another --out"
+            ) from error
+
+    def _open_to_write(self) -> None:
+        self._lock_run()
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(_RAW, dir_fd=self._folder.descriptor)
+        self._raw = self._closing.enter_context(self._folder.subfolder(_RAW))
+        super().__init__(self.directory, self._closing.enter_context(contextlib.closing(connect(self._folder))))
+        bring_up_to_date(self._db, str(self.directory), create=True)
+        self._closing.callback(self._remove_status)
+        self._write_status()
+
+    def _open_to_read(self) -> None:
+        super().__init__(self.directory, self._closing.enter_context(contextlib.closing(read_copy(self._folder))))
+        bring_up_to_date(self._db, str(self.directory), create=False)
+        if not self.info():
+            raise RunDirectoryError(
+                f"{self.directory} has no data: its run ended before the first trial; start a new one"
+            )
+        self._db.execute("PRAGMA query_only=ON")
+
+    def _names_to_discard(self) -> tuple[str, ...]:
+        """Return the names in the directory, "" for itself, that exist only because of this run."""
+        names = (DATABASE, *COMPANIONS, _LOCK, STATUS, _RAW, "")
+        was_a_run = (self.directory / DATABASE).is_file()
+        return tuple(name for name in names if was_a_run or not os.path.lexists(self.directory / name))
+
+    def _lock_run(self) -> None:
+        """Lock the run against a second writer. Readers take no lock, so none of them can stop or delay a run."""
+        lock = self._folder.open_file(_LOCK, os.O_RDWR | os.O_CREAT)
+        self._closing.callback(os.close, lock)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._let_go()
             raise RunDirectoryError(
                 f"another 'weighbridge run' writes to {self.directory}: wait for it, or choose another --out"
             ) from None
 
     def close(self) -> None:
         """Write what is pending into the one file, and let go of the lock."""
-        with contextlib.suppress(sqlite3.Error):
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # refused where it is open for reading
-        self._db.close()
-        self._let_go()
+        with contextlib.suppress(RunDirectoryError), self._rights():
+            self._db.close()  # the last connection copies its log into the database, and removes it
+        self._closing.close()
 
     def discard(self) -> None:
         """Remove the run's files, and its folders where nothing else is in them. It is not used afterwards.
 
         Of a folder that was no run before, nothing that was there when it was opened.
         """
-        raw = self.directory / _RAW
-        outputs = [*raw.glob("[0-9]*.*")] if raw in self._own else []
-        for path in (*outputs, *self._own):
+        outputs = self._raw.names() if _RAW in self._own else []
+        for name in outputs:
+            if fnmatch(name, "[0-9]*.*"):
+                with contextlib.suppress(OSError):
+                    self._raw.remove(name)
+        for name in self._own:
             with contextlib.suppress(OSError):
-                if path in (raw, self.directory):
-                    path.rmdir()
+                if name == "":
+                    self.directory.rmdir()
+                elif name == _RAW:
+                    os.rmdir(name, dir_fd=self._folder.descriptor)
                 else:
-                    path.unlink(missing_ok=True)
+                    self._folder.remove(name)
 
-    def _let_go(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+    def _write_status(self) -> None:
+        """Write the number of finished trials, so that other hosts do not read the database of a live run for it."""
+        (trials,) = self._db.execute("SELECT count(*) FROM trial").fetchone()
+        with contextlib.suppress(OSError, RunDirectoryError), self._rights():  # the run needs no status
+            self._folder.replace(STATUS, json.dumps({"trials": trials}) + "\n")
+
+    def _remove_status(self) -> None:
+        with contextlib.suppress(OSError):
+            self._folder.remove(STATUS)
 
     def __enter__(self) -> "RunStore":
         return self
@@ -171,7 +217,7 @@ class RunStore(RunReader):
 
     def save(self, record: TrialRecord) -> int:
         """Commit one ended trial (its row outlives a power cut) and write its raw outputs. Gives its id."""
-        with saving(self.directory), transaction(self._db):
+        with saving(self.directory), self._rights(), transaction(self._db):
             row = self._db.execute(
                 "INSERT INTO trial (block, attempt, workload, level, environment, outcome, message, started_at,"
                 " duration_s, measured_s, flags, measured_from_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -191,12 +237,26 @@ class RunStore(RunReader):
             self._db.executemany(
                 "INSERT INTO histogram VALUES (?, ?, ?)", [(number, *each) for each in record.histograms.items()]
             )
+        self._write_status()
         return number
 
     def _keep_raw(self, number: int, role: RoleRecord) -> tuple[str, str, int, float, str, str]:
         names = []
         for stream, data in (("stdout", role.stdout), ("stderr", role.stderr)):
-            name = f"{_RAW}/{number:06d}.{role.role}.{stream}"
-            (self.directory / name).write_bytes(data)
-            names.append(name)
+            name = f"{number:06d}.{role.role}.{stream}"
+            self._raw.write_new(name, data)
+            names.append(f"{_RAW}/{name}")
         return role.role, json.dumps(role.argv), role.returncode, role.duration_s, names[0], names[1]
+
+
+def trials_of_live_run(directory: Path) -> int | None:
+    """Return the number of finished trials of a run that a process is writing; None if no process is.
+
+    A run whose process was killed still has this number.
+    """
+    try:
+        with SafeFolder.open(directory) as folder:
+            trials = json.loads(folder.read(STATUS, 2**10))["trials"]
+    except (OSError, RunDirectoryError, ValueError, TypeError, KeyError):
+        return None
+    return trials if isinstance(trials, int) and trials >= 0 else None

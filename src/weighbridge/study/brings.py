@@ -4,23 +4,29 @@ A study is code: an OpenSSH configuration starts programs, and whoever starts th
 shows all of this, and `run` asks before it starts.
 """
 
-import re
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from weighbridge.model.options import Brings, Options
-from weighbridge.model.study import Study
+from weighbridge.model.study import Arm, Study
+from weighbridge.model.userland_source import own_userland_key
 
-_STARTS = (
-    "proxycommand", "knownhostscommand", "localcommand", "remotecommand", "proxyjump", "include", "match",
-    "pkcs11provider", "smartcarddevice", "securitykeyprovider", "xauthlocation", "identityagent",
+_COMPOSE_READS = (
+    "docker-compose reads it and every file that it includes, extends or names as env_file, and inserts variables "
+    "of your shell",
+)
+_KUBECONFIG_FIELDS = (
+    "server", "proxy-url", "insecure-skip-tls-verify", "certificate-authority", "tls-server-name", "tokenFile",
+    "client-certificate", "client-key",
 )  # fmt: skip
-"""Keywords of ssh_config(5) that start a program, load a library or read another file."""
-_PASSED_OVER = re.compile(r'[\s"=]')
-"""What ssh takes in or before a keyword, or between it and its argument (``Proxy"Command" sh``, ``=Include x``)."""
+"""Fields of a kubeconfig that send data to another machine, weaken its identification or name further files."""
+_PROGRAMS = ("command", "cmd-path")
+"""Fields of a kubeconfig that name a program which kubectl starts."""
 _TOGETHER = 10
 """Machines of a fleet that are shown in one line."""
 _LARGEST = 256 * 2**10
@@ -36,23 +42,50 @@ class Brought:
     place: str
     value: str
     lines: tuple[str, ...] = ()
-    """Of an OpenSSH configuration: the lines that start programs or read further files; of a kubeconfig: programs."""
+    """The effects of a file: all lines of an OpenSSH configuration except comments, fields of a kubeconfig, or the
+    files that docker-compose reads."""
 
 
 def brought_by(study: Study) -> tuple[Brought, ...]:
-    """Everything that a study brings, each once, in the order of the study."""
+    """Return everything that a study brings, each once, in the order of the study.
+
+    An A/A arm and an arm that explains a cost usually bring what their environment brings. Only the rest is listed
+    for them.
+    """
     file = study.file
-    parts: list[tuple[str, Options | None]] = [(f"hosts.{name}", host) for name, host in file.hosts.items()]
-    parts += [*study.sources.items(), ("prometheus", file.prometheus)]
+    entries = [brought_compose(study.compose)] if study.compose else []
+    for name, host in file.hosts.items():
+        of_host = [*_brought(f"hosts.{name}", host)]
+        if not host.traits.here and not any(each.what is Brings.MACHINE for each in of_host):
+            of_host.append(Brought(Brings.MACHINE, f"hosts.{name}", host.description))
+        entries += of_host
+    parts: list[tuple[str, Options | None]] = [*study.sources.items(), ("prometheus", file.prometheus)]
     parts += [(f"companions.{name}", companion) for name, companion in file.companions.items()]
-    parts += [(f"environments.{arm.name}", arm.options) for arm in study.arms if arm.own]
+    own = [arm for arm in study.arms if arm.own]
+    parts += [(f"environments.{arm.name}", arm.options) for arm in own]
     parts += [(f"workloads.{cell.workload}", cell.options) for cell in study.cells]
-    for arm in study.arms:
-        parts += [
-            (f"environments.{arm.name}.workloads.{workload}", own) for (workload, _), own in arm.workloads.items()
-        ]
-    read = [Brought(Brings.COMPOSE, "compose.file", study.compose)] if study.compose else []
-    return tuple(dict.fromkeys([*read, *(each for place, options in parts for each in _brought(place, options))]))
+    parts += [part for arm in own for part in _own_workloads(arm)]
+    entries += [each for place, options in parts for each in _brought(place, options)]
+    listed = {(each.what, each.value) for each in entries}
+    for arm in (arm for arm in study.arms if not arm.own):
+        parts = [(f"environments.{arm.name}", arm.options), (own_userland_key(arm.name), arm.userland)]
+        of_arm = (each for place, options in (*parts, *_own_workloads(arm)) for each in _brought(place, options))
+        entries += [each for each in of_arm if (each.what, each.value) not in listed]
+    return tuple(dict.fromkeys(entries))
+
+
+def brought_compose(file: str) -> Brought:
+    """Return a Compose file as a study brings it."""
+    return Brought(Brings.COMPOSE, "compose.file", str(Path(file).absolute()), _COMPOSE_READS)
+
+
+def brings(options: Options | None, *kinds: Brings) -> bool:
+    """Return whether options bring anything, or anything of these kinds. Reads no file."""
+    return any(value and (not kinds or what in kinds) for what, _, value in _named(options))
+
+
+def _own_workloads(arm: Arm) -> list[tuple[str, Options]]:
+    return [(f"environments.{arm.name}.workloads.{workload}", own) for (workload, _), own in arm.workloads.items()]
 
 
 def brought_by_machines(hosts: Mapping[str, Options]) -> tuple[Brought, ...]:
@@ -68,17 +101,21 @@ def brought_by_machines(hosts: Mapping[str, Options]) -> tuple[Brought, ...]:
 
 
 def _brought(place: str, options: Options | None) -> Iterator[Brought]:
+    for what, key, value in _named(options):
+        for named, part in _parts(f"{place}.{key}", value):
+            shown = str(Path(part).absolute()) if what.is_path else part
+            lines = _LINES[what](Path(shown)) if what in _LINES else ()
+            yield Brought(what, named, shown, lines)
+
+
+def _named(options: Options | None) -> Iterator[tuple[Brings, str, object]]:
+    """Yield what options bring, with the key of each option and its value."""
     for key, field in type(options).model_fields.items() if options is not None else ():
         value = getattr(options, key)
-        if value is None:
-            continue
         if isinstance(value, Options):
-            yield from _brought(f"{place}.{key}", value)
-        for what in (each for each in field.metadata if isinstance(each, Brings)):
-            for named, part in _parts(f"{place}.{key}", value):
-                shown = str(Path(part).absolute()) if what.is_path else part
-                lines = _STARTING_LINES[what](Path(shown)) if what in _STARTING_LINES else ()
-                yield Brought(what, named, shown, lines)
+            yield from ((what, f"{key}.{inner}", each) for what, inner, each in _named(value))
+        if value is not None:
+            yield from ((what, key, value) for what in field.metadata if isinstance(what, Brings))
 
 
 def _parts(place: str, value: object) -> Iterator[tuple[str, str]]:
@@ -102,32 +139,50 @@ def _text(path: Path) -> str | None:
 def _lines_of_ssh(path: Path) -> tuple[str, ...]:
     if (text := _text(path)) is None:
         return (_TOO_LARGE,)
-    lines = [line.strip() for line in text.split("\n")]
-    return tuple(each for each in lines if each[:1] != "#" and _PASSED_OVER.sub("", each.lower()).startswith(_STARTS))
+    return tuple(line for line in map(str.strip, text.split("\n")) if line and line[0] != "#")
 
 
-def _programs_of_kubectl(path: Path) -> tuple[str, ...]:
-    """The credential plug-ins of a kubeconfig: their names alone, as a line of it may hold a token."""
+def _fields_of_kubeconfig(path: Path) -> tuple[str, ...]:
+    """Return the fields of a kubeconfig that matter, without arguments of programs: these can hold a token.
+
+    As in KUBECONFIG, one path can name several files.
+    """
+    lines = (line for part in str(path).split(os.pathsep) for line in _fields_of_file(Path(part)))
+    return tuple(dict.fromkeys(lines))
+
+
+def _fields_of_file(path: Path) -> tuple[str, ...]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     if (text := _text(path)) is None:
         return (_TOO_LARGE,)
     with suppress(YAMLError, ValueError, RecursionError):
-        return tuple(dict.fromkeys(f"starts {program}" for program in _commands_in(YAML(typ="safe").load(text))))
+        return tuple(_shown_fields(YAML(typ="safe").load(text)))
     return (_UNKNOWN,)
 
 
-def _commands_in(value: object) -> Iterator[str]:
+def _shown_fields(value: object) -> Iterator[str]:
     if isinstance(value, Mapping):
         for key, each in value.items():
-            if key in ("command", "cmd-path") and isinstance(each, str):
-                yield each
+            if key in _PROGRAMS and isinstance(each, str):
+                yield f"starts {each}"
+            elif key in _KUBECONFIG_FIELDS and isinstance(each, str | bool):
+                yield f"{key}: {_without_password(str(each))}"
             else:
-                yield from _commands_in(each)
+                yield from _shown_fields(each)
     elif isinstance(value, list):
         for each in value:
-            yield from _commands_in(each)
+            yield from _shown_fields(each)
 
 
-_STARTING_LINES = {Brings.SSH_CONFIGURATION: _lines_of_ssh, Brings.KUBECONFIG: _programs_of_kubectl}
+def _without_password(value: str) -> str:
+    """Return a URL without the user and the password that can stand before its host."""
+    with suppress(ValueError):
+        parts = urlsplit(value)
+        if "@" in parts.netloc:
+            return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return value
+
+
+_LINES = {Brings.SSH_CONFIGURATION: _lines_of_ssh, Brings.KUBECONFIG: _fields_of_kubeconfig}

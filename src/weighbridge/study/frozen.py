@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from weighbridge import registry
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.options import STORED, Options
+from weighbridge.model.options import STORED, ArmName, Name, Options
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.stored_study import StoredArm, StoredCell, StoredStudy, study_json
 from weighbridge.model.study import Arm, Cell, Resources, Study, StudyFile
@@ -62,13 +62,31 @@ def first_difference(stored: Study, named: Study) -> str | None:
 
 def _problems(study: Study) -> Iterator[str]:
     names = [arm.name for arm in study.arms]
+    for kind, each in (*((ArmName, name) for name in names), *((Name, cell.workload) for cell in study.cells)):
+        if not _fits(kind, each):  # they become names of folders, control groups and containers
+            yield f"{each!r} is not a name that a study can have"
     if study.file.baseline not in names:
         yield f"its baseline '{study.file.baseline}' is not one of its environments"
     elif lost := {cell.client for cell in study.cells} - {"", *study.file.hosts}:
         yield f"there is no host '{min(lost)}'"
+    elif wrong := [arm.name for arm in study.arms if arm.aa_of is not None and not _is_again(arm, study.baseline)]:
+        yield f"its A/A arm '{wrong[0]}' differs from its baseline '{study.file.baseline}'"
     else:
         arms = [arm for arm in study.arms if arm.aa_of is None]
         yield from (sentence for _, sentence in contradictions(study.file, arms, list(study.cells)))
+
+
+def _fits(kind: Any, name: str) -> bool:
+    try:
+        TypeAdapter(kind).validate_python(name)
+    except ValidationError:
+        return False
+    return True
+
+
+def _is_again(arm: Arm, baseline: Arm) -> bool:
+    """Return whether an A/A arm is the baseline under another name."""
+    return arm == baseline.model_copy(update={"name": arm.name, "aa_of": baseline.name})
 
 
 def _arm(arm: StoredArm, kinds: Mapping[str, str]) -> Arm:

@@ -20,13 +20,13 @@ from weighbridge.study.compose_key import expanded
 from weighbridge.study.contradictions import AA_SUFFIX, contradictions
 from weighbridge.study.explained import explained, wrong_names
 from weighbridge.study.secret_keys import without_secrets
-from weighbridge.study.source import Place, Source, nearest, parse, plain, read, written
+from weighbridge.study.source import Origin, Place, Source, nearest, parse, plain, read, written
 from weighbridge.study.sweeps import at_level, levels, place_of, sweep_problem, with_own
 from weighbridge.study.validated import validated
 
 
-def load(study: str) -> Study:
-    """The study of a bundled name or a path. StudyError lists every mistake, a line each."""
+def load(study: str | Origin) -> Study:
+    """Return a bundled study, or the study in a file. StudyError lists every mistake, a line each."""
     return check(read(study))
 
 

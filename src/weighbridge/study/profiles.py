@@ -12,7 +12,7 @@ from weighbridge.model.quantity import RATE_UNITS, parse_quantity
 from weighbridge.model.study import Study
 from weighbridge.study.compose import Normalised
 from weighbridge.study.loader import check
-from weighbridge.study.source import Place, Source, nearest, plain, read, written
+from weighbridge.study.source import Origin, Place, Source, nearest, plain, read, written
 
 STANDARD = "standard"
 """The name of a study as it stands, unless it has a profile of this name."""
@@ -21,9 +21,12 @@ _OWN = ("study", "profiles")
 
 
 def load(
-    study: str, profile: str | None = None, link: str | None = None, normalised: Normalised | None = None
+    study: str | Origin,
+    profile: str | None = None,
+    link: str | None = None,
+    normalised: Normalised | None = None,
 ) -> Study:
-    """The study of a bundled name or a path with one of its profiles, and with ``link`` (a rate) for testbed hosts.
+    """Return a bundled study, or the study in a file, with a profile and with ``link`` (a rate) for testbed hosts.
 
     The study's text is the merged one, without its profiles. ``normalised`` reads a Compose file. StudyError lists
     every mistake, those in other profiles too, with the line in the study's own file.
@@ -52,7 +55,7 @@ def load(
     return check(chosen if link is None else _linked(chosen, link), normalised)
 
 
-def profiles_of(study: str) -> tuple[str, ...]:
+def profiles_of(study: str | Origin) -> tuple[str, ...]:
     """The names that ``--profile`` takes for a study; the study as it stands is first."""
     profiles = read(study).data.get("profiles")
     return tuple(dict.fromkeys((STANDARD, *map(str, profiles if isinstance(profiles, MutableMapping) else ()))))

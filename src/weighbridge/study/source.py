@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -22,6 +23,28 @@ _MOST_MEANT = 3
 """Right spellings that one message names: more would be no answer."""
 
 Place = tuple[str | int, ...]
+
+
+class OriginKind(StrEnum):
+    """What holds a study."""
+
+    BUNDLED = "bundled study"
+    FILE = "study file"
+    RUN = "run directory"
+    FLEET = "fleet folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The origin of a study. ``name`` is the name of a bundled study; otherwise it is a path."""
+
+    kind: OriginKind
+    name: str
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether the study is part of Weighbridge. Any other study can be a stranger's."""
+        return self.kind is OriginKind.BUNDLED
 
 
 @dataclass(frozen=True)
@@ -62,19 +85,26 @@ def _bundled_source(name: str) -> Source:
     return parse(_bundled()[name], f"{name} (bundled)")
 
 
-def is_bundled(study: str) -> bool:
-    """Whether a name means a bundled study: a file of this name hides it, a run directory does not."""
-    return study in bundled() and not Path(study).is_file()
+def bundled_study(name: str) -> Origin:
+    """Return the origin of a bundled study, whatever files there are."""
+    return Origin(OriginKind.BUNDLED, name)
 
 
-def read(study: str) -> Source:
-    """The source of a bundled study by its name, or of a file by its path. StudyError says what is wrong."""
-    path, studies = Path(study), bundled()
-    if is_bundled(study):
-        return _bundled_source(study)
+def named_study(name: str) -> Origin:
+    """Return the origin of the study that a user names. A file hides the bundled study of the same name."""
+    is_bundled = name in bundled() and not Path(name).is_file()
+    return Origin(OriginKind.BUNDLED if is_bundled else OriginKind.FILE, name)
+
+
+def read(study: str | Origin) -> Source:
+    """Return the source of a bundled study or of a study file. StudyError says what is wrong."""
+    origin = named_study(study) if isinstance(study, str) else study
+    if origin.is_bundled:
+        return _bundled_source(origin.name)
+    path = Path(origin.name)
     if not path.suffix and not _exists(path):
         raise StudyError(
-            f"there is neither a file nor a bundled study '{plain(study)}'{nearest(study, studies)}; "
+            f"there is neither a file nor a bundled study '{plain(path)}'{nearest(path, bundled())}; "
             "give the path of a YAML file, or one of those that 'weighbridge studies' lists"
         )
     return parse(_text(path), str(path))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
+from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import run
 from weighbridge.model.by_hand import Build
@@ -95,4 +96,4 @@ def _build(project: str, work: Path) -> None:
         ]
         raise UserlandError(f"mvn failed: {errors[0].removeprefix('[ERROR]').strip()}")
     (source / "target" / "jars").rename(work / project)
-    shutil.rmtree(source)
+    remove_tree(OwnFolder.of(work, "source"))

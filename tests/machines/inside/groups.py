@@ -16,8 +16,9 @@ from weighbridge.linux import cgroups, delegation
 from weighbridge.linux.cgroup_files import ITSELF, process_limit
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.model.host import Limits
+from weighbridge.model.names import GroupName, RunId
 
-RUN = "de1e6a7ed000"
+RUN = RunId("de1e6a7ed000")
 LIMITS = Limits(cpus=0.5, memory=2**28)
 """Half a CPU, for a program that takes all that there is."""
 _TAKES_ALL = "echo 0 > {}; while :; do :; done"
@@ -26,12 +27,12 @@ _TAKES_ALL = "echo 0 > {}; while :; do :; done"
 def main() -> None:
     """Make a group as a run does, and see what holds in it."""
     if os.geteuid() == 0:
-        group = Cgroup(f"{RUN}/site").create()
+        group = Cgroup(GroupName(RUN, "site")).create()
     else:
         assert delegation.lacking() == "", delegation.lacking()
         tree = delegation.tree(RUN)
         assert Path("/proc/self/cgroup").read_text().strip().endswith(f"/{tree.name}/{ITSELF}")
-        group = Cgroup(f"{RUN}/site", mount=tree).create()
+        group = Cgroup(GroupName(RUN, "site"), mount=tree).create()
     assert group.limit(LIMITS) == {}, group.limit(LIMITS)
     program = subprocess.Popen(["sh", "-c", _TAKES_ALL.format(group.procs[0])])
     try:
@@ -48,7 +49,7 @@ def main() -> None:
         limit = process_limit(lambda path: Path(path).read_bytes(), program.pid)
         print(f"{group.procs[0].parent}: {used / passed:.2f} CPUs, {LIMITS.memory} bytes, {limit} processes")
     finally:
-        for each in cgroups.groups_of(RUN):
+        for each in cgroups.groups_of(GroupName(RUN)):
             each.kill()
             each.remove()
         program.wait()

@@ -145,7 +145,7 @@ def test_what_is_pushed_is_pulled_by_its_digest(cluster: Cluster, stored: Regist
     path = study(cluster, tmp_path, {"push": repository})
     planned = weighbridge("plan", path)
     assert f"pushed to {repository} by your engine" in " ".join(planned.stdout.split()), planned
-    pushed = weighbridge("userland", "push", path, repository)
+    pushed = weighbridge("userland", "push", path, repository, "--yes")
     assert pushed.code == 0, pushed
     launcher, userland = pushed.stdout.split()
     ended = weighbridge("run", path, "--rehearsal", "--out", tmp_path / "run", "--yes")

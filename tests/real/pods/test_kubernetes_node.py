@@ -247,7 +247,7 @@ def test_a_namespace_without_root_is_measured_without_it(cluster: Cluster, small
         assert "kubelet" in host.facts() and "network interface" not in host.facts()
     study = pods_study(cluster, tmp_path, namespace=STRICT, pod_security="baseline")
     study.write_text(study.read_text().replace("kind: pod, network: host", "kind: pod"))
-    planned = weighbridge("plan", study)
+    planned = weighbridge("plan", study, "--yes")
     told = " ".join((planned.stdout + planned.stderr).split())
     assert "host, pod: pods is forbidden: violates PodSecurity" in told, planned
 

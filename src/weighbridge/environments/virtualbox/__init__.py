@@ -27,6 +27,7 @@ from weighbridge.linux.remedies import load_module
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.isolation import Layer
+from weighbridge.model.names import SafeName
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Site, SiteRequest
 
@@ -116,7 +117,7 @@ class Virtualbox(Environment):
             request = replace(request, host=request.host.dedicated_host("ports"))
         with ExitStack() as stack:
             group, refused = hypervisor_group(stack, request)
-            name = f"virtualbox-{request.name}"
+            name = SafeName(f"virtualbox-{request.name}")
             folder = stack.enter_context(request.host.data_folder(request.run, name))
             box = VirtualBox(request.host, request.run, folder, group)
             stack.callback(box.close)

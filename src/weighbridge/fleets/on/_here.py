@@ -53,7 +53,8 @@ class DrivenHere(MachineProvider):
         if process is None or not process.is_alive:
             return
         words = process.command
-        if words and not (words[-3:-1] == ("fleet", "drive") and Path(words[-1]).resolve() == folder.resolve()):
+        command = [word for word in words[:-1] if word != "--yes"]  # an older driver has none
+        if words and not (command[-2:] == ["fleet", "drive"] and Path(words[-1]).resolve() == folder.resolve()):
             raise Unavailable(f"process {process.pid} does not drive the fleet in {folder}: it was left alone")
         try:
             process.end()

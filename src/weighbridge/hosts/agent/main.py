@@ -19,6 +19,7 @@ from weighbridge.hosts.agent.sweep import Owner, guard, sweep
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
 from weighbridge.model.leavings import Leavings
+from weighbridge.model.names import RunId, SafeName
 
 SILENCE_S = 45.0
 """The agent ends when it has heard nothing for so long: its connection may be dead without anybody saying so."""
@@ -122,7 +123,8 @@ def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
 
     ``resident`` is an agent whose machine ends with it: nothing has to be guarded, and nothing swept.
     """
-    role, run, host, where, connection = (*arguments, "")[:5]
+    role, run_id, name, where, connection = (*arguments, "")[:5]
+    run, host = RunId(run_id), SafeName(name)
     kinds = [_make_leavings(name) for name in leavings]
     if role == "guard":
         guard(Owner(run, host, where == "1"), kinds)

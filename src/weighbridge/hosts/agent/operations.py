@@ -26,6 +26,7 @@ from weighbridge.linux.process import RUN_VARIABLE, Process, SocketStream, wait_
 from weighbridge.linux.process import talk as start_talking
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits
+from weighbridge.model.names import SafeName
 
 Answer = tuple[Mapping[str, Any], bytes]
 
@@ -163,7 +164,7 @@ class Operations:
 
     def group(self, data: bytes, *, name: str) -> Answer:
         """Make a control group."""
-        group = Cgroup(f"{self._whose.group}/{name}", mount=tree(self._whose.run)).create()
+        group = Cgroup(self._whose.group.below(name), mount=tree(self._whose.run)).create()
         self._groups[name] = group
         return {"procs": [str(path) for path in group.procs], "scope": group.scope()}, b""
 
@@ -197,11 +198,11 @@ class Operations:
 
     def userland(self, data: bytes, *, digest: str) -> Answer:
         """Return the userland's root folder; empty where it must be sent, which begins with this request."""
-        root = root_of(digest)
+        root = root_of(SafeName(digest))
         if root.is_dir():
             return {"root": str(root)}, b""
         self._received += 1
-        self._receiver = Receiver(digest, self._whose.folder_name, self._received)
+        self._receiver = Receiver(SafeName(digest), self._whose.folder_name, self._received)
         return {"root": ""}, b""
 
     def userland_piece(self, data: bytes) -> Answer:
@@ -220,16 +221,17 @@ class Operations:
         self._pieces[digest] = self._pieces.get(digest, b"") + data
         if unfinished:
             return {}, b""
-        content, whose = zlib.decompress(self._pieces.pop(digest)), f"{self._whose.run}-{self._whose.host}"
-        return {"path": str(keep_program(name, digest, content, whose))}, b""
+        content = zlib.decompress(self._pieces.pop(digest))
+        path = keep_program(SafeName(name), SafeName(digest), content, self._whose.folder_name)
+        return {"path": str(path)}, b""
 
     def data_folder(self, data: bytes, *, name: str) -> Answer:
         """Make a folder on the disk for a site's data."""
-        return {"path": str(make_data_folder(self._whose.folder_name, name))}, b""
+        return {"path": str(make_data_folder(self._whose.folder_name, SafeName(name)))}, b""
 
     def discard_data(self, data: bytes, *, name: str) -> Answer:
         """Remove a site's data folder."""
-        remove_data_folder(self._whose.folder_name, name)
+        remove_data_folder(self._whose.folder_name, SafeName(name))
         return {}, b""
 
     def engine(self, data: bytes, *, path: str) -> Answer:

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import sys
 import time
@@ -14,8 +13,10 @@ from pathlib import Path
 from weighbridge.engines import engine_socket
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent.userlands import data_folder_of, remove_parts
+from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.model.host import SWARM_BRIDGE
 from weighbridge.model.leavings import DeadRun, Leavings, discard, group_of_host, noting_failure
+from weighbridge.model.names import GroupName, RunId, SafeName
 
 _REMOVE_S = 5.0
 _OTHERS_S = 6.0
@@ -85,19 +86,19 @@ class Owner:
     ``shared``: the machine is also another host of the run, so that the run's id alone does not tell.
     """
 
-    run: str
-    host: str
+    run: RunId
+    host: SafeName
     shared: bool
 
     @property
-    def group(self) -> str:
+    def group(self) -> GroupName:
         """The name of the owner's control group."""
         return group_of_host(self.run, self.host)
 
     @property
-    def folder_name(self) -> str:
+    def folder_name(self) -> SafeName:
         """The part that the names of all of the owner's folders have in common."""
-        return f"{self.run}-{self.host}"
+        return SafeName(f"{self.run}-{self.host}")
 
     @property
     def socket_folder(self) -> Path:
@@ -111,7 +112,7 @@ def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) ->
     That is the membership of a swarm, half-received userlands and sockets. Returns a sentence for each step that
     failed.
     """
-    folder = whose.socket_folder / "data"
+    folder = whose.socket_folder
     with contextlib.suppress(Unavailable):  # a user without a cache: nothing was made there either
         folder = data_folder_of(whose.folder_name)
     root = os.geteuid() == 0  # its containers' processes may be of any user
@@ -122,7 +123,8 @@ def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) ->
             end(member)
     with noting_failure(failures, "half-received userlands cannot be removed"):
         remove_parts(whose.folder_name)
-    shutil.rmtree(whose.socket_folder, ignore_errors=True)
+    with noting_failure(failures, "the folder of sockets cannot be removed"):
+        remove_tree(OwnFolder.of(whose.socket_folder.parent, whose.socket_folder.name))
     return failures
 
 

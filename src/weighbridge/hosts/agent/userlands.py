@@ -4,13 +4,14 @@ import contextlib
 import errno
 import hashlib
 import os
-import shutil
 import zlib
 from pathlib import Path
 
 from weighbridge.errors import DiskFull, Unavailable, UserlandError
+from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
+from weighbridge.model.names import SafeName
 from weighbridge.user_cache import user_cache_folder
 
 _UNPACK_S = 1800.0
@@ -28,12 +29,12 @@ def folder() -> Path:
     return user_cache_folder() / "userlands"
 
 
-def root_of(digest: str) -> Path:
+def root_of(digest: SafeName) -> Path:
     """The root folder of the userland with this digest, which is there only when it is complete."""
     return folder() / digest[:_KEPT] / "root"
 
 
-def keep_program(name: str, digest: str, content: bytes, whose: str) -> Path:
+def keep_program(name: SafeName, digest: SafeName, content: bytes, whose: SafeName) -> Path:
     """The place of a program that was received, whole or not at all; ``whose`` as for `remove_parts`.
 
     Raises OSError, UserlandError.
@@ -52,17 +53,17 @@ def keep_program(name: str, digest: str, content: bytes, whose: str) -> Path:
     return place
 
 
-def remove_parts(whose: str) -> None:
+def remove_parts(whose: SafeName) -> None:
     """Remove what a run left half received; ``whose`` is its id and the host, joined by a dash."""
     with contextlib.suppress(Unavailable):  # without a folder nothing was received
         for part in folder().glob(f".receiving-{whose}-*"):
-            shutil.rmtree(part, ignore_errors=True)
+            remove_tree(OwnFolder.of(part.parent, part.name))
 
 
 class Receiver:
     """Receives one userland as a compressed archive, piece by piece."""
 
-    def __init__(self, digest: str, whose: str, number: int) -> None:
+    def __init__(self, digest: SafeName, whose: SafeName, number: int) -> None:
         """Begin to receive. Raises DiskFull, OSError."""
         self._digest = digest
         self._part = folder() / f".receiving-{whose}-{number}"
@@ -110,7 +111,8 @@ class Receiver:
         """Remove a userland that is not finished."""
         with contextlib.suppress(OSError):  # what it could not write before, it cannot write now
             self._tar.close()
-        shutil.rmtree(self._part, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(OwnFolder.of(self._part.parent, self._part.name))
 
     def _unpack(self) -> None:
         root = self._part / "root"
@@ -139,18 +141,18 @@ def _full() -> DiskFull:
     return DiskFull(f"no space left in {folder()} for the userland, which needs about a gigabyte there: make room")
 
 
-def data_folder_of(whose: str) -> Path:
+def data_folder_of(whose: SafeName) -> Path:
     """Return a run's data folder, beside the userlands; ``whose`` is the run's id and the host, joined by a dash."""
     return folder().parent / "data" / whose
 
 
-def make_data_folder(whose: str, name: str) -> Path:
+def make_data_folder(whose: SafeName, name: SafeName) -> Path:
     """Make an empty data folder. Raises OSError."""
     folder = data_folder_of(whose) / name
     folder.mkdir(parents=True)
     return folder
 
 
-def remove_data_folder(whose: str, name: str) -> None:
-    """Remove a data folder, if it is there."""
-    shutil.rmtree(data_folder_of(whose) / name, ignore_errors=True)
+def remove_data_folder(whose: SafeName, name: SafeName) -> None:
+    """Remove a data folder, if it is there. Raises OSError if some of it stays."""
+    remove_tree(OwnFolder.of(folder().parent, "data", whose, name))

@@ -30,6 +30,7 @@ from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
 from weighbridge.model.host import Capabilities, DiskSpeed, Host, Limits, Link, RunContext
+from weighbridge.model.names import GroupName
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
 
@@ -247,7 +248,7 @@ def _booted(
     name: str, options: GuestOptions, run: RunContext, address: str, switch: Switch, machine: QemuMachine
 ) -> Iterator[GuestHost]:
     with ExitStack() as stack:
-        group = Cgroup(f"{run.id}/host-{name}").create()
+        group = Cgroup(GroupName(run.id, f"host-{name}")).create()
         stack.callback(group.remove)
         stack.callback(group.kill)
         for refused in group.limit(Limits(cpuset=options.cpus)).values():

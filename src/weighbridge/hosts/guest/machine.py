@@ -19,6 +19,7 @@ from weighbridge.hosts.switch import BRIDGE, NOWHERE, Switch, port_of
 from weighbridge.launcher.within import within
 from weighbridge.linux import cpus
 from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.deletion import OwnFolder
 from weighbridge.linux.process import Process, most_open_files, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
@@ -69,9 +70,10 @@ def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, 
     stack.enter_context(reserved(options.memory, local, run))
     accelerator, _ = chosen(options.accelerator, local, run)
     guest_system = system.ensure(run.cache, BOOT, run.say, options.system)
-    folder = run.cache / "engines" / run.id / name
+    own = OwnFolder.of(run.cache / "engines", run.id, name)
+    folder = own.path
     folder.mkdir(parents=True, exist_ok=True)
-    stack.callback(remove_engine_folder, folder)
+    stack.callback(remove_engine_folder, own)
     data = folder / "data.ext4"
     data_disk.make(local, str(data), _DATA_BYTES)
     served_at = None if options.write_cache == "kept" else run.state / f"{name}.nbd"

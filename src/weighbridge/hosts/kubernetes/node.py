@@ -23,6 +23,7 @@ from weighbridge.linux.namespaces import namespaces_in
 from weighbridge.model.command import Command, Completed, HostProcess, Stream, Transport
 from weighbridge.model.host import NODE, Capabilities, Group, Host, RunContext
 from weighbridge.model.isolation import Layers
+from weighbridge.model.names import SafeName
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
 
@@ -250,7 +251,7 @@ class Node:
         """Raises Unavailable."""
         raise Unavailable(f"host {self.name} is a node of a cluster, which has only pods")
 
-    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
+    def data_folder(self, run: RunContext, name: SafeName) -> AbstractContextManager[Path]:
         """Raises Unavailable."""
         raise Unavailable(f"host {self.name} is a node of a cluster, which has only pods")
 

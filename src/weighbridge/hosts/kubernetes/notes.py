@@ -7,7 +7,8 @@ from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter
 
-from weighbridge.model.leavings import RunFolders, is_run_id
+from weighbridge.model.leavings import RunFolders
+from weighbridge.model.names import RunId
 
 Noted = TypeVar("Noted")
 
@@ -38,5 +39,5 @@ class Notes(Generic[Noted]):
     def of_runs(self, folders: RunFolders) -> Iterator[tuple[str, Noted]]:
         """Yield the id of each run that is asked about and has notes, with each of them."""
         for state in sorted(folders.states.iterdir()) if folders.states.is_dir() else ():
-            if is_run_id(state.name) and folders.only in ("", state.name):
+            if RunId.matches(state.name) and folders.only in ("", state.name):
                 yield from ((state.name, each) for each in self.read(state))

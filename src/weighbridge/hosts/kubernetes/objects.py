@@ -10,7 +10,7 @@ from typing import Any, Literal
 from weighbridge.facts.host import machine_id_fact
 from weighbridge.hosts.kubernetes.session import LEASE_S
 from weighbridge.model.host import MACHINE_ID
-from weighbridge.model.leavings import is_run_id
+from weighbridge.model.names import RunId
 from weighbridge.model.site import DATA
 
 RUN_LABEL, SITE_LABEL = "weighbridge.run", "weighbridge.site"
@@ -509,6 +509,6 @@ def runs_of(items: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
     for each in items:
         metadata = each.get("metadata") or {}
         run = (metadata.get("labels") or {}).get(RUN_LABEL, "")
-        if is_run_id(run):
+        if RunId.matches(run):
             found.append((run, str(each.get("kind", "object")), str(metadata.get("name", ""))))
     return found

@@ -17,6 +17,7 @@ from weighbridge.hosts.remote.start import clock_offset
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import ClockOffset, Group, RunContext
 from weighbridge.model.isolation import Layers
+from weighbridge.model.names import SafeName
 from weighbridge.model.userland import Userland
 
 _PIECE = 2**20
@@ -157,7 +158,7 @@ class AgentHost:
         return Path(self._channel.call("userland_finish", timeout_s=_UNPACK_S).fields["root"])
 
     @contextmanager
-    def data_folder(self, run: RunContext, name: str) -> Iterator[Path]:
+    def data_folder(self, run: RunContext, name: SafeName) -> Iterator[Path]:
         """An empty folder on the host's disk; the agent removes it, however we end."""
         folder = Path(self._channel.call("data_folder", name=name).fields["path"])
         try:

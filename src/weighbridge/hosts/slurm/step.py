@@ -9,6 +9,7 @@ from weighbridge.hosts.remote.start import start_agent
 from weighbridge.linux import slurm
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
+from weighbridge.model.names import RunId
 
 READY_S = 60.0
 _LAST_WORDS_S = 2.0
@@ -21,7 +22,7 @@ class Step:
         self._host, self._job, self._node = host, job, node
         self._process: Process | None = None
 
-    def open(self, run_id: str, machine: str) -> tuple[Channel, dict[str, Any]]:
+    def open(self, run_id: RunId, machine: str) -> tuple[Channel, dict[str, Any]]:
         """Start the agent; return the channel to it and its first frame. Unavailable in one sentence."""
         near, far = socket.socketpair()
         with far:
@@ -52,6 +53,6 @@ class Step:
             self._process.stop()
 
 
-def agent(run_id: str, host: str, machine: str) -> tuple[str, ...]:
+def agent(run_id: RunId, host: str, machine: str) -> tuple[str, ...]:
     """Return the command that becomes the agent once its text is sent."""
     return ("python3", "-I", "-S", "-u", "-c", frames.BOOT, "agent", run_id, host, machine)

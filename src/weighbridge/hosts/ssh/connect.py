@@ -1,5 +1,7 @@
 """One multiplexed OpenSSH connection: it carries the agent, and is the master for forwarded sockets."""
 
+import os
+import re
 import shlex
 import socket
 from hashlib import sha256
@@ -14,6 +16,7 @@ from weighbridge.hosts.remote.start import start_agent
 from weighbridge.hosts.ssh import failures
 from weighbridge.linux.process import Process, run
 from weighbridge.model.command import Command
+from weighbridge.model.names import RunId
 
 CONNECT_S = 10
 READY_S = 30.0
@@ -21,8 +24,14 @@ _ALWAYS = (
     "BatchMode=yes", f"ConnectTimeout={CONNECT_S}", "ServerAliveInterval=5", "ServerAliveCountMax=2",
     "ControlPersist=no", "ClearAllForwardings=yes", "RemoteCommand=none", "RequestTTY=no",
     "PermitLocalCommand=no", "ForwardAgent=no", "ForwardX11=no", "LogLevel=INFO", "EscapeChar=none",
-    "StreamLocalBindUnlink=yes",
+    "StreamLocalBindUnlink=yes", "Tunnel=no", "GSSAPIDelegateCredentials=no",
 )  # fmt: skip
+_UNLESS_THE_USERS_OWN = ("StrictHostKeyChecking=yes", "NoHostAuthenticationForLocalhost=no")
+"""Options for a configuration that a study names: ssh accepts no unknown host. The user's own configuration can
+accept them. If it says nothing, ssh refuses unknown hosts too, because it cannot ask (BatchMode)."""
+_VARIABLES = re.compile(r"HOME|PATH|SSH_AUTH_SOCK|USER|LOGNAME|LANG|LC_\w+|TERM|KRB5CCNAME")
+"""Names of the variables that ssh gets with a configuration that a study names: its SendEnv could send every variable
+to the other machine. An option on the command line cannot undo SendEnv, because ssh reads the configuration later."""
 _ENGLISH = {"LC_ALL": "C"}
 
 
@@ -32,14 +41,20 @@ class Connection:
     def __init__(self, name: str, options: SshOptions, folder: Path) -> None:
         self.name = name
         self._destination = options.destination
-        self._config = ("-F", options.config) if options.config else ()
+        self._config: tuple[str, ...] = ()
+        self._always: tuple[str, ...] = _ALWAYS
+        self._env = {**os.environ, **_ENGLISH}
+        if options.config:
+            self._config = ("-F", options.config)
+            self._always += _UNLESS_THE_USERS_OWN
+            self._env = {name: each for name, each in self._env.items() if _VARIABLES.fullmatch(name)}
         self._sudo = options.sudo
         self._folder = folder / "ssh"
         self._control = self._folder / sha256(name.encode()).hexdigest()[:8]  # a socket's path must be short
         self._process: Process | None = None
         self._forwarded = 0
 
-    def open(self, run_id: str, machine: str) -> tuple[Channel, dict[str, Any]]:
+    def open(self, run_id: RunId, machine: str) -> tuple[Channel, dict[str, Any]]:
         """Connect and start the agent; return the channel and its first frame. Unavailable in one sentence."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for left in self._folder.glob(f"{self._control.name}*"):  # by a process of this run that was killed
@@ -48,12 +63,12 @@ class Connection:
         with far:
             # ssh dies with us by the signal; were it not delivered, by the end of its standard input
             ssh = ("setpriv", "--pdeathsig", "KILL", "--", "ssh", "-T", "-M", "-S", str(self._control))
-            always = tuple(word for option in _ALWAYS for word in ("-o", option))
+            always = tuple(word for option in self._always for word in ("-o", option))
             argv = (*ssh, *self._config, *always, "--", self._destination, self._remote(run_id, machine))
-            self._process = Process(Command(argv), env=_ENGLISH, talk=far.fileno())
+            self._process = Process(Command(argv), env=self._env, inherit=False, talk=far.fileno())
         return start_agent(self.name, near, READY_S, self._what_failed, self._why_lost)
 
-    def _remote(self, run_id: str, machine: str) -> str:
+    def _remote(self, run_id: RunId, machine: str) -> str:
         """Return the command of the user's shell there; every word is ours, quoted for any shell."""
         python = ("python3", "-I", "-S", "-u", "-c", frames.BOOT, "agent", run_id, self.name, machine)
         before = "env LC_ALL=C sudo -n -- " if self._sudo else ""
@@ -91,7 +106,7 @@ class Connection:
             "-L",
             f"{local_socket}:{remote_socket}",
         )
-        completed = run(Command((*ask, "--", self._destination), 20, _ENGLISH))
+        completed = run(Command((*ask, "--", self._destination), 20), env=self._env, inherit=False)
         if completed.returncode != 0:
             raise Unavailable(f"host {self.name}: a socket cannot be forwarded: {completed.last_words}")
         return local_socket

@@ -24,8 +24,8 @@ from weighbridge.report.anchors import trials_id
 from weighbridge.report.page import PLAIN_CHARACTERS, fragment, packed
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import quantity
-from weighbridge.store.own_file import own_file
 from weighbridge.store.run import RunStore
+from weighbridge.store.safe_folder import file_in_run
 
 EXCERPT_BYTES = 4096
 """How much of each output is in the page."""
@@ -109,7 +109,7 @@ def _link(run: Path, page: Path) -> str:
 
 def _excerpt(run: Path, name: object, limit: int) -> str:
     folder, _, plain = name.partition("/") if isinstance(name, str) else ("", "", "")
-    with own_file(run, "raw", plain if folder == "raw" else "") as file:
+    with file_in_run(run, "raw", plain if folder == "raw" else "") as file:
         return "" if file is None else printable(os.pread(file, limit, 0).decode(errors="replace"))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from weighbridge.hosts.chroot import chroot_site
-from weighbridge.linux.folders import remove_folders
+from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.model.environment import Environment, EnvironmentOptions
 from weighbridge.model.isolation import Layer
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
@@ -29,7 +29,7 @@ class Snapshots(Leavings):
             yield Leftover(folder.name, "snapshot", str(folder))
 
     def remove(self, run: DeadRun) -> None:
-        remove_folders(run.data.parents[1] / "snapshots" / run.id)
+        remove_trees(OwnFolder.of(run.data.parents[1] / "snapshots", run.id))
 
 
 class Emulator(Environment):
