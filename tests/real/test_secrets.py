@@ -188,4 +188,3 @@ def test_a_compose_file(call: Caller, tmp_path: Path, small_userland: Userland, 
         call("run", "--out", "run", "--blocks", "3", "--yes", env=env | known)
         (tmp_path / ".env").unlink()
         (tmp_path / "shop.env").unlink()
-    assert call("clean", "--check").code == 0
