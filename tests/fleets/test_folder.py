@@ -43,6 +43,16 @@ def test_what_is_written_is_read(folder: FleetFolder):
     assert folder.read().jobs == ("17",) and {path.name for path in folder.path.iterdir()} == {"runs", "fleet.json"}
 
 
+@pytest.mark.parametrize("name", ["../../etc", "/srv/data", "", ".", "..", "a/b", "a--b", "-rf", "a\nb", "again"])
+def test_a_machine_whose_name_leads_elsewhere_is_refused(folder: FleetFolder, name: str):
+    """It would become the name of a run directory."""
+    folder.note_machines(["a", name])
+    assert folder.machines() == ("a",)
+    folder.write(FLEET.model_copy(update={"machines": ("a", name)}))
+    with pytest.raises(RunDirectoryError, match="damaged"):
+        folder.read()
+
+
 def test_a_folder_with_another_fleet_or_with_anything_is_refused(folder: FleetFolder, tmp_path: Path):
     with raises_sentence(RunDirectoryError):
         folder.create(FLEET)

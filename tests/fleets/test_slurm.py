@@ -201,6 +201,15 @@ def test_how_a_job_is_cancelled(answers: Callable[..., list[tuple[str, ...]]], s
     assert "scancel" not in {each[0] for each in called}
 
 
+@pytest.mark.parametrize("job", ["--user=root", "", "17 18", "17;--me=x y", "17\n", "1" * 65536])
+def test_what_a_folder_names_is_no_option_of_slurms_programs(answers: Callable[..., list[tuple[str, ...]]], job: str):
+    called = answers(squeue=(0, "PENDING|None", ""), scancel=(0, "", ""), sacct=NO_ACCOUNTING)
+    assert PLUGIN.state(options(), job).state == "unknown"
+    with pytest.raises(Unavailable, match="is not a job of Slurm"):
+        PLUGIN.cancel(options(), job, FOLDER)
+    assert called == []
+
+
 REFUSED = [
     "sbatch: error: Batch job submission failed: Requested node configuration is not available\n",
     "sbatch: error: invalid partition specified: nowhere\n"

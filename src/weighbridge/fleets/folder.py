@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.fleets.rounds import Unit, unit_named
+from weighbridge.model.machine_provider import MACHINE_NAME
 from weighbridge.model.names import RunId
 from weighbridge.store.extensions import came_to_its_end
 from weighbridge.store.run import DATABASE, RunStore, trials_of_live_run
@@ -43,7 +44,7 @@ _PATIENCE_S, _PAUSE_S = 120.0, 0.1
 class Fleet(BaseModel):
     """What a fleet is, as ``fleet.json`` keeps it. Nothing of it changes but ``jobs``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", regex_engine="python-re")
     version: Literal[1] = 1
     name: str
     """The study's."""
@@ -52,7 +53,7 @@ class Fleet(BaseModel):
     pairs: bool
     on: dict[str, Any]
     """Who provides the machines: ``kind`` and checked options."""
-    machines: tuple[str, ...] | None
+    machines: tuple[Annotated[str, Field(pattern=MACHINE_NAME)], ...] | None
     """Their names, where they are known beforehand."""
     partners: Annotated[int, Field(ge=1)] | None = None
     controls: Annotated[int, Field(ge=0)] | None = None
@@ -256,7 +257,7 @@ class FleetFolder:
         for path in self.path.glob("machines*.json"):
             with contextlib.suppress(OSError, RunDirectoryError, ValueError, TypeError):
                 names |= {str(name) for name in json.loads(_read(path))}
-        return tuple(sorted(names))
+        return tuple(sorted(name for name in names if re.fullmatch(MACHINE_NAME, name)))
 
     def is_finished(self, unit: Unit) -> bool:
         """Whether a unit's run came to its end: of its blocks, its precision or its time."""

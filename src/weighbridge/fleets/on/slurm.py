@@ -50,6 +50,10 @@ def _further(words: tuple[str, ...]) -> tuple[str, ...]:
 _Word = Annotated[str, Field(pattern=r"^[^\s-]\S{0,252}$")]
 
 
+_JOB = re.compile(r"[0-9]{1,18}(;[A-Za-z0-9_.-]+)?")
+"""A job's number, and its cluster if it has one: ``sbatch --parsable`` prints it, and a fleet's folder keeps it."""
+
+
 class SlurmOptions(ProviderOptions):
     """A job: how many nodes, and what sbatch is told of them."""
 
@@ -217,7 +221,7 @@ def partitions(printed: str) -> list[Partition]:
 def job_number(printed: str) -> str:
     """Return what ``sbatch --parsable`` tells: "17", or "17;cluster". Raises Unavailable."""
     last = (printed.strip().splitlines() or [""])[-1].strip()
-    if not re.fullmatch(r"\d{1,18}(;[A-Za-z0-9_.-]+)?", last):
+    if not _JOB.fullmatch(last):
         raise Unavailable(
             f"sbatch told no number of a job, but {last[:100]!r}: look at squeue before you submit again"
         )
@@ -332,6 +336,9 @@ def _accounted(job: str) -> str:
 
 
 def _number(job: str) -> str:
+    """Return the number of a job that a fleet's folder names. Raises Unavailable for text that is not a job's."""
+    if not _JOB.fullmatch(job):
+        raise Unavailable(f"{job[:60]!r} is not a job of Slurm: the fleet's folder is damaged")
     return job.partition(";")[0]
 
 
