@@ -10,6 +10,8 @@
 #   WB_COMMAND      a program with its arguments, parted by blanks, which is weighed first (of an image: WB_IMAGE alone will do)
 #   WB_IN, WB_IMAGE, WB_WITHIN    what it is weighed in (default: docker; without it the job fails), the image that it is
 #                   in, the time that it may take
+#   WB_ENV          names of variables, parted by blanks, that the program or the study takes from the job's environment;
+#                   no run stores their values
 #   WB_STUDY        a study file or a bundled study, which is run first     WB_PROFILE    one of its profiles
 #   WB_RUN          the run directory (default: weighbridge-run)
 #   WB_BUDGETS      budgets, one a line                                     WB_EXTEND     such as 10min
@@ -71,12 +73,14 @@ if [ -n "$command$image$study" ]; then
     if [ -n "$study" ]; then
         set -- run --yes --out "$run"
         if [ -n "${WB_PROFILE:-}" ]; then set -- "$@" --profile "$WB_PROFILE"; fi
+        for name in ${WB_ENV:-}; do set -- "$@" --env "$name"; done
         set -- "$@" -- "$study"
     else
         # insisted on: of its own accord weigh takes what there is, which the budgets were not set for
         set -- weigh --out "$run" --in "${WB_IN:-docker}"
         if [ -n "$image" ]; then set -- "$@" --image "$image"; fi
         if [ -n "${WB_WITHIN:-}" ]; then set -- "$@" --within "$WB_WITHIN"; fi
+        for name in ${WB_ENV:-}; do set -- "$@" --env "$name"; done
         set -f # its words are no patterns of files
         # shellcheck disable=SC2086
         set -- "$@" -- $command
@@ -102,6 +106,7 @@ done <<END_OF_BUDGETS
 ${WB_BUDGETS:-}
 END_OF_BUDGETS
 if [ -n "${WB_EXTEND:-}" ]; then set -- "$@" --extend "$WB_EXTEND"; fi
+for name in ${WB_ENV:-}; do set -- "$@" --env "$name"; done
 if [ -n "${WB_AGAINST:-}" ]; then set -- "$@" --against "$WB_AGAINST"; fi
 if [ -n "${WB_MARGIN:-}" ]; then set -- "$@" --margin "$WB_MARGIN"; fi
 if [ -n "${WB_JUNIT:-}" ]; then set -- "$@" --junit "$WB_JUNIT"; fi

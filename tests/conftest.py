@@ -20,6 +20,7 @@ import typer
 import typer.testing
 from hypothesis import settings
 
+from weighbridge import secret_values
 from weighbridge.linux import deletion
 from weighbridge.store import database
 
@@ -123,6 +124,9 @@ def _no_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
     for name in FORBIDDEN:
         monkeypatch.setattr(os, name, refuse)
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path_factory.getbasetemp() / "caches" / str(next(NUMBERS))))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+    for state in ("_values", "_offered", "_digests"):  # a test is as a process that has just begun
+        monkeypatch.setattr(secret_values, state, {})
     # no made-up run has to outlive a power cut: waiting for the disk was half of the time of their tests
     monkeypatch.setattr(database, "SETTINGS", [each.replace("=FULL", "=OFF") for each in database.SETTINGS])
 

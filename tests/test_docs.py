@@ -145,7 +145,7 @@ def test_the_picture_says_what_the_terminal_does(request: pytest.FixtureRequest)
 
 
 @pytest.mark.parametrize("each", SHOWN, ids=lambda each: f"{each.page}: {each.line}"[:100])
-def test_a_command_that_is_shown_exists_with_its_options(each: Shown):
+def test_a_command_that_is_shown_exists_with_its_options(each: Shown, monkeypatch: pytest.MonkeyPatch):
     if each.words[0] == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert {word for word in each.words[1:] if "=" not in word} <= {*targets}
@@ -153,6 +153,7 @@ def test_a_command_that_is_shown_exists_with_its_options(each: Shown):
     command, (name, *words) = typer.main.get_command(app), each.words[1:]
     while hasattr(command := command.commands[name], "commands"):
         name, *words = words
+    monkeypatch.setenv("DB_PASSWORD", "of an example")
     command.make_context(name, words)  # UsageError names what is wrong
 
 

@@ -1,5 +1,6 @@
 """Two runs of one question: facts and settings that changed, the change of each cost, its verdict."""
 
+import json
 import math
 
 import pytest
@@ -28,6 +29,7 @@ from weighbridge.report.text.between_runs import (
     why_inconclusive,
     why_no_own_values,
 )
+from weighbridge.store.run import RunStore
 
 HOST = {"host": {"kernel": "Linux 6.1", "CPU": "Imaginary 3000", "idle CPUs": "halt"}}
 KEY = "tcp", Level(), "throughput", "bridge"
@@ -134,6 +136,20 @@ def test_settings_that_differ_are_listed_and_compared_all_the_same(run):
         SettingChange(Part.ENVIRONMENT, "bridge", "userland_proxy", True, False),
     )
     assert pair.row(*KEY).change is not None
+
+
+def test_values_that_older_versions_stored_are_compared_and_not_shown(run):
+    found = []
+    for number, value in enumerate(("canary one", "canary two")):
+        with RunStore(run(costs={"bridge": 1.2}).directory, writable=True) as store:
+            options = json.dumps({"server_env": {"PW": value, "SAME": "canary three"}})
+            store._db.execute("UPDATE cell SET options = ?", (options,))
+            store._db.execute("DELETE FROM study")
+            store._db.execute("DELETE FROM run WHERE key = 'secrets'")
+            found.append(read_run(store, f"run{number}"))
+    (pair,) = compare_runs(*found).pairs
+    assert [each.setting for each in pair.settings] == ["server_env PW"]
+    assert "canary" not in repr(pair.settings) + json.dumps(compare_json(compare_runs(*found)))
 
 
 def test_what_only_one_run_has_is_named(run):

@@ -6,6 +6,7 @@ import pytest
 
 from report.made_up_runs import REQUESTS, Recipe, Workload, make_run
 from weighbridge.model.explained import DescribedMechanism, Explains
+from weighbridge.model.stored_study import secrets_of
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
 
@@ -55,6 +56,19 @@ def test_what_showed_a_cost_is_switched_in_every_combination(weighbridge: Weighb
     study = load(str(saved))
     assert study.file.study == "why-first" and study.file.explain == {"bridge": ("seccomp", "address-translation")}
     assert len([arm for arm in study.arms if arm.explains is not None]) == 3
+
+
+def test_values_of_variables_are_not_in_the_next_study(weighbridge: Weighbridge, tmp_path: Path):
+    """An older version stored them all."""
+    run, saved = first_pass(tmp_path / "run", 1.3), tmp_path / "second.yaml"
+    own = "publish: true, userland: {kind: host, env: {PATH: /bin, THREADS: canary}}}"
+    with RunStore(run, writable=True) as store:
+        store.set_info("study_text", STUDY.replace("publish: true}", own))
+        store._db.execute("DELETE FROM run WHERE key = 'secrets'")
+    said = weighbridge("explain", run, "--save", saved)
+    assert said.code == 0, said
+    study = load(str(saved))
+    assert "canary" not in study.text and secrets_of(study) == ("environments.bridge.userland.THREADS",)
 
 
 @pytest.mark.parametrize("kinds", [("seccomp",), ()])

@@ -1,6 +1,7 @@
 """``weighbridge fleet plan``, ``submit``, ``status``, ``continue`` and ``cancel``: words, codes, what is kept."""
 
 import json
+import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,16 +11,18 @@ import pytest
 
 from fleets.test_study import PAIR, SINGLE
 from report.made_up_fleets import RECIPE, make_unit
-from weighbridge import registry
+from weighbridge import registry, secret_values
 from weighbridge.cli import fleet_runs
 from weighbridge.errors import DiskFull, StudyError, Unavailable
 from weighbridge.fleets import survey as surveying
 from weighbridge.fleets.folder import FleetFolder, UnitRecord
 from weighbridge.fleets.on.hosts import Hosts
+from weighbridge.fleets.on.slurm import Slurm
 from weighbridge.fleets.rounds import Unit
 from weighbridge.fleets.survey import SurveyedMachine
 from weighbridge.model.machine_provider import DriverState, Submission
 from weighbridge.runner import run, userlands
+from weighbridge.secret_values import VARIABLE
 from weighbridge.store.extensions import note_end
 from weighbridge.store.run import RunStore
 
@@ -338,3 +341,40 @@ def test_a_folder_without_a_fleet_is_one_sentence(weighbridge: Weighbridge, comm
 def test_the_help_has_the_providers_options(weighbridge: Weighbridge):
     said = weighbridge("fleet", "submit", "--help")
     assert said.code == 0 and "--on FILE" in said.out and "--sudo" in said.out
+
+
+OWN = "{kind: command, server: 'x {port}', client: 'y {port}', server_env: {A: '${secret:PW}'}}"
+SECRET = SINGLE.replace("{kind: iperf3}", OWN)
+
+
+def test_the_driver_gets_secrets_by_its_environment_alone(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    Path("single.yaml").write_text(SECRET)
+    one_sentence(weighbridge(*SUBMIT), StudyError.exit_code)
+    assert not Path("fleet").exists()
+    had = []
+    usual = listed.submit
+    monkeypatch.setattr(listed, "submit", lambda *a: had.append(os.environ.get(VARIABLE)) or usual(*a))
+    said = weighbridge(*SUBMIT, "--env", "PW=canary")
+    assert said.code == 0, said
+    assert [json.loads(each or "") for each in had] == [{"PW": "canary"}] and VARIABLE not in os.environ
+    assert "canary" not in said.out + said.err + Path("fleet/fleet.json").read_text()
+    assert [*FleetFolder(Path("fleet").absolute()).read().secrets] == ["PW"]
+
+    listed.told = DriverState("ended", "process 4711")
+    monkeypatch.setattr(secret_values, "_values", {})
+    monkeypatch.setattr(secret_values, "_offered", {})
+    one_sentence(weighbridge("fleet", "continue", "fleet", "--yes"), StudyError.exit_code)
+    monkeypatch.setenv("PW", "canary")
+    assert weighbridge("fleet", "continue", "fleet", "--yes").code == 0
+    assert [json.loads(each or "") for each in had] == [{"PW": "canary"}] * 2
+
+
+def test_who_would_store_secrets_is_refused_them(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    Path("single.yaml").write_text(SECRET)
+    monkeypatch.setattr(Listed, "stores_environment", True)
+    one_sentence(weighbridge(*SUBMIT, "--env", "PW=canary"), Unavailable.exit_code)
+    assert listed.submitted == [] and Slurm.stores_environment

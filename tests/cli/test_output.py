@@ -10,6 +10,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from sentences import assert_sentence
 from weighbridge.cli import output
 from weighbridge.cli.app import main
 from weighbridge.cli.progress import Shown
@@ -104,3 +105,24 @@ def test_on_a_terminal_lines_break_between_words_and_no_path_is_cut(monkeypatch:
     *lines, whole = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert [path] == [line for line in lines if len(line) > 80] and len(lines) == 3
     assert {word for line in lines[:-1] for word in line.split()} == {"a", "note"} and whole == f"{words}{path}"
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["gate", "--env", "A=canary", "run"], ["gate", "--env", "A", "run"]),
+        (["-e", "A=b=canary\nc", "--env=B=canary", "-eC=canary"], ["-e", "A", "--env=B", "-eC"]),
+        (["--env", "A", "--budget", "a=b", "--extend=1"], ["--env", "A", "--budget", "a=b", "--extend=1"]),
+    ],
+)
+def test_a_command_line_is_shown_without_values(words: list[str], shown: list[str]):
+    assert output.without_values(words) == shown
+
+
+@pytest.mark.parametrize("option", ["my-name=canary", "=canary", "A=\udcffcanary", "NONE_OF_OURS"])
+def test_a_wrong_variable_is_told_without_its_value(option: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        output.given_variables([option])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and "canary" not in said
+    assert_sentence(said.strip())

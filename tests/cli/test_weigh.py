@@ -16,9 +16,11 @@ from weighbridge.errors import RunDirectoryError, Unavailable
 from weighbridge.model.level import NO_LEVEL
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Readiness
+from weighbridge.model.stored_study import secrets_of
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
+from weighbridge.secret_values import revealed
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
 
@@ -87,7 +89,8 @@ def test_a_variable_is_handed_on_where_it_is_asked_for(tmp_path: Path, monkeypat
     monkeypatch.setenv("ASKED", "for")
     study = saved(tmp_path, "-e", "ASKED", "-e", "OTHER=a=b", "--", "true")
     env = study.file.userland.model_dump()["env"]
-    assert (env["ASKED"], env["OTHER"]) == ("for", "a=b")
+    assert (env["ASKED"], env["OTHER"]) == ("${secret:ASKED}", "${secret:OTHER}")
+    assert [revealed(env[name]) for name in ("ASKED", "OTHER")] == ["for", "a=b"]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +152,18 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "shop.yml").write_text(SHOP)
     save_without_layers(tmp_path / "shop.tar", {"Entrypoint": ["/shop"], "Cmd": ["-h"]})
     return tmp_path
+
+
+def test_a_saved_study_names_the_variables_that_it_has_no_values_of(shop: Path):
+    (shop / "shop.yml").write_text(SHOP.replace('DEBUG: "0"', 'DEBUG: "${DEBUG}", API_TOKEN: canary-1'))
+    done = CliRunner().invoke(app, [
+        "weigh", "--compose", "shop.yml", "--service", "shop", "--without", "deploy", "--saved", "shop:1=shop.tar",
+        "--env", "MINE=canary-2", "--save", "mine.yaml", "--", "curl", "{address}:{port}",
+    ])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "canary" not in (shop / "mine.yaml").read_text() + done.output
+    assert {*secrets_of(load("mine.yaml"))} == {"DEBUG", "MINE", "workloads.command.API_TOKEN"}
+    assert "--env MINE --env DEBUG --env API_TOKEN" in " ".join(done.output.split())
 
 
 def test_a_service_of_a_compose_file_is_a_study(shop: Path):

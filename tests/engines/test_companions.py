@@ -2,16 +2,21 @@
 
 import os
 import socket
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from sentences import raises_sentence
 from weighbridge import registry
+from weighbridge.engines import companions
 from weighbridge.engines.companions import _require, listens
 from weighbridge.errors import EnvironmentLost, StudyError
 from weighbridge.model.companion import Companion, in_order
+from weighbridge.model.secret import SecretName
 from weighbridge.model.site import Neighbourhood
+from weighbridge.secret_values import keep
 from weighbridge.study.brings import brought_by
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -115,3 +120,27 @@ def test_one_that_is_gone_ends_the_run(then: dict[str, object]):
     _require({"redis": container})
     with raises_sentence(EnvironmentLost):
         _require({"redis": container})
+
+
+def test_the_engine_alone_gets_their_secrets(monkeypatch: pytest.MonkeyPatch):
+    asked: dict[str, Any] = {}
+    client = SimpleNamespace(
+        containers=SimpleNamespace(create=lambda image, command, **named: asked.update(named, command=command) or DB),
+        api=SimpleNamespace(create_endpoint_config=lambda **_: {}),
+    )
+    host = SimpleNamespace(read=lambda _: b"")
+    engine = SimpleNamespace(client=client, host=host, labels={}, cgroup_parent=None)
+    monkeypatch.setattr(companions, "_wait_until_ready", lambda *_: None)
+    keep(SecretName("PW"), "canary")
+    companion = Companion(
+        image="db", entrypoint=("run", "${secret:PW}"), command=("--pass=${secret:PW}",),
+        environment={"A": "x${secret:PW}"}, healthcheck={"test": ["ask", "${secret:PW}"]},
+    )  # fmt: skip
+    companions._start(RUN, engine, "net", "db", companion, "image")
+    assert asked["entrypoint"] == ["run", "canary"] and asked["command"] == ["--pass=canary"]
+    assert asked["environment"] == {"A": "xcanary"} and asked["healthcheck"]["test"] == ["CMD", "ask", "canary"]
+    assert "canary" not in repr(companion)
+
+
+DB = SimpleNamespace(start=lambda: None)
+RUN = SimpleNamespace(id="0123456789ab")

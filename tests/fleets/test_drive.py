@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +23,9 @@ from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord
 from weighbridge.fleets.rounds import Unit, unit_named
 from weighbridge.fleets.survey import SurveyedMachine
 from weighbridge.model.machine_provider import DriverState, MachineProvider, ProviderOptions, Submission, Wanted
+from weighbridge.model.secret import SecretName
 from weighbridge.runner.run_lock import FLEET_VARIABLE
+from weighbridge.secret_values import VARIABLE, keep
 from weighbridge.store.extensions import note_begin, note_end
 from weighbridge.store.run import RunStore
 
@@ -158,6 +161,18 @@ def test_single_machines_are_measured_at_the_same_time(world: World):
     for name in world.started:
         record = world.folder.record(Unit((name,)))
         assert record is not None and record.code == 0 and record.ended is not None
+
+
+def test_runs_get_secrets_by_their_environment_alone(world: World):
+    keep(SecretName("PW"), "canary")
+    _fleet(
+        world, SINGLE.replace("{kind: native}", "{kind: native, userland: {kind: host, env: {A: '${secret:PW}'}}}")
+    )
+    said = _drive(world)
+    assert [json.loads(each[VARIABLE]) for each in world.variables] == [{"PW": "canary"}] * 4
+    assert "canary" not in str((said, world.words))
+    files = [path for path in world.folder.path.rglob("*") if path.is_file()]
+    assert files and not [path for path in files if b"canary" in path.read_bytes()]
 
 
 def test_no_more_runs_go_at_once_than_can(world: World, provider: Chosen, monkeypatch: pytest.MonkeyPatch):

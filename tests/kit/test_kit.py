@@ -283,7 +283,13 @@ def test_a_compose_file_says_what_it_was_given(name: str, value: str):
     value = value.encode(errors="replace").decode()
     study = mine()
     arm = study.arms[0].model_copy(update={"name": name})
-    cell = KitCell("cell", study.cells[0], IPERF3, study.cells[0].options, Endpoint("", "", 1))
+    cell = KitCell(
+        "cell",
+        study.cells[0],
+        IPERF3,
+        study.cells[0].options,
+        {"server": Endpoint("", "", 1), "client": Endpoint("", "", 1)},
+    )
     by_hand = ByHand(services={"server": {"hostname": value}}, networks={"n": {"driver": Setting("A", "b", "")}})
     made = KitEnvironment("one", arm, by_hand, frozenset({"server"}), (cell,), "server")
     text = compose_file(made, Resources(), "image")
@@ -352,3 +358,23 @@ def test_a_service_has_the_limits_and_settings_of_its_environment():
     assert (service["shm_size"], service["sysctls"]) == (64 * 2**20, {"net.core.somaxconn": "9"})
     (other,) = compose_of(files, "published")["services"].values()
     assert other["cpu_quota"] == 5_000 and not {"shm_size", "sysctls"} & {*other}
+
+
+def test_values_of_secrets_are_not_in_it():
+    workload = (
+        "shop: {kind: command, server: [shop, '--pass=${{secret:db.PW}}', \"it's\"], client: 'get {port}', "
+        "port: 8000, server_env: {API_TOKEN: canary, A: 'x ${secret:db.PW}'}}\n  cpu:"
+    )
+    changed = {
+        "cpu:": workload,
+        "{kind: docker, network: bridge}": "{kind: docker, network: host, variables: {SECRET: canary}}",
+    }
+    files = files_of(mine(**changed))
+    assert not [path for path, file in files.items() if b"canary" in file.data]
+    script = text_of(files, "environments/bridge/shop/server.sh")
+    for value in ("PW", "API_TOKEN"):
+        assert f'"${{{value}:?its value is not in the kit}}"' in script
+        assert value in text_of(files, "README.md").replace("\\", "")
+    assert script.splitlines()[-1].startswith("exec shop --pass=\"${PW:?its value is not in the kit}\" 'it'\"'\"'s'")
+    variables = compose_of(files, "bridge")["services"]["server"]["environment"]
+    assert variables["PW"] == "${PW:?its value is not in the kit}" and "SECRET" in variables

@@ -16,6 +16,8 @@ from weighbridge.launcher import frames, launch
 from weighbridge.launcher.frames import Frame, FrameReader, Kind
 from weighbridge.launcher.launch import Launcher
 from weighbridge.model.command import Command
+from weighbridge.model.secret import SecretName
+from weighbridge.secret_values import keep
 
 from .test_frames import left
 
@@ -80,6 +82,18 @@ def test_a_program_runs_with_the_site_s_variables_and_its_own():
     assert done.usage is not None and done.outside_s is not None and done.outside_s >= 0
     started, stopped = stream.sent
     assert started.body.endswith(b"true\0PATH=/bin\0A=b\0") and stopped.body == struct.pack("<II", 10, 2000)
+
+
+def test_a_secret_is_in_what_is_sent_alone():
+    keep(SecretName("PW"), "canary")
+    launcher, stream = made()
+    command = Command(("serve", "--pass=${secret:PW}"), env={"TOKEN": "x${secret:PW}"})
+    done = launcher.run(command)
+    assert stream.sent[0].body.endswith(b"serve\0--pass=canary\0PATH=/bin\0TOKEN=xcanary\0")
+    assert done.argv == command.argv and "canary" not in repr((done, command))
+
+    refused, _ = made(lambda frame: iter([Frame(Kind.BEGAN, frame.number, number(errno.ENOENT) + number(0))]))
+    assert b"canary" not in refused.run(command).stderr
 
 
 def test_what_it_has_printed_so_far():

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from weighbridge.linux.detached import parsed
 from weighbridge.runner import clean
 
 from .far import Far, far_hosts
+from .secrets_watch import watching, written_to
 from .weighing import Ended, facts, run_id, trials, weighbridge
 
 NAMES = ("a", "b", "c")
@@ -196,3 +198,48 @@ def test_a_fleet_that_is_cancelled_and_one_of_whose_machines_dies(
     told = {run["name"]: (run["exit_code"], run["reason"]) for run in _status(folder)["runs"]}
     assert told[dying][0] == 8 and told[dying][1]
     _nothing_is_left(folder)
+
+
+SECRET_SERVER = (
+    "use IO::Socket::INET; exit 9 unless $ENV{PW} =~ /^canary/; "
+    "$s = IO::Socket::INET->new(LocalAddr => '{listen}:{port}', Listen => 9, ReuseAddr => 1); 1 while $s->accept"
+)
+SECRET_CLIENT = "use IO::Socket::INET; IO::Socket::INET->new('{address}:{port}') or exit 8"
+
+
+def test_runs_get_secrets_that_no_machine_stores(listed: Path, tmp_path: Path, far: list[Far]) -> None:
+    """Neither the driver's folder, nor a command line here or there, nor a file on the machines has the value."""
+    folder, value = tmp_path / "fleet", f"canary{token_hex(12)}"
+    study = _study(tmp_path)
+    command = json.dumps({
+        "kind": "command", "server": ["perl", "-e", _braces(SECRET_SERVER)],
+        "client": ["perl", "-e", _braces(SECRET_CLIENT)], "server_env": {"PW": "${secret:PW}"},
+    })  # fmt: skip
+    text = study.read_text()
+    study.write_text(text[: text.index("  nap:")] + f"  ask: {command}\n")
+    with watching(value) as watch:
+        refused = _submit(study, listed, folder)
+        refused.must_fail(3, "PW")
+        done = weighbridge(
+            "fleet", "submit", study, "--on", listed, "--out", folder, "--rehearsal", "--yes", "--env", "PW",
+            env={"PW": value},
+        )  # fmt: skip
+        assert done.code == 0, done
+        _ends(folder)
+        assert _states(folder) == dict.fromkeys(NAMES, "finished")
+        report = weighbridge("fleet", "report", folder, "--html", tmp_path / "fleet.html")
+    assert watch.command_lines == set()
+    assert watch.files_with_it(written_to(tmp_path)) == []
+    assert value not in report.stdout + report.stderr + done.stdout
+    for each in far:
+        new = "find /run /home /var/cache -xdev -type f -mmin -30 -size -4096k"
+        search = f"{new} -exec grep -lsF {value} {{}} + || :"
+        assert each.inside("sh", "-c", search) == "", each.host.name
+
+
+def _braces(program: str) -> str:
+    """A program of a command whose only placeholders are the server's."""
+    written = program.replace("{", "{{").replace("}", "}}")
+    for name in ("listen", "address", "port"):
+        written = written.replace(f"{{{{{name}}}}}", f"{{{name}}}")
+    return written

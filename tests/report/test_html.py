@@ -17,6 +17,7 @@ from weighbridge.report.html import write_html
 from weighbridge.report.page import templates
 from weighbridge.report.page_cache import read_cached, write_cached
 from weighbridge.report.sections.trials import ALL_EXCERPTS_BYTES
+from weighbridge.store.run import RunStore
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
@@ -249,3 +250,22 @@ def test_templates_are_kept_compiled_unless_others_could_write_them(tmp_path, mo
     assert page() is not None and len(compiled) == 2
     file.write_bytes(b"damaged")
     assert page() is not None and len(compiled) == 3
+
+
+OLD = """\
+study: old
+userland: {kind: host, env: {TOKEN: canary, PATH: /usr/bin}}
+workloads: {w: {kind: command, run: [true]}}
+"""
+
+
+def test_what_an_older_version_stored_of_variables_is_not_shown(run):
+    with RunStore(run(costs={"bridge": 1.1}).directory, writable=True) as store:
+        store.set_info("study_text", OLD)
+        store._db.execute("DELETE FROM run WHERE key = 'secrets'")
+        page = page_of(store)
+        assert "canary" not in page.text and "TOKEN" in page.text and "/usr/bin" in page.text
+        store.set_info("secrets", json.dumps({"db.PW": "0123:4567"}))
+        store.set_info("study_text", OLD.replace("canary", "${secret:db.PW}"))
+        page = page_of(store)
+        assert "db.PW" in page.text and "0123:4567" not in page.text

@@ -1,5 +1,7 @@
 """Docker Compose is asked for the normalised text of a file: how, and what is told where it gives none."""
 
+from pathlib import Path
+
 import pytest
 
 from sentences import raises_sentence
@@ -60,3 +62,13 @@ def test_docker_without_its_plug_in_is_told_like_none():
 def test_one_that_does_not_end_is_told():
     with raises_sentence(StudyError):
         normalised("x", Compose(-9, timed_out=True), installed("docker-compose"))
+
+
+def test_its_reason_is_told_without_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ONE", "canary 1")
+    (tmp_path / ".env").write_text("# comment\nTWO='canary-2'\nUNUSED=is\n")
+    (tmp_path / "compose.yaml").write_text("services: {a: {read_only: $ONE, init: '${TWO:-true}'}}")
+    said = b'service.a.read_only: "canary 1" is not a boolean, nor is canary-2: canary-22 is neither'
+    with raises_sentence(StudyError):
+        normalised("compose.yaml", Compose(1, b"", said), installed("docker-compose"))

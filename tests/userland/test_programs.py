@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.model.command import Command, ProcessDefaults
+from weighbridge.model.command import Command, Completed, ProcessDefaults
 from weighbridge.model.userland import Userland
 from weighbridge.userland import programs
 
@@ -96,12 +96,18 @@ def test_a_program_of_this_machine_has_the_libraries_that_it_loads(
         (root / library).write_bytes(library.encode())
     (root / "usr/bin/load").write_bytes(b"\x7fELF load")
     asked = []
-    monkeypatch.setattr(programs, "output", lambda argv: asked.append(argv) or LOADED.format(root))
+
+    def run(command: Command, *, inherit: bool) -> Completed:
+        asked.append((command, inherit))
+        return Completed(command.argv, 0, LOADED.format(root).encode(), b"", 0.1)
+
+    monkeypatch.setattr(programs, "run", run)
     own = f"{root}/usr/lib/libown.so.1"
     before = sums(userland, "load", "data")
     assert before[own] == of(b"usr/lib/libown.so.1") and f"{root}/lib64/ld-linux-x86-64.so.2" in before
-    assert asked[0][:2] == ("env", "-i") and "PATH=/none:/bin" in asked[0], "the user's LD_LIBRARY_PATH is no site's"
-    assert asked[0][-2:] == ("ldd", str(root / "usr/bin/load")) and len(asked) == 1
+    [(command, inherit)] = asked
+    assert not inherit and command.env["PATH"] == "/none:/bin", "the user's LD_LIBRARY_PATH is no site's"
+    assert command.argv == ("ldd", str(root / "usr/bin/load")), "its variables are not on a command line"
     Path(own).write_bytes(b"rebuilt")
     assert sums(userland, "load", "data") == before | {own: of(b"rebuilt")}
     packed = replace(userland, tar=root / "root.tar")
@@ -110,5 +116,6 @@ def test_a_program_of_this_machine_has_the_libraries_that_it_loads(
 
 def test_without_a_loader_that_tells_its_program_is_known(userland: Userland, monkeypatch: pytest.MonkeyPatch):
     (userland.root / "usr/bin/load").write_bytes(b"\x7fELF load")
-    monkeypatch.setattr(programs, "output", lambda _: None)  # static, or without ldd
+    failed = Completed(("ldd",), 1, b"", b"not a dynamic executable", 0.1)
+    monkeypatch.setattr(programs, "run", lambda *_, **__: failed)
     assert sums(userland, "load") == {"load": of(b"\x7fELF load")}

@@ -1,7 +1,7 @@
 """Runs that are compared with one another: what each keeps, and which facts and settings differ between two."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
@@ -18,6 +18,7 @@ from weighbridge.model.facts import HOST_DIFFERENCES, IDLE_CPUS, NetworkPath, id
 from weighbridge.model.host import MACHINE_ID, NODE, PLACED_BY
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.level import Level
+from weighbridge.model.secret import hidden_options
 from weighbridge.model.text import one_line
 from weighbridge.model.userland import CLIENTS_SCOPE, USUAL_SCOPE, own_userland_scope, packages_scope
 from weighbridge.store.run import RunStore, Value
@@ -70,23 +71,28 @@ def read_run(store: RunStore, name: str = "") -> ComparedRun:
     Raises RunDirectoryError where the store cannot be read or is damaged.
     """
     analysis, info, study = analyse(store), store.info(), store.study()
+    shown: Callable[[Any], Any] = hidden_options if store.secrets() is None else lambda options: options
     own = {
-        (arm.name, each.workload, each.level): each.options
+        (arm.name, each.workload, each.level): shown(each.options)
         for arm in (study.arms if study is not None else ())
         for each in arm.workloads
     }
     settings = None
     if study is not None:
         file = study.file.model_dump(mode="json")
-        settings = {key: value for key, value in file.items() if key not in SETTINGS_APART}
+        settings = shown({key: value for key, value in file.items() if key not in SETTINGS_APART})
     return ComparedRun(
         name=name or str(store.directory),
         analysis=analysis,
         created=float(info.get("created", 0.0)),
         version=info.get("version", ""),
         facts=store.facts(),
-        environments={n: Described(kind, options) for n, kind, options, aa_of in store.environments() if not aa_of},
-        cells={(workload, level): Described(kind, options) for workload, level, kind, _, options in store.cells()},
+        environments={
+            n: Described(kind, shown(options)) for n, kind, options, aa_of in store.environments() if not aa_of
+        },
+        cells={
+            (workload, level): Described(kind, shown(options)) for workload, level, kind, _, options in store.cells()
+        },
         own_options=own,
         settings=settings,
         values=values_by_metric(standing_values(store.values(), analysis.trials)),

@@ -30,6 +30,7 @@ from weighbridge.cli import (
 from weighbridge.cli.output import fail, reader_gone, take_any_character
 from weighbridge.cli.version import version_text
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
+from weighbridge.secret_values import take_over
 
 app = typer.Typer(
     name="weighbridge",
@@ -90,6 +91,7 @@ def _with_advice(sentence: str, ended: WeighbridgeError | Interrupted) -> str:
 def main() -> None:
     """Run the command line and exit with its code."""
     take_any_character()
+    take_over()
     if sys.platform != "linux":
         fail("Weighbridge measures Linux isolation (cgroups, namespaces, engines), so it needs Linux", 4)
     try:

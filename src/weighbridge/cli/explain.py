@@ -8,6 +8,7 @@ import typer
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
     BesideOthersOption,
+    EnvOption,
     RehearsalOption,
     TraceOption,
     examples,
@@ -44,6 +45,7 @@ def register(app: typer.Typer) -> None:
         trace: str | None = TraceOption,
         directory: Path | None = typer.Option(None, "--out", help="The new run's directory. Default: a new one."),
         save: Path | None = typer.Option(None, "--save", help="Write the study file and run nothing."),
+        env: list[str] = EnvOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
         beside_others: bool = BesideOthersOption,
         rehearsal: bool = RehearsalOption,
@@ -63,17 +65,21 @@ def register(app: typer.Typer) -> None:
         from weighbridge.report.text.environments import names_of, use_display_names
         from weighbridge.runner.living import require_alone
         from weighbridge.runner.preflight import on_this_kernel
+        from weighbridge.secret_values import expect
         from weighbridge.store.run import RunStore
         from weighbridge.study.explained import why_study
         from weighbridge.study.loader import check, with_blocks
+        from weighbridge.study.secret_keys import without_secrets
         from weighbridge.study.source import Origin, OriginKind, parse
 
         with RunStore(run_directory(run)) as store:
-            analysis, written = analyse(store), store.info().get("study_text", "")
+            analysis, written, digests = analyse(store), store.info().get("study_text", ""), store.secrets()
         with use_display_names(names_of(analysis)):
             report, row = _chosen(analysis, environment, workload)
             crossed = _to_cross(analysis, report, row)
-        source, client = parse(written, str(run)), report.level.value_of(CLIENT) or ""
+        expect(digests or {})
+        source = without_secrets(parse(written, str(run)), every=digests is None)
+        client = report.level.value_of(CLIENT) or ""
         text = why_study(
             source, analysis.baseline, row.environment, report.workload, crossed, client=client, trace=trace
         )
@@ -92,7 +98,7 @@ def register(app: typer.Typer) -> None:
         origin = Origin(OriginKind.RUN, str(run))
         needs_yes = confirm(origin, study, directory, yes=yes, rehearsal=rehearsal)
         require_alone(beside_others=beside_others)
-        measured(study, directory, yes=yes and needs_yes)
+        measured(study, directory, yes=yes and needs_yes, env=env)
 
 
 def _to_cross(analysis: "Analysis", report: "MetricReport", row: "Comparison") -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -18,6 +18,7 @@ from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
     BesideOthersOption,
+    EnvOption,
     JsonFlag,
     ProfileOption,
     RehearsalOption,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from weighbridge.fleets.rounds import Round
     from weighbridge.model.host_kind import HostOptions
     from weighbridge.model.machine_provider import DriverState
+    from weighbridge.model.secret import SecretName
     from weighbridge.model.study import Study
     from weighbridge.study.brings import Brought
     from weighbridge.study.source import Origin
@@ -325,6 +327,7 @@ def _submit(fleet: typer.Typer) -> None:
         partners: int | None = PartnersOption,
         alone: int | None = AloneOption,
         again: bool = AgainOption,
+        env: list[str] = EnvOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
         beside_others: bool = BesideOthersOption,
         rehearsal: bool = RehearsalOption,
@@ -347,6 +350,7 @@ def _submit(fleet: typer.Typer) -> None:
             raise StudyError(few)
         folder = FleetFolder((directory or _new_directory(prepared.fleet.name)).absolute())
         folder.require_new()
+        prepared = _with_secrets(prepared)
         _announce(prepared, folder)
         confirm_named(origin, prepared.brought, yes=yes)
         if prepared.provided[0].drives_here:
@@ -355,6 +359,37 @@ def _submit(fleet: typer.Typer) -> None:
             raise Unavailable("; ".join(reasons))
         folder.create(prepared.fleet)
         _start(folder, prepared.fleet, prepared.provided, prepared.seconds, refused=folder.discard)
+
+
+def _with_secrets(prepared: _Prepared) -> _Prepared:
+    """Return the fleet with the digests of the values that its study needs. Raises StudyError, Unavailable."""
+    from weighbridge import secret_values
+
+    names = _require_secrets(prepared.study, prepared.provided)
+    return replace(prepared, fleet=prepared.fleet.model_copy(update={"secrets": secret_values.digests(names)}))
+
+
+def _require_secrets(
+    study: "Study", provided: "Provided", known: "Mapping[str, str] | None" = None
+) -> "tuple[SecretName, ...]":
+    """Find the values that the study of a fleet needs, and return their names.
+
+    Raises StudyError if one is missing, Unavailable if the provider of the machines would store it.
+    """
+    from weighbridge import secret_values
+    from weighbridge.errors import Unavailable
+    from weighbridge.model.stored_study import secrets_of
+
+    names = secrets_of(study)
+    if names and provided[0].stores_environment:
+        raise Unavailable(
+            f"--on {provided[0].kind} would store the value of {', '.join(names)} in files: use ssh machines "
+            "(--on FILE), or let the program read the value from a file on each node"
+        )
+    secret_values.expect(known or {})
+    if changed := [name for name, how in secret_values.require(names).items() if how == "changed"]:
+        err().print(f"note: the value of {', '.join(changed)} has changed since the fleet began", markup=False)
+    return names
 
 
 def _announce(prepared: _Prepared, folder: "FleetFolder") -> None:
@@ -395,7 +430,9 @@ def _start(
     """
     from weighbridge.errors import Unavailable, WeighbridgeError
     from weighbridge.model.machine_provider import Submission
+    from weighbridge.model.secret import SecretName
     from weighbridge.runner.signals import interruptible, shield
+    from weighbridge.secret_values import handing_on
 
     provider, options = provided
     argv = (sys.executable, "-m", "weighbridge", "fleet", "drive", "--yes", str(folder.path))
@@ -404,7 +441,9 @@ def _start(
         try:
             with shield():
                 try:
-                    job = provider.submit(options, Submission(argv, folder.path, fleet.name, fleet.pairs, seconds))
+                    with handing_on(map(SecretName, fleet.secrets)):
+                        submission = Submission(argv, folder.path, fleet.name, fleet.pairs, seconds)
+                        job = provider.submit(options, submission)
                 except BaseException:
                     refused()
                     raise
@@ -514,6 +553,7 @@ def _continue(fleet: typer.Typer) -> None:
     @fleet.command("continue", epilog=examples("weighbridge fleet continue fleet/ --yes"))
     def continue_(
         directory: Path = FolderArgument,
+        env: list[str] = EnvOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
         driver_ended: bool = typer.Option(
             False,
@@ -550,6 +590,7 @@ def _continue(fleet: typer.Typer) -> None:
             )
         folder.refuse_links()
         study = study_of(known, folder.path)
+        _require_secrets(study, provided, known.secrets)
         pairs = len(hosts_of(study)) > 1
         provider, options = provided
         prepared = _Prepared(study, provided, known.model_copy(update={"pairs": pairs}), 1 + pairs)

@@ -20,12 +20,14 @@ import typer
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
     BesideOthersOption,
+    EnvOption,
     JsonFlag,
     err,
     examples,
     fail,
     out,
     print_json,
+    without_values,
 )
 from weighbridge.errors import (
     Interrupted,
@@ -92,6 +94,7 @@ def register(app: typer.Typer) -> None:
             help="If undecided, run more blocks for at most this long (10min).",
         ),
         yes: bool = typer.Option(False, "--yes", "-y", help="Run more blocks without asking."),
+        env: list[str] = EnvOption,
         beside_others: bool = BesideOthersOption,
         junit: Path | None = typer.Option(None, "--junit", help="Write a JUnit report."),
         markdown: Path | None = typer.Option(None, "--markdown", help="Append a Markdown summary to this file."),
@@ -358,7 +361,7 @@ def _extend(
     extender = BlockExtender(limit_s, extension.total_blocks)
     try:
         require_alone(beside_others=beside_others)
-        with interruptible(), show() as progress, continuable(run, *sys.argv[1:]):
+        with interruptible(), show() as progress, continuable(run, *without_values(sys.argv[1:])):
             run_study(None, run, progress, _write_page, extender=extender)
     except TrialsFailed:
         pass  # the gate says of each comparison what there is of it

@@ -4,10 +4,12 @@ import functools
 import io
 import json
 import os
+import re
+import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -52,6 +54,58 @@ RehearsalOption = typer.Option(
     help="Run even with too few blocks for a verdict.",
 )
 WRONG_COMMAND_LINE = 2
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+
+
+def given_variables(env: Sequence[str]) -> dict[str, str]:
+    """Return the values of ``--env``: ``NAME`` is a variable of this process. No message repeats a value."""
+    variables = {}
+    for each in env:
+        name, equals, value = each.partition("=")
+        if not re.fullmatch(_VARIABLE, name):
+            fail(f"--env {shlex.quote(name)}: write NAME or NAME=VALUE", WRONG_COMMAND_LINE)
+        if not equals and name not in os.environ:
+            fail(
+                f"--env {name}: no such variable: set it in your environment, or write {name}=VALUE",
+                WRONG_COMMAND_LINE,
+            )
+        variables[name] = value if equals else os.environ[name]
+    for name, value in variables.items():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            fail(f"--env {name}: its value is not UTF-8: write it in UTF-8", WRONG_COMMAND_LINE)
+    return variables
+
+
+def without_values(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line without the values that ``--env`` gives to variables."""
+    pairs = zip(("", *words), words, strict=False)
+    return [
+        re.sub(r"^(--env=|-e)?([A-Za-z_]\w*)=.*", r"\1\2", word, flags=re.DOTALL)
+        if before in ("--env", "-e") or word.startswith(("--env=", "-e"))
+        else word
+        for before, word in pairs
+    ]
+
+
+def _offer(env: list[str]) -> list[str]:
+    from weighbridge.secret_values import offer
+
+    given = given_variables(env)
+    for name, value in given.items():
+        offer(name, value)
+    return [*given]
+
+
+EnvOption: list[str] = typer.Option(
+    [],
+    "--env",
+    "-e",
+    metavar="NAME[=VALUE]",
+    callback=_offer,
+    help="A value that the study needs and that is not stored, from your environment; NAME=VALUE shows it to others.",
+)
 READER_GONE = 141
 
 
@@ -135,7 +189,9 @@ def reader_gone() -> NoReturn:
 
 def fail(message: str, code: int) -> NoReturn:
     """Say what went wrong, and exit."""
-    for line in message.splitlines():
+    from weighbridge.secret_values import redacted
+
+    for line in redacted(message).splitlines():
         text = f"weighbridge: {printable(line)}"
         print(
             _between_words(text, shutil.get_terminal_size().columns) if sys.stderr.isatty() else text, file=sys.stderr

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from weighbridge.cli.output import (
     EXPLAIN,
     WRONG_COMMAND_LINE,
     BesideOthersOption,
+    EnvOption,
     ExplainOption,
     ProfileOption,
     RehearsalOption,
@@ -55,6 +57,7 @@ def register(app: typer.Typer) -> None:
             help="Run this many blocks instead of the study's. With --out alone: the run's new total.",
         ),
         metrics: str | None = MetricsOption,
+        env: list[str] = EnvOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
         beside_others: bool = BesideOthersOption,
         rehearsal: bool = RehearsalOption,
@@ -90,16 +93,23 @@ def register(app: typer.Typer) -> None:
             needs_yes = confirm_continued(directory, yes=yes)
         require_alone(beside_others=beside_others)
         total = blocks if loaded is None else None
-        if not measured(loaded, directory, yes=yes and needs_yes, metrics=metrics, blocks=total) and strict:
+        if not measured(loaded, directory, yes=yes and needs_yes, metrics=metrics, blocks=total, env=env) and strict:
             raise Untrusted("untrusted: the baseline measured twice disagrees with itself; do not rely on this run")
 
 
 def measured(
-    study: "Study | None", directory: Path, *, yes: bool, metrics: str | None = None, blocks: int | None = None
+    study: "Study | None",
+    directory: Path,
+    *,
+    yes: bool,
+    metrics: str | None = None,
+    blocks: int | None = None,
+    env: Sequence[str] = (),
 ) -> bool:
     """Measure a study, or go on with a run of so many ``blocks``, and write its report; whether it can be trusted.
 
     ``yes``: whether the command that goes on with it is not to ask. ``metrics``: where a monitoring server reads.
+    ``env``: names of variables that the command which goes on with it takes.
     """
     from weighbridge.cli.progress import show
     from weighbridge.cli.runs import continuable
@@ -111,7 +121,7 @@ def measured(
         interruptible(),
         show() as progress,
         watched(address(metrics), progress, study, directory) as told_of_it,
-        continuable(directory, *continuing("run", directory, yes=yes)),
+        continuable(directory, *continuing("run", directory, yes=yes, env=env)),
     ):
 
         def after(store: "RunStore") -> None:
@@ -128,9 +138,10 @@ def new_directory(study: "Study") -> Path:
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def continuing(command: str, directory: Path, *, yes: bool) -> tuple[str, ...]:
-    """The words of the command that continues the run in ``directory``."""
-    return (command, "--out", str(directory), *(("--yes",) if yes else ()))
+def continuing(command: str, directory: Path, *, yes: bool, env: Sequence[str] = ()) -> tuple[str, ...]:
+    """The words of the command that continues the run in ``directory``. ``env``: names of variables that it takes."""
+    variables = (word for name in env for word in ("--env", name))
+    return (command, "--out", str(directory), *variables, *(("--yes",) if yes else ()))
 
 
 def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":

@@ -23,6 +23,7 @@ from weighbridge.cli.output import (
     err,
     examples,
     fail,
+    given_variables,
     out,
     write_new,
 )
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from weighbridge.runner.session import ShortTime
     from weighbridge.study.weighed import Earlier, Weighed
 
-_HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ")
-"""The variables of the user's that a program on this machine gets without being asked for."""
-_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _PARAMETER = r"[A-Za-z][A-Za-z0-9_]*"
 _LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
 _STUDY = "weigh"
@@ -182,7 +180,9 @@ def register(app: typer.Typer) -> None:
             "--env",
             "-e",
             metavar="NAME[=VALUE]",
-            help="An environment variable for it, stored with the run. PATH, HOME, locale and TZ are always passed.",
+            help="An environment variable for it. Its value is not stored: continuing the run needs it again. NAME "
+            "takes it from your environment; NAME=VALUE shows it to other users. PATH, HOME, locale and TZ are "
+            "always passed, and stored.",
         ),
         deadline: str | None = typer.Option(None, "--deadline", help="Time limit of one run. Default: 5min."),
         cpus: float | None = typer.Option(None, "--cpus", help="CPU limit, in every environment."),
@@ -252,7 +252,7 @@ def register(app: typer.Typer) -> None:
         where |= _labels(label, against)
         if server is not None and ready is None:
             _require_port(server, against if image is None else None)
-        _require_text(*command, server, against, *parameters, *env, *beside.values())
+        _require_text(*command, server, against, *parameters, *beside.values())
         of_no_image = [command, *(() if apart else (server, *beside.values()))] if image is None or apart else []
         if in_cluster is not None:
             commands = [*of_no_image, against if image is None else None]
@@ -284,7 +284,7 @@ def register(app: typer.Typer) -> None:
         if save is None:
             require_alone(beside_others=beside_others)
         short_time: ShortTime = "extend" if within is None else "keep" if rehearsal else "refuse"
-        _weigh(weighed, directory, save, export_json, short_time, rehearsal=rehearsal)
+        _weigh(weighed, directory, save, export_json, short_time, [*given_variables(env)], rehearsal=rehearsal)
 
 
 def _weigh(
@@ -293,21 +293,33 @@ def _weigh(
     save: Path | None,
     export: Path | None,
     short_time: "ShortTime",
+    env: Sequence[str],
     *,
     rehearsal: bool,
 ) -> None:
+    from weighbridge.model.secret import variable_of
+    from weighbridge.model.stored_study import secrets_of
     from weighbridge.study.weighed import study_text
 
-    text, study = _checked_study(partial(study_text, weighed))
+    study = _checked_study(partial(study_text, weighed))
     if save is not None:
-        write_new(save, text)
+        write_new(save, study.text)
         out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
+        if variables := dict.fromkeys(map(variable_of, secrets_of(study))):
+            options = " ".join(f"--env {variable}" for variable in variables)
+            out().print(f"It has no values of variables: run it with {options}", markup=False, soft_wrap=True)
         return
-    _run(study, directory, export, short_time, rehearsal=rehearsal)
+    _run(study, directory, export, short_time, env, rehearsal=rehearsal)
 
 
 def _run(
-    study: "Study", directory: Path | None, export: Path | None, short_time: "ShortTime", *, rehearsal: bool
+    study: "Study",
+    directory: Path | None,
+    export: Path | None,
+    short_time: "ShortTime",
+    env: Sequence[str],
+    *,
+    rehearsal: bool,
 ) -> None:
     """Run it as `weighbridge run` does, and write what is asked for beside the report."""
     from weighbridge.cli.approval import announce
@@ -323,7 +335,11 @@ def _run(
         _require_own_run(directory, study)
     directory = directory or _runs() / new_directory(study).name
     announce(study, directory, rehearsal=rehearsal, timed=False)
-    with interruptible(), show() as progress, continuable(directory, *continuing("run", directory, yes=True)):
+    with (
+        interruptible(),
+        show() as progress,
+        continuable(directory, *continuing("run", directory, yes=True, env=env)),
+    ):
 
         def after(store: RunStore) -> None:
             analysis = report_run(store, progress)
@@ -403,15 +419,16 @@ def _runs() -> Path:
 
 
 def _variables(env: Sequence[str]) -> dict[str, str]:
-    """The variables that are handed on: those of every program, and what ``--env`` names."""
-    variables = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
-    for each in env:
-        name, equals, value = each.partition("=")
-        if not re.fullmatch(_VARIABLE, name):
-            fail(f"--env {shlex.quote(each)}: write NAME or NAME=VALUE", WRONG_COMMAND_LINE)
-        if not equals and name not in os.environ:
-            fail(f"--env {name}: no such variable; write {name}=VALUE", WRONG_COMMAND_LINE)
-        variables[name] = value if equals else os.environ[name]
+    """Return the variables that every program gets, and references to the values of ``--env``."""
+    from weighbridge.model.secret import PASSED_ON, SecretName, reference, secret_name
+    from weighbridge.secret_values import keep_as
+
+    variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    for name, value in given_variables(env).items():
+        if name in PASSED_ON:
+            variables[name] = value
+        else:  # a variable of a Compose file can have this name
+            variables[name] = reference(keep_as(SecretName(name), value, secret_name("env", name)))
     return variables
 
 
@@ -674,15 +691,14 @@ def _tell(defaults: "DefaultEnvironments") -> None:
     err().print(f"note: using {', '.join(defaults.ready)} ({why}){shows}", markup=False, soft_wrap=True)
 
 
-def _checked_study(make_text: Callable[[], str]) -> tuple[str, "Study"]:
-    """The study as text and as it is checked; its lines are nobody's, and no message names them."""
+def _checked_study(make_text: Callable[[], str]) -> "Study":
+    """Return the checked study; its lines are in no file, and no message names them."""
     from weighbridge.errors import StudyError
     from weighbridge.study.loader import check
     from weighbridge.study.source import parse
 
     try:
-        text = make_text()
-        return text, check(parse(text, _STUDY)).model_copy(update={"lines": {}})
+        return check(parse(make_text(), _STUDY)).model_copy(update={"lines": {}})
     except StudyError as error:
         problems = dict.fromkeys(_LINE.sub("", str(error)).splitlines())  # of several environments once
         fail("\n".join(problems), WRONG_COMMAND_LINE)

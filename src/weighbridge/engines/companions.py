@@ -19,6 +19,7 @@ from weighbridge.linux.process import link_prefix
 from weighbridge.model.companion import Companion, Healthcheck, in_order
 from weighbridge.model.host import RunContext
 from weighbridge.model.site import Neighbourhood
+from weighbridge.secret_values import revealed
 
 _AGAIN_S = 0.1
 _SAID = 300
@@ -118,9 +119,9 @@ def _start(run: RunContext, engine: Engine, network: str, name: str, companion: 
     with engine_errors(f"starting the companion {name}"):
         container = engine.client.containers.create(
             image,
-            None if companion.command is None else [*companion.command],
-            entrypoint=None if companion.entrypoint is None else [*companion.entrypoint],
-            environment=dict(companion.environment),
+            None if companion.command is None else [*map(revealed, companion.command)],
+            entrypoint=None if companion.entrypoint is None else [*map(revealed, companion.entrypoint)],
+            environment={variable: revealed(value) for variable, value in companion.environment.items()},
             user=companion.user,
             working_dir=companion.working_dir,
             volumes=volumes,
@@ -149,7 +150,7 @@ def _healthcheck(check: Healthcheck | None) -> dict[str, Any] | None:
         return None
     seconds = {"interval": check.interval, "timeout": check.timeout, "start_period": check.start_period}
     times = {key: int(value * 1e9) for key, value in seconds.items() if value}
-    return {"test": ["CMD", *check.test], "retries": check.retries, **times}
+    return {"test": ["CMD", *map(revealed, check.test)], "retries": check.retries, **times}
 
 
 def _wait_until_ready(container: Any, name: str, companion: Companion) -> None:

@@ -27,9 +27,11 @@ from weighbridge.fleets.survey import (
 from weighbridge.fleets.suspects import Suspects
 from weighbridge.linux.process import LoggedProcess
 from weighbridge.model.machine_provider import Wanted
+from weighbridge.model.stored_study import secrets_of
 from weighbridge.model.study import Study
 from weighbridge.runner.run_lock import FLEET_VARIABLE
 from weighbridge.runner.signals import shield
+from weighbridge.secret_values import handed_on
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -169,7 +171,7 @@ class Drive:
         argv = provider.command(options, unit.machines, self._command(unit))
         self._records[unit] = UnitRecord(round=number, began=time.time())
         self.folder.note(unit, self._records[unit])
-        environment = {FLEET_VARIABLE: str(self.folder.path)}
+        environment = {FLEET_VARIABLE: str(self.folder.path), **handed_on(secrets_of(self.study))}
         try:
             self._going[unit] = LoggedProcess(argv, self.folder.log(unit), environment)
         except Unavailable as why:

@@ -68,6 +68,8 @@ class Fleet(BaseModel):
     """From where paths in the study and in ``on`` are taken."""
     created: float
     """In seconds since the epoch."""
+    secrets: dict[str, str] = {}
+    """The digests of the values that its study needs and nothing stores, by name."""
     jobs: tuple[str, ...] = ()
     """The drivers that were submitted, the last one last."""
 

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from weighbridge.kit.contents import KitEnvironment
-from weighbridge.kit.text import one_line
+from weighbridge.kit.scripts import secrets_of
+from weighbridge.kit.text import compose_text, one_line
 from weighbridge.model.by_hand import Setting
 from weighbridge.model.host import Limits
+from weighbridge.model.secret import reference, variable_of
 from weighbridge.model.site import DATA, SITE_ENV
 from weighbridge.model.study import Resources
 
@@ -26,7 +28,7 @@ def compose_file(environment: KitEnvironment, resources: Resources, image: str) 
 
     document: dict[str, Any] = {
         "services": {
-            role: {**_service(environment, role, resources, image), **_literal(environment.by_hand.services[role])}
+            role: _with_own(_service(environment, role, resources, image), environment.by_hand.services[role])
             for role in sorted(environment.inside, reverse=True)
         }
     }
@@ -78,11 +80,23 @@ def _service(environment: KitEnvironment, role: str, resources: Resources, image
         "read_only": not environment.writes_layer,
         "tmpfs": list(_TMPFS),
         "volumes": mounts,
-        "environment": dict(SITE_ENV),
+        "environment": {**SITE_ENV, **_secrets(environment)},
         **limits(resources, role),
         **({} if environment.arm.shm_size is None else {"shm_size": environment.arm.shm_size}),
         **({"sysctls": dict(environment.arm.sysctls)} if environment.arm.sysctls else {}),
     }
+
+
+def _with_own(service: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a service with the keys that its environment adds, further variables among them."""
+    said = _literal(own)
+    return {**service, **said, "environment": {**service["environment"], **said.get("environment", {})}}
+
+
+def _secrets(environment: KitEnvironment) -> dict[str, str]:
+    """Return the variables from which scripts take the values of secrets; the user sets them."""
+    names = (name for cell in environment.cells for name in secrets_of(cell))
+    return {variable_of(name): compose_text(reference(name)) for name in names}
 
 
 def _literal(value: Any) -> Any:
@@ -90,7 +104,7 @@ def _literal(value: Any) -> Any:
     if isinstance(value, Setting):
         return f"${{{value.name}:-{value.value}}}"
     if isinstance(value, str):
-        return value.replace("$", "$$")
+        return compose_text(value)
     if isinstance(value, Mapping):
         return {key: _literal(each) for key, each in value.items()}
     if isinstance(value, Sequence):

@@ -10,8 +10,9 @@ from weighbridge.kit.compose import CELL, CPUS, IMAGE, compose_file, settings_in
 from weighbridge.kit.contents import Contents, KitCell, KitEnvironment, contents
 from weighbridge.kit.image import image_files
 from weighbridge.kit.rendering import render, static
-from weighbridge.kit.scripts import cell_files, listens
+from weighbridge.kit.scripts import cell_files, listens, secrets_of
 from weighbridge.model.by_hand import Recipe, Setting
+from weighbridge.model.secret import secrets_in, variable_of
 from weighbridge.model.study import Parameter, Study
 from weighbridge.model.userland import UserlandSpec
 
@@ -241,4 +242,11 @@ def _differs(kit_contents: Contents) -> Iterator[str]:
         for cell in each.cells
     ):
         yield "a check sees what the program printed, but runs in its own container, without its /tmp"
+    secrets = dict.fromkeys(
+        variable_of(name)
+        for each in kit_contents.environments
+        for name in (*secrets_in(str(each.by_hand.services)), *(n for cell in each.cells for n in secrets_of(cell)))
+    )
+    if secrets:
+        yield f"values are not in the kit: set {', '.join(secrets)} in your environment"
     yield "resource use is not metered: run sar or docker stats alongside"

@@ -7,9 +7,10 @@ from pathlib import PurePosixPath
 
 from weighbridge.errors import StudyError
 from weighbridge.kit.contents import KitCell, KitEnvironment
-from weighbridge.kit.text import one_line
+from weighbridge.kit.text import one_line, shell_line, shell_word
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import TrialFailure
+from weighbridge.model.secret import SecretName, secrets_in
 from weighbridge.model.site import SITE_ENV
 from weighbridge.model.study import Role
 
@@ -46,6 +47,13 @@ def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files
         metric = cell.workload.metrics(cell.options)[0]
         scripts[f"{folder}/headline.jq"] = f"# {metric.name} in {metric.unit}\n{jq}\n".encode()
     return scripts, read
+
+
+def secrets_of(cell: KitCell) -> tuple[SecretName, ...]:
+    """The secrets whose values its scripts need."""
+    commands = [command for _, _, command in _programs(cell)]
+    texts = (text for command in commands for text in (*command.argv, *command.env.values()))
+    return tuple(dict.fromkeys(name for text in texts for name in secrets_in(text)))
 
 
 def listens(cell: KitCell) -> tuple[str, int]:
@@ -99,12 +107,12 @@ def _script(
         'ulimit -n "$(ulimit -H -n)"',
     ]
     for name, value in {"LANG": SITE_ENV["LANG"], **command.env}.items():
-        lines.append(f"export {shlex.quote(name)}={shlex.quote(value)}")
+        lines.append(f"export {shlex.quote(name)}={shell_word(value)}")
     for path, place in files.items():
         lines.append(f"mkdir -p {shlex.quote(str(PurePosixPath(path).parent))}")
         lines.append(f'cp "$kit"/{shlex.quote(place)} {shlex.quote(path)}')
         lines += [f"chmod 755 {shlex.quote(path)}"] if path in started else []
     deadline = ("timeout", "--foreground", "-k", "5", f"{command.deadline_s:.0f}") if ends else ()
     source = f'"$kit"/{shlex.quote(stdin)}' if stdin else reads
-    lines.append(f"exec {shlex.join((*deadline, *command.argv))}" + (f" <{source}" if source else ""))
+    lines.append(f"exec {shell_line((*deadline, *command.argv))}" + (f" <{source}" if source else ""))
     return ("\n".join(lines) + "\n").encode(errors="replace")

@@ -1,10 +1,33 @@
 """Text that others wrote, where it must stay what it is: in one line, in a word of a shell, in Markdown."""
 
 import re
+import shlex
+from collections.abc import Sequence
 
+from weighbridge.model.secret import SecretName, parts_of, variable_of
 from weighbridge.model.text import one_line
 
-__all__ = ["markdown", "one_line"]
+__all__ = ["compose_text", "markdown", "one_line", "shell_line", "shell_word"]
+
+
+def shell_word(text: str) -> str:
+    """The text as a word of a shell. Each secret in it becomes a variable, which must be set in the environment."""
+    parts = (shlex.quote(part) if isinstance(part, str) else f'"{_variable(*part)}"' for part in parts_of(text))
+    return "".join(parts) or "''"
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """The words of a command as a shell reads them."""
+    return " ".join(map(shell_word, words))
+
+
+def compose_text(text: str) -> str:
+    """The text as a value of a Compose file: its dollar signs stay, and each secret in it is a variable."""
+    return "".join(part.replace("$", "$$") if isinstance(part, str) else _variable(*part) for part in parts_of(text))
+
+
+def _variable(name: SecretName) -> str:
+    return f"${{{variable_of(name)}:?its value is not in the kit}}"
 
 
 def markdown(text: str) -> str:

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Self
 
 from weighbridge.errors import EnvironmentLost, Unavailable
@@ -15,6 +16,7 @@ from weighbridge.launcher.frames import Frame, Kind
 from weighbridge.linux.process import GRACE_S
 from weighbridge.model.command import Command, Completed, Stream, Transport
 from weighbridge.model.sampling import SampledFile, Samples
+from weighbridge.secret_values import revealed
 
 READY_S = 20.0
 ANSWER_S = 60.0
@@ -233,7 +235,9 @@ class Launched:
         self._began = launcher.expect(number, Kind.BEGAN)
         self._ended = launcher.expect(number, Kind.ENDED)
         self._requested_at, self._unheard_s = time.monotonic(), launcher.unheard_s()
-        launcher.send(frames.start(number, command, launcher.environment_of(command)))
+        env = {name: revealed(value) for name, value in launcher.environment_of(command).items()}
+        started = replace(command, argv=tuple(map(revealed, command.argv)))  # all else has the names of secrets alone
+        launcher.send(frames.start(number, started, env))
 
     def _refusal(self) -> int:
         """The error for which it could not be started; 0 while it runs, or has."""

@@ -165,7 +165,10 @@ def _read_all(stream: IO[bytes], start: int = 0) -> bytes:
 
 
 def run(command: Command, *, env: Mapping[str, str] | None = None, inherit: bool = True) -> Completed:
-    """Run to the end, or to the deadline at which it is killed. Raises Unavailable where there is no program."""
+    """Run to the end, or to the deadline at which it is killed. Raises Unavailable if the program is not installed.
+
+    Without ``inherit`` it gets only the variables of ``env`` and of the command.
+    """
     process = Process(command, env=env, inherit=inherit)
     ended = False
     try:

@@ -84,6 +84,8 @@ class MachineProvider(Plugin):
     options: ClassVar[type[ProviderOptions]]
     drives_here: ClassVar[bool] = False
     """Whether the driver and every run are processes of the machine on which the fleet is submitted."""
+    stores_environment: ClassVar[bool] = False
+    """Whether it stores the environment of the processes that it starts, so that no secret can be in there."""
     word: ClassVar[str] = ""
     """What ``--on`` takes for it, in the help; "": its kind."""
 

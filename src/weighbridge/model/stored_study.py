@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.level import Level
+from weighbridge.model.secret import SecretName, secrets_in
 from weighbridge.model.study import Arm, Cell, Study
 
 VERSION = 1
@@ -112,6 +113,11 @@ def study_json(study: Study) -> str:
     if study.mechanisms:
         stored["mechanisms"] = [each.model_dump() for each in study.mechanisms]
     return json.dumps(stored, separators=(",", ":"))
+
+
+def secrets_of(study: Study) -> tuple[SecretName, ...]:
+    """Return the names of the secrets whose values a study needs."""
+    return secrets_in(study_json(study))
 
 
 def _arm(arm: Arm) -> dict[str, Any]:

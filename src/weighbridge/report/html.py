@@ -45,6 +45,7 @@ from weighbridge.report.text.summary import (
 )
 from weighbridge.report.text.trial_flags import common_flag_sentences
 from weighbridge.report.text.trust import imprecise, trust_sentence
+from weighbridge.store.reader import SECRETS
 from weighbridge.store.run import RunStore
 
 FOLDED_FROM = 9
@@ -213,8 +214,9 @@ def _hosts(facts: Facts) -> list[tuple[str, list[str], bool]]:
 
 def _info(store: RunStore) -> list[tuple[str, str]]:
     """The run's own keys, without those that have a place of their own."""
-    own = {"study", "question", "study_text", "created"}
+    own = {"study", "question", "study_text", "created", SECRETS}
     info = store.info()
     created = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(float(info.get("created", 0))))
     rest = [(key.replace("_", " "), value) for key, value in info.items() if key not in own]
-    return [("created", created), *rest, ("study file", info.get("study_text", ""))]
+    secrets = [("values not stored", ", ".join(names))] if (names := store.secrets()) else []
+    return [("created", created), *rest, *secrets, ("study file", store.shown_study_text())]

@@ -1,6 +1,10 @@
 """Compose files are read by Docker Compose itself, which knows all of their format; studies that name one, too."""
 
+import contextlib
+import os
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.linux.packages import install_here
@@ -47,8 +51,26 @@ def normalised(
     if completed.returncode != 0:
         # it wraps a sentence over several lines
         why = " ".join(completed.stderr.decode(errors="replace").split()) or completed.last_words
+        why = _without_values(why, Path(file))
         raise StudyError(f"compose: {' '.join(argv)} rejects {plain(file, 200)}: {plain(why, 500)}")
     return completed.stdout.decode(errors="replace")
+
+
+def _without_values(why: str, file: Path) -> str:
+    """Return a message with the names of the file's variables in the place of their values."""
+    values: dict[str, str] = {}
+    for environment in (file.parent / ".env", Path(".env")):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            pairs = (line.partition("=") for line in environment.read_text().splitlines())
+            values |= {name.strip(): value.strip(" '\"") for name, _, value in pairs}
+    values |= os.environ
+    written = ""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        written = file.read_text()
+    for name in dict.fromkeys(re.findall(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)", written)):
+        if value := values.get(name):
+            why = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${{{name}}}", why)
+    return why
 
 
 def _not_installed() -> str:

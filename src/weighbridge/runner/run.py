@@ -5,12 +5,12 @@ import errno
 import json
 import os
 import resource
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from importlib import metadata
 from pathlib import Path
 
-from weighbridge import registry
+from weighbridge import registry, secret_values
 from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, TimeTooShort, Unavailable
 from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.launcher import build as launcher
@@ -22,6 +22,8 @@ from weighbridge.model.facts import HALT, HOST_DIFFERENCES, IDLE_CPUS, POLL, Hos
 from weighbridge.model.host import RunContext
 from weighbridge.model.names import RunId
 from weighbridge.model.plugin import Readiness
+from weighbridge.model.secret import SecretName
+from weighbridge.model.stored_study import secrets_of
 from weighbridge.model.study import Study, StudyFile
 from weighbridge.model.trial import TrialRecord
 from weighbridge.runner import clean, living, run_lock
@@ -293,7 +295,9 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
         if study is None:
             raise RunDirectoryError(f"{store.directory} holds no run: name a study to run")
         made_by = {"run_id": RunId.new(), "version": metadata.version("weighbridge")}
-        store.begin(study, {**made_by, **_about_workloads(study)})
+        names = secrets_of(study)
+        _require_secrets(names, progress, continued=False)
+        store.begin(study, {**made_by, **_about_workloads(study)}, secret_values.digests(names))
         return study
     frozen = study_of(store)
     if study is not None and study.text != frozen.text:
@@ -305,12 +309,32 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
         raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept
             f"the run in {store.directory} differs in {place}: omit the study to continue it"
         )
+    secret_values.expect(store.secrets() or {})
+    _require_secrets(secrets_of(frozen), progress, continued=True)
     if blocks is not None:
         extend(store, frozen.file.repetitions, blocks)
     progress.say(f"continuing the run in {store.directory}: {len(store.finished())} trials are finished")
     if store.study() is None:
         store.keep_study(frozen)  # last: what is refused leaves an older run as it was
     return frozen
+
+
+def _require_secrets(names: Sequence[SecretName], progress: Progress, *, continued: bool) -> None:
+    """Find the values that a study needs, and report which ones differ from an earlier run.
+
+    Raises StudyError if one is missing, RunDirectoryError if one has changed since the run that is continued began.
+    """
+    compared = secret_values.require(names)
+    if changed := [name for name, how in compared.items() if how == "changed"]:
+        sentence = f"the value of {', '.join(changed)} has changed since the run began"
+        if continued:
+            raise RunDirectoryError(f"{sentence}: give the value that it had then, or start a new run")
+        progress.say(sentence)
+    if unknown := [name for name, how in compared.items() if how == "unknown"]:
+        progress.say(
+            f"whether the value of {', '.join(unknown)} has changed is not known: the key of its digest is with "
+            "another user, or on another machine"
+        )
 
 
 def _raise_open_files() -> None:

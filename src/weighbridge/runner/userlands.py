@@ -15,6 +15,7 @@ from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Readiness
+from weighbridge.model.secret import secrets_in
 from weighbridge.model.study import Role, Study
 from weighbridge.model.userland import (
     CLIENTS_SCOPE,
@@ -93,7 +94,7 @@ def _absent(workload: Workload, options: object, role: Role, source: SourceOptio
     plugin = registry.userlands()["packages" if source is None else source.kind]
     with contextlib.suppress(TrialFailure):  # the trial tells it
         program = workload.command(role, options, _NOWHERE).argv[0]
-        if "/" not in program or (lacks := plugin.lacks(source, program)) is None:
+        if "/" not in program or secrets_in(program) or (lacks := plugin.lacks(source, program)) is None:
             return
         if program not in workload.files(role, options, _NOWHERE):
             yield f"{program} is not in the userland: {lacks[0]}: {lacks[1]}"

@@ -24,6 +24,7 @@ from weighbridge.model.decisions import (
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.names import RunId
+from weighbridge.model.secret import hidden_text
 from weighbridge.model.stored_study import StoredFile, StoredStudy
 from weighbridge.model.study import Rung
 from weighbridge.model.trial import Series, Trial
@@ -53,6 +54,8 @@ SESSION_STARTS = "session_starts"
 """The key of a run under which it keeps which was its last trial when each of its sessions began."""
 GATE_LOOKS = "gate_looks"
 """The key of a run under which it keeps the looks of gates."""
+SECRETS = "secrets"
+"""The key of a run under which it keeps the digests of values that it does not store."""
 _COUNTED = "trial NOT IN (SELECT id FROM trial WHERE block IS 0)"
 """The rows of trials that count: those of the pilot block (0) chose their lengths, and no more."""
 
@@ -86,6 +89,16 @@ class RunReader:
             return RunId(self.info().get(reading.RUN_ID, ""))
         except ValueError as error:
             raise RunDirectoryError(f"{self.directory} is damaged: the run has no id") from error
+
+    def secrets(self) -> dict[str, str] | None:
+        """The digests of the values that the run does not store, by name; None if an older version began the run."""
+        text = self.info().get(SECRETS)
+        return None if text is None else dict(json.loads(text))
+
+    def shown_study_text(self) -> str:
+        """The study's text for people, without the values that an older version stored."""
+        text = self.info().get("study_text", "")
+        return hidden_text(text) if self.secrets() is None else text
 
     def study(self) -> StoredStudy | None:
         """The study as it was checked when the run began; None of a run from before version 5."""

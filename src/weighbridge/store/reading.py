@@ -98,6 +98,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "trial_lengths": TypeAdapter(Json[tuple[TrialLength, ...]]),
     "allotments": TypeAdapter(Json[tuple[Allotment, ...]]),
     "gate_looks": TypeAdapter(Json[tuple[GateLook, ...]]),
+    "secrets": TypeAdapter(Json[dict[str, str]]),
     "session_starts": TypeAdapter(Json[list[tuple[Seconds, Number]]]),
 }
 """What the values of these keys of a run are written as."""

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.linux.file_rights import rights_of_owner
+from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, TrialRecord
 from weighbridge.store.database import COMPANIONS, DATABASE, connect, read_copy, saving, transaction
-from weighbridge.store.reader import SESSION_STARTS, RunReader
+from weighbridge.store.reader import SECRETS, SESSION_STARTS, RunReader
 from weighbridge.store.rows import (
     Value,
     arm_row,
@@ -151,8 +152,11 @@ class RunStore(RunReader):
 
     # -- the run as a whole ------------------------------------------------------------------------
 
-    def begin(self, study: Study, info: Mapping[str, str]) -> None:
-        """Freeze the study into a new run. ``info`` is further keys of the run (run_id, version, ...)."""
+    def begin(self, study: Study, info: Mapping[str, str], secrets: Mapping[SecretName, str] | None = None) -> None:
+        """Freeze the study into a new run. ``info`` is further keys of the run (run_id, version, ...).
+
+        ``secrets``: the digests of the values that it needs and does not store.
+        """
         keys = {
             "study": study.file.study,
             "question": study.file.question,
@@ -163,6 +167,7 @@ class RunStore(RunReader):
             "repetitions": study.file.repetitions.model_dump_json(),
             **({"ladder": ladder_text(study.file.ladder)} if study.file.ladder else {}),
             "created": repr(time.time()),
+            SECRETS: json.dumps(dict(secrets or {})),
             **info,
         }
         with saving(self.directory), transaction(self._db):

@@ -26,6 +26,8 @@ _COMPANION = frozenset((
 _CONDITIONS = ("service_started", "service_healthy")
 Normalised = Callable[[str], str]
 """Gives the text of a Compose file as ``docker-compose config`` prints it. Raises StudyError, Unavailable."""
+Hidden = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Gives services with references in the place of secrets."""
 _CHECK = {"test", "interval", "timeout", "retries", "start_period", "disable"}
 
 
@@ -62,10 +64,10 @@ class Composed:
     without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def composed(text: str, service: str, without: Collection[str] = ()) -> Composed:
+def composed(text: str, service: str, without: Collection[str] = (), hidden: Hidden = dict) -> Composed:
     """Return what a normalised Compose file says. ``without``: keys that the study does without (KEY, SERVICE.KEY).
 
-    Raises StudyError, which lists every key that cannot be honoured.
+    ``hidden`` replaces the values of secrets. Raises StudyError, which lists every key that cannot be honoured.
     """
     data = _read(text)
     services = _mapping(data.get("services"), "services")
@@ -89,6 +91,7 @@ def composed(text: str, service: str, without: Collection[str] = ()) -> Composed
     ]
     if refused:
         raise Unhonoured(refused)
+    used = hidden(used)
     mine = used[service]
     return Composed(
         image=_image(service, mine),

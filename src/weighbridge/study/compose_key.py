@@ -17,6 +17,7 @@ from weighbridge.errors import StudyError, Unavailable
 from weighbridge.model.companion import ComposedService, ComposeOptions
 from weighbridge.model.options import Options
 from weighbridge.study.compose import Composed, Normalised, NoSuch, composed, server_words, with_saved
+from weighbridge.study.compose_secrets import WrittenServices
 from weighbridge.study.source import Place, Source, plain, written
 from weighbridge.study.validated import validated
 from weighbridge.study.weighed import literal, settings_of, written_out
@@ -34,7 +35,7 @@ class Service:
     port: int | None
     companions: Mapping[str, Mapping[str, Any]]
     remark: str
-    """What of the file is left out, in one line."""
+    """What of the file is left out, and which keys are stored with the values of variables, in one line."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What its container is set to, as an environment of a study says it."""
 
@@ -49,7 +50,15 @@ def service_of(options: ComposedService, normalised: Normalised) -> Service:
             raise NoSuch("saved", f"saved: there is no file {plain(path, 200)} for {plain(image, 100)}")
     if not Path(options.file).is_file():
         raise NoSuch("file", f"there is no file {plain(options.file, 200)}")
-    parts = with_saved(composed(normalised(options.file), options.service, options.without), options.saved)
+    text = normalised(options.file)
+    written, plainly = WrittenServices(Path(options.file)), list[str]()
+
+    def hidden(services: Mapping[str, Any]) -> dict[str, Any]:
+        plainly.extend(written.stored_with_values(services))
+        return written.hidden(services)
+
+    parts = composed(text, options.service, options.without, hidden)
+    parts = with_saved(parts, options.saved)
     where = image_userland(options.image or options.saved.get(parts.image, parts.image))
     left_out = [f"{service}.{key}" for service, each in parts.without.items() for key in each]
     return Service(
@@ -58,7 +67,14 @@ def service_of(options: ComposedService, normalised: Normalised) -> Service:
         environment=parts.environment,
         port=options.port or parts.port,
         companions=parts.companions,
-        remark=f"Left out of the Compose file: {', '.join(left_out)}" if left_out else "",
+        remark="; ".join(
+            f"{what}: {', '.join(keys)}"
+            for what, keys in (
+                ("Left out of the Compose file", left_out),
+                ("Stored with their variables' values", plainly),
+            )
+            if keys
+        ),
         settings=parts.settings,
     )
 

@@ -46,7 +46,8 @@ def load(
         profile if link is None else None
     )  # of the others only the mistakes: their text would take longer
     studies = {
-        name: check(_merged(source, str(name), with_text=name == written_profile), normalised) for name in named
+        name: check(_merged(source, str(name), with_text=name == written_profile), normalised)
+        for name in sorted(named, key=lambda name: name == written_profile)  # last: its secrets are kept
     }
     if written_profile in studies:
         return studies[written_profile]

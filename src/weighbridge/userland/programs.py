@@ -8,10 +8,12 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from weighbridge.linux.process import output
+from weighbridge.errors import Unavailable
+from weighbridge.linux.process import run
 from weighbridge.model.command import Command
 from weighbridge.model.site import SITE_ENV, SITES_OWN
 from weighbridge.model.userland import Userland
+from weighbridge.secret_values import revealed
 
 WHOLE = 256 * 2**20
 """Bytes of a file that are summed up as a whole, which takes a second at most."""
@@ -19,6 +21,7 @@ _PART = 32 * 2**20
 _LINKS = 40
 """Symbolic links to a file at most, as the kernel has it (path_resolution(7))."""
 _SHEBANG = 256
+_LDD_S = 30.0
 _ELF = b"\x7fELF"
 _LOADED = re.compile(r"^\s+(?:\S+ => )?(/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 
@@ -66,8 +69,12 @@ def _libraries(userland: Userland, path: Path, command: Command) -> list[str]:
     with path.open("rb") as file:
         if not userland.of_this_machine or file.read(len(_ELF)) != _ELF:
             return []
-    variables = (f"{name}={value}" for name, value in _variables(userland, command).items())
-    return _LOADED.findall(output(("env", "-i", *variables, "ldd", str(path))) or "")
+    variables = {name: revealed(value) for name, value in _variables(userland, command).items()}
+    try:  # not by env(1): every user of the machine can read a command line
+        completed = run(Command(("ldd", str(path)), _LDD_S, variables), inherit=False)
+    except Unavailable:
+        return []
+    return _LOADED.findall(completed.text) if completed.returncode == 0 else []
 
 
 def _variables(userland: Userland, command: Command) -> dict[str, str]:

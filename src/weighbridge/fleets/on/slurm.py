@@ -102,6 +102,7 @@ class Slurm(MachineProvider):
     kind = "slurm"
     summary = "nodes of one job of Slurm, which starts once they are free"
     options = SlurmOptions
+    stores_environment = True  # slurmctld keeps a job's in a file, and slurmd another one
     programs = ("sbatch", "squeue", "scancel", "sinfo", "scontrol", "srun")
 
     def readiness(self, options: Any | None = None) -> Readiness:

@@ -1,0 +1,187 @@
+"""The values of secrets: they are in the memory of this process alone, and nothing here writes them anywhere.
+
+A run stores a digest (BLAKE2b) of each value, under a random key of the user. A reader of the run has no key, and
+cannot use the digest to try out passwords. The key is made once, in a file that only the user can read. On another
+machine the digest cannot be checked, and Weighbridge says so.
+"""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+
+from weighbridge.errors import StudyError
+from weighbridge.model.secret import SecretName, reference, variable_of, with_values
+
+VARIABLE = "WEIGHBRIDGE_SECRETS"
+"""An environment variable: one process of a fleet hands values on to another in it, as JSON. No program gets it."""
+_KEY_BYTES = 32
+_SHORTEST = 4
+"""Characters of a value that is looked for in messages: a shorter one is part of other words."""
+Comparison = Literal["same", "changed", "unknown", "new"]
+"""How a value compares with the earlier run; ``unknown``: its digest cannot be checked here."""
+
+_values: dict[SecretName, str] = {}
+_offered: dict[str, str] = {}
+_digests: dict[SecretName, str] = {}
+
+
+def keep(name: SecretName, value: str) -> None:
+    """Keep the value of a secret in the memory of this process."""
+    _values[name] = value
+
+
+def keep_as(name: SecretName, value: str, otherwise: SecretName) -> SecretName:
+    """Keep a value under a name, or under another one if the first has a different value; return the name."""
+    chosen = name if _values.get(name, value) == value else otherwise
+    keep(chosen, value)
+    return chosen
+
+
+def kept(name: SecretName) -> str | None:
+    """Return the value of a secret; None if this process does not know it."""
+    return _values.get(name)
+
+
+def offer(variable: str, value: str) -> None:
+    """Keep a value that the user gives: ``PASSWORD`` for every such secret, ``db_PASSWORD`` for db's alone."""
+    _offered[variable] = value
+
+
+def expect(digests: Mapping[str, str]) -> None:
+    """Keep the digests that an earlier run has stored: values are compared with them."""
+    _digests.update({SecretName(name): digest for name, digest in digests.items()})
+
+
+def revealed(text: str) -> str:
+    """Return a text with the values of secrets in the place of references. Raises StudyError if one is missing."""
+
+    def value_of(name: SecretName) -> str:
+        if (value := _values.get(name)) is None:
+            raise StudyError(_missing((name,)))
+        return value
+
+    return with_values(text, value_of) if "${secret:" in text else text
+
+
+def redacted(text: str) -> str:
+    """Return a message in which references stand in the place of every known value of four characters or more."""
+    for name, value in _values.items():
+        if len(value) >= _SHORTEST:
+            text = text.replace(value, reference(name))
+    return text
+
+
+def require(names: Iterable[SecretName]) -> Mapping[SecretName, Comparison]:
+    """Find the value of every secret, and return how each compares with the earlier run.
+
+    A value comes from a file that was read or from the command line. It can also come from an environment variable of
+    this process, but only if the earlier run had the same value: a study can read no other variable of the user.
+    Raises StudyError that names every missing one.
+    """
+    missing = []
+    for name in names:
+        if name in _values:
+            continue
+        variable = variable_of(name)
+        own = os.environ.get(variable)
+        if (given := _offered.get(re.sub(r"\W", "_", name), _offered.get(variable))) is not None:
+            _values[name] = given
+        elif own is not None and _comparison(name, own) == "same":
+            _values[name] = own
+        else:
+            missing.append(name)
+    if missing:
+        raise StudyError(_missing(missing))
+    return {name: _comparison(name, _values[name]) for name in names}
+
+
+def digests(names: Iterable[SecretName]) -> dict[SecretName, str]:
+    """Return what a run stores of secrets whose values are known: ``KEY:DIGEST``; "" if this user can have no key."""
+    by_name = {name: _values[name] for name in names}
+    key = _key() if by_name else b""
+    return {name: _digest(key, name, value) if key else "" for name, value in by_name.items()}
+
+
+def handed_on(names: Iterable[SecretName]) -> dict[str, str]:
+    """Return the environment variable that gives the values to another process of ours; {} if there are none."""
+    values = {name: _values[name] for name in names if name in _values}
+    return {VARIABLE: json.dumps(values)} if values else {}
+
+
+@contextlib.contextmanager
+def handing_on(names: Iterable[SecretName]) -> Iterator[None]:
+    """Give the values to the processes of ours that are started meanwhile."""
+    os.environ.update(handed_on(names))
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE, None)
+
+
+def take_over() -> None:
+    """Take the values that another process of ours has handed on, and remove them from our environment."""
+    with contextlib.suppress(ValueError, TypeError):
+        values = json.loads(os.environ.pop(VARIABLE, "{}"))
+        _values.update({SecretName(name): str(value) for name, value in dict(values).items()})
+
+
+def _missing(names: Sequence[SecretName]) -> str:
+    listed = ", ".join(names)
+    options = " ".join(dict.fromkeys(f"--env {variable_of(name)}" for name in names))
+    return (
+        f"the value of {listed} is needed, and no run stores it: set the variable in your environment and add "
+        f"{options}, or name the study if its file or its Compose file has the value"
+    )
+
+
+def _comparison(name: SecretName, value: str) -> Comparison:
+    if name not in _digests:
+        return "new"
+    known, key = _digests[name], _key()
+    if not key or known.partition(":")[0] != _key_name(key):
+        return "unknown"
+    return "same" if secrets.compare_digest(known, _digest(key, name, value)) else "changed"
+
+
+def _digest(key: bytes, name: SecretName, value: str) -> str:
+    text = f"{name}\0{value}".encode(errors="surrogateescape")
+    return f"{_key_name(key)}:{blake2b(text, key=key, digest_size=16).hexdigest()}"
+
+
+def _key_name(key: bytes) -> str:
+    return blake2b(b"weighbridge", key=key, digest_size=4).hexdigest()
+
+
+def _key() -> bytes:
+    """Return this user's key, made if there is none; b"" for a user who has no folder for it."""
+    try:
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
+        file = Path(base) / "weighbridge/secrets.key"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            _make_key(file)
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as old:
+            key = old.read(_KEY_BYTES + 1)
+    except (OSError, RuntimeError):  # RuntimeError: a user without a home folder
+        return b""
+    return key if len(key) == _KEY_BYTES else b""
+
+
+def _make_key(file: Path) -> None:
+    """Make a key that appears under its name with all of its bytes, whichever process is the first."""
+    unnamed = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as new:
+            new.write(secrets.token_bytes(_KEY_BYTES))
+        with contextlib.suppress(FileExistsError):
+            os.link(unnamed, file)
+    finally:
+        unnamed.unlink()

@@ -1,0 +1,40 @@
+"""Secrets that a study file spells out: the study that is run, stored and shown has references in their place."""
+
+import copy
+from dataclasses import replace
+
+from weighbridge.model.secret import (
+    PASSED_ON,
+    Place,
+    looks_secret,
+    reference,
+    secret_name,
+    secrets_in,
+    variables_in,
+    with_variables,
+)
+from weighbridge.secret_values import keep
+from weighbridge.study.source import Source
+
+
+def without_secrets(source: Source, *, every: bool = False) -> Source:
+    """Return a study with references in the place of environment variables that look secret; keep their values.
+
+    ``every``: each variable but those that `weigh` always passes on, as for a study that an older Weighbridge stored.
+    """
+    found: dict[Place, str] = {}
+    for place, variables, name in variables_in(source.data):
+        value = str(variables[name])
+        is_value = isinstance(variables[name], str | int | float) and not secrets_in(value)
+        if is_value and (looks_secret(str(name), value) or (every and name not in PASSED_ON)):
+            owner = place[:-2] if place[0] != "userland" else ()
+            secret = secret_name(*owner, str(name))
+            keep(secret, value)
+            found[place] = reference(secret)
+    if not found:
+        return source
+    data = copy.deepcopy(source.data)
+    for place, variables, name in variables_in(data):
+        if (place in found) and not secrets_in(str(variables[name])):
+            variables[name] = found[place]
+    return replace(source, data=data, text=with_variables(source.text, found))

@@ -1,0 +1,108 @@
+"""Variables of a study file that look secret: in what is run, stored and shown there are references to them."""
+
+from pathlib import Path
+
+import pytest
+
+from weighbridge import secret_values
+from weighbridge.model.secret import SecretName
+from weighbridge.model.stored_study import StoredStudy, secrets_of, study_json
+from weighbridge.secret_values import revealed
+from weighbridge.study.brings import brought_by
+from weighbridge.study.frozen import thaw
+from weighbridge.study.loader import check, with_blocks
+from weighbridge.study.profiles import load
+from weighbridge.study.secret_keys import without_secrets
+from weighbridge.study.settings import with_settings
+from weighbridge.study.source import parse
+
+STUDY = """\
+study: secrets   # of a file
+question: Where do they go?
+userland: {kind: host, env: {PATH: /usr/bin, API_TOKEN: canary 1, THREADS: "4"}}
+client_userland: {kind: host, env: {"API_TOKEN": 'canary 2'}}
+companions:
+  db:
+    image: db
+    environment:
+      POSTGRES_PASSWORD: |
+        canary 3
+      POSTGRES_USER: app
+baseline: native
+environments:
+  native: {kind: native}
+  bridge:
+    kind: docker
+    variables: {SECRET: canary 4, MALLOC_ARENA_MAX: "2"}
+    workloads: {shop: {server_env: {DB_URL: "postgres://app:canary@db/", PIN_KEY: 12345678}}}
+workloads:
+  shop: {kind: command, server: "serve {port}", server_env: {DB_PASS: "canary {6}"}, client: "get {port}"}
+"""
+NAMES = (
+    "API_TOKEN", "client_userland.API_TOKEN", "companions.db.POSTGRES_PASSWORD", "environments.bridge.SECRET",
+    "environments.bridge.workloads.shop.DB_URL", "environments.bridge.workloads.shop.PIN_KEY",
+    "workloads.shop.DB_PASS",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def values(monkeypatch: pytest.MonkeyPatch) -> dict[SecretName, str]:
+    kept: dict[SecretName, str] = {}
+    monkeypatch.setattr(secret_values, "_values", kept)
+    return kept
+
+
+def test_no_form_of_the_study_has_their_values(values: dict[SecretName, str], tmp_path: Path):
+    study = check(parse(STUDY, "s.yaml"))
+    changed = with_settings(with_blocks(study, 7), ["workloads.shop.server_env.NEW_TOKEN=canary 7"])
+    for each in (study, changed):
+        for text in (each.text, study_json(each), repr(each), str(brought_by(each))):
+            assert "canary" not in text and "12345678" not in text
+        assert check(parse(each.text, "again")) == each
+        assert thaw(StoredStudy.model_validate_json(study_json(each)), each.text, tmp_path) == each
+    assert {*secrets_of(study)} == {*NAMES} == {*values} - {SecretName("workloads.shop.NEW_TOKEN")}
+    assert study.text.startswith("study: secrets   # of a file\n") and 'THREADS: "4"' in study.text
+    assert study.cells[0].options.server_env == {"DB_PASS": "${secret:workloads.shop.DB_PASS}"}
+    assert revealed(study.cells[0].options.server_env["DB_PASS"]) == "canary {6}"
+    [bridge] = [arm for arm in study.arms if arm.name == "bridge"]
+    own = next(iter(bridge.workloads.values()))
+    assert [revealed(each) for each in own.server_env.values()] == [  # type: ignore[attr-defined]
+        "postgres://app:canary@db/", "12345678",
+    ]  # fmt: skip
+    assert bridge.options.variables["MALLOC_ARENA_MAX"] == "2"  # type: ignore[attr-defined]
+
+
+def test_two_userlands_have_secrets_of_their_own(values: dict[SecretName, str]):
+    study = check(parse(STUDY, "s.yaml"))
+    envs = [each.env["API_TOKEN"] for each in study.sources.values()]  # type: ignore[attr-defined]
+    assert [*map(revealed, envs)] == ["canary 1", "canary 2"]
+
+
+def test_of_an_old_study_every_value_is_one(values: dict[SecretName, str]):
+    old = without_secrets(parse(STUDY, "old"), every=True)
+    study = check(old)
+    assert 'THREADS: "${secret' in study.text and 'POSTGRES_USER: "${secret' in study.text
+    assert study.sources["userland"].env["PATH"] == "/usr/bin"  # type: ignore[attr-defined]
+    assert revealed(study.file.companions["db"].environment["POSTGRES_USER"]) == "app"
+
+
+def test_an_author_may_name_a_secret():
+    text = STUDY.replace("API_TOKEN: canary 1", "TOKEN: 'x ${secret:MINE}'")
+    assert SecretName("MINE") in secrets_of(check(parse(text, "s.yaml")))
+
+
+def test_a_study_without_secrets_is_not_copied():
+    source = parse("study: a\nworkloads: {w: {kind: command, server_env: {A: b}}}", "s.yaml")
+    assert without_secrets(source) is source
+
+
+def test_of_two_profiles_the_secrets_of_the_one_that_is_run_are_kept(tmp_path: Path):
+    file = tmp_path / "s.yaml"
+    changes = "".join(
+        f"  {name}: {{workloads: {{shop: {{server_env: {{DB_PASS: {name}}}}}}}}}\n" for name in ("a", "b", "c")
+    )
+    file.write_text(f"{STUDY}profiles:\n{changes}")
+    for name in ("b", "c", "a"):
+        study = load(str(file), name)
+        assert revealed(study.cells[0].options.server_env["DB_PASS"]) == name
+    assert revealed(load(str(file)).cells[0].options.server_env["DB_PASS"]) == "canary {6}"

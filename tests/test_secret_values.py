@@ -1,0 +1,130 @@
+"""Values of secrets: where they come from, what is stored of them, and how a later run compares them."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from sentences import assert_sentence, raises_sentence
+from weighbridge import secret_values
+from weighbridge.errors import StudyError
+from weighbridge.model.secret import SecretName
+
+TOKEN = SecretName("TOKEN")
+PASSWORD = SecretName("db.POSTGRES_PASSWORD")
+
+
+def another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget every value, as a process that has just begun."""
+    for state in ("_values", "_offered", "_digests"):
+        monkeypatch.setattr(secret_values, state, {})
+
+
+@pytest.fixture(autouse=True)
+def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A process of a user without a key; the path of the key to come."""
+    another_process(monkeypatch)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state/weighbridge/secrets.key"
+
+
+def test_a_value_replaces_its_reference_alone():
+    secret_values.keep(TOKEN, "${secret:TOKEN}")
+    assert secret_values.revealed("x=${secret:TOKEN} ${TOKEN} ${secret:}") == "x=${secret:TOKEN} ${TOKEN} ${secret:}"
+    with raises_sentence(StudyError):
+        secret_values.revealed("${secret:db.POSTGRES_PASSWORD}")
+
+
+def test_a_digest_tells_nothing_without_the_key_of_the_user(begun: Path, monkeypatch: pytest.MonkeyPatch):
+    secret_values.keep(TOKEN, "hunter2")
+    secret_values.keep(PASSWORD, "hunter2")
+    stored = secret_values.digests((TOKEN, PASSWORD))
+    assert "hunter2" not in json.dumps(stored) and stored[TOKEN] != stored[PASSWORD]
+    assert stored == secret_values.digests((TOKEN, PASSWORD))
+    assert begun.stat().st_mode & 0o777 == 0o600 and [*begun.parent.iterdir()] == [begun]
+    monkeypatch.setenv("XDG_STATE_HOME", str(begun.parent / "other"))
+    assert secret_values.digests((TOKEN,))[TOKEN] != stored[TOKEN]
+
+
+def test_without_secrets_no_key_is_made(begun: Path):
+    assert secret_values.digests(()) == {} and secret_values.require(()) == {}
+    assert not begun.exists()
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"x" * 33])
+def test_a_damaged_key_is_no_key(begun: Path, damage: bytes):
+    begun.parent.mkdir(parents=True)
+    begun.write_bytes(damage)
+    secret_values.keep(TOKEN, "hunter2")
+    assert secret_values.digests((TOKEN,)) == {TOKEN: ""}
+
+
+def test_a_key_is_not_read_through_a_link(begun: Path, tmp_path: Path):
+    begun.parent.mkdir(parents=True)
+    (tmp_path / "elsewhere").write_bytes(b"k" * 32)
+    begun.symlink_to(tmp_path / "elsewhere")
+    secret_values.keep(TOKEN, "hunter2")
+    assert secret_values.digests((TOKEN,)) == {TOKEN: ""}
+
+
+def test_a_later_run_says_what_has_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    secret_values.keep(TOKEN, "hunter2")
+    stored = secret_values.digests((TOKEN,))
+    how = {}
+    for value in ("hunter2", "hunter3"):
+        another_process(monkeypatch)
+        secret_values.expect(stored)
+        secret_values.offer("TOKEN", value)
+        how[value] = secret_values.require((TOKEN,))[TOKEN]
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
+    how["there"] = secret_values.require((TOKEN,))[TOKEN]
+    assert how == {"hunter2": "same", "hunter3": "changed", "there": "unknown"}
+
+
+def test_the_environment_gives_only_the_value_that_the_run_had(monkeypatch: pytest.MonkeyPatch):
+    """Else a study of somebody else's could take any variable of the user's."""
+    monkeypatch.setenv("POSTGRES_PASSWORD", "hunter2")
+    with raises_sentence(StudyError):
+        secret_values.require((TOKEN, PASSWORD))
+    secret_values.keep(PASSWORD, "hunter2")
+    stored = secret_values.digests((PASSWORD,))
+    another_process(monkeypatch)
+    secret_values.expect(stored)
+    assert secret_values.require((PASSWORD,)) == {PASSWORD: "same"}
+    another_process(monkeypatch)
+    secret_values.expect(stored)
+    monkeypatch.setenv("POSTGRES_PASSWORD", "hunter3")
+    with pytest.raises(StudyError) as error:
+        secret_values.require((PASSWORD,))
+    assert "hunter3" not in str(error.value)
+
+
+def test_a_process_of_ours_takes_values_over_and_hands_them_no_further(monkeypatch: pytest.MonkeyPatch):
+    secret_values.keep(TOKEN, "hunter2")
+    with secret_values.handing_on((TOKEN, PASSWORD)):
+        handed = os.environ[secret_values.VARIABLE]
+    assert secret_values.VARIABLE not in os.environ
+    another_process(monkeypatch)
+    monkeypatch.setenv(secret_values.VARIABLE, handed)
+    secret_values.take_over()
+    assert secret_values.kept(TOKEN) == "hunter2" and secret_values.VARIABLE not in os.environ
+
+
+def test_what_is_missing_is_told_with_what_to_type():
+    with pytest.raises(StudyError) as error:
+        secret_values.require((TOKEN, PASSWORD, SecretName("shop.POSTGRES_PASSWORD")))
+    assert_sentence(error.value)
+
+
+def test_a_message_has_no_known_value():
+    secret_values.keep(TOKEN, "hunter2")
+    secret_values.keep(PASSWORD, "4")
+    assert secret_values.redacted("refused: hunter2 after 4 s") == "refused: ${secret:TOKEN} after 4 s"
+
+
+def test_a_value_may_be_given_for_one_service_alone():
+    secret_values.offer("PASSWORD", "all")
+    secret_values.offer("db_PASSWORD", "db's")
+    secret_values.require((SecretName("shop.PASSWORD"), SecretName("db.PASSWORD"), SecretName("PASSWORD")))
+    assert secret_values._values == {"shop.PASSWORD": "all", "db.PASSWORD": "db's", "PASSWORD": "all"}
