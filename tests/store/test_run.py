@@ -345,6 +345,14 @@ def test_parts_of_a_study_that_reports_read_have_their_types(run: Path):
                 store.study_file()
 
 
+@pytest.mark.parametrize("table", ["environment", "cell"])
+def test_options_that_differ_from_themselves_are_damaged(run: Path, table: str):
+    with RunStore(run, writable=True) as store:
+        store._db.execute(f"UPDATE {table} SET options = '{{\"a\": [NaN]}}'")
+        with pytest.raises(RunDirectoryError, match="expected numbers that are finite"):
+            store.environments() if table == "environment" else store.cells()
+
+
 def test_a_message_quotes_little_of_what_is_stored(run: Path):
     with RunStore(run, writable=True) as store:
         store._db.execute("UPDATE environment SET aa_of = ? WHERE aa_of IS NOT NULL", ("x" * 2**16,))

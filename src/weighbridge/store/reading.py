@@ -3,12 +3,14 @@
 All sizes are bounded: what is computed from them stays finite.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     Field,
     GetCoreSchemaHandler,
@@ -66,6 +68,18 @@ RowLevel = Annotated[Level, PlainValidator(Level.from_text)]
 Flags = Annotated[tuple[Flag, ...], PlainValidator(flags_of)]
 
 
+def _comparable(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse NaN, which differs from itself: a run with it would be of another study than itself."""
+    try:
+        json.dumps(options, allow_nan=False)
+    except ValueError as error:
+        raise ValueError("expected numbers that are finite") from error
+    return options
+
+
+StoredOptions = Annotated[Json[dict[str, Any]], AfterValidator(_comparable)]
+
+
 class _Repetitions(BaseModel):
     """As far as reports read them: another version may write more keys."""
 
@@ -102,8 +116,8 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "session_starts": TypeAdapter(Json[list[tuple[Seconds, Number]]]),
 }
 """What the values of these keys of a run are written as."""
-ENVIRONMENTS = TypeAdapter(list[tuple[str, str, Json[dict[str, Any]], str | None]])
-CELLS = TypeAdapter(list[tuple[str, LevelText, str, str, Json[dict[str, Any]]]])
+ENVIRONMENTS = TypeAdapter(list[tuple[str, str, StoredOptions, str | None]])
+CELLS = TypeAdapter(list[tuple[str, LevelText, str, str, StoredOptions]])
 FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
 FINISHED = TypeAdapter(list[tuple[Number, Number, str, RowLevel, str, AnyOutcome, str]])
 VALUES = TypeAdapter(list[tuple[Number, str, str, Literal["higher", "lower"], Measured]])
