@@ -32,8 +32,8 @@ class _Name(str):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """Return pydantic's schema (a plain mapping): text that does not match is an error of the field."""
-        text = {"type": "str", "pattern": f"^{cls.pattern.pattern}$", "strict": True}
-        return {"type": "function-after", "function": {"type": "no-info", "function": cls}, "schema": text}
+        function = {"type": "no-info", "function": cls}
+        return {"type": "function-after", "function": function, "schema": {"type": "str", "strict": True}}
 
 
 class RunId(_Name):
