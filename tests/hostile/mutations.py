@@ -57,7 +57,9 @@ def places_of_fleet(folder: Path) -> dict[str, list[Mutation]]:
         places.setdefault(mutation.place, []).append(mutation)
     for name in ("...", "alone--x", "again--../../srv/data", "-oProxyCommand=x", "a\nb", "\x1b[2J", "b" * 250):
         shown = name.replace("/", "%")
-        places.setdefault("unit-name", []).append(Mutation("unit-name", repr(shown)[1:-1][:30], _unit_named(unit, shown)))
+        places.setdefault("unit-name", []).append(
+            Mutation("unit-name", repr(shown)[1:-1][:30], _unit_named(unit, shown))
+        )
     return places
 
 
