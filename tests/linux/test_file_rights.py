@@ -1,8 +1,10 @@
 """Root gives up its rights over files in a folder of another user, and has them again afterwards."""
 
+import ctypes
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -58,5 +60,17 @@ def test_other_threads_keep_their_rights_and_an_error_ends_it_too(users_folder: 
 def test_nothing_changes_for_other_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with rights_of_owner(tmp_path.stat()):
+        (tmp_path / "file").touch()
+    assert (tmp_path / "file").exists()
+
+
+def test_a_root_that_cannot_take_the_rights_of_a_user_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """As in a container without CAP_SETUID, or where the owner has no id in the user namespace."""
+    calls = []
+    fake = SimpleNamespace(setfsuid=lambda user: 0, setfsgid=lambda group: calls.append(group) or 0)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: fake)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with rights_of_owner(SimpleNamespace(st_uid=NOBODY, st_gid=NOBODY)):  # type: ignore[arg-type]
+        assert calls == [NOBODY, 0]
         (tmp_path / "file").touch()
     assert (tmp_path / "file").exists()

@@ -174,6 +174,26 @@ def test_root_writes_to_a_users_run_with_the_rights_of_that_user(run: Path):
         RunStore(run, writable=True)
 
 
+@AS_ROOT
+def test_a_users_run_below_a_folder_of_roots_own_is_explained(run: Path):
+    for path in (run, *run.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    run.parent.chmod(0o700)
+    with raises_sentence(RunDirectoryError):
+        RunStore(run, writable=True)
+    with RunStore(run) as store:
+        assert len(store.trials()) == 1
+
+
+def test_a_file_larger_than_the_memory_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch):
+    def read(*_: object) -> bytearray:
+        raise MemoryError
+
+    monkeypatch.setattr(SafeFolder, "read", read)
+    with raises_sentence(RunDirectoryError):
+        RunStore(run)
+
+
 def test_a_folder_that_was_replaced_while_it_was_opened_is_noticed(run: Path, tmp_path: Path):
     """SQLite opens by path: here another run has come into the place of the one that was checked."""
     with RunStore(tmp_path / "other", writable=True) as store:

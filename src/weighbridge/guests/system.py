@@ -96,8 +96,7 @@ def _cached(folder: Path) -> System | None:
 def _build(work: Path, boot: str, name: Name) -> None:
     root = work / "root"
     release = _RECIPES[name].make(work)
-    for left_out in _LEFT_OUT:
-        remove_tree(OwnFolder.of(work, "root", "lib", "modules", release, "kernel", *left_out.split("/")))
+    _leave_out(work, release)
     must("depmod", "-b", str(root), release)
     program = root / AGENT.lstrip("/")
     program.parent.mkdir(parents=True, exist_ok=True)
@@ -105,6 +104,12 @@ def _build(work: Path, boot: str, name: Name) -> None:
     (root / "var/cache/weighbridge").mkdir(parents=True)
     disk.make_disk(work / _DISK, disk.size_of(root) + _FREE, root)
     remove_tree(OwnFolder.of(work, "root"))
+
+
+def _leave_out(work: Path, release: str) -> None:
+    """Remove modules that no guest needs. ``/lib`` of the root is a link to ``usr/lib``, which is not followed."""
+    for left_out in _LEFT_OUT:
+        remove_tree(OwnFolder.of(work, "root", "usr", "lib", "modules", release, "kernel", *left_out.split("/")))
 
 
 def _debian(work: Path) -> str:

@@ -1,4 +1,5 @@
-"""Removes folders that Weighbridge made, and refuses everything else. No other module removes a tree.
+"""Removes folders that Weighbridge made, and refuses everything else. No other module removes a tree, apart from
+temporary directories of the standard library.
 
 A path is looked up one part at a time through directory file descriptors. No link, mount point or `..` can lead
 out of the folder where the search began, even if another process changes the tree meanwhile.
@@ -122,10 +123,10 @@ def _child(parent: int, name: str, path: Path) -> int:
 
 
 def _require_own(folder: OwnFolder, parent: int, name: str) -> None:
-    """Raise Refused unless the folder is one that only this user could have made in its parent."""
+    """Raise Refused for a folder of another user in a folder to which all users can write, such as /tmp."""
     os.close(_child(parent, name, folder.path))
     above, itself = os.fstat(parent), os.stat(name, dir_fd=parent, follow_symlinks=False)
-    if above.st_mode & stat.S_IWOTH and not (above.st_mode & stat.S_ISVTX and itself.st_uid == os.geteuid()):
+    if above.st_mode & stat.S_IWOTH and os.geteuid() not in (above.st_uid, itself.st_uid):
         raise Refused(folder.path, "another user could have made it, so it is not removed")
 
 

@@ -13,7 +13,8 @@ def rights_of_owner(status: os.stat_result) -> Iterator[None]:
     """In this context and thread, give root only the rights over files that a folder's owner has.
 
     ``status`` is the folder's. Nothing changes for other users, nor in a folder of root's own. Root keeps its
-    supplementary groups. Raises PermissionError if the owner has no id in this user namespace.
+    supplementary groups. Nothing changes either if the kernel does not let this process take the owner's rights: root
+    without CAP_SETUID, or an owner without an id in this user namespace, over whose files root has no rights anyway.
     """
     if os.geteuid() != 0 or status.st_uid == 0:
         yield
@@ -25,7 +26,7 @@ def rights_of_owner(status: os.stat_result) -> Iterator[None]:
     try:
         libc.setfsuid(status.st_uid)  # the kernel also removes CAP_DAC_OVERRIDE and the like
         if libc.setfsuid(_NO_USER) != status.st_uid:
-            raise PermissionError(f"user {status.st_uid} has no id in this user namespace")
+            libc.setfsgid(before)
         yield
     finally:
         libc.setfsuid(os.geteuid())

@@ -54,6 +54,8 @@ def saving(where: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull.of(where) from error
         raise RunDirectoryError(f"{where}: {error.strerror or error}") from error
+    except MemoryError as error:
+        raise RunDirectoryError(f"{where} is larger than this machine's free memory, so it cannot be read") from error
 
 
 def _is_full(where: Path) -> bool:
@@ -85,19 +87,32 @@ def connect(folder: SafeFolder) -> sqlite3.Connection:
         folder.require_own(name)
     if folder.require_own(JOURNAL):  # it could name any file as its super-journal, which SQLite would delete
         raise RunDirectoryError(f"{folder.path / JOURNAL} is not part of a run: remove it")
-    # SQLite opens files by path and follows links. This path leads to the folder that is open, wherever it is now,
-    # and the database that SQLite opened is compared with the one that was checked. The owner of the folder can still
-    # replace the folder or add a journal between these checks and the first statement. At that time root has only the
-    # rights of that owner. Without root, a user who writes to another user's run still risks files here.
+    # SQLite opens files by path: it resolves this one to the path that the open folder has now. The database that it
+    # opened is compared with the one that was checked. The owner of the folder can still replace the folder or add a
+    # journal between these checks and the first statement. At that time root has only the rights of that owner.
+    # Without root, a user who writes to another user's run still risks files here.
     uri = f"file:/proc/self/fd/{folder.descriptor}/{DATABASE}?mode=rw"
     with contextlib.ExitStack() as undo:
-        connection = undo.enter_context(contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)))
+        connection = undo.enter_context(contextlib.closing(_opened(uri, folder)))
         if not _has_open(folder.require_own(DATABASE)):
             raise RunDirectoryError(f"{folder.path / DATABASE} was replaced while it was opened: try again")
         for setting in SETTINGS:
             connection.execute(f"PRAGMA {setting}")
         undo.pop_all()
     return connection
+
+
+def _opened(uri: str, folder: SafeFolder) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(uri, uri=True, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        owner = os.fstat(folder.descriptor).st_uid
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or os.geteuid() != 0 or owner == 0:
+            raise
+        raise RunDirectoryError(
+            f"{folder.path} belongs to user {owner}, who cannot enter a folder above it, and root writes with that "
+            "user's rights there: move the run to a folder that the user can enter, or change the owner of its files"
+        ) from error
 
 
 def _has_open(file: os.stat_result | None) -> bool:
@@ -156,6 +171,9 @@ def _recover(files: Mapping[str, bytearray], connection: sqlite3.Connection) -> 
                 (Path(temporary) / name).write_bytes(data)
         with contextlib.closing(sqlite3.connect(Path(temporary) / DATABASE, isolation_level=None)) as copy:
             copy.execute("PRAGMA synchronous=OFF")
+            copy.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            for path in Path(temporary).iterdir():  # SQLite has them open: if it is killed now, no copy stays
+                path.unlink()
             copy.backup(connection)
 
 
