@@ -221,7 +221,7 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
 
 
 _HEADINGS = {True: "The fleet contacts or reads:", False: "The study starts, reads or contacts:"}
-"""By whether the command line names what follows (the machines of a fleet) or the study."""
+"""The heading of what the command line names (the machines of a fleet), and of what the study names."""
 _ABOUT_LINES = {"ssh configuration": ", its lines:", "kubeconfig": ", its fields:"}
 
 

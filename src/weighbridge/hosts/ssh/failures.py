@@ -45,7 +45,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
 def sentence(output: str, returncode: int, login: str) -> str:
     """Return what is wrong, by the output before the agent's first frame and by ssh's return code.
 
-    ``login`` is the command by which the user can log in.
+    ``login`` is the command that logs in to the host.
     The last lines where that is unknown: of ssh and its ProxyCommand, which speaks before it, or of what ran there.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip(" @\r\n")]
