@@ -28,6 +28,7 @@ from weighbridge.model.environment import Environment
 from weighbridge.model.leavings import Leftover
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.trial import Trial, TrialRecord
@@ -44,6 +45,7 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
 from weighbridge.store.safe_folder import SafeFolder
 from weighbridge.study import loader
+from weighbridge.study.brings import Brought, brought_compose
 from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
 from weighbridge.study.source import bundled, parse
@@ -788,6 +790,26 @@ def test_the_plan_shows_every_file_and_command_that_a_study_brings(weighbridge: 
     assert lines == ["Host there", "ProxyCommand sh -c 'id > /tmp/x'", "User me", "Match exec true"]
     said = weighbridge("plan", brings).out
     assert all(value in said for each in found for value in (each["value"], *each["lines"]))
+    assert (
+        f"  ssh configuration {Path('their.conf').absolute()} (hosts.b.config), its lines:\n    Host there\n" in said
+    )
+
+
+def test_the_list_of_what_a_study_brings_fits_on_80_columns(tmp_path: Path):
+    long = "ProxyCommand sh -c 'a program with many words that ends somewhere beyond the eightieth column of a line'"
+    brought = [
+        Brought(Brings.FILE, "userland.path", str(tmp_path)),
+        Brought(Brings.SSH_CONFIGURATION, "--on, n1.config", "/c", ("Host n1", long)),
+        Brought(Brings.MACHINE, "--on", "n1, n2"),
+        brought_compose("/c.yaml"),
+    ]
+    lines = approval.brought_lines(brought, 80)
+    assert max(map(len, lines)) <= max(80, len(str(tmp_path)) + 2)
+    assert lines[:2] == ["The fleet contacts or reads:", "  ssh configuration /c (--on, n1.config), its lines:"]
+    assert lines[2] == "    Host n1" and lines[4].startswith(" " * 10)
+    study = lines.index("The study starts, reads or contacts:")
+    assert lines[study + 1].startswith(f"  folder {tmp_path}") and "  Compose file /c.yaml (compose.file):" in lines
+    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(approval.brought_lines(brought)).split())
 
 
 def test_a_bundled_study_brings_commands_of_its_userland_at_most(weighbridge: Weighbridge):
@@ -804,11 +826,21 @@ def test_a_study_that_is_not_bundled_needs_yes_without_a_terminal(weighbridge: W
         ready.clear()
 
 
+def test_a_compose_file_needs_yes_without_a_terminal(weighbridge: Weighbridge):
+    head = "study: s\nquestion: q?\nbaseline: native\nenvironments: {native: {kind: native}}\n"
+    Path("shop.yaml").write_text(head + "compose: {file: services.yaml, service: shop, load: {client: [true]}}\n")
+    Path("services.yaml").touch()
+    said = weighbridge("run", "shop.yaml")
+    assert said.code == 2
+    assert_sentence(said.err.splitlines()[-1])
+
+
 def test_a_run_whose_study_brings_something_needs_yes_again(weighbridge: Weighbridge, ready: list, brings, tmp_path):
     with RunStore(tmp_path / "got", writable=True) as store:
         store.begin(load(str(brings)), {"run_id": "0123456789ab"})
     said = weighbridge("run", "--out", tmp_path / "got")
     assert (said.code, ready) == (2, []) and "ProxyCommand" in said.err
+    assert_sentence(said.err.splitlines()[-1])
     assert weighbridge("run", "--out", tmp_path / "got", "--yes").code == 0
     assert ready == [(None, tmp_path / "got")]
 

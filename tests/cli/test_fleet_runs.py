@@ -11,6 +11,7 @@ import pytest
 
 from fleets.test_study import PAIR, SINGLE
 from report.made_up_fleets import RECIPE, make_unit
+from sentences import assert_sentence
 from weighbridge import registry, secret_values
 from weighbridge.cli import fleet_runs
 from weighbridge.errors import DiskFull, StudyError, Unavailable
@@ -120,9 +121,18 @@ def test_a_plan_ends_as_submit_would_refuse(
     assert said.code == 4 and "n1, n2: no python3" in said.out
     said = weighbridge(*SUBMIT)
     assert said.code == 4 and "n1, n2: no python3" in said.err and not Path("fleet").exists()
+    monkeypatch.setattr(surveying, "survey", lambda *_: [])
+    said = weighbridge("fleet", "plan", "single.yaml", "--on", "hosts.txt", "--yes")
+    assert said.code == 0 and said.out.endswith("ready: n1, n2, n3, n4\n"), said
     monkeypatch.delenv("WEIGHBRIDGE_REHEARSAL", raising=False)
     said = weighbridge("fleet", "plan", "single.yaml", "--on", "hosts.txt", "--blocks", "1")
     assert said.code == 3
+
+
+def test_a_fleet_of_your_own_study_needs_yes_without_a_terminal(listed: Listed, weighbridge: Weighbridge):
+    said = weighbridge("fleet", "submit", "single.yaml", "--on", "hosts.txt", "--out", "fleet")
+    assert said.code == 2 and listed.submitted == []
+    assert_sentence(said.err.splitlines()[-1])
 
 
 def test_a_fleet_is_submitted_and_told(listed: Listed, weighbridge: Weighbridge):

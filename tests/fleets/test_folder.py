@@ -43,12 +43,22 @@ def test_what_is_written_is_read(folder: FleetFolder):
     assert folder.read().jobs == ("17",) and {path.name for path in folder.path.iterdir()} == {"runs", "fleet.json"}
 
 
-@pytest.mark.parametrize("name", ["../../etc", "/srv/data", "", ".", "..", "a/b", "a--b", "-rf", "a\nb", "again"])
+@pytest.mark.parametrize(
+    "name", ["../../etc", "/srv/data", "", ".", "..", "a/b", "a--b", "-rf", "a\nb", "a\n", "again"]
+)
 def test_a_machine_whose_name_leads_elsewhere_is_refused(folder: FleetFolder, name: str):
     """It would become the name of a run directory."""
     folder.note_machines(["a", name])
     assert folder.machines() == ("a",)
     folder.write(FLEET.model_copy(update={"machines": ("a", name)}))
+    with pytest.raises(RunDirectoryError, match="damaged"):
+        folder.read()
+
+
+@pytest.mark.parametrize("name", ["../../etc", "/srv/data", "", "..", "a/b", "-rf", "a b", "a\n", "a" * 41])
+def test_a_fleet_whose_study_has_an_impossible_name_is_refused(folder: FleetFolder, name: str):
+    """The name becomes a part of paths and of commands of a scheduler."""
+    folder.write(FLEET.model_copy(update={"name": name}))
     with pytest.raises(RunDirectoryError, match="damaged"):
         folder.read()
 

@@ -181,7 +181,7 @@ def test_an_answer_that_is_too_long_is_an_error_and_the_host_stays(
 ):
     monkeypatch.setattr(frames, "LIMIT", 1000)
     (tmp_path / "log").write_bytes(b"x" * 2000)
-    with pytest.raises(OSError, match="more than an agent can send") as error:
+    with pytest.raises(OSError, match="too large for the agent") as error:
         far[0].call("read", path=str(tmp_path / "log"), timeout_s=5)
     assert error.value.errno == errno.EFBIG
     far[0].check()

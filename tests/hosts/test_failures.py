@@ -23,12 +23,13 @@ Offending ED25519 key in /home/me/.ssh/known_hosts:1
 Host key for [127.0.0.1]:20222 has changed and you have requested strict checking.
 Host key verification failed.
 """
+LOGIN = "ssh -F /home/me/cluster.conf root@127.0.0.1"
 SAID = {
     "root@127.0.0.1: Permission denied (publickey,password,keyboard-interactive).": "none of this user's keys",
     CHANGED: 'remove the old key with: ssh-keygen -f "/home/me/.ssh/known_hosts" -R "[127.0.0.1]:20222";',
     "No ED25519 host key is known for [127.0.0.1]:20222 and you have requested strict checking.\r\n"
-    "Host key verification failed.\r\n": "log in once with ssh",
-    "Host key verification failed.": "log in once with ssh",
+    "Host key verification failed.\r\n": f"is unknown. Check and accept it once with: {LOGIN}",
+    "Host key verification failed.": f"is unknown. Check and accept it once with: {LOGIN}",
     "ssh: connect to host 127.0.0.1 port 20223: Connection refused\r\n": "no ssh server listens there",
     "ssh: connect to host 198.51.100.7 port 22: Connection timed out": "check that it is on",
     "ssh: connect to host 10.0.0.9 port 22: No route to host": "check that it is on",
@@ -54,7 +55,7 @@ SAID = {
 
 @pytest.mark.parametrize("said", SAID)
 def test_each_failure_has_its_sentence(said: str):
-    told = failures.sentence(said, 1)
+    told = failures.sentence(said, 1, LOGIN)
     assert SAID[said] in told
     assert "\n" not in told
 
@@ -69,19 +70,19 @@ BY_SSH = {
 
 @pytest.mark.parametrize("said", BY_SSH)
 def test_what_ssh_itself_said_is_not_said_of_python(said: str):
-    told = failures.sentence(said, 255)
+    told = failures.sentence(said, 255, LOGIN)
     assert told.startswith("ssh cannot connect") and BY_SSH[said] in told
     assert "\n" not in told
 
 
 @pytest.mark.parametrize("said", [said for said in SAID if "ssh: " in said or "key" in said.lower()])
 def test_what_is_known_of_ssh_is_told_whatever_its_exit_code(said: str):
-    assert SAID[said] in failures.sentence(said, 255)
+    assert SAID[said] in failures.sentence(said, 255, LOGIN)
 
 
 @given(st.text(), st.sampled_from([0, 1, 127, 255, -15]))
 def test_whatever_is_said_gives_one_sentence(said: str, returncode: int):
-    for told in (failures.sentence(said, returncode), failures.lost(said)):
+    for told in (failures.sentence(said, returncode, LOGIN), failures.lost(said)):
         assert told and len(told.splitlines()) == 1
 
 

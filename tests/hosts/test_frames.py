@@ -38,7 +38,7 @@ def test_noise_is_no_frame(noise: bytes):
 
 def test_a_frame_must_not_be_too_long(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(frames, "LIMIT", 10)
-    with pytest.raises(OSError, match="more than an agent can send") as error:
+    with pytest.raises(OSError, match="too large for the agent") as error:
         frames.pack({}, b"123456789")
     assert error.value.errno == errno.EFBIG
     with raises_sentence(ValueError):

@@ -241,8 +241,8 @@ def unknown_name(far: Far) -> Path:
 WRONG: dict[str, tuple[Callable[[Far], Path], bool, str]] = {
     "wrong key": (wrong_key, False, "accepts none of this user's keys.*authorized_keys"),
     "changed host key": (changed_key, False, "not the one in known_hosts.*ssh-keygen -f"),
-    "unknown host key": (unknown_key, False, "is unknown: log in"),
-    "any host key": (any_key, False, "is unknown: log in"),
+    "unknown host key": (unknown_key, False, "is unknown. Check and accept it once with: ssh -F /"),
+    "any host key": (any_key, False, "is unknown. Check and accept it once with: ssh -F /"),
     "no server": (no_server, False, "no ssh server listens there"),
     "no such name": (unknown_name, False, "the name n.invalid is unknown"),
     "sudo asks": (

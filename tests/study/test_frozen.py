@@ -99,7 +99,7 @@ def refused(document: dict) -> str:
     with pytest.raises(RunDirectoryError) as caught:
         thawed(document)
     (sentence,) = str(caught.value).splitlines()
-    assert sentence.startswith("run: its study cannot be continued: ")
+    assert sentence.startswith("the run in run cannot be continued: ")
     return sentence
 
 

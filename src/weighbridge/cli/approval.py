@@ -1,6 +1,8 @@
 """What a person is told and asked before a run starts: a study is code."""
 
+import os
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -13,6 +15,8 @@ from weighbridge.report.text.formatting import plural
 from weighbridge.study.source import Origin, OriginKind
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from weighbridge.model.study import Study
     from weighbridge.runner.known_noise import Decidable
     from weighbridge.study.brings import Brought
@@ -33,7 +37,7 @@ def load_named(
     def agree(file: str) -> None:
         tell([brought_compose(file)])
         if not yes and not _person_there():
-            _needs_yes(f"{name} has a Compose file", "read that file")
+            _needs_yes(f"{name} uses the Compose file {Path(file).absolute()}", "Read it")
         if not yes:
             typer.confirm("Read the Compose file?", default=True, abort=True, err=True)
 
@@ -155,9 +159,12 @@ def decides_sentence(size: "Decidable") -> str:
     return f"{which}; from what size on a cost shows depends on this machine's noise: weighbridge doctor --noise"
 
 
-def confirm_named(origin: Origin, brought: "Iterable[Brought]", *, yes: bool) -> None:
-    """Ask as `confirm` does, for a study that does not run on this machine or not as a whole."""
-    _require_yes(origin, yes=yes)
+def confirm_named(origin: Origin, brought: "Iterable[Brought]", *, yes: bool, advice: str = "") -> None:
+    """Ask as `confirm` does, for a study that does not run on this machine or not as a whole.
+
+    ``advice`` says how the user can read before that what the study brings, if not by `weighbridge plan`.
+    """
+    _require_yes(origin, yes=yes, advice=advice)
     _ask(brought, yes=yes)
 
 
@@ -170,16 +177,17 @@ def confirm_use(origin: Origin, study: "Study", *, yes: bool) -> None:
 
 
 _HOW_TO_READ = {
-    OriginKind.FILE: "read 'weighbridge plan {}'",
-    OriginKind.RUN: "read the study that 'weighbridge explain {} --save FILE' writes",
-    OriginKind.FLEET: "read {}/fleet.json",
+    OriginKind.FILE: "Read what 'weighbridge plan {}' shows",
+    OriginKind.RUN: "Read the study that 'weighbridge explain {} --save FILE' writes",
+    OriginKind.FLEET: "Read {}/fleet.json",
 }
 """How a user reads a study before agreeing to it."""
 
 
-def _require_yes(origin: Origin, *, yes: bool) -> None:
+def _require_yes(origin: Origin, *, yes: bool, advice: str = "") -> None:
     if not (yes or origin.is_bundled or _person_there()):
-        _needs_yes(f"{origin.name} is not a bundled study", _HOW_TO_READ[origin.kind].format(origin.name))
+        advice = advice or _HOW_TO_READ[origin.kind].format(origin.name)
+        _needs_yes(f"{origin.name} is not a bundled study", advice)
 
 
 def _ask(brought: "Iterable[Brought]", *, yes: bool) -> bool:
@@ -206,33 +214,57 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
         return False
     tell(brought)
     if not yes and not _person_there():
-        _needs_yes(f"the study in {directory} uses files or machines of its own", "read them above")
+        _needs_yes(f"{directory} starts, reads or contacts what is listed above", "Check the list")
     if not yes:
         typer.confirm("Continue?", default=True, abort=True, err=True)
     return True
 
 
-def brought_lines(brought: "Iterable[Brought]") -> list[str]:
-    """A line for each thing that a study brings, and for each line of a configuration that starts something."""
+_HEADINGS = {True: "The fleet contacts or reads:", False: "The study starts, reads or contacts:"}
+"""The heading of what the command line names (the machines of a fleet), and of what the study names."""
+_ABOUT_LINES = {"ssh configuration": ", its lines:", "kubeconfig": ", its fields:"}
+
+
+def brought_lines(brought: "Iterable[Brought]", width: int | None = None) -> list[str]:
+    """List what a study brings, indented below headings, with the lines of each configuration.
+
+    If ``width`` is given, longer lines are broken between words.
+    """
     from weighbridge.study.source import plain
 
-    lines = []
-    for each in brought:
-        lines.append(f"{each.what} {plain(each.value, 1000)} ({each.place})")
-        lines += [f"    {plain(line, 500)}" for line in each.lines]
-    return lines
+    every = tuple(brought)
+    lines: list[tuple[int, str]] = []
+    for of_fleet, heading in _HEADINGS.items():
+        entries = [each for each in every if each.is_of_fleet == of_fleet]
+        lines += [(0, heading)] if entries else []
+        for each in entries:
+            what = "folder" if each.what == "file" and os.path.isdir(each.value) else each.what  # noqa: PTH112
+            about = _ABOUT_LINES.get(each.what, ":") if each.lines else ""
+            lines.append((2, f"{what} {plain(each.value, 1000)} ({each.place}){about}"))
+            lines += [(4, plain(line, 500)) for line in each.lines]
+    if width is None:
+        return [" " * indent + text for indent, text in lines]
+    return [line for indent, text in lines for line in _broken(indent, text, width)]
 
 
-def tell(brought: "Iterable[Brought]") -> None:
-    """Show on standard error what a study brings."""
-    for line in brought_lines(brought):
-        err().print(f"the study uses: {line}", markup=False)
+def _broken(indent: int, text: str, width: int) -> list[str]:
+    """Break a line between words; what follows is indented more than any line, so it cannot pass for one."""
+    return textwrap.wrap(
+        text, max(40, width), initial_indent=" " * indent, subsequent_indent=" " * (indent + 6),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def tell(brought: "Iterable[Brought]", console: "Console | None" = None) -> None:
+    """Show what a study brings, on standard error unless another console is given."""
+    console = console or err()
+    for line in brought_lines(brought, console.width if console.is_terminal else None):
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def _person_there() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _needs_yes(why: str, first: str) -> NoReturn:
-    message = f"{why}, and there is no terminal to confirm it on; a study runs code: {first}, then add --yes"
-    fail(message, WRONG_COMMAND_LINE)
+def _needs_yes(what: str, advice: str) -> NoReturn:
+    fail(f"{what}. {advice}, then add --yes, because there is no terminal to ask on.", WRONG_COMMAND_LINE)

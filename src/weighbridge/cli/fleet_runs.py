@@ -271,6 +271,8 @@ def _plan(fleet: typer.Typer) -> None:
         if not agreed:
             tell(prepared.brought)
             out().print(f"note: {NOT_CONTACTED}", markup=False)
+        elif not reasons and prepared.provided[0].drives_here:
+            out().print(f"ready: {', '.join(prepared.machines)}", markup=False, soft_wrap=True)
         for reason in reasons:
             out().print(f"weighbridge fleet submit will refuse: {reason}", markup=False, soft_wrap=True)
         if reasons:
@@ -352,7 +354,8 @@ def _submit(fleet: typer.Typer) -> None:
         folder.require_new()
         prepared = _with_secrets(prepared)
         _announce(prepared, folder)
-        confirm_named(origin, prepared.brought, yes=yes)
+        advice = f"Read what 'weighbridge fleet plan {study} --on {on}' shows"
+        confirm_named(origin, prepared.brought, yes=yes, advice=advice)
         if prepared.provided[0].drives_here:
             require_alone(beside_others=beside_others)
         if reasons := _refusals(prepared):

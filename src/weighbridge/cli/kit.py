@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
             "weighbridge kit docker-networks",
             "weighbridge kit first-look --out by-hand/",
             "weighbridge kit docker-networks --profile standard",
+            "weighbridge kit my.yaml --yes",
         )
     )
     def kit(

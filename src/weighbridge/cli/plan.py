@@ -11,7 +11,7 @@ import typer
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.cli.approval import brought_lines, decides_sentence, nothing_switched, traced_afterwards
+from weighbridge.cli.approval import decides_sentence, nothing_switched, tell, traced_afterwards
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.output import (
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from weighbridge.model.plugin import Readiness
     from weighbridge.model.study import Arm, Study
 
-NOT_EXAMINED = "nothing that the study uses was started, read or contacted; --yes checks that it can be used"
+_NOT_EXAMINED = (
+    "without --yes, Weighbridge {} and contacted nothing, and read only the study and the configuration files shown "
+    "above."
+)
 VERSION: Final = 1
 """Of the document of ``plan --json``."""
 
@@ -172,7 +175,11 @@ class PlanDocument(TypedDict):
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge plan first-look", "weighbridge plan first-look --explain"))
+    @app.command(
+        epilog=examples(
+            "weighbridge plan first-look", "weighbridge plan first-look --explain", "weighbridge plan my.yaml --yes"
+        )
+    )
     def plan(
         study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
         profile: str | None = ProfileOption,
@@ -185,12 +192,16 @@ def register(app: typer.Typer) -> None:
         as_json: bool = JsonFlag,
         trials: bool = typer.Option(False, "--trials", help="Also list every trial, in running order."),
         yes: bool = typer.Option(
-            False, "--yes", "-y", help="Also contact and read what the study names, to check that it can be used."
+            False,
+            "--yes",
+            "-y",
+            help="Also run docker-compose, read the study's files and images, and ask its cluster and Prometheus "
+            "server. Only a run contacts ssh hosts.",
         ),
     ) -> None:
         """Show what a study will run and how long it takes. Runs nothing.
 
-        Without --yes, nothing that your own study names is started, read or contacted.
+        Without --yes, Weighbridge starts and contacts nothing that your own study names.
 
         If 'weighbridge run' would refuse it, the plan says why and exits with the same code: 3 if it has too few
         blocks for a verdict, 4 if this machine lacks something.
@@ -263,7 +274,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     nothing = unexplained(study)
     brought = brought_by(declared)
     if not study.approved and any(each.what not in (Brings.COMMAND, Brings.ARGUMENT) for each in brought):
-        notes.append(NOT_EXAMINED)
+        notes.append(_NOT_EXAMINED.format("started only docker-compose" if study.compose else "started"))
     of_study = [nothing_left(declared, left_out), "" if rehearsal else too_few_blocks(study)]
     try:
         notes += require_prometheus(study)
@@ -416,7 +427,7 @@ def hosts_of(study: "Study") -> PlannedHosts:
 
 
 def whereabouts(study: "Study") -> list[str]:
-    """Whose machines the hosts are on and what is made there, each once, where their options do not say it.
+    """Return the owner of each host's machine and the objects created there, if the host's options do not say so.
 
     No program reads a kubeconfig that the study names before the study is approved.
     """
@@ -548,8 +559,7 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
         Brought(Brings(each["what"]), each["place"], each["value"], tuple(each["lines"]))
         for each in planned["brings"]
     )
-    for line in brought_lines(brought):
-        out().print(f"the study uses: {line}", markup=False, soft_wrap=True)
+    tell(brought, out())
     for warning in planned["warnings"]:
         out().print(f"note: {warning}", markup=False)
     if with_trials:

@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
         study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
         repository: str = typer.Argument(metavar="REGISTRY/REPOSITORY", help="Where your engine may push to."),
         profile: str | None = ProfileOption,
-        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
+        yes: bool = typer.Option(False, "--yes", "-y", help="Push without asking."),
     ) -> None:
         """Push the images that a study's pods need to a registry, by your own Docker or podman.
 

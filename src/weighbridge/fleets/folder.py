@@ -24,10 +24,11 @@ from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.fleets.rounds import Unit, unit_named
 from weighbridge.model.machine_provider import MACHINE_NAME
 from weighbridge.model.names import RunId
+from weighbridge.model.options import NAME_PATTERN
 from weighbridge.model.validation import first_problem, problem_of
 from weighbridge.store.extensions import came_to_its_end
 from weighbridge.store.run import DATABASE, RunStore, trials_of_live_run
-from weighbridge.store.safe_folder import SafeFolder
+from weighbridge.store.safe_folder import LINK, SafeFolder
 from weighbridge.study.source import plain
 
 VERSION = 1
@@ -43,19 +44,24 @@ _TELLS_NOTHING = re.compile(r"(?:weighbridge: )?to continue: |srun: error: \S+: 
 _PATIENCE_S, _PAUSE_S = 120.0, 0.1
 
 
+def _complete(pattern: str) -> str:
+    """Return a pattern that does not accept a line feed at the end of a name, as ``$`` does in Python."""
+    return pattern.replace("$", r"\Z")
+
+
 class Fleet(BaseModel):
     """What a fleet is, as ``fleet.json`` keeps it. Nothing of it changes but ``jobs``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", regex_engine="python-re")
     version: Literal[1] = 1
-    name: str
+    name: Annotated[str, Field(pattern=_complete(NAME_PATTERN))]
     """The study's."""
     study: str
     """Its text, checked before, on hosts of its own."""
     pairs: bool
     on: dict[str, Any]
     """Who provides the machines: ``kind`` and checked options."""
-    machines: tuple[Annotated[str, Field(pattern=MACHINE_NAME)], ...] | None
+    machines: tuple[Annotated[str, Field(pattern=_complete(MACHINE_NAME))], ...] | None
     """Their names, where they are known beforehand."""
     partners: Annotated[int, Field(ge=1)] | None = None
     controls: Annotated[int, Field(ge=0)] | None = None
@@ -150,7 +156,7 @@ class FleetFolder:
                 status = path.lstat()
                 is_trusted = path.is_dir() and status.st_uid in (0, os.geteuid())
                 if stat.S_ISLNK(status.st_mode) and not is_trusted:
-                    raise RunDirectoryError(f"{path} is a symbolic link, and this fleet's is none: remove it")
+                    raise RunDirectoryError(f"{path} {LINK.format('folder' if path.is_dir() else 'file')}")
                 if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
                     raise RunDirectoryError(f"{path} has a second name (a hard link): use a copy of {self.path}")
 

@@ -202,7 +202,7 @@ def run_study(
     with RunStore(directory, writable=True) as store, _kept_once_measured(store):
         continued = "study_text" in store.info()
         if continued and (held := living.holder(store.run_id)) is not None:  # also a run of another user
-            raise RunDirectoryError(f"run {store.run_id} is still running, as {held} shows: wait for it")
+            raise RunDirectoryError(f"run {store.run_id} is still running ({held}): wait until it ends")
         study = _begin_or_continue(study, store, progress, blocks)
         run_id = store.run_id
         cache = cache_folder()

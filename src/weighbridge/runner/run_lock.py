@@ -119,8 +119,8 @@ def _require_same_directory(run_id: RunId, directory: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         if not noted.samefile(directory):
             raise RunDirectoryError(
-                f"{directory} has the id {run_id} of the interrupted run in {noted}: continue that one, or remove "
-                f"what it left with 'weighbridge clean --run {run_id}' and try again"
+                f"{directory} is a copy of the interrupted run in {noted}. Continue {noted}, or clean up with "
+                f"'weighbridge clean --run {run_id}' and try again."
             )
 
 

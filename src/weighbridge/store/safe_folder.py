@@ -18,7 +18,7 @@ _SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 LARGEST = 2**32
 """The most bytes that are read of a file: a sparse file of any size costs its author nothing."""
 _WRITES = os.O_WRONLY | os.O_RDWR
-_LINK = "is a symbolic link, which Weighbridge does not follow here: remove it"
+LINK = "is a symbolic link, which Weighbridge does not follow. Replace the link with the {} that it points to."
 
 
 class SafeFolder:
@@ -60,7 +60,7 @@ class SafeFolder:
             descriptor = os.open(name, flags | _SAFELY, 0o644, dir_fd=self.descriptor)
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise RunDirectoryError(f"{self.path / name} {_LINK}") from error
+                raise RunDirectoryError(f"{self.path / name} {LINK.format('file')}") from error
             raise
         try:
             self._require_own(name, os.fstat(descriptor), writes=bool(flags & _WRITES))
@@ -85,7 +85,7 @@ class SafeFolder:
         """
         path, owner = self.path / name, os.fstat(self.descriptor).st_uid
         if stat.S_ISLNK(status.st_mode):
-            raise RunDirectoryError(f"{path} {_LINK}")
+            raise RunDirectoryError(f"{path} {LINK.format('file')}")
         if not stat.S_ISREG(status.st_mode):
             raise RunDirectoryError(f"{path} is not a regular file: remove it")
         if status.st_nlink > 1 and (writes or status.st_uid != owner):
@@ -147,7 +147,7 @@ def _open_folder(name: str | Path, refused: Path | None, within: int | None = No
         return os.open(name, flags, dir_fd=within)
     except OSError as error:
         if refused is not None and refused.is_symlink():
-            raise RunDirectoryError(f"{refused} {_LINK}") from error
+            raise RunDirectoryError(f"{refused} {LINK.format('folder')}") from error
         raise
 
 

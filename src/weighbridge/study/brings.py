@@ -29,6 +29,7 @@ _PROGRAMS = ("command", "cmd-path")
 """Fields of a kubeconfig that name a program which kubectl starts."""
 _TOGETHER = 10
 """Machines of a fleet that are shown in one line."""
+_ON = "--on"
 _LARGEST = 256 * 2**10
 _UNKNOWN = "it cannot be read: what it starts is not known"
 _TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB: what it starts is not known"
@@ -44,6 +45,11 @@ class Brought:
     lines: tuple[str, ...] = ()
     """The effects of a file: all lines of an OpenSSH configuration except comments, fields of a kubeconfig, or the
     files that docker-compose reads."""
+
+    @property
+    def is_of_fleet(self) -> bool:
+        """Whether the command line names it, by --on and the options of the machines' provider; no study does."""
+        return self.place.startswith(_ON)
 
 
 def brought_by(study: Study) -> tuple[Brought, ...]:
@@ -93,11 +99,11 @@ def brought_by_machines(hosts: Mapping[str, Options]) -> tuple[Brought, ...]:
 
     Of their names in ssh or a queue, so many are one entry.
     """
-    every = [each for name, options in hosts.items() for each in _brought(name, options)]
+    every = [each for name, options in hosts.items() for each in _brought(f"{_ON}, {name}", options)]
     reached = list(dict.fromkeys(each.value for each in every if each.what is Brings.MACHINE))
     parts = [reached[at : at + _TOGETHER] for at in range(0, len(reached), _TOGETHER)]
     files = {(each.what, each.value): each for each in reversed(every) if each.what is not Brings.MACHINE}
-    return (*(Brought(Brings.MACHINE, "the fleet's", ", ".join(part)) for part in parts), *reversed(files.values()))
+    return (*(Brought(Brings.MACHINE, _ON, ", ".join(part)) for part in parts), *reversed(files.values()))
 
 
 def _brought(place: str, options: Options | None) -> Iterator[Brought]:

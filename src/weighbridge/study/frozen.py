@@ -44,7 +44,7 @@ def thaw(stored: StoredStudy, text: str, directory: Path) -> Study:
         if problem := next(_problems(study), None):
             raise _Unusable(problem)
     except _Unusable as why:
-        raise RunDirectoryError(f"{directory}: its study cannot be continued: {plain(why, 500)}") from None
+        raise RunDirectoryError(f"the run in {directory} cannot be continued: {plain(why, 500)}") from None
     return study
 
 

@@ -23,7 +23,8 @@ def pack(fields: Mapping[str, Any], data: bytes = b"") -> bytes:
     """Return one frame as it goes over the wire. Raises OSError (EFBIG) for a frame that is too long."""
     text = json.dumps(fields).encode()
     if len(text) + len(data) > LIMIT:
-        raise OSError(errno.EFBIG, f"{(len(text) + len(data)) / 1e6:.0f} MB are more than an agent can send at once")
+        size = (len(text) + len(data)) / 1e6
+        raise OSError(errno.EFBIG, f"The message of {size:.0f} MB is too large for the agent.")
     return _HEAD.pack(len(text), len(data)) + text + data
 
 

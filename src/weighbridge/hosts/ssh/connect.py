@@ -45,7 +45,7 @@ class Connection:
         self._always: tuple[str, ...] = _ALWAYS
         self._env = {**os.environ, **_ENGLISH}
         if options.config:
-            self._config = ("-F", options.config)
+            self._config = ("-F", str(Path(options.config).absolute()))
             self._always += _UNLESS_THE_USERS_OWN
             self._env = {name: each for name, each in self._env.items() if _VARIABLES.fullmatch(name)}
         self._sudo = options.sudo
@@ -82,10 +82,11 @@ class Connection:
         assert self._process is not None
         ended = self._process.wait(1.0)
         completed = self._process.stop()
+        login = shlex.join(("ssh", *self._config, self._destination))
         heard = (completed.stderr + b"\n" + preamble).decode(errors="replace")
         if not ended and not heard.strip():
             return f"it did not answer within {READY_S:.0f} s"
-        return failures.sentence(heard, completed.returncode)
+        return failures.sentence(heard, completed.returncode, login)
 
     def _why_lost(self) -> str:
         assert self._process is not None

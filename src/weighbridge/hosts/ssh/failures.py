@@ -27,7 +27,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
      "its host key is not the one in known_hosts: if the machine was reinstalled, remove the old key with "
      "'ssh-keygen -R HOST'; otherwise someone may be intercepting"),
     (r"[Hh]ost key verification failed|host key is known for",
-     "its host key is unknown: log in once with ssh to accept it"),
+     "its host key is unknown. Check and accept it once with: {login}"),
     (r"Permission denied \(([^)]*)\)",
      "it accepts none of this user's keys (it offers {0}): add the public key to authorized_keys there, "
      "or name the right one as IdentityFile in the ssh configuration"),
@@ -42,16 +42,17 @@ _TABLE: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def sentence(output: str, returncode: int) -> str:
+def sentence(output: str, returncode: int, login: str) -> str:
     """Return what is wrong, by the output before the agent's first frame and by ssh's return code.
 
+    ``login`` is the command that logs in to the host.
     The last lines where that is unknown: of ssh and its ProxyCommand, which speaks before it, or of what ran there.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip(" @\r\n")]
     for pattern, template in _TABLE if returncode == FAILED else (*_THERE, *_TABLE):
         for line in lines:
             if match := re.search(pattern, line):
-                return template.format(*match.groups(), line=line)
+                return template.format(*match.groups(), line=line, login=login)
     if not lines:
         return "it closed the connection without a message"
     if returncode == FAILED:
