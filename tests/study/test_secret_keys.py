@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge import secret_values
+from weighbridge.errors import StudyError
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import StoredStudy, secrets_of, study_json
 from weighbridge.secret_values import revealed
@@ -89,6 +91,14 @@ def test_of_an_old_study_every_value_is_one(values: dict[SecretName, str]):
 def test_an_author_may_name_a_secret():
     text = STUDY.replace("API_TOKEN: canary 1", "TOKEN: 'x ${secret:MINE}'")
     assert SecretName("MINE") in secrets_of(check(parse(text, "s.yaml")))
+
+
+@pytest.mark.parametrize("reference", ["${secret:API TOKEN}", "${secret:}", "${secret:A", "${{secret:A B}}"])
+def test_a_malformed_reference_is_refused_with_its_line(reference: str):
+    text = STUDY.replace('client: "get {port}"', f"client: ['get', '{reference}']")
+    text = text.replace("API_TOKEN: canary 1", f"TOKEN: '{reference}'")
+    with raises_sentence(StudyError):
+        check(parse(text, "s.yaml"))
 
 
 def test_a_study_without_secrets_is_not_copied():
