@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Literal
 
 from weighbridge.errors import SecretError
-from weighbridge.model.secret import PASSED_ON, SecretName, env_options, reference, variable_of, with_values
+from weighbridge.model.secret import (
+    PASSED_ON,
+    SecretName,
+    env_options,
+    reference,
+    variable_of,
+    variables_of,
+    with_values,
+)
 
 VARIABLE = "WEIGHBRIDGE_SECRETS"
 """An environment variable: one process of a fleet hands values on to another in it, as JSON. No program gets it."""
@@ -53,9 +61,9 @@ def offer(variable: str, value: str) -> None:
     _offered[variable] = value
 
 
-def expect(digests: Mapping[str, str]) -> None:
+def expect(digests: Mapping[SecretName, str]) -> None:
     """Keep the digests that an earlier run has stored: values are compared with them."""
-    _digests.update({SecretName(name): digest for name, digest in digests.items()})
+    _digests.update(digests)
 
 
 def revealed(text: str) -> str:
@@ -159,7 +167,7 @@ def take_over() -> None:
 def _absent(names: Sequence[SecretName], again: str = "") -> str:
     if not names:
         return ""
-    variables = [*dict.fromkeys(map(variable_of, names))]
+    variables = variables_of(names)
     has = "has no value" if len(names) == 1 else "have no values"
     why = ", because runs do not store secrets" if any(name in _digests for name in names) else ""
     what = "it" if variables == [*names] and len(names) == 1 else _listed(variables)
@@ -172,7 +180,7 @@ def _differing(names: Sequence[SecretName], *, same: bool) -> str:
         return ""
     one = len(names) == 1
     where = " in your environment" if all(variable_of(name) in os.environ for name in names) else ""
-    variables = [*dict.fromkeys(map(variable_of, names))]
+    variables = variables_of(names)
     remedy = "start a new run" if same else f"add {env_options(variables)} to use the new value{'' if one else 's'}"
     return (
         f"{_listed(names)}{where} {'differs' if one else 'differ'} from the value{'' if one else 's'} that this run "

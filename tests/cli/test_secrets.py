@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 import typer
 
+from report.made_up_runs import THROUGHPUT, Recipe, Workload, make_run
 from weighbridge import secret_values
 from weighbridge.cli import approval
 from weighbridge.errors import SecretError
 from weighbridge.model.names import RunId
 from weighbridge.model.secret import SecretName
+from weighbridge.store.reader import SECRETS
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
 
@@ -91,3 +93,20 @@ def test_a_plan_lists_the_values_that_a_run_needs(weighbridge: Weighbridge, stud
     said = weighbridge("plan", study)
     assert "the study receives these secrets: API_TOKEN\n" in said.out
     assert "needs values: API_TOKEN (give them with --env API_TOKEN)\n" in said.out
+
+
+def test_the_next_command_repeats_the_variables_of_the_run(
+    weighbridge: Weighbridge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    recipe = Recipe(costs={"bridge": 1.25}, workloads=[Workload("tcp", [(THROUGHPUT, 8.66e9, 0.01)])], blocks=2)
+    make_run(tmp_path / "run", recipe).close()
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.set_info(SECRETS, '{"API_TOKEN": "", "db.API_TOKEN": "", "A": ""}')
+    monkeypatch.chdir(tmp_path)
+    first = "First set API_TOKEN and A in your environment to the values that this run used."
+    command = "weighbridge run --out run --env API_TOKEN --env A --yes --blocks "
+    said = weighbridge("report", "run").out
+    assert -1 < said.find(first) < said.find(command), said
+    monkeypatch.setenv("API_TOKEN", "x")
+    said = weighbridge("report", "run").out
+    assert "First set A in your environment to the value that this run used." in said and command in said

@@ -69,23 +69,23 @@ def require_values(names: "Sequence[SecretName]", *, same: bool = False, again: 
     ``same``, ``again``: as in `secret_values.require`. Raises SecretError.
     """
     from weighbridge import secret_values
-    from weighbridge.model.secret import variable_of
+    from weighbridge.model.secret import variables_of
     from weighbridge.study.source import nearest
 
     for variable in secret_values.unknown_offers(names):
-        hint = nearest(variable, map(variable_of, names))
+        hint = nearest(variable, variables_of(names))
         fail(f"--env {variable}: the study has no such secret{hint}", WRONG_COMMAND_LINE)
     secret_values.require(names, same=same, again=again)
 
 
 def secrets_lines(names: "Sequence[SecretName]") -> list[str]:
     """Say which secrets a study receives, and which of them have no value yet."""
-    from weighbridge.model.secret import env_options, variable_of
+    from weighbridge.model.secret import env_options, variables_of
     from weighbridge.secret_values import without_value
 
     lines = [f"the study receives these secrets: {', '.join(names)}"] if names else []
     if lacking := without_value(names):
-        options = env_options(dict.fromkeys(map(variable_of, lacking)))
+        options = env_options(variables_of(lacking))
         lines.append(f"needs values: {', '.join(lacking)} (give them with {options})")
     return lines
 

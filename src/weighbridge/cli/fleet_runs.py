@@ -370,7 +370,7 @@ def _with_secrets(prepared: _Prepared) -> _Prepared:
 
 
 def _require_secrets(
-    study: "Study", provided: "Provided", known: "Mapping[str, str] | None" = None
+    study: "Study", provided: "Provided", known: "Mapping[SecretName, str] | None" = None
 ) -> "tuple[SecretName, ...]":
     """Find the values that the study of a fleet needs, and return their names.
 
@@ -553,7 +553,12 @@ def _print_status(status: FleetStatusDocument) -> None:
 
 
 def _continue(fleet: typer.Typer) -> None:
-    @fleet.command("continue", epilog=examples("weighbridge fleet continue fleet/ --yes"))
+    @fleet.command(
+        "continue",
+        epilog=examples(
+            "weighbridge fleet continue fleet/ --yes", "weighbridge fleet continue fleet/ --env API_TOKEN"
+        ),
+    )
     def continue_(
         directory: Path = FolderArgument,
         env: list[str] = EnvOption,

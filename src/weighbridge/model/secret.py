@@ -49,6 +49,11 @@ def variable_of(name: SecretName) -> str:
     return re.sub(r"\W", "_", name.rpartition(".")[2], flags=re.ASCII)
 
 
+def variables_of(names: Iterable[SecretName]) -> list[str]:
+    """Return the environment variables from which the values of secrets are taken, each once."""
+    return [*dict.fromkeys(map(variable_of, names))]
+
+
 def env_options(variables: Iterable[str]) -> str:
     """Return the options that give the values of variables to a study: ``--env TOKEN --env PASSWORD``."""
     return " ".join(f"--env {variable}" for variable in variables)
