@@ -72,7 +72,7 @@ def service_of(options: ComposedService, normalised: Normalised) -> Service:
             f"{what}: {', '.join(keys)}"
             for what, keys in (
                 ("Left out of the Compose file", left_out),
-                ("Stored with their variables' values", plainly),
+                ("Keys whose ${VAR} values are stored", plainly),
             )
             if keys
         ),
