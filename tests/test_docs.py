@@ -153,7 +153,8 @@ def test_a_command_that_is_shown_exists_with_its_options(each: Shown, monkeypatc
     command, (name, *words) = typer.main.get_command(app), each.words[1:]
     while hasattr(command := command.commands[name], "commands"):
         name, *words = words
-    monkeypatch.setenv("DB_PASSWORD", "of an example")
+    for variable in ("DB_PASSWORD", "API_TOKEN"):
+        monkeypatch.setenv(variable, "of an example")
     command.make_context(name, words)  # UsageError names what is wrong
 
 
@@ -178,6 +179,7 @@ def kept() -> Iterator[dict[str, str]]:
 )
 def test_a_command_that_is_shown_runs(each: Shown, kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("API_TOKEN", "of an example")
     (tmp_path / "my.yaml").unlink(missing_ok=True)
     name, *words = each.words[1:]
     names_costs = {"--budget", "--fail-if", "--table"} & {*words}

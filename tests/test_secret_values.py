@@ -8,7 +8,7 @@ import pytest
 
 from sentences import assert_sentence, raises_sentence
 from weighbridge import secret_values
-from weighbridge.errors import StudyError
+from weighbridge.errors import SecretError, StudyError
 from weighbridge.model.secret import SecretName
 
 TOKEN = SecretName("TOKEN")
@@ -115,6 +115,43 @@ def test_what_is_missing_is_told_with_what_to_type():
     with pytest.raises(StudyError) as error:
         secret_values.require((TOKEN, PASSWORD, SecretName("shop.POSTGRES_PASSWORD")))
     assert_sentence(error.value)
+
+
+def test_a_value_that_differs_is_told_apart_from_a_missing_one(monkeypatch: pytest.MonkeyPatch):
+    names = (TOKEN, SecretName("db.PASSWORD"))
+    for name in names:
+        secret_values.keep(name, "hunter2")
+    stored = secret_values.digests(names)
+    another_process(monkeypatch)
+    secret_values.expect(stored)
+    with raises_sentence(SecretError):
+        secret_values.require((TOKEN,))
+    with raises_sentence(SecretError):
+        secret_values.require(names, same=True, again="weighbridge run STUDY --out RUN")
+    monkeypatch.setenv("TOKEN", "hunter3")
+    with raises_sentence(SecretError):
+        secret_values.require((TOKEN,), same=True)
+    with raises_sentence(SecretError):
+        secret_values.require(names)
+    secret_values.offer("TOKEN", "hunter3")
+    with raises_sentence(SecretError):
+        secret_values.require((TOKEN,), same=True)
+    assert secret_values.require((TOKEN,)) == {TOKEN: "changed"}
+    monkeypatch.delenv("TOKEN")
+    secret_values.offer("PASSWORD", "hunter3")
+    with raises_sentence(SecretError):
+        secret_values.require(names, same=True)
+
+
+def test_a_variable_that_no_secret_takes_is_known():
+    for variable in ("TOKEN", "TOKN", "db_POSTGRES_PASSWORD", "POSTGRES_PASSWORD", "PATH"):
+        secret_values.offer(variable, "x")
+    assert secret_values.unknown_offers((TOKEN, PASSWORD)) == ["TOKN"]
+
+
+def test_values_that_are_missing_are_listed():
+    secret_values.offer("TOKEN", "x")
+    assert secret_values.without_value((TOKEN, PASSWORD)) == [PASSWORD]
 
 
 def test_a_message_has_no_known_value():

@@ -26,6 +26,10 @@ class TimeTooShort(StudyError):
     """The study's time is too short for a verdict, as its first trials show; nothing of the run is kept."""
 
 
+class SecretError(StudyError):
+    """A secret has no value, or its value differs from the value that the run began with."""
+
+
 class Unavailable(WeighbridgeError):
     """This machine lacks something that the study needs; the message says how to get it."""
 

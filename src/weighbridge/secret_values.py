@@ -15,8 +15,16 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
-from weighbridge.errors import StudyError
-from weighbridge.model.secret import SecretName, reference, variable_of, with_values
+from weighbridge.errors import SecretError
+from weighbridge.model.secret import (
+    PASSED_ON,
+    SecretName,
+    env_options,
+    reference,
+    variable_of,
+    variables_of,
+    with_values,
+)
 
 VARIABLE = "WEIGHBRIDGE_SECRETS"
 """An environment variable: one process of a fleet hands values on to another in it, as JSON. No program gets it."""
@@ -53,17 +61,17 @@ def offer(variable: str, value: str) -> None:
     _offered[variable] = value
 
 
-def expect(digests: Mapping[str, str]) -> None:
+def expect(digests: Mapping[SecretName, str]) -> None:
     """Keep the digests that an earlier run has stored: values are compared with them."""
-    _digests.update({SecretName(name): digest for name, digest in digests.items()})
+    _digests.update(digests)
 
 
 def revealed(text: str) -> str:
-    """Return a text with the values of secrets in the place of references. Raises StudyError if one is missing."""
+    """Return a text with the values of secrets in the place of references. Raises SecretError if one is missing."""
 
     def value_of(name: SecretName) -> str:
         if (value := _values.get(name)) is None:
-            raise StudyError(_missing((name,)))
+            raise SecretError(_absent((name,)))
         return value
 
     return with_values(text, value_of) if "${secret:" in text else text
@@ -77,28 +85,53 @@ def redacted(text: str) -> str:
     return text
 
 
-def require(names: Iterable[SecretName]) -> Mapping[SecretName, Comparison]:
+def require(names: Sequence[SecretName], *, same: bool = False, again: str = "") -> Mapping[SecretName, Comparison]:
     """Find the value of every secret, and return how each compares with the earlier run.
 
     A value comes from a file that was read or from the command line. It can also come from an environment variable of
     this process, but only if the earlier run had the same value: a study can read no other variable of the user.
-    Raises StudyError that names every missing one.
+
+    ``same``: refuse values that differ from the earlier run. ``again``: a command that reads the values from a file.
+    Raises SecretError that names every secret that has no value, or a wrong one.
     """
-    missing = []
-    for name in names:
-        if name in _values:
-            continue
-        variable = variable_of(name)
-        own = os.environ.get(variable)
-        if (given := _offered.get(re.sub(r"\W", "_", name), _offered.get(variable))) is not None:
+    compared = {name: _found(name) for name in names}
+    without = [name for name in names if name not in _values]
+    absent = [name for name in without if compared[name] != "changed"]
+    differing = [name for name in names if compared[name] == "changed" and (same or name in without)]
+    if sentences := [*filter(None, (_absent(absent, again), _differing(differing, same=same)))]:
+        raise SecretError(" ".join(sentences))
+    return compared
+
+
+def without_value(names: Iterable[SecretName]) -> list[SecretName]:
+    """Return the secrets of which this process cannot find a value."""
+    return [name for name in names if _found(name) and name not in _values]
+
+
+def unknown_offers(names: Iterable[SecretName]) -> list[str]:
+    """Return the variables that the user gives although none of the secrets takes its value from them."""
+    known = {variable for name in names for variable in (variable_of(name), _own_variable(name))}
+    return [variable for variable in _offered if variable not in known and variable not in PASSED_ON]
+
+
+def _found(name: SecretName) -> Comparison:
+    """Keep the value of a secret if it can be found, and return how it compares with the earlier run.
+
+    ``changed`` can also describe a variable of this process whose value is not used.
+    """
+    variable = variable_of(name)
+    own = os.environ.get(variable)
+    if name not in _values:
+        if (given := _offered.get(_own_variable(name), _offered.get(variable))) is not None:
             _values[name] = given
         elif own is not None and _comparison(name, own) == "same":
             _values[name] = own
-        else:
-            missing.append(name)
-    if missing:
-        raise StudyError(_missing(missing))
-    return {name: _comparison(name, _values[name]) for name in names}
+    value = _values.get(name, own)
+    return "new" if value is None else _comparison(name, value)
+
+
+def _own_variable(name: SecretName) -> str:
+    return re.sub(r"\W", "_", name)
 
 
 def digests(names: Iterable[SecretName]) -> dict[SecretName, str]:
@@ -131,13 +164,32 @@ def take_over() -> None:
         _values.update({SecretName(name): str(value) for name, value in dict(values).items()})
 
 
-def _missing(names: Sequence[SecretName]) -> str:
-    listed = ", ".join(names)
-    options = " ".join(dict.fromkeys(f"--env {variable_of(name)}" for name in names))
+def _absent(names: Sequence[SecretName], again: str = "") -> str:
+    if not names:
+        return ""
+    variables = variables_of(names)
+    has = "has no value" if len(names) == 1 else "have no values"
+    why = ", because runs do not store secrets" if any(name in _digests for name in names) else ""
+    what = "it" if variables == [*names] and len(names) == 1 else _listed(variables)
+    reads = f", or name the study again: {again}" if again else ""
+    return f"{_listed(names)} {has}{why}. Set {what} in your environment and add {env_options(variables)}{reads}."
+
+
+def _differing(names: Sequence[SecretName], *, same: bool) -> str:
+    if not names:
+        return ""
+    one = len(names) == 1
+    where = " in your environment" if all(variable_of(name) in os.environ for name in names) else ""
+    variables = variables_of(names)
+    remedy = "start a new run" if same else f"add {env_options(variables)} to use the new value{'' if one else 's'}"
     return (
-        f"the value of {listed} is needed, and no run stores it: set the variable in your environment and add "
-        f"{options}, or name the study if its file or its Compose file has the value"
+        f"{_listed(names)}{where} {'differs' if one else 'differ'} from the value{'' if one else 's'} that this run "
+        f"began with. Set the old value{'' if one else 's'}, or {remedy}."
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _comparison(name: SecretName, value: str) -> Comparison:

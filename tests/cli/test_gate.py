@@ -13,7 +13,7 @@ from rich.console import Console
 from report.made_up_runs import LOSS, THROUGHPUT, Recipe, Workload, make_run
 from sentences import assert_sentence
 from weighbridge.cli import gate as gate_command
-from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed, Unavailable
+from weighbridge.errors import EnvironmentLost, Interrupted, SecretError, TrialsFailed, Unavailable
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.report.screen import LINES
@@ -268,6 +268,17 @@ def test_time_for_no_block(weighbridge, run, continued):
     said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "1s")
     assert said.code == 12 and stand_in.asked == []
     assert_sentence(said.err)
+
+
+def test_a_missing_value_is_told_before_the_verdict(weighbridge, run, continued, monkeypatch):
+    def refuse(directory, yes):
+        raise SecretError("A has no value")
+
+    stand_in = continued(1.25)
+    monkeypatch.setattr("weighbridge.cli.approval.confirm_continued", refuse)
+    said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "1h", "--yes")
+    assert (said.code, said.out, said.err) == (SecretError.exit_code, "", "weighbridge: A has no value\n")
+    assert stand_in.asked == []
 
 
 def test_what_ends_it_too_soon_is_told_after_all_that_is_known(weighbridge, run, continued, tmp_path):

@@ -1,11 +1,14 @@
 """Variables of a study file that look secret: in what is run, stored and shown there are references to them."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from sentences import ROOT, raises_sentence
 from weighbridge import secret_values
-from weighbridge.model.secret import SecretName
+from weighbridge.errors import StudyError
+from weighbridge.model.secret import _PLACES, SecretName
 from weighbridge.model.stored_study import StoredStudy, secrets_of, study_json
 from weighbridge.secret_values import revealed
 from weighbridge.study.brings import brought_by
@@ -89,6 +92,38 @@ def test_of_an_old_study_every_value_is_one(values: dict[SecretName, str]):
 def test_an_author_may_name_a_secret():
     text = STUDY.replace("API_TOKEN: canary 1", "TOKEN: 'x ${secret:MINE}'")
     assert SecretName("MINE") in secrets_of(check(parse(text, "s.yaml")))
+
+
+def test_a_reference_can_be_written_in_every_documented_place(values: dict[SecretName, str]):
+    """The table of docs/howto/secrets.md."""
+    page = (ROOT / "docs/howto/secrets.md").read_text()
+    places = re.findall(r"^\| `([\w.*]+)` \| `.*\$\{secret:", page, re.MULTILINE)
+    assert sorted(places) == sorted(".".join(place) for place in _PLACES)
+    names = ("PATH", "B", "C", "D", "E", "F", "G")
+    text = """study: places
+question: Which?
+userland: {kind: host, env: {A: '${secret:PATH}'}}
+client_userland: {kind: host, env: {A: '${secret:B}'}}
+companions: {db: {image: db, environment: {A: '${secret:C}'}}}
+baseline: native
+environments:
+  native: {kind: native, userland: {kind: host, env: {A: '${secret:D}'}}}
+  bridge:
+    kind: docker
+    variables: {A: '${secret:E}'}
+    workloads: {shop: {server_env: {A: '${secret:F}'}}}
+workloads:
+  shop: {kind: command, server: "serve {port}", server_env: {A: '${secret:G}'}, client: "get {port}"}
+"""
+    assert {*secrets_of(check(parse(text, "s.yaml")))} == {*names}
+
+
+@pytest.mark.parametrize("reference", ["${secret:API TOKEN}", "${secret:}", "${secret:A", "${{secret:A B}}"])
+def test_a_malformed_reference_is_refused_with_its_line(reference: str):
+    text = STUDY.replace('client: "get {port}"', f"client: ['get', '{reference}']")
+    text = text.replace("API_TOKEN: canary 1", f"TOKEN: '{reference}'")
+    with raises_sentence(StudyError):
+        check(parse(text, "s.yaml"))
 
 
 def test_a_study_without_secrets_is_not_copied():

@@ -1,6 +1,7 @@
 """What a person is told and asked before a run starts: a study is code."""
 
 import os
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ from weighbridge.study.source import Origin, OriginKind
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from weighbridge.model.secret import SecretName
     from weighbridge.model.study import Study
     from weighbridge.runner.known_noise import Decidable
     from weighbridge.study.brings import Brought
@@ -56,10 +58,46 @@ def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, rehea
     Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
     """
     _require_yes(origin, yes=yes)
+    from weighbridge.model.stored_study import secrets_of
     from weighbridge.study.brings import brought_by
 
+    require_values(names := secrets_of(study))
     announced = announce(approved_already(study, origin, yes=yes), directory, rehearsal=rehearsal)
+    tell_secrets(names)
     return _ask(brought_by(announced), yes=yes)
+
+
+def require_values(names: "Sequence[SecretName]", *, same: bool = False, again: str = "") -> None:
+    """Require that the secrets of a study have values, and that the study takes every value that the user gives.
+
+    ``same``, ``again``: as in `secret_values.require`. Raises SecretError.
+    """
+    from weighbridge import secret_values
+    from weighbridge.model.secret import variables_of
+    from weighbridge.study.source import nearest
+
+    for variable in secret_values.unknown_offers(names):
+        hint = nearest(variable, variables_of(names))
+        fail(f"--env {variable}: the study has no such secret{hint}", WRONG_COMMAND_LINE)
+    secret_values.require(names, same=same, again=again)
+
+
+def secrets_lines(names: "Sequence[SecretName]") -> list[str]:
+    """Say which secrets a study receives, and which of them have no value yet."""
+    from weighbridge.model.secret import env_options, variables_of
+    from weighbridge.secret_values import without_value
+
+    lines = [f"the study receives these secrets: {', '.join(names)}"] if names else []
+    if lacking := without_value(names):
+        options = env_options(variables_of(lacking))
+        lines.append(f"needs values: {', '.join(lacking)} (give them with {options})")
+    return lines
+
+
+def tell_secrets(names: "Sequence[SecretName]") -> None:
+    """Show on standard error which secrets a study receives."""
+    for line in secrets_lines(names):
+        err().print(line, markup=False)
 
 
 def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed: bool = True) -> "Study":
@@ -202,14 +240,24 @@ def _ask(brought: "Iterable[Brought]", *, yes: bool) -> bool:
 def confirm_continued(directory: Path, *, yes: bool) -> bool:
     """Tell what the study in a run brings, and ask before it is started again; whether there was anything to ask.
 
-    Without a terminal it needs ``yes``. Raises RunDirectoryError where there is no run.
+    Without a terminal it needs ``yes``. Raises RunDirectoryError if there is no run, SecretError if a secret of the
+    run has no value or another one.
     """
+    from weighbridge import secret_values
+    from weighbridge.model.stored_study import secrets_of
     from weighbridge.runner.run import study_of
     from weighbridge.store.run import RunStore
     from weighbridge.study.brings import brought_by
+    from weighbridge.study.compose_key import names_compose_file
 
     with RunStore(directory) as store:
-        brought = brought_by(study_of(store))
+        study, known = study_of(store), store.secrets() or {}
+    brought, names = brought_by(study), secrets_of(study)
+    of_compose = names_compose_file(study.text)
+    again = shlex.join(("weighbridge", "run", "STUDY", "--out", str(directory))) if of_compose else ""
+    secret_values.expect(known)
+    require_values(names, same=True, again=again)
+    tell_secrets(names)
     if not brought:
         return False
     tell(brought)

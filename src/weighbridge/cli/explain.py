@@ -29,6 +29,7 @@ def register(app: typer.Typer) -> None:
             "weighbridge explain runs/first-look-20261127-101500",
             "weighbridge explain runs/first-look-20261127-101500 --environment bridge --workload redis-set",
             "weighbridge explain runs/first-look-20261127-101500 --save why.yaml",
+            "weighbridge explain RUN --env API_TOKEN",
         )
     )
     def explain(

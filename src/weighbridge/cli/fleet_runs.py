@@ -365,7 +365,7 @@ def _submit(fleet: typer.Typer) -> None:
 
 
 def _with_secrets(prepared: _Prepared) -> _Prepared:
-    """Return the fleet with the digests of the values that its study needs. Raises StudyError, Unavailable."""
+    """Return the fleet with the digests of the values that its study needs. Raises SecretError, Unavailable."""
     from weighbridge import secret_values
 
     names = _require_secrets(prepared.study, prepared.provided)
@@ -373,13 +373,14 @@ def _with_secrets(prepared: _Prepared) -> _Prepared:
 
 
 def _require_secrets(
-    study: "Study", provided: "Provided", known: "Mapping[str, str] | None" = None
+    study: "Study", provided: "Provided", known: "Mapping[SecretName, str] | None" = None
 ) -> "tuple[SecretName, ...]":
     """Find the values that the study of a fleet needs, and return their names.
 
-    Raises StudyError if one is missing, Unavailable if the provider of the machines would store it.
+    Raises SecretError if one is missing, Unavailable if the provider of the machines would store it.
     """
     from weighbridge import secret_values
+    from weighbridge.cli.approval import require_values, tell_secrets
     from weighbridge.errors import Unavailable
     from weighbridge.model.stored_study import secrets_of
 
@@ -390,8 +391,10 @@ def _require_secrets(
             "(--on FILE), or let the program read the value from a file on each node"
         )
     secret_values.expect(known or {})
+    require_values(names)
     if changed := [name for name, how in secret_values.require(names).items() if how == "changed"]:
         err().print(f"note: the value of {', '.join(changed)} has changed since the fleet began", markup=False)
+    tell_secrets(names)
     return names
 
 
@@ -553,7 +556,12 @@ def _print_status(status: FleetStatusDocument) -> None:
 
 
 def _continue(fleet: typer.Typer) -> None:
-    @fleet.command("continue", epilog=examples("weighbridge fleet continue fleet/ --yes"))
+    @fleet.command(
+        "continue",
+        epilog=examples(
+            "weighbridge fleet continue fleet/ --yes", "weighbridge fleet continue fleet/ --env API_TOKEN"
+        ),
+    )
     def continue_(
         directory: Path = FolderArgument,
         env: list[str] = EnvOption,

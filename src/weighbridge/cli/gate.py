@@ -53,6 +53,7 @@ T = TypeVar("T")
 EXAMPLES = (
     "weighbridge gate RUN --budget 'bridge.tcp.throughput<=35%' --budget '*.latency_p99<=10%'",
     "weighbridge gate RUN --budget '*.throughput<=35%' --extend 10min --yes",
+    "weighbridge gate RUN --budget '*.throughput<=35%' --extend 10min --env API_TOKEN",
     "weighbridge gate RUN --against OLD-RUN --margin 3%",
     "weighbridge gate RUN --budget '*.throughput<=35%' --junit gate.xml --markdown gate.md --annotations github",
 )

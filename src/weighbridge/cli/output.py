@@ -104,7 +104,10 @@ EnvOption: list[str] = typer.Option(
     "-e",
     metavar="NAME[=VALUE]",
     callback=_offer,
-    help="A value that the study needs and that is not stored, from your environment; NAME=VALUE shows it to others.",
+    help=(
+        "Pass a secret to the study: NAME is read from your environment. With NAME=VALUE, other users can see the "
+        "value. Repeatable."
+    ),
 )
 READER_GONE = 141
 

@@ -11,7 +11,7 @@ import typer
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.cli.approval import decides_sentence, nothing_switched, tell, traced_afterwards
+from weighbridge.cli.approval import decides_sentence, nothing_switched, secrets_lines, tell, traced_afterwards
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.output import (
@@ -26,6 +26,8 @@ from weighbridge.cli.output import (
     print_json,
 )
 from weighbridge.model.level import level_label
+from weighbridge.model.secret import SecretName
+from weighbridge.model.stored_study import secrets_of
 from weighbridge.report.text.formatting import plural
 
 if TYPE_CHECKING:
@@ -169,6 +171,7 @@ class PlanDocument(TypedDict):
     decides: PlannedVerdicts
     cpu_idle: Literal["halt", "poll"]
     brings: list[BroughtDocument]
+    secrets: list[str]
     warnings: list[str]
 
 
@@ -329,6 +332,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
             for each in brought
         ],
+        "secrets": [*secrets_of(study)],
         "warnings": [*warnings(study), *notes, *([nothing_switched(nothing)] if nothing else [])],
     }  # fmt: skip
 
@@ -560,6 +564,8 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
         for each in planned["brings"]
     )
     tell(brought, out())
+    for line in secrets_lines([SecretName(name) for name in planned["secrets"]]):
+        out().print(line, markup=False)
     for warning in planned["warnings"]:
         out().print(f"note: {warning}", markup=False)
     if with_trials:

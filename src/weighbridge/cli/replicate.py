@@ -86,9 +86,10 @@ def _run(
 ) -> None:  # fmt: skip
     from weighbridge.cli.approval import confirm, confirm_continued, load_named
     from weighbridge.cli.progress import show
-    from weighbridge.cli.run import continuing, new_directory
+    from weighbridge.cli.run import new_directory
     from weighbridge.cli.runs import continuable
     from weighbridge.replication.published import published
+    from weighbridge.report.text.next_step import continuing
     from weighbridge.runner.run import run_study
     from weighbridge.runner.signals import interruptible
 
@@ -106,7 +107,7 @@ def _run(
         interruptible(),
         show() as progress,
         watched(at, progress, loaded, directory) as told_of_it,
-        continuable(directory, *continuing("replicate", directory, yes=yes and needs_yes)),
+        continuable(directory, *continuing("replicate", str(directory), yes=yes and needs_yes)),
     ):
 
         def after(store: "RunStore") -> None:

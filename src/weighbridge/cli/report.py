@@ -124,6 +124,7 @@ def _show(
     """Write the pages of a run, and print its verdicts."""
     from weighbridge.cli.replicate import PAGE, write_beside
     from weighbridge.errors import WeighbridgeError
+    from weighbridge.model.secret import variables_of
     from weighbridge.replication.words import print_replication
     from weighbridge.report.html import write_html
     from weighbridge.report.terminal import print_report
@@ -140,7 +141,10 @@ def _show(
         pages = []
     # on a terminal a study that somebody else wrote is asked about before it runs
     yes = not out().is_terminal
-    print_report(analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages, yes=yes)
+    print_report(
+        analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages, yes=yes,
+        variables=variables_of(store.secrets() or ()),
+    )  # fmt: skip
     if everything and beside is not None:
         print_replication(beside, out())
     if refused:

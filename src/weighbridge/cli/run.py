@@ -35,7 +35,13 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge run first-look", "weighbridge run my.yaml --out results/today --yes"))
+    @app.command(
+        epilog=examples(
+            "weighbridge run first-look",
+            "weighbridge run my.yaml --out results/today --yes",
+            "weighbridge run shop.yaml --env API_TOKEN",
+        )
+    )
     def run(
         study: str | None = typer.Argument(
             None,
@@ -113,6 +119,7 @@ def measured(
     """
     from weighbridge.cli.progress import show
     from weighbridge.cli.runs import continuable
+    from weighbridge.report.text.next_step import continuing
     from weighbridge.runner.run import run_study
     from weighbridge.runner.signals import interruptible
 
@@ -121,7 +128,7 @@ def measured(
         interruptible(),
         show() as progress,
         watched(address(metrics), progress, study, directory) as told_of_it,
-        continuable(directory, *continuing("run", directory, yes=yes, env=env)),
+        continuable(directory, *continuing("run", str(directory), yes=yes, variables=env)),
     ):
 
         def after(store: "RunStore") -> None:
@@ -138,12 +145,6 @@ def new_directory(study: "Study") -> Path:
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def continuing(command: str, directory: Path, *, yes: bool, env: Sequence[str] = ()) -> tuple[str, ...]:
-    """The words of the command that continues the run in ``directory``. ``env``: names of variables that it takes."""
-    variables = (word for name in env for word in ("--env", name))
-    return (command, "--out", str(directory), *variables, *(("--yes",) if yes else ()))
-
-
 def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
     """Write the page, print the verdicts and the page's path; gives what they are made of.
 
@@ -154,6 +155,7 @@ def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
         return None
 
     from weighbridge.analysis.analyse import analyse
+    from weighbridge.model.secret import variables_of
     from weighbridge.report.html import write_html
     from weighbridge.report.terminal import print_report
     from weighbridge.runner.sites import CLEANUP
@@ -166,5 +168,8 @@ def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
     analysis = analyse(store)
     write_html(store, page, analysis)
     ended = unfinished(store.info())
-    print_report(analysis, out(), run=str(store.directory), pages=[f"report: {page}"], yes=True, ended=ended)
+    print_report(
+        analysis, out(), run=str(store.directory), pages=[f"report: {page}"], yes=True, ended=ended,
+        variables=variables_of(store.secrets() or ()),
+    )  # fmt: skip
     return analysis

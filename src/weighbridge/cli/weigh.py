@@ -297,7 +297,7 @@ def _weigh(
     *,
     rehearsal: bool,
 ) -> None:
-    from weighbridge.model.secret import variable_of
+    from weighbridge.model.secret import env_options, variables_of
     from weighbridge.model.stored_study import secrets_of
     from weighbridge.study.weighed import study_text
 
@@ -305,9 +305,9 @@ def _weigh(
     if save is not None:
         write_new(save, study.text)
         out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
-        if variables := dict.fromkeys(map(variable_of, secrets_of(study))):
-            options = " ".join(f"--env {variable}" for variable in variables)
-            out().print(f"It has no values of variables: run it with {options}", markup=False, soft_wrap=True)
+        if variables := variables_of(secrets_of(study)):
+            sentence = f"The file contains no values of --env. Run it with {env_options(variables)}."
+            out().print(sentence, markup=False, soft_wrap=True)
         return
     _run(study, directory, export, short_time, env, rehearsal=rehearsal)
 
@@ -324,9 +324,10 @@ def _run(
     """Run it as `weighbridge run` does, and write what is asked for beside the report."""
     from weighbridge.cli.approval import announce
     from weighbridge.cli.progress import show
-    from weighbridge.cli.run import continuing, new_directory, report_run
+    from weighbridge.cli.run import new_directory, report_run
     from weighbridge.cli.runs import continuable
     from weighbridge.report.export.json import report_json
+    from weighbridge.report.text.next_step import continuing
     from weighbridge.runner.run import run_study
     from weighbridge.runner.signals import interruptible
     from weighbridge.store.run import RunStore
@@ -338,7 +339,7 @@ def _run(
     with (
         interruptible(),
         show() as progress,
-        continuable(directory, *continuing("run", directory, yes=True, env=env)),
+        continuable(directory, *continuing("run", str(directory), yes=True, variables=env)),
     ):
 
         def after(store: RunStore) -> None:

@@ -25,6 +25,7 @@ from weighbridge.fleets.rounds import Unit, unit_named
 from weighbridge.model.machine_provider import MACHINE_NAME
 from weighbridge.model.names import RunId
 from weighbridge.model.options import NAME_PATTERN
+from weighbridge.model.secret import SecretName
 from weighbridge.model.validation import first_problem, problem_of
 from weighbridge.store.extensions import came_to_its_end
 from weighbridge.store.run import DATABASE, RunStore, trials_of_live_run
@@ -74,7 +75,7 @@ class Fleet(BaseModel):
     """From where paths in the study and in ``on`` are taken."""
     created: float
     """In seconds since the epoch."""
-    secrets: dict[str, str] = {}
+    secrets: dict[SecretName, str] = {}
     """The digests of the values that its study needs and nothing stores, by name."""
     jobs: tuple[str, ...] = ()
     """The drivers that were submitted, the last one last."""

@@ -8,7 +8,7 @@ needs it (`weighbridge.secret_values`).
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from hashlib import blake2b
 from typing import Any, NewType
 from urllib.parse import quote
@@ -22,6 +22,7 @@ _NAME = r"[A-Za-z0-9_.~%-]{1,300}"
 _REFERENCE = re.compile(rf"\$\{{secret:({_NAME})\}}")
 _WRITTEN = re.compile(rf"\$\{{\{{?secret:({_NAME})\}}")
 """A reference in a text of a study, too: the words of a ``command`` have each brace twice."""
+_LIKE_REFERENCE = re.compile(r"\$\{\{?secret:[^}]*\}{0,2}")
 _LOOKS_SECRET = re.compile(
     r"password|passwd|passphrase|secret|token|credential|(?:^|_)(?:pass|pwd|pw)(?:_|$)|(?:^|_|api|access|private)keys?(?:_|$)"
 )
@@ -48,6 +49,16 @@ def variable_of(name: SecretName) -> str:
     return re.sub(r"\W", "_", name.rpartition(".")[2], flags=re.ASCII)
 
 
+def variables_of(names: Iterable[SecretName]) -> list[str]:
+    """Return the environment variables from which the values of secrets are taken, each once."""
+    return [*dict.fromkeys(map(variable_of, names))]
+
+
+def env_options(variables: Iterable[str]) -> str:
+    """Return the options that give the values of variables to a study: ``--env TOKEN --env PASSWORD``."""
+    return " ".join(f"--env {variable}" for variable in variables)
+
+
 def reference(name: SecretName) -> str:
     """Return the text that stands for the value of a secret."""
     return f"${{secret:{name}}}"
@@ -56,6 +67,11 @@ def reference(name: SecretName) -> str:
 def secrets_in(text: str) -> tuple[SecretName, ...]:
     """Return the names of the secrets that a text refers to, each once."""
     return tuple(dict.fromkeys(SecretName(match[1]) for match in _WRITTEN.finditer(text)))
+
+
+def malformed_references(text: str) -> list[str]:
+    """Return the parts of a text that begin as a reference to a secret and are not one."""
+    return [match[0] for match in _LIKE_REFERENCE.finditer(text) if not _WRITTEN.match(match[0])]
 
 
 def with_values(text: str, value_of: Callable[[SecretName], str]) -> str:

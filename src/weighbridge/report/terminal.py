@@ -1,5 +1,6 @@
 """A run in the terminal: the answer, the matrix and what both are worth; all else where it is asked for."""
 
+import os
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -42,7 +43,7 @@ from weighbridge.report.text.explanation import explanation_rows, explanation_se
 from weighbridge.report.text.formatting import level, quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
-from weighbridge.report.text.next_step import next_blocks, nothing_settles
+from weighbridge.report.text.next_step import continuing, first_set, next_blocks, nothing_settles
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
 from weighbridge.report.text.remarks import remark_text, remark_texts
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -85,6 +86,8 @@ class NextCommand:
     """Whether it starts without asking: whoever has just run the study needs no question, and a log cannot answer."""
     ended: bool = False
     """Whether the command ends here, and says itself how an unfinished run goes on."""
+    variables: Sequence[str] = ()
+    """The environment variables from which the secrets of its study take their values."""
 
 
 def print_report(
@@ -97,13 +100,14 @@ def print_report(
     pages: Sequence[str] = (),
     yes: bool = False,
     ended: bool = False,
+    variables: Sequence[str] = (),
 ) -> None:
     """Print a run's answer, matrix and doubts to `console` (default: standard output; no colours when it is piped).
 
     `everything`: not a screen, but all steps, curves, paths, tables and remarks. `tables`: these metrics' tables.
     `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are. `yes`: whether
     the command that adds blocks starts without asking. `ended`: whether the command ends here, which says itself how
-    an unfinished run goes on.
+    an unfinished run goes on. `variables`: those from which the secrets of its study take their values.
     """
     keep_no_break_spaces()
     out = console or Console(highlight=False)
@@ -123,7 +127,7 @@ def print_report(
                 out,
                 answer(analysis),
                 bodies(analysis, out.width),
-                NextCommand(run, yes=yes, ended=ended),
+                NextCommand(run, yes=yes, ended=ended, variables=variables),
                 pages,
                 further=further,
             )
@@ -188,7 +192,7 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
     if not analysis.trials:
         return
     place = shlex.quote(run.directory)
-    start = f"run --out {place}{' --yes' if run.yes else ''}"
+    start = shlex.join(continuing("run", run.directory, yes=run.yes, variables=run.variables))
     remarks = [f"{hidden} more remark{'' if hidden == 1 else 's'}"] if hidden else []
     commands = [(", ".join(filter(None, [*remarks, others_text(analysis)])) or "all tables", f"report {place} --all")]
     if (open_ := next_blocks(analysis)) is not None:
@@ -197,6 +201,9 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
         commands.insert(0, ("next, unless it still runs", start))
     elif sentence := nothing_settles(analysis):
         yield from styled(sentence, "dim").wrap(Console(width=width), width)
+    unset = [name for name in run.variables if name not in os.environ]
+    if len(commands) > 1 and unset:
+        yield from styled(first_set(unset), "dim").wrap(Console(width=width), width)
     for words, command in commands:
         one_line = styled(f"{words}: weighbridge {command}", "dim")
         if one_line.cell_len <= width:

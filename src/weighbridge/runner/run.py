@@ -322,18 +322,15 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
 def _require_secrets(names: Sequence[SecretName], progress: Progress, *, continued: bool) -> None:
     """Find the values that a study needs, and report which ones differ from an earlier run.
 
-    Raises StudyError if one is missing, RunDirectoryError if one has changed since the run that is continued began.
+    Raises SecretError if one is missing, or has changed since the run that is continued began.
     """
-    compared = secret_values.require(names)
+    compared = secret_values.require(names, same=continued)
     if changed := [name for name, how in compared.items() if how == "changed"]:
-        sentence = f"the value of {', '.join(changed)} has changed since the run began"
-        if continued:
-            raise RunDirectoryError(f"{sentence}: give the value that it had then, or start a new run")
-        progress.say(sentence)
+        progress.say(f"the value of {', '.join(changed)} has changed since the run began")
     if unknown := [name for name, how in compared.items() if how == "unknown"]:
         progress.say(
-            f"whether the value of {', '.join(unknown)} has changed is not known: the key of its digest is with "
-            "another user, or on another machine"
+            f"Weighbridge cannot check whether {', '.join(unknown)} has changed, because another user or machine "
+            "began this run."
         )
 
 

@@ -24,7 +24,7 @@ from weighbridge.model.decisions import (
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.names import RunId
-from weighbridge.model.secret import hidden_text
+from weighbridge.model.secret import SecretName, hidden_text
 from weighbridge.model.stored_study import StoredFile, StoredStudy
 from weighbridge.model.study import Rung
 from weighbridge.model.trial import Series, Trial
@@ -90,7 +90,7 @@ class RunReader:
         except ValueError as error:
             raise RunDirectoryError(f"{self.directory} is damaged: the run has no id") from error
 
-    def secrets(self) -> dict[str, str] | None:
+    def secrets(self) -> dict[SecretName, str] | None:
         """The digests of the values that the run does not store, by name; None if an older version began the run."""
         text = self.info().get(SECRETS)
         return None if text is None else dict(json.loads(text))

@@ -4,6 +4,7 @@ It is put there before anything is checked, so that what a run keeps needs neith
 """
 
 import copy
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -71,7 +72,7 @@ def service_of(options: ComposedService, normalised: Normalised) -> Service:
             f"{what}: {', '.join(keys)}"
             for what, keys in (
                 ("Left out of the Compose file", left_out),
-                ("Stored with their variables' values", plainly),
+                ("Keys whose ${VAR} values are stored", plainly),
             )
             if keys
         ),
@@ -195,6 +196,11 @@ def _expanded(source: Source, options: ComposeOptions, service: Service) -> Sour
     above += [f"# From {plain(options.file, 500)}, service {plain(options.service, 60)}"]
     above += [f"# {plain(service.remark, 1000)}"] if service.remark else []
     return replace(source, text="\n".join([*above, text]), data=data)
+
+
+def names_compose_file(text: str) -> bool:
+    """Return whether the text of an expanded study says that a study file with the key ``compose`` was its origin."""
+    return re.search(r"^# From .*, service ", text, re.MULTILINE) is not None
 
 
 def _workload(key: CommentedMap, service: Service) -> CommentedMap:

@@ -140,8 +140,8 @@ def _kept_words(place: str, value: Any, written: Any) -> list[str]:
     words, as_written = _words(place, value), _words(place, written) if written is not None else None
     if as_written is None:
         raise StudyError(
-            f"compose: {plain(place, 100)} cannot be compared with the file, so its secrets are not known: write it "
-            "in the file itself"
+            f"compose: Weighbridge cannot tell which values of {plain(place, 100)} are secret. "
+            f"Write {plain(place, 100)} directly in the Compose file."
         )
     if len(words) != len(as_written):
         return [_kept_text(_word_name(place, number), word, None) for number, word in enumerate(words)]

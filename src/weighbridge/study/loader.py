@@ -19,7 +19,7 @@ from weighbridge.study.compose import Normalised
 from weighbridge.study.compose_key import expanded
 from weighbridge.study.contradictions import AA_SUFFIX, contradictions
 from weighbridge.study.explained import explained, wrong_names
-from weighbridge.study.secret_keys import without_secrets
+from weighbridge.study.secret_keys import without_secrets, wrong_references
 from weighbridge.study.source import Origin, Place, Source, nearest, parse, plain, read, written
 from weighbridge.study.sweeps import at_level, levels, place_of, sweep_problem, with_own
 from weighbridge.study.validated import validated
@@ -49,7 +49,7 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
 
     ``normalised`` reads the Compose file of a study that names one; Unavailable, where that is not possible here.
     """
-    problems: list[tuple[Place, str]] = []
+    problems: list[tuple[Place, str]] = [*wrong_references(source.data)]
     source, compose_file = expanded(source, normalised)
     source = without_secrets(source)
     file = validated(StudyFile, source.data, (), problems)

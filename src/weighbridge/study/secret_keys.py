@@ -1,12 +1,15 @@
 """Secrets that a study file spells out: the study that is run, stored and shown has references in their place."""
 
 import copy
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from weighbridge.model.secret import (
     PASSED_ON,
     Place,
     looks_secret,
+    malformed_references,
     reference,
     secret_name,
     secrets_in,
@@ -38,3 +41,18 @@ def without_secrets(source: Source, *, every: bool = False) -> Source:
         if (place in found) and not secrets_in(str(variables[name])):
             variables[name] = found[place]
     return replace(source, data=data, text=with_variables(source.text, found))
+
+
+def wrong_references(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield each place of a study that has a malformed reference to a secret, and the message about it."""
+    if isinstance(value, str):
+        for each in malformed_references(value):
+            yield (
+                place,
+                f"'{each}' is not a valid reference to a secret: write ${{secret:NAME}}, with letters, digits and "
+                "any of '_', '.', '-', '~' and '%' only",
+            )
+    elif isinstance(value, Mapping | list):
+        entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, each in entries:
+            yield from wrong_references(each, (*place, key))

@@ -20,6 +20,22 @@ class NextBlocks:
     """``next: about 24 blocks (2 min more) would likely settle what is undecided``."""
 
 
+def continuing(command: str, directory: str, *, yes: bool, variables: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the words of the command that continues the run in ``directory``.
+
+    ``variables``: those from which the secrets of its study take their values.
+    """
+    options = (word for name in variables for word in ("--env", name))
+    return (command, "--out", directory, *options, *(("--yes",) if yes else ()))
+
+
+def first_set(variables: Sequence[str]) -> str:
+    """Say which environment variables the user has to set before a run can continue."""
+    values = "value" if len(variables) == 1 else "values"
+    listed = " and ".join(filter(None, (", ".join(variables[:-1]), variables[-1])))
+    return f"First set {listed} in your environment to the {values} that this run used."
+
+
 def next_blocks(analysis: Analysis) -> NextBlocks | None:
     """Return how many blocks would decide what is open in the headlines; None where nothing is, or no number would.
 
