@@ -1,8 +1,9 @@
 """The values of secrets: they are in the memory of this process alone, and nothing here writes them anywhere.
 
 A run stores a digest (BLAKE2b) of each value, under a random key of the user. A reader of the run has no key, and
-cannot use the digest to try out passwords. The key is made once, in a file that only the user can read. On another
-machine the digest cannot be checked, and Weighbridge says so.
+cannot use the digest to try out passwords. The digest also covers the id and the study of the run, so it is of no use
+in another run. The key is made once, in a file that only the user can read. On another machine the digest cannot be
+checked, and Weighbridge says so.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
-from weighbridge.errors import StudyError
+from weighbridge.errors import StudyError, Unavailable
 from weighbridge.model.secret import SecretName, reference, variable_of, with_values
 
 VARIABLE = "WEIGHBRIDGE_SECRETS"
@@ -28,7 +29,8 @@ Comparison = Literal["same", "changed", "unknown", "new"]
 
 _values: dict[SecretName, str] = {}
 _offered: dict[str, str] = {}
-_digests: dict[SecretName, str] = {}
+_digests: dict[SecretName, tuple[str, str]] = {}
+"""For each secret, the digest of an earlier run and the identity of that run."""
 
 
 def keep(name: SecretName, value: str) -> None:
@@ -53,9 +55,9 @@ def offer(variable: str, value: str) -> None:
     _offered[variable] = value
 
 
-def expect(digests: Mapping[str, str]) -> None:
-    """Keep the digests that an earlier run has stored: values are compared with them."""
-    _digests.update({SecretName(name): digest for name, digest in digests.items()})
+def expect(digests: Mapping[str, str], identity: str) -> None:
+    """Keep the digests that an earlier run has stored, and its identity: values are compared with them."""
+    _digests.update({SecretName(name): (digest, identity) for name, digest in digests.items()})
 
 
 def revealed(text: str) -> str:
@@ -101,11 +103,14 @@ def require(names: Iterable[SecretName]) -> Mapping[SecretName, Comparison]:
     return {name: _comparison(name, _values[name]) for name in names}
 
 
-def digests(names: Iterable[SecretName]) -> dict[SecretName, str]:
-    """Return what a run stores of secrets whose values are known: ``KEY:DIGEST``; "" if this user can have no key."""
+def digests(names: Iterable[SecretName], identity: str) -> dict[SecretName, str]:
+    """Return what a run stores of secrets whose values are known: ``KEY:DIGEST``; "" if this user can have no key.
+
+    ``identity`` is the text that distinguishes the run or fleet from every other one.
+    """
     by_name = {name: _values[name] for name in names}
     key = _key() if by_name else b""
-    return {name: _digest(key, name, value) if key else "" for name, value in by_name.items()}
+    return {name: _digest(key, identity, name, value) if key else "" for name, value in by_name.items()}
 
 
 def handed_on(names: Iterable[SecretName]) -> dict[str, str]:
@@ -143,23 +148,27 @@ def _missing(names: Sequence[SecretName]) -> str:
 def _comparison(name: SecretName, value: str) -> Comparison:
     if name not in _digests:
         return "new"
-    known, key = _digests[name], _key()
+    (known, identity), key = _digests[name], _key()
     if not key or known.partition(":")[0] != _key_name(key):
         return "unknown"
-    return "same" if secrets.compare_digest(known, _digest(key, name, value)) else "changed"
+    return "same" if secrets.compare_digest(known, _digest(key, identity, name, value)) else "changed"
 
 
-def _digest(key: bytes, name: SecretName, value: str) -> str:
-    text = f"{name}\0{value}".encode(errors="surrogateescape")
+def _digest(key: bytes, identity: str, name: SecretName, value: str) -> str:
+    text = json.dumps([identity, name, value]).encode()
     return f"{_key_name(key)}:{blake2b(text, key=key, digest_size=16).hexdigest()}"
 
 
 def _key_name(key: bytes) -> str:
-    return blake2b(b"weighbridge", key=key, digest_size=4).hexdigest()
+    """Return the name of a key and of this kind of digest: older digests cannot be compared with it."""
+    return blake2b(b"weighbridge: identity, name, value", key=key, digest_size=4).hexdigest()
 
 
 def _key() -> bytes:
-    """Return this user's key, made if there is none; b"" for a user who has no folder for it."""
+    """Return this user's key, made if there is none; b"" for a user who has no folder for it.
+
+    Raises Unavailable if another user owns the file or can read it.
+    """
     try:
         base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
         file = Path(base) / "weighbridge/secrets.key"
@@ -168,9 +177,13 @@ def _key() -> bytes:
             _make_key(file)
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as old:
-            key = old.read(_KEY_BYTES + 1)
+            status, key = os.fstat(descriptor), old.read(_KEY_BYTES + 1)
     except (OSError, RuntimeError):  # RuntimeError: a user without a home folder
         return b""
+    if status.st_uid != os.geteuid():
+        raise Unavailable(f"{file} belongs to user {status.st_uid}: remove the file, or set XDG_STATE_HOME")
+    if status.st_mode & 0o077:
+        raise Unavailable(f"other users can read {file}: remove the file, and Weighbridge makes a new key")
     return key if len(key) == _KEY_BYTES else b""
 
 

@@ -13,10 +13,14 @@ from sentences import raises_sentence
 from weighbridge.errors import DiskFull, RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.names import RunId
+from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Arm, Rung
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
 from weighbridge.store.consistency import require_consistent
+from weighbridge.store.extensions import extend
+from weighbridge.store.reader import run_identity
 from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.store.safe_folder import SafeFolder
 
@@ -41,6 +45,16 @@ def _refused(directory: Path, *says: str, writable: bool = False) -> None:
     assert len(sentence.splitlines()) == 1
     assert str(directory) in sentence
     assert all(word in sentence for word in says), sentence
+
+
+def test_the_identity_of_a_run_is_its_id_and_its_study(run: Path):
+    own = run_identity(RunId("0123456789ab"), STUDY.text, study_json(STUDY))
+    with RunStore(run, writable=True) as store:
+        assert store.identity == own
+        extend(store, STUDY.file.repetitions, 9)
+        assert store.identity == own
+        store.set_info("study_text", f"{TEXT}# more")
+        assert store.identity != own
 
 
 def test_a_study_comes_back_as_it_was(run: Path):
