@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from weighbridge.errors import StudyError, Unavailable
-from weighbridge.model.secret import SecretName, reference, variable_of, with_values
+from weighbridge.model.secret import SecretName, is_ordinary, looks_secret, reference, variable_of, with_values
 
 VARIABLE = "WEIGHBRIDGE_SECRETS"
 """An environment variable: one process of a fleet hands values on to another in it, as JSON. No program gets it."""
@@ -69,6 +69,25 @@ def revealed(text: str) -> str:
         return value
 
     return with_values(text, value_of) if "${secret:" in text else text
+
+
+def never_stored() -> Mapping[SecretName, str]:
+    """Return the known values that no study may have anywhere: of names that look secret, without ordinary words."""
+    return {
+        name: value
+        for name, value in _values.items()
+        if looks_secret(variable_of(name), value) and not is_ordinary(value)
+    }
+
+
+def refuse_values_in(*texts: str) -> None:
+    """Raise StudyError if one of the texts of a study that a run stores has a value that no study may have."""
+    for name, value in never_stored().items():
+        if any(form in text for form in (value, json.dumps(value)[1:-1]) for text in texts):
+            raise StudyError(
+                f"the value of {name} is also elsewhere in the study, which is stored: remove it there, or write "
+                f"{reference(name)} if it is in a command or a variable"
+            )
 
 
 def redacted(text: str) -> str:

@@ -299,7 +299,9 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
         made_by = {"run_id": run_id, "version": metadata.version("weighbridge")}
         names = secrets_of(study)
         _require_secrets(names, progress, continued=False)
-        identity = run_identity(run_id, study.text, study_json(study))
+        study_document = study_json(study)
+        secret_values.refuse_values_in(study.text, study_document)  # of values that were given since it was checked
+        identity = run_identity(run_id, study.text, study_document)
         store.begin(study, {**made_by, **_about_workloads(study)}, secret_values.digests(names, identity))
         return study
     frozen = study_of(store)

@@ -3,18 +3,20 @@
 import copy
 from dataclasses import replace
 
+from weighbridge.errors import StudyError
 from weighbridge.model.secret import (
-    PASSED_ON,
     Place,
+    always_hidden,
     looks_secret,
     reference,
     secret_name,
     secrets_in,
     variables_in,
+    with_references,
     with_variables,
 )
-from weighbridge.secret_values import keep
-from weighbridge.study.source import Source
+from weighbridge.secret_values import keep, never_stored
+from weighbridge.study.source import Source, parse, plain
 
 
 def without_secrets(source: Source, *, every: bool = False) -> Source:
@@ -26,15 +28,27 @@ def without_secrets(source: Source, *, every: bool = False) -> Source:
     for place, variables, name in variables_in(source.data):
         value = str(variables[name])
         is_value = isinstance(variables[name], str | int | float) and not secrets_in(value)
-        if is_value and (looks_secret(str(name), value) or (every and name not in PASSED_ON)):
-            owner = place[:-2] if place[0] != "userland" else ()
+        if is_value and (looks_secret(str(name), value) or (every and always_hidden(place))):
+            if place[-2] == "parameters":
+                if "'" in value:  # a shell's text has the reference in such marks
+                    problem = "a secret with a single quotation mark must be a variable, not a parameter"
+                    raise StudyError(f"{source.where(place)}: {plain(name, 60)}: {problem}")
+                owner = place[:-1]
+            else:
+                owner = place[:-2] if place[0] != "userland" else ()
             secret = secret_name(*owner, str(name))
             keep(secret, value)
             found[place] = reference(secret)
     if not found:
-        return source
+        return _without_copies(source)
     data = copy.deepcopy(source.data)
     for place, variables, name in variables_in(data):
         if (place in found) and not secrets_in(str(variables[name])):
             variables[name] = found[place]
-    return replace(source, data=data, text=with_variables(source.text, found))
+    return _without_copies(replace(source, data=data, text=with_variables(source.text, found)))
+
+
+def _without_copies(source: Source) -> Source:
+    """Return a study with references also where it repeats a known value: in a merged key, a command, a parameter."""
+    text = with_references(source.text, never_stored())
+    return source if text == source.text else parse(text, source.name)
