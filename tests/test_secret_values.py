@@ -150,6 +150,23 @@ def test_a_message_has_no_known_value():
     assert secret_values.redacted("refused: hunter2 after 4 s") == "refused: ${secret:TOKEN} after 4 s"
 
 
+@pytest.mark.parametrize(
+    "value", ["two\nlines", 'a "quoted" one', "back\\slash", "snow\N{SNOWMAN}man", "secret", "TOKEN"]
+)
+def test_a_message_has_no_value_however_it_is_written(value: str):
+    secret_values.keep(SecretName("X.PW"), value[:4])
+    secret_values.keep(TOKEN, value)
+    for form in (value, json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value), "${secret:TOKEN}"):
+        assert secret_values.redacted(form).strip("'\"") == "${secret:TOKEN}"
+
+
+def test_a_fact_keeps_words_that_are_values_too():
+    secret_values.keep(PASSWORD, "postgres")
+    secret_values.keep(SecretName("VERSION"), "5.15.0")
+    secret_values.keep(TOKEN, "hunter2")
+    assert secret_values.redacted_fact("postgres 5.15.0 hunter2") == "postgres 5.15.0 ${secret:TOKEN}"
+
+
 def test_a_value_may_be_given_for_one_service_alone():
     secret_values.offer("PASSWORD", "all")
     secret_values.offer("db_PASSWORD", "db's")

@@ -83,7 +83,7 @@ def never_stored() -> Mapping[SecretName, str]:
 def refuse_values_in(*texts: str) -> None:
     """Raise StudyError if one of the texts of a study that a run stores has a value that no study may have."""
     for name, value in never_stored().items():
-        if any(form in text for form in (value, json.dumps(value)[1:-1]) for text in texts):
+        if any(form in text for form in _forms(value) for text in texts):
             raise StudyError(
                 f"the value of {name} is also elsewhere in the study, which is stored: remove it there, or write "
                 f"{reference(name)} if it is in a command or a variable"
@@ -92,10 +92,26 @@ def refuse_values_in(*texts: str) -> None:
 
 def redacted(text: str) -> str:
     """Return a message in which references stand in the place of every known value of four characters or more."""
-    for name, value in _values.items():
-        if len(value) >= _SHORTEST:
-            text = text.replace(value, reference(name))
-    return text
+    return _redacted(text, {name: value for name, value in _values.items() if len(value) >= _SHORTEST})
+
+
+def redacted_fact(text: str) -> str:
+    """Return a fact without the values that no study may have: others also occur in versions and names of images."""
+    return _redacted(text, never_stored())
+
+
+def _redacted(text: str, values: Mapping[SecretName, str]) -> str:
+    """Return a text with references in the place of values, also of values as JSON and Python write them."""
+    names = {form: name for name, value in values.items() for form in _forms(value)}
+    if not any(form in text for form in names):
+        return text
+    forms = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    pattern = re.compile(rf"\$\{{secret:[^}}]*\}}|{forms}")  # what is a reference already stays
+    return pattern.sub(lambda match: reference(names[match[0]]) if match[0] in names else match[0], text)
+
+
+def _forms(value: str) -> tuple[str, ...]:
+    return value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]
 
 
 def require(names: Iterable[SecretName]) -> Mapping[SecretName, Comparison]:

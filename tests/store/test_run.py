@@ -5,15 +5,18 @@ import json
 import os
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sentences import raises_sentence
+from weighbridge import secret_values
 from weighbridge.errors import DiskFull, RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.names import RunId
+from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Arm, Rung
 from weighbridge.model.trial import Series
@@ -55,6 +58,17 @@ def test_the_identity_of_a_run_is_its_id_and_its_study(run: Path):
         assert store.identity == own
         store.set_info("study_text", f"{TEXT}# more")
         assert store.identity != own
+
+
+def test_messages_flags_and_facts_have_no_value_of_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(secret_values, "_values", {SecretName("TOKEN"): "hunter2"})
+    flags = (Flag(FlagCode.OTHER, text="hunter2"),)
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(STUDY, {"run_id": "0123456789ab"})
+        store.save(replace(record(), message="refused: hunter2", flags=flags))
+        store.add_facts("before", {"a": "hunter2"})
+        store.begin_session({"b": "hunter2"})
+    assert b"hunter2" not in (tmp_path / "run" / DATABASE).read_bytes()
 
 
 def test_a_study_comes_back_as_it_was(run: Path):
