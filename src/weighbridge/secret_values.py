@@ -1,8 +1,8 @@
 """The values of secrets: they are in the memory of this process alone, and nothing here writes them anywhere.
 
 A run stores a digest (BLAKE2b) of each value, under a random key of the user. A reader of the run has no key, and
-cannot use the digest to try out passwords. The digest also covers the id and the study of the run, so it is of no use
-in another run. The key is made once, in a file that only the user can read. On another machine the digest cannot be
+cannot use the digest to try out passwords. The digest also covers the id and the study of the run, so another run
+cannot use it. The key is made once, in a file that only the user can read. On another machine the digest cannot be
 checked, and Weighbridge says so.
 """
 
@@ -72,7 +72,7 @@ def revealed(text: str) -> str:
 
 
 def never_stored() -> Mapping[SecretName, str]:
-    """Return the known values that no study may have anywhere: of names that look secret, without ordinary words."""
+    """Return the known values that a study must not contain: their names look secret, and they are not ordinary."""
     return {
         name: value
         for name, value in _values.items()
@@ -81,7 +81,7 @@ def never_stored() -> Mapping[SecretName, str]:
 
 
 def refuse_values_in(*texts: str) -> None:
-    """Raise StudyError if one of the texts of a study that a run stores has a value that no study may have."""
+    """Raise StudyError if one of the texts of a study that a run stores contains a value that it must not contain."""
     for name, value in never_stored().items():
         if any(form in text for form in _forms(value) for text in texts):
             raise StudyError(
@@ -96,7 +96,7 @@ def redacted(text: str) -> str:
 
 
 def redacted_fact(text: str) -> str:
-    """Return a fact without the values that no study may have: others also occur in versions and names of images."""
+    """Return a fact without the values that a study must not contain: others also occur in versions and names."""
     return _redacted(text, never_stored())
 
 
@@ -106,7 +106,7 @@ def _redacted(text: str, values: Mapping[SecretName, str]) -> str:
     if not any(form in text for form in names):
         return text
     forms = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    pattern = re.compile(rf"\$\{{secret:[^}}]*\}}|{forms}")  # what is a reference already stays
+    pattern = re.compile(rf"\$\{{secret:[^}}]*\}}|{forms}")  # a reference in the text stays as it is
     return pattern.sub(lambda match: reference(names[match[0]]) if match[0] in names else match[0], text)
 
 

@@ -80,7 +80,7 @@ class Fleet(BaseModel):
 
     @property
     def identity(self) -> str:
-        """The id, the study and the machines: the digests of the fleet's secrets are of no use in another fleet."""
+        """The id, the study and the machines: another fleet cannot use the digests of the fleet's secrets."""
         return json.dumps([self.id, self.study, self.on, self.machines, self.cwd])
 
 

@@ -27,7 +27,7 @@ def compose_text(text: str) -> str:
 
 
 def kit_variable(name: SecretName) -> str:
-    """Return the environment variable of a secret in a kit: its full name, as several may have the same last part."""
+    """Return the variable of a secret in a kit: its full name, because several can have the same last part."""
     return re.sub(r"\W|^(?=[0-9])", "_", name, flags=re.ASCII)
 
 

@@ -45,7 +45,7 @@ _COMMANDS = tuple(
     for place in (("workloads", "*"), ("environments", "*", "workloads", "*"))
     for key in ("run", "server", "client", "setup", "cleanup", "prepare", "check")
 )
-"""The keys of a study that hold commands, in which a brace is written twice."""
+"""The keys of a study that hold commands. A command has each brace twice."""
 _WITH_REFERENCES = (*((*place, "*") for place in (*_PLACES, *_PARAMETERS)), *_COMPANION_WORDS)
 _KEYS = {place[-1] for place in _PLACES}
 _NOT_SHOWN = "(value not shown)"
@@ -98,7 +98,7 @@ def looks_secret(name: str, value: str) -> bool:
 
 
 def is_ordinary(value: str) -> bool:
-    """Return whether a value is looked for only where its variable is set: ``postgres`` is also an image's name."""
+    """Return whether only the variable itself hides a value: ``postgres`` is also an image's name."""
     return bool(_ORDINARY.fullmatch(value))
 
 
@@ -166,7 +166,7 @@ def _matching_nodes(node: Any, pattern: Place, place: Place) -> Iterator[tuple[P
 
 
 def _pairs(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the keys and values of a YAML mapping, and those of the mappings that are merged into it (``<<``)."""
+    """Yield the keys and values of a YAML mapping, and of every mapping that is merged into it (``<<``)."""
     waiting, visited = [node], set()
     while waiting:
         each = waiting.pop()

@@ -102,7 +102,7 @@ class RunReader:
 
     @property
     def identity(self) -> str:
-        """The id and the study of the run: the digests of its secrets are of no use in another run."""
+        """The id and the study of the run: another run cannot use the digests of its secrets."""
         documents = self._read(reading.TEXTS, "the run's study", "SELECT document FROM study")
         return run_identity(self.run_id, self.info().get("study_text", ""), *(text for (text,) in documents))
 

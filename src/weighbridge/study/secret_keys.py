@@ -49,6 +49,6 @@ def without_secrets(source: Source, *, every: bool = False) -> Source:
 
 
 def _without_copies(source: Source) -> Source:
-    """Return a study with references also where it repeats a known value: in a merged key, a command, a parameter."""
+    """Return a study with references to the known values that its merged keys, commands or parameters repeat."""
     text = with_references(source.text, never_stored())
     return source if text == source.text else parse(text, source.name)
