@@ -135,7 +135,9 @@ def with_references(text: str, values: Mapping[SecretName, str]) -> str:
     """Return the YAML of a study with references in the place of values, wherever a study can hold a reference."""
     if not any(value in text for value in values.values()):
         return text
-    written = {value: reference(name) for name, value in sorted(values.items(), key=lambda item: -len(item[1]))}
+    written = {
+        value: reference(name) for name, value in sorted(values.items(), key=lambda item: (-len(item[1]), item[0]))
+    }
     in_command = {value: new.replace("{", "{{").replace("}", "}}") for value, new in written.items()}
     nodes: list[tuple[Any, str]] = []
     for patterns, new_by_value in ((_WITH_REFERENCES, written), (_COMMANDS, in_command)):
