@@ -49,7 +49,7 @@ ONLY: dict[str, set[str]] = {
     "adapters": ALL,
     "userland": {"engines", "registry", "build_once", "linux", "secret_values", "user_cache", *ALL},
     "study": {"registry", "secret_values", *ALL},
-    "store": {"linux", *ALL},
+    "store": {"linux", "secret_values", *ALL},
     "runner": {"meters", "facts", "store", "study", "userland", "statistics", "engines", "launcher", "build_once",
                "linux", "registry", "secret_values", *ALL},
     "live": {"runner", *ALL},

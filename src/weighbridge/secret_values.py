@@ -1,8 +1,9 @@
 """The values of secrets: they are in the memory of this process alone, and nothing here writes them anywhere.
 
 A run stores a digest (BLAKE2b) of each value, under a random key of the user. A reader of the run has no key, and
-cannot use the digest to try out passwords. The key is made once, in a file that only the user can read. On another
-machine the digest cannot be checked, and Weighbridge says so.
+cannot use the digest to try out passwords. The digest also covers the id and the study of the run, so another run
+cannot use it. The key is made once, in a file that only the user can read. On another machine the digest cannot be
+checked, and Weighbridge says so.
 """
 
 import contextlib
@@ -15,11 +16,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
-from weighbridge.errors import SecretError
+from weighbridge.errors import SecretError, StudyError, Unavailable
 from weighbridge.model.secret import (
     PASSED_ON,
     SecretName,
     env_options,
+    is_ordinary,
+    looks_secret,
     reference,
     variable_of,
     variables_of,
@@ -36,7 +39,8 @@ Comparison = Literal["same", "changed", "unknown", "new"]
 
 _values: dict[SecretName, str] = {}
 _offered: dict[str, str] = {}
-_digests: dict[SecretName, str] = {}
+_digests: dict[SecretName, tuple[str, str]] = {}
+"""For each secret, the digest of an earlier run and the identity of that run."""
 
 
 def keep(name: SecretName, value: str) -> None:
@@ -61,9 +65,9 @@ def offer(variable: str, value: str) -> None:
     _offered[variable] = value
 
 
-def expect(digests: Mapping[SecretName, str]) -> None:
-    """Keep the digests that an earlier run has stored: values are compared with them."""
-    _digests.update(digests)
+def expect(digests: Mapping[SecretName, str], identity: str) -> None:
+    """Keep the digests that an earlier run has stored, and its identity: values are compared with them."""
+    _digests.update({name: (digest, identity) for name, digest in digests.items()})
 
 
 def revealed(text: str) -> str:
@@ -77,12 +81,47 @@ def revealed(text: str) -> str:
     return with_values(text, value_of) if "${secret:" in text else text
 
 
+def never_stored() -> Mapping[SecretName, str]:
+    """Return the known values that a study must not contain: their names look secret, and they are not ordinary."""
+    return {
+        name: value
+        for name, value in _values.items()
+        if looks_secret(variable_of(name), value) and not is_ordinary(value)
+    }
+
+
+def refuse_values_in(*texts: str) -> None:
+    """Raise StudyError if one of the texts of a study that a run stores contains a value that it must not contain."""
+    for name, value in never_stored().items():
+        if any(form in text for form in _forms(value) for text in texts):
+            raise StudyError(
+                f"the value of {name} is also elsewhere in the study, which is stored: remove it there, or write "
+                f"{reference(name)} if it is in a command or a variable"
+            )
+
+
 def redacted(text: str) -> str:
     """Return a message in which references stand in the place of every known value of four characters or more."""
-    for name, value in _values.items():
-        if len(value) >= _SHORTEST:
-            text = text.replace(value, reference(name))
-    return text
+    return _redacted(text, {name: value for name, value in _values.items() if len(value) >= _SHORTEST})
+
+
+def redacted_fact(text: str) -> str:
+    """Return a fact without the values that a study must not contain: others also occur in versions and names."""
+    return _redacted(text, never_stored())
+
+
+def _redacted(text: str, values: Mapping[SecretName, str]) -> str:
+    """Return a text with references in the place of values, also of values as JSON and Python write them."""
+    names = {form: name for name, value in values.items() for form in _forms(value)}
+    if not any(form in text for form in names):
+        return text
+    forms = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    pattern = re.compile(rf"\$\{{secret:[^}}]*\}}|{forms}")  # a reference in the text stays as it is
+    return pattern.sub(lambda match: reference(names[match[0]]) if match[0] in names else match[0], text)
+
+
+def _forms(value: str) -> tuple[str, ...]:
+    return value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]
 
 
 def require(names: Sequence[SecretName], *, same: bool = False, again: str = "") -> Mapping[SecretName, Comparison]:
@@ -134,11 +173,14 @@ def _own_variable(name: SecretName) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def digests(names: Iterable[SecretName]) -> dict[SecretName, str]:
-    """Return what a run stores of secrets whose values are known: ``KEY:DIGEST``; "" if this user can have no key."""
+def digests(names: Iterable[SecretName], identity: str) -> dict[SecretName, str]:
+    """Return what a run stores of secrets whose values are known: ``KEY:DIGEST``; "" if this user can have no key.
+
+    ``identity`` is the text that distinguishes the run or fleet from every other one.
+    """
     by_name = {name: _values[name] for name in names}
     key = _key() if by_name else b""
-    return {name: _digest(key, name, value) if key else "" for name, value in by_name.items()}
+    return {name: _digest(key, identity, name, value) if key else "" for name, value in by_name.items()}
 
 
 def handed_on(names: Iterable[SecretName]) -> dict[str, str]:
@@ -195,23 +237,27 @@ def _listed(names: Sequence[str]) -> str:
 def _comparison(name: SecretName, value: str) -> Comparison:
     if name not in _digests:
         return "new"
-    known, key = _digests[name], _key()
+    (known, identity), key = _digests[name], _key()
     if not key or known.partition(":")[0] != _key_name(key):
         return "unknown"
-    return "same" if secrets.compare_digest(known, _digest(key, name, value)) else "changed"
+    return "same" if secrets.compare_digest(known, _digest(key, identity, name, value)) else "changed"
 
 
-def _digest(key: bytes, name: SecretName, value: str) -> str:
-    text = f"{name}\0{value}".encode(errors="surrogateescape")
+def _digest(key: bytes, identity: str, name: SecretName, value: str) -> str:
+    text = json.dumps([identity, name, value]).encode()
     return f"{_key_name(key)}:{blake2b(text, key=key, digest_size=16).hexdigest()}"
 
 
 def _key_name(key: bytes) -> str:
-    return blake2b(b"weighbridge", key=key, digest_size=4).hexdigest()
+    """Return the name of a key and of this kind of digest: older digests cannot be compared with it."""
+    return blake2b(b"weighbridge: identity, name, value", key=key, digest_size=4).hexdigest()
 
 
 def _key() -> bytes:
-    """Return this user's key, made if there is none; b"" for a user who has no folder for it."""
+    """Return this user's key, made if there is none; b"" for a user who has no folder for it.
+
+    Raises Unavailable if another user owns the file or can read it.
+    """
     try:
         base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
         file = Path(base) / "weighbridge/secrets.key"
@@ -220,9 +266,13 @@ def _key() -> bytes:
             _make_key(file)
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as old:
-            key = old.read(_KEY_BYTES + 1)
+            status, key = os.fstat(descriptor), old.read(_KEY_BYTES + 1)
     except (OSError, RuntimeError):  # RuntimeError: a user without a home folder
         return b""
+    if status.st_uid != os.geteuid():
+        raise Unavailable(f"{file} belongs to user {status.st_uid}: remove the file, or set XDG_STATE_HOME")
+    if status.st_mode & 0o077:
+        raise Unavailable(f"other users can read {file}: remove the file, and Weighbridge makes a new key")
     return key if len(key) == _KEY_BYTES else b""
 
 

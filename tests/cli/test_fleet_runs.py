@@ -377,6 +377,11 @@ def test_the_driver_gets_secrets_by_its_environment_alone(
     monkeypatch.setattr(secret_values, "_offered", {})
     one_sentence(weighbridge("fleet", "continue", "fleet", "--yes"), StudyError.exit_code)
     monkeypatch.setenv("PW", "canary")
+    file = Path("fleet/fleet.json")
+    own = file.read_text()
+    file.write_text(json.dumps({**json.loads(own), "created": 1.0}))  # a fleet of somebody who copied the digest
+    assert weighbridge("fleet", "continue", "fleet", "--yes").code == StudyError.exit_code
+    file.write_text(own)
     assert weighbridge("fleet", "continue", "fleet", "--yes").code == 0
     assert [json.loads(each or "") for each in had] == [{"PW": "canary"}] * 2
 

@@ -9,12 +9,14 @@ from rich.console import Console
 from rich.progress import Progress
 
 from sentences import assert_sentence
+from weighbridge import secret_values
 from weighbridge.cli import progress
 from weighbridge.cli.progress import Shown, estimates_table, prospect, verdict_time
 from weighbridge.model.disturbance import disturbance_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric
+from weighbridge.model.secret import SecretName
 from weighbridge.model.trial import Trial
 from weighbridge.runner.estimate import Forecast, forecast
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
@@ -186,3 +188,9 @@ def test_beside_the_bar_is_room_for_what_a_terminal_writes_of_ctrl_c(monkeypatch
     shown.say("starting native " * 10)
     Console(file=file, width=80).print(shown.rendered())
     assert max(map(len, file.getvalue().splitlines())) <= 77
+
+
+def test_a_line_has_no_value_of_a_secret(monkeypatch, capsys):
+    monkeypatch.setattr(secret_values, "_values", {SecretName("TOKEN"): "hunter2"})
+    Shown(None).say("refused: hunter2")
+    assert capsys.readouterr().err == "refused: ${secret:TOKEN}\n"

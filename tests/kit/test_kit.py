@@ -363,7 +363,7 @@ def test_a_service_has_the_limits_and_settings_of_its_environment():
 def test_values_of_secrets_are_not_in_it():
     workload = (
         "shop: {kind: command, server: [shop, '--pass=${{secret:db.PW}}', \"it's\"], client: 'get {port}', "
-        "port: 8000, server_env: {API_TOKEN: canary, A: 'x ${secret:db.PW}'}}\n  cpu:"
+        "port: 8000, server_env: {API_TOKEN: canary, A: 'x ${secret:db.PW}${secret:web.PW}'}}\n  cpu:"
     )
     changed = {
         "cpu:": workload,
@@ -372,9 +372,18 @@ def test_values_of_secrets_are_not_in_it():
     files = files_of(mine(**changed))
     assert not [path for path, file in files.items() if b"canary" in file.data]
     script = text_of(files, "environments/bridge/shop/server.sh")
-    for value in ("PW", "API_TOKEN"):
+    for value in ("db_PW", "web_PW", "workloads_shop_API_TOKEN"):
         assert f'"${{{value}:?its value is not in the kit}}"' in script
         assert value in text_of(files, "README.md").replace("\\", "")
-    assert script.splitlines()[-1].startswith("exec shop --pass=\"${PW:?its value is not in the kit}\" 'it'\"'\"'s'")
+    assert script.splitlines()[-1].startswith(
+        "exec shop --pass=\"${db_PW:?its value is not in the kit}\" 'it'\"'\"'s'"
+    )
     variables = compose_of(files, "bridge")["services"]["server"]["environment"]
-    assert variables["PW"] == "${PW:?its value is not in the kit}" and "SECRET" in variables
+    assert variables["db_PW"] == "${db_PW:?its value is not in the kit}" and "SECRET" in variables
+
+
+def test_two_secrets_never_share_a_variable():
+    server = "[shop, '{port}', '${{secret:a.PW}}', '${{secret:a_PW}}']"
+    workload = f"shop: {{kind: command, server: {server}, client: 'get {{port}}'}}\n  cpu:"
+    with raises_sentence(StudyError):
+        files_of(mine(**{"cpu:": workload}))

@@ -108,6 +108,10 @@ def test_words_of_a_command_have_their_braces_twice():
         ("DATABASE_URL", "postgres://db/shop", False), ("POSTGRES_PASSWORD_FILE", "/run/x", False),
         ("PASSWORD", "", False), ("OMP_NUM_THREADS", "4", False), ("BYPASS", "1", False),
         ("COMPASS", "1", False), ("KEYBOARD", "us", False), ("MONKEY", "1", False), ("REDIS", "redis", False),
+        ("SSHPASS", "x", True), ("DBPASS", "x", True), ("BASIC_AUTH", "x", True), ("AUTHOR", "x", False),
+        ("JWT", "x", True), ("ERLANG_COOKIE", "x", True), ("SENTRY_DSN", "x", True), ("AWS_CREDENTIALS", "x", True),
+        ("PRIVATE", "x", True), ("REPOSITORY", "https://TOKEN@host/x", True), ("DB", "app:pw@tcp(db)/x", True),
+        ("IMAGE", "registry:5000/x@sha256:0", False), ("URL", "https://host/x", False),
     ],
 )  # fmt: skip
 def test_what_looks_secret(name: str, value: str, secret: bool):

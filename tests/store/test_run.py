@@ -5,18 +5,25 @@ import json
 import os
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sentences import raises_sentence
+from weighbridge import secret_values
 from weighbridge.errors import DiskFull, RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.names import RunId
+from weighbridge.model.secret import SecretName
+from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Arm, Rung
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
 from weighbridge.store.consistency import require_consistent
+from weighbridge.store.extensions import extend
+from weighbridge.store.reader import run_identity
 from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.store.safe_folder import SafeFolder
 
@@ -41,6 +48,27 @@ def _refused(directory: Path, *says: str, writable: bool = False) -> None:
     assert len(sentence.splitlines()) == 1
     assert str(directory) in sentence
     assert all(word in sentence for word in says), sentence
+
+
+def test_the_identity_of_a_run_is_its_id_and_its_study(run: Path):
+    own = run_identity(RunId("0123456789ab"), STUDY.text, study_json(STUDY))
+    with RunStore(run, writable=True) as store:
+        assert store.identity == own
+        extend(store, STUDY.file.repetitions, 9)
+        assert store.identity == own
+        store.set_info("study_text", f"{TEXT}# more")
+        assert store.identity != own
+
+
+def test_messages_flags_and_facts_have_no_value_of_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(secret_values, "_values", {SecretName("TOKEN"): "hunter2"})
+    flags = (Flag(FlagCode.OTHER, text="hunter2"),)
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(STUDY, {"run_id": "0123456789ab"})
+        store.save(replace(record(), message="refused: hunter2", flags=flags))
+        store.add_facts("before", {"a": "hunter2"})
+        store.begin_session({"b": "hunter2"})
+    assert b"hunter2" not in (tmp_path / "run" / DATABASE).read_bytes()
 
 
 def test_a_study_comes_back_as_it_was(run: Path):

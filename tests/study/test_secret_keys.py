@@ -141,3 +141,43 @@ def test_of_two_profiles_the_secrets_of_the_one_that_is_run_are_kept(tmp_path: P
         study = load(str(file), name)
         assert revealed(study.cells[0].options.server_env["DB_PASS"]) == name
     assert revealed(load(str(file)).cells[0].options.server_env["DB_PASS"]) == "canary {6}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("{PATH: /usr/bin, API_TOKEN: canary1,", "{<<: [&b {PATH: /bin, API_TOKEN: canary1}],"),
+        ("      POSTGRES_USER: app\n", "      APP: 'x=canary1\n\n        '\n"),
+        ('client: "get {port}"', 'client: "get {port} --token=canary1 {X}", parameters: {X: canary1}'),
+        ('client: "get {port}"', 'client: "get {port} {TOKEN}", parameters: {TOKEN: canary8}'),
+        ("    image: db\n", "    image: db\n    healthcheck: {test: [check, --password=canary1]}\n"),
+    ],
+)
+def test_a_repeated_value_is_a_reference(values: dict[SecretName, str], old: str, new: str):
+    text = STUDY.replace("API_TOKEN: canary 1", "API_TOKEN: canary1")
+    assert old in text
+    study = check(parse(text.replace(old, new), "s.yaml"))
+    for each in (study.text, study_json(study), repr(study)):
+        assert "canary" not in each
+    assert check(parse(study.text, "again")) == study
+    assert "canary1" in values.values() and {*secrets_of(study)} == {*values}
+
+
+@pytest.mark.parametrize("place", ["image: dbcanary9", "image: db # canary9", "image: db\n    user: canary9"])
+def test_a_value_that_would_be_stored_is_refused(values: dict[SecretName, str], place: str):
+    text = STUDY.replace("API_TOKEN: canary 1", "API_TOKEN: canary9").replace("    image: db", f"    {place}")
+    with pytest.raises(StudyError) as error:
+        check(parse(text, "s.yaml"))
+    assert "the value of API_TOKEN" in str(error.value) and "canary9" not in str(error.value)
+
+
+def test_an_ordinary_word_is_hidden_only_in_its_variable(values: dict[SecretName, str]):
+    text = STUDY.replace("API_TOKEN: canary 1", "API_TOKEN: postgres").replace("image: db", "image: postgres")
+    study = check(parse(text, "s.yaml"))
+    assert study.file.companions["db"].image == "postgres" and SecretName("API_TOKEN") in secrets_of(study)
+
+
+def test_a_parameter_that_would_end_a_shells_quotation_is_refused():
+    parameter = 'client: "get {port} {TOKEN}", parameters: {TOKEN: "it\'s"}'
+    with raises_sentence(StudyError):
+        check(parse(STUDY.replace('client: "get {port}"', parameter), "s.yaml"))

@@ -251,11 +251,12 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
     from weighbridge.study.compose_key import names_compose_file
 
     with RunStore(directory) as store:
-        study, known = study_of(store), store.secrets() or {}
+        study = study_of(store)
+        if known := store.secrets():
+            secret_values.expect(known, store.identity)
     brought, names = brought_by(study), secrets_of(study)
     of_compose = names_compose_file(study.text)
     again = shlex.join(("weighbridge", "run", "STUDY", "--out", str(directory))) if of_compose else ""
-    secret_values.expect(known)
     require_values(names, same=True, again=again)
     tell_secrets(names)
     if not brought:

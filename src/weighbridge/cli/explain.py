@@ -75,10 +75,11 @@ def register(app: typer.Typer) -> None:
 
         with RunStore(run_directory(run)) as store:
             analysis, written, digests = analyse(store), store.info().get("study_text", ""), store.secrets()
+            if digests:
+                expect(digests, store.identity)
         with use_display_names(names_of(analysis)):
             report, row = _chosen(analysis, environment, workload)
             crossed = _to_cross(analysis, report, row)
-        expect(digests or {})
         source = without_secrets(parse(written, str(run)), every=digests is None)
         client = report.level.value_of(CLIENT) or ""
         text = why_study(

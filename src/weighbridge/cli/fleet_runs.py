@@ -4,7 +4,7 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -368,13 +368,12 @@ def _with_secrets(prepared: _Prepared) -> _Prepared:
     """Return the fleet with the digests of the values that its study needs. Raises SecretError, Unavailable."""
     from weighbridge import secret_values
 
-    names = _require_secrets(prepared.study, prepared.provided)
-    return replace(prepared, fleet=prepared.fleet.model_copy(update={"secrets": secret_values.digests(names)}))
+    names, fleet = _require_secrets(prepared.study, prepared.provided), prepared.fleet
+    digests = secret_values.digests(names, fleet.identity)
+    return replace(prepared, fleet=fleet.model_copy(update={"secrets": digests}))
 
 
-def _require_secrets(
-    study: "Study", provided: "Provided", known: "Mapping[SecretName, str] | None" = None
-) -> "tuple[SecretName, ...]":
+def _require_secrets(study: "Study", provided: "Provided", known: "Fleet | None" = None) -> "tuple[SecretName, ...]":
     """Find the values that the study of a fleet needs, and return their names.
 
     Raises SecretError if one is missing, Unavailable if the provider of the machines would store it.
@@ -390,7 +389,8 @@ def _require_secrets(
             f"--on {provided[0].kind} would store the value of {', '.join(names)} in files: use ssh machines "
             "(--on FILE), or let the program read the value from a file on each node"
         )
-    secret_values.expect(known or {})
+    if known is not None:
+        secret_values.expect(known.secrets, known.identity)
     require_values(names)
     if changed := [name for name, how in secret_values.require(names).items() if how == "changed"]:
         err().print(f"note: the value of {', '.join(changed)} has changed since the fleet began", markup=False)
@@ -601,7 +601,7 @@ def _continue(fleet: typer.Typer) -> None:
             )
         folder.refuse_links()
         study = study_of(known, folder.path)
-        _require_secrets(study, provided, known.secrets)
+        _require_secrets(study, provided, known)
         pairs = len(hosts_of(study)) > 1
         provider, options = provided
         prepared = _Prepared(study, provided, known.model_copy(update={"pairs": pairs}), 1 + pairs)

@@ -15,6 +15,7 @@ from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report.text.formatting import SPACE, plural
 from weighbridge.runner.estimate import Forecast, clock
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing, needed_s
+from weighbridge.secret_values import redacted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -54,13 +55,13 @@ class Shown:
     def _line(self, text: str) -> None:
         """A line that stays."""
         self._line_at = time.monotonic()
-        err().print(text, markup=False)
+        err().print(redacted(text), markup=False)
 
     def say(self, text: str) -> None:
         """One line about what happens now."""
         self._standings = ()  # what is expected is of the trials, which have ended, or were disturbed
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=text, left="")
+            self._bar.update(self._task, description=redacted(text), left="")
         else:
             self._line(text)
 

@@ -85,6 +85,11 @@ class Fleet(BaseModel):
         """An id that no other fleet has."""
         return RunId(sha256(f"{self.name} {self.seed} {self.created}".encode()).hexdigest()[:12])
 
+    @property
+    def identity(self) -> str:
+        """The id, the study and the machines: another fleet cannot use the digests of the fleet's secrets."""
+        return json.dumps([self.id, self.study, self.on, self.machines, self.cwd])
+
 
 class UnitRecord(BaseModel):
     """What the driver notes of a unit: when it was started and ended (seconds since the epoch), and its exit code."""

@@ -6,10 +6,10 @@ from typing import Any
 
 from weighbridge.kit.contents import KitEnvironment
 from weighbridge.kit.scripts import secrets_of
-from weighbridge.kit.text import compose_text, one_line
+from weighbridge.kit.text import compose_text, kit_variable, one_line
 from weighbridge.model.by_hand import Setting
 from weighbridge.model.host import Limits
-from weighbridge.model.secret import reference, variable_of
+from weighbridge.model.secret import reference
 from weighbridge.model.site import DATA, SITE_ENV
 from weighbridge.model.study import Resources
 
@@ -96,7 +96,7 @@ def _with_own(service: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, A
 def _secrets(environment: KitEnvironment) -> dict[str, str]:
     """Return the variables from which scripts take the values of secrets; the user sets them."""
     names = (name for cell in environment.cells for name in secrets_of(cell))
-    return {variable_of(name): compose_text(reference(name)) for name in names}
+    return {kit_variable(name): compose_text(reference(name)) for name in names}
 
 
 def _literal(value: Any) -> Any:

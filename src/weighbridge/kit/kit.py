@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from weighbridge import registry
+from weighbridge.errors import StudyError
 from weighbridge.kit.compose import CELL, CPUS, IMAGE, compose_file, settings_in
 from weighbridge.kit.contents import Contents, KitCell, KitEnvironment, contents
 from weighbridge.kit.image import image_files
 from weighbridge.kit.rendering import render, static
 from weighbridge.kit.scripts import cell_files, listens, secrets_of
+from weighbridge.kit.text import kit_variable
 from weighbridge.model.by_hand import Recipe, Setting
-from weighbridge.model.secret import secrets_in, variable_of
+from weighbridge.model.secret import SecretName, secrets_in
 from weighbridge.model.study import Parameter, Study
 from weighbridge.model.userland import UserlandSpec
 
@@ -215,6 +217,18 @@ def _measured(cell: KitCell) -> str:
     return shlex.join(cell.command(cell.roles[-1]).argv)
 
 
+def _secrets(kit_contents: Contents) -> dict[str, SecretName]:
+    """Return the secrets that the kit needs, by their variables. Raises StudyError if two need the same variable."""
+    secrets: dict[str, SecretName] = {}
+    for each in kit_contents.environments:
+        for name in (*secrets_in(str(each.by_hand.services)), *(n for cell in each.cells for n in secrets_of(cell))):
+            if (other := secrets.setdefault(kit_variable(name), name)) != name:
+                raise StudyError(
+                    f"the secrets {other} and {name} have the same variable in a kit: rename one of them"
+                )
+    return secrets
+
+
 def _differs(kit_contents: Contents) -> Iterator[str]:
     file = kit_contents.study.file
     for environment in kit_contents.environments:
@@ -242,11 +256,9 @@ def _differs(kit_contents: Contents) -> Iterator[str]:
         for cell in each.cells
     ):
         yield "a check sees what the program printed, but runs in its own container, without its /tmp"
-    secrets = dict.fromkeys(
-        variable_of(name)
-        for each in kit_contents.environments
-        for name in (*secrets_in(str(each.by_hand.services)), *(n for cell in each.cells for n in secrets_of(cell)))
-    )
-    if secrets:
-        yield f"values are not in the kit: set {', '.join(secrets)} in your environment"
+    if secrets := _secrets(kit_contents):
+        variables = ", ".join(
+            f"{variable} ({name})" if variable != name else name for variable, name in secrets.items()
+        )
+        yield f"values of secrets are not in the kit: set {variables} in your environment"
     yield "resource use is not metered: run sar or docker stats alongside"

@@ -4,10 +4,10 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from weighbridge.model.secret import SecretName, parts_of, variable_of
+from weighbridge.model.secret import SecretName, parts_of
 from weighbridge.model.text import one_line
 
-__all__ = ["compose_text", "markdown", "one_line", "shell_line", "shell_word"]
+__all__ = ["compose_text", "kit_variable", "markdown", "one_line", "shell_line", "shell_word"]
 
 
 def shell_word(text: str) -> str:
@@ -26,8 +26,13 @@ def compose_text(text: str) -> str:
     return "".join(part.replace("$", "$$") if isinstance(part, str) else _variable(*part) for part in parts_of(text))
 
 
+def kit_variable(name: SecretName) -> str:
+    """Return the variable of a secret in a kit: its full name, because several can have the same last part."""
+    return re.sub(r"\W|^(?=[0-9])", "_", name, flags=re.ASCII)
+
+
 def _variable(name: SecretName) -> str:
-    return f"${{{variable_of(name)}:?its value is not in the kit}}"
+    return f"${{{kit_variable(name)}:?its value is not in the kit}}"
 
 
 def markdown(text: str) -> str:

@@ -24,15 +24,30 @@ _WRITTEN = re.compile(rf"\$\{{\{{?secret:({_NAME})\}}")
 """A reference in a text of a study, too: the words of a ``command`` have each brace twice."""
 _LIKE_REFERENCE = re.compile(r"\$\{\{?secret:[^}]*\}{0,2}")
 _LOOKS_SECRET = re.compile(
-    r"password|passwd|passphrase|secret|token|credential|(?:^|_)(?:pass|pwd|pw)(?:_|$)|(?:^|_|api|access|private)keys?(?:_|$)"
+    r"password|passwd|passphrase|secret|token|credential|cookie|(?<!by)(?<!com)(?<!tres)pass(?:_|$)"
+    r"|(?:^|_)(?:pwd|pw|o?auth|jwt|dsn|private)(?:_|$)|(?:^|_|api|access|private)keys?(?:_|$)"
 )
-_HAS_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s@]+@")
+_HAS_USER = re.compile(r"://[^/\s@]+@|^[^\s/:@]+:[^\s@]+@\w+\(")
+"""A URL with a user (``https://TOKEN@host``), or the name of a database as Go programs write it."""
+_ORDINARY = re.compile(r"[A-Za-z]?[a-z]{1,11}|[0-9]{1,8}|.{0,3}", re.DOTALL)
+"""A value that also stands in studies without being a secret there: a word, a number, or anything very short."""
 _PLACES = (
     ("userland", "env"), ("client_userland", "env"), ("environments", "*", "userland", "env"),
     ("environments", "*", "variables"), ("environments", "*", "workloads", "*", "server_env"),
     ("workloads", "*", "server_env"), ("companions", "*", "environment"),
 )  # fmt: skip
 """The keys of a study that hold environment variables."""
+_PARAMETERS = (("workloads", "*", "parameters"), ("environments", "*", "workloads", "*", "parameters"))
+_COMPANION_WORDS = (
+    ("companions", "*", "command"), ("companions", "*", "entrypoint"), ("companions", "*", "healthcheck", "test"),
+)  # fmt: skip
+_COMMANDS = tuple(
+    (*place, key)
+    for place in (("workloads", "*"), ("environments", "*", "workloads", "*"))
+    for key in ("run", "server", "client", "setup", "cleanup", "prepare", "check")
+)
+"""The keys of a study that hold commands. A command has each brace twice."""
+_WITH_REFERENCES = (*((*place, "*") for place in (*_PLACES, *_PARAMETERS)), *_COMPANION_WORDS)
 _KEYS = {place[-1] for place in _PLACES}
 _NOT_SHOWN = "(value not shown)"
 _EQUAL_ONLY_HERE = secrets.token_bytes(32)
@@ -89,21 +104,31 @@ def parts_of(text: str) -> Iterator[str | tuple[SecretName]]:
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Return whether a variable that a file sets is a secret by its name, or as its value is a URL with a password.
+    """Return whether a variable that a file sets is a secret by its name, or because its value is a URL with a user.
 
     A path in a variable such as ``POSTGRES_PASSWORD_FILE`` is not one, nor is an empty value.
     """
     if not value or name.upper().endswith("_FILE"):
         return False
-    return bool(_LOOKS_SECRET.search(name.lower()) or _HAS_PASSWORD.search(value))
+    return bool(_LOOKS_SECRET.search(name.lower()) or _HAS_USER.search(value))
+
+
+def is_ordinary(value: str) -> bool:
+    """Return whether only the variable itself hides a value: ``postgres`` is also an image's name."""
+    return bool(_ORDINARY.fullmatch(value))
 
 
 def variables_in(study: Any) -> Iterator[tuple[Place, MutableMapping[str, Any], str]]:
-    """Yield every environment variable that a study sets: its place, the mapping that holds it, and its name."""
-    for pattern in _PLACES:
+    """Yield every variable and parameter that a study sets: its place, the mapping that holds it, and its name."""
+    for pattern in (*_PLACES, *_PARAMETERS):
         for place, found in _matching(study, pattern, ()):
             if isinstance(found, MutableMapping):
                 yield from (((*place, str(name)), found, name) for name in [*found])
+
+
+def always_hidden(place: Place) -> bool:
+    """Return whether the value at this place of an older study is hidden, whatever its name is."""
+    return place[-2] != _PARAMETERS[0][-1] and place[-1] not in PASSED_ON
 
 
 def _matching(value: Any, pattern: Place, place: Place) -> Iterator[tuple[Place, Any]]:
@@ -117,31 +142,75 @@ def _matching(value: Any, pattern: Place, place: Place) -> Iterator[tuple[Place,
 
 def with_variables(text: str, replacements: Mapping[Place, str]) -> str:
     """Return the YAML of a study with other values of some variables, by their places; the rest is as it was."""
+    patterns = [(*place, "*") for place in (*_PLACES, *_PARAMETERS)] if replacements else []
+    nodes = ((replacements.get(place), node) for place, node in _nodes(text, patterns))
+    return _with_scalars(text, ((node, new) for new, node in nodes if new is not None))
+
+
+def with_references(text: str, values: Mapping[SecretName, str]) -> str:
+    """Return the YAML of a study with references in the place of values, wherever a study can hold a reference."""
+    if not any(value in text for value in values.values()):
+        return text
+    written = {
+        value: reference(name) for name, value in sorted(values.items(), key=lambda item: (-len(item[1]), item[0]))
+    }
+    in_command = {value: new.replace("{", "{{").replace("}", "}}") for value, new in written.items()}
+    nodes: list[tuple[Any, str]] = []
+    for patterns, new_by_value in ((_WITH_REFERENCES, written), (_COMMANDS, in_command)):
+        for _, node in _nodes(text, patterns):
+            for scalar in node.value if node.id == "sequence" else [node]:
+                new = scalar.value
+                for value in new_by_value if scalar.id == "scalar" else ():
+                    new = new.replace(value, new_by_value[value])
+                nodes += [(scalar, new)] if new != scalar.value else []
+    return _with_scalars(text, nodes)
+
+
+def _nodes(text: str, patterns: Iterable[Place]) -> Iterator[tuple[Place, Any]]:
     from ruamel.yaml import YAML
 
-    top = YAML(typ="rt").compose(text) if replacements else None
-    spans: dict[int, tuple[int, str]] = {}
-    for pattern in _PLACES if top is not None else ():
-        for place, node in _matching_nodes(top, pattern, ()):
-            for key, value in node.value if isinstance(node.value, list) else ():
-                new = replacements.get((*place, str(key.value)))
-                if new is not None and value.start_mark.index < value.end_mark.index:  # else it has no value
-                    anchor = f"&{value.anchor} " if value.anchor else ""
-                    end = "\n" if text[value.start_mark.index : value.end_mark.index].endswith("\n") else ""
-                    spans[value.start_mark.index] = value.end_mark.index, f"{anchor}{json.dumps(new)}{end}"
-    for start in sorted(spans, reverse=True):
-        end_of_value, written = spans[start]
-        text = f"{text[:start]}{written}{text[end_of_value:]}"
-    return text
+    top = YAML(typ="rt").compose(text)
+    for pattern in patterns if top is not None else ():
+        yield from _matching_nodes(top, pattern, ())
 
 
 def _matching_nodes(node: Any, pattern: Place, place: Place) -> Iterator[tuple[Place, Any]]:
     if not pattern:
         yield place, node
-    elif isinstance(node.value, list) and node.id == "mapping":
-        for key, value in node.value:
-            if pattern[0] in ("*", key.value):
-                yield from _matching_nodes(value, pattern[1:], (*place, str(key.value)))
+        return
+    for key, value in _pairs(node):
+        if pattern[0] in ("*", key.value):
+            yield from _matching_nodes(value, pattern[1:], (*place, str(key.value)))
+
+
+def _pairs(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys and values of a YAML mapping, and of every mapping that is merged into it (``<<``)."""
+    waiting, visited = [node], set()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in visited or each.id == "scalar":
+            continue
+        visited.add(id(each))
+        if each.id == "mapping":
+            yield from (pair for pair in each.value if pair[0].value != "<<")
+            waiting += [value for key, value in each.value if key.value == "<<"]
+        elif each is not node:
+            waiting += each.value
+
+
+def _with_scalars(text: str, nodes: Iterable[tuple[Any, str]]) -> str:
+    """Return a YAML text with other texts in the place of some of its scalar nodes."""
+    spans: dict[int, tuple[int, str]] = {}
+    for node, new in nodes:
+        start, end = node.start_mark.index, node.end_mark.index
+        if start < end:  # else it has no value
+            anchor = f"&{node.anchor} " if node.anchor else ""
+            line_end = "\n" if text[start:end].endswith("\n") else ""
+            spans[start] = end, f"{anchor}{json.dumps(new)}{line_end}"
+    for start in sorted(spans, reverse=True):
+        end, written = spans[start]
+        text = f"{text[:start]}{written}{text[end:]}"
+    return text
 
 
 def hidden_text(text: str) -> str:
@@ -153,7 +222,7 @@ def hidden_text(text: str) -> str:
 
     try:
         data = YAML(typ="rt").load(text)
-        hidden = {place: _NOT_SHOWN for place, _, name in variables_in(data) if name not in PASSED_ON}
+        hidden = {place: _NOT_SHOWN for place, _, name in variables_in(data) if always_hidden(place)}
         return with_variables(text, hidden)
     except Exception:  # the parser itself stumbles over some texts: assertions, attributes, recursion
         return _NOT_SHOWN

@@ -23,7 +23,7 @@ from weighbridge.model.host import RunContext
 from weighbridge.model.names import RunId
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.secret import SecretName
-from weighbridge.model.stored_study import secrets_of
+from weighbridge.model.stored_study import secrets_of, study_json
 from weighbridge.model.study import Study, StudyFile
 from weighbridge.model.trial import TrialRecord
 from weighbridge.runner import clean, living, run_lock
@@ -53,6 +53,7 @@ from weighbridge.runner.userlands import (
 )
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
+from weighbridge.store.reader import run_identity
 from weighbridge.store.run import RunStore
 from weighbridge.study.brings import brings
 from weighbridge.study.frozen import first_difference, thaw
@@ -294,10 +295,14 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
     if "study_text" not in info:
         if study is None:
             raise RunDirectoryError(f"{store.directory} holds no run: name a study to run")
-        made_by = {"run_id": RunId.new(), "version": metadata.version("weighbridge")}
+        run_id = RunId.new()
+        made_by = {"run_id": run_id, "version": metadata.version("weighbridge")}
         names = secrets_of(study)
         _require_secrets(names, progress, continued=False)
-        store.begin(study, {**made_by, **_about_workloads(study)}, secret_values.digests(names))
+        study_document = study_json(study)
+        secret_values.refuse_values_in(study.text, study_document)  # of values that were given since it was checked
+        identity = run_identity(run_id, study.text, study_document)
+        store.begin(study, {**made_by, **_about_workloads(study)}, secret_values.digests(names, identity))
         return study
     frozen = study_of(store)
     if study is not None and study.text != frozen.text:
@@ -309,7 +314,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
         raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept
             f"the run in {store.directory} differs in {place}: omit the study to continue it"
         )
-    secret_values.expect(store.secrets() or {})
+    secret_values.expect(store.secrets() or {}, store.identity)
     _require_secrets(secrets_of(frozen), progress, continued=True)
     if blocks is not None:
         extend(store, frozen.file.repetitions, blocks)

@@ -63,6 +63,11 @@ Row = TypeVar("Row", bound=tuple[object, ...])
 Stored = TypeVar("Stored")
 
 
+def run_identity(run_id: RunId, *study: str) -> str:
+    """Return the text that distinguishes a run from every other one, of its id and its study in all stored forms."""
+    return json.dumps([run_id, *study])
+
+
 class RunReader:
     """A run's rows. Every method raises RunDirectoryError where the file is damaged."""
 
@@ -94,6 +99,12 @@ class RunReader:
         """The digests of the values that the run does not store, by name; None if an older version began the run."""
         text = self.info().get(SECRETS)
         return None if text is None else dict(json.loads(text))
+
+    @property
+    def identity(self) -> str:
+        """The id and the study of the run: another run cannot use the digests of its secrets."""
+        documents = self._read(reading.TEXTS, "the run's study", "SELECT document FROM study")
+        return run_identity(self.run_id, self.info().get("study_text", ""), *(text for (text,) in documents))
 
     def shown_study_text(self) -> str:
         """The study's text for people, without the values that an older version stored."""

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, TrialRecord
+from weighbridge.secret_values import redacted, redacted_fact
 from weighbridge.store.database import COMPANIONS, DATABASE, connect, read_copy, saving, transaction
 from weighbridge.store.reader import SECRETS, SESSION_STARTS, RunReader
 from weighbridge.store.rows import (
@@ -201,22 +203,23 @@ class RunStore(RunReader):
             (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM trial").fetchone()
             starts = [*self.session_starts().items(), (now, last)]
             self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (SESSION_STARTS, json.dumps(starts)))
-            self._db.executemany(
-                "INSERT INTO fact VALUES (?, ?, ?, ?)", [("host", k, v, now) for k, v in facts.items()]
-            )
+            self._add_facts("host", facts, now)
 
     def add_facts(self, scope: str, facts: Mapping[str, str]) -> None:
         """Add facts about ``scope`` ("host", "userland", "before", "after" or an environment)."""
-        now = time.time()
         with saving(self.directory), transaction(self._db):
-            self._db.executemany(
-                "INSERT INTO fact VALUES (?, ?, ?, ?)", [(scope, k, v, now) for k, v in facts.items()]
-            )
+            self._add_facts(scope, facts, time.time())
+
+    def _add_facts(self, scope: str, facts: Mapping[str, str], now: float) -> None:
+        rows = [(scope, key, redacted_fact(value), now) for key, value in facts.items()]
+        self._db.executemany("INSERT INTO fact VALUES (?, ?, ?, ?)", rows)
 
     # -- trials ------------------------------------------------------------------------------------
 
     def save(self, record: TrialRecord) -> int:
         """Commit one ended trial (its row outlives a power cut) and write its raw outputs. Gives its id."""
+        flags = tuple(replace(flag, text=redacted(flag.text)) for flag in record.flags)
+        record = replace(record, message=redacted(record.message), flags=flags)
         with saving(self.directory), self._rights(), transaction(self._db):
             row = self._db.execute(
                 "INSERT INTO trial (block, attempt, workload, level, environment, outcome, message, started_at,"

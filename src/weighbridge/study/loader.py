@@ -11,9 +11,11 @@ from weighbridge.model.level import Level
 from weighbridge.model.options import Name, Options, by_kind
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.quantity import Size
+from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import CLIENT, Arm, Cell, Resources, Study, StudyFile
 from weighbridge.model.sysctl import Sysctl, SysctlValue
 from weighbridge.model.userland_source import SourceOptions
+from weighbridge.secret_values import refuse_values_in
 from weighbridge.study import of_workloads
 from weighbridge.study.compose import Normalised
 from weighbridge.study.compose_key import expanded
@@ -92,10 +94,12 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
     lines = {("environments", arm.name): source.where(("environments", arm.name.split("[")[0])) for arm in arms}
     lines |= {("hosts", host): source.where(("hosts", host)) for host in file.hosts}
     lines |= {("workloads", name): source.where(("workloads", name)) for name in file.workloads}
-    return Study(
+    study = Study(
         text=source.text, file=file, arms=tuple(arms), cells=tuple(cells), lines=lines, compose=compose_file,
         mechanisms=mechanisms,
     )  # fmt: skip
+    refuse_values_in(study.text, study_json(study))
+    return study
 
 
 class _OfEnvironment(Options):
