@@ -138,8 +138,11 @@ def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
         '"certificate-authority": "/ca", "certificate-authority-data": "s3cr3t", "proxy-url": "socks5://p"}}], '
         '"users": [{"user": {"token": "s3cr3t", "password": "s3cr3t", "tokenFile": "/root/.vault-token", '
         '"client-certificate": "/c", "client-key": "/k", "client-key-data": "s3cr3t"}}, '
-        '{"user": {"auth-provider": {"config": {"cmd-path": "/gcloud", "access-token": "s3cr3t"}}}}, '
-        '{"user": {"exec": {"command": "aws", "args": ["s3cr3t"]}}}], "x": {"command": 1}}'
+        '{"user": {"auth-provider": {"config": {"cmd-path": "/gcloud", "cmd-args": "config helper", '
+        '"access-token": "s3cr3t"}}}}, '
+        '{"user": {"exec": {"command": "sh", "args": ["-c", "touch /tmp/x", 1, "'
+        + "y" * 300
+        + '"], "env": [{"name": "T", "value": "s3cr3t"}]}}}], "x": {"command": 1}}'
     )
     more = f", kubeconfig: {kubeconfig}, images: {{load: [ssh, worker-2, ctr, '-']}}"
     brought = brought_by(loaded(TWO % ("", ""), TWO % (f", kubeconfig: {kubeconfig}", more)))
@@ -147,7 +150,7 @@ def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
     assert shown[Brings.KUBECONFIG, "hosts.b.kubeconfig"].lines == (
         "server: https://evil:6443", "insecure-skip-tls-verify: True", "certificate-authority: /ca",
         "proxy-url: socks5://p", "tokenFile: /root/.vault-token", "client-certificate: /c", "client-key: /k",
-        "starts /gcloud", "starts aws",
+        "starts /gcloud config helper", f"starts sh -c touch /tmp/x 1 {'y' * 200}...",
     )  # fmt: skip
     assert shown[Brings.COMMAND, "hosts.b.images.load"].value == "ssh worker-2 ctr -"
     assert shown[Brings.MACHINE, "hosts.b.node"].value == "worker-2"
