@@ -829,8 +829,9 @@ def test_a_run_of_a_stranger_needs_yes_if_its_study_brings_nothing(weighbridge: 
     assert weighbridge("run", "--out", tmp_path / "got").code == 0
 
 
-def test_variables_settings_and_networks_are_shown():
-    Path("vars.yaml").write_text(
+def test_variables_and_kernel_settings_are_shown(tmp_path: Path):
+    study = tmp_path / "vars.yaml"
+    study.write_text(
         "study: x\nquestion: What?\nbaseline: native\nrepetitions: {blocks: 6}\n"
         "userland: {kind: host, env: {LD_PRELOAD: /dev/shm/evil.so}}\n"
         "companions: {db: {image: db, environment: {A: b}, sysctls: {net.core.somaxconn: 9}}}\n"
@@ -838,7 +839,7 @@ def test_variables_settings_and_networks_are_shown():
         "  bridge: {kind: docker, network: bridge, sysctls: {net.core.somaxconn: 8}}\n"
         "workloads: {own: {kind: command, run: [dd]}}\n"
     )
-    shown = {f"{each.what}: {each.value} ({each.place})" for each in brought_by(load("vars.yaml"))}
+    shown = {f"{each.what}: {each.value} ({each.place})" for each in brought_by(load(str(study)))}
     assert shown == {
         "environment variable: LD_PRELOAD=/dev/shm/evil.so (userland.env.LD_PRELOAD)",
         "image: db (companions.db.image)",

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from weighbridge.errors import StudyError
+from weighbridge.model import ssh_configuration
 from weighbridge.model.options import Brings, Options
 from weighbridge.model.study import Arm, Study
 from weighbridge.model.userland_source import own_userland_key
@@ -34,6 +36,7 @@ _LONGEST_WORD = 200
 """Characters of an argument that are shown."""
 _LARGEST = 256 * 2**10
 _UNKNOWN = "it cannot be read: what it starts is not known"
+_OWN_HOST_KEYS = "(this configuration decides with its own host keys which machines ssh trusts)"
 _TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB: what it starts is not known"
 
 
@@ -150,7 +153,10 @@ def _text(path: Path) -> str | None:
 def _lines_of_ssh(path: Path) -> tuple[str, ...]:
     if (text := _text(path)) is None:
         return (_TOO_LARGE,)
-    return tuple(line for line in map(str.strip, text.split("\n")) if line and line[0] != "#")
+    if reason := ssh_configuration.refusal(text):
+        raise StudyError(f"the ssh configuration {path} is refused because of {reason}")
+    trust = (_OWN_HOST_KEYS,) if ssh_configuration.has_own_host_keys(text) else ()
+    return (*ssh_configuration.lines(text), *trust)
 
 
 def _fields_of_kubeconfig(path: Path) -> tuple[str, ...]:
