@@ -148,9 +148,9 @@ def test_a_value_that_differs_is_told_apart_from_a_missing_one(monkeypatch: pyte
     names = (TOKEN, SecretName("db.PASSWORD"))
     for name in names:
         secret_values.keep(name, "hunter2")
-    stored = secret_values.digests(names)
+    stored = secret_values.digests(names, RUN)
     another_process(monkeypatch)
-    secret_values.expect(stored)
+    secret_values.expect(stored, RUN)
     with raises_sentence(SecretError):
         secret_values.require((TOKEN,))
     with raises_sentence(SecretError):

@@ -52,6 +52,10 @@ environments: {{native: {{kind: native}}, netns: {{kind: netns}}}}
     + """userland: {{kind: saved-image, path: fifo}}
 environments: {{native: {{kind: native}}, netns: {{kind: netns}}}}
 """,
+    "preload.yaml": HEAD + """userland: {{kind: host, env: {{LD_PRELOAD: '{canary}/evil.so'}}}}
+environments: {{native: {{kind: native}}, netns: {{kind: netns}}}}
+workloads: {{own: {{kind: sysbench-cpu, duration: 1s}}}}
+""",
     "server.yaml": HEAD + SERVER + OWN + "environments: {{native: {{kind: native}}, netns: {{kind: netns}}}}\n",
     "cluster.yaml": HEAD.replace("native", "host") + """hosts: {{a: {{kind: kubernetes, context: production}}}}
 placement: {{client: a, server: a}}
@@ -163,6 +167,7 @@ def _furnish(stranger: Stranger, port: int) -> None:
         Path(name).write_text(Path("here.yaml").read_text())
     make_run(Path("run"), "here.yaml")
     make_run(Path("first-look"), "here.yaml")
+    make_run(Path("preload"), "preload.yaml")
     FleetFolder(Path("fleet").absolute()).create(
         Fleet(
             name="stranger", study=Path("ssh.yaml").read_text(), pairs=False, machines=("victim",), seed=1,
@@ -208,6 +213,9 @@ COMMANDS: dict[str, int | None] = {
     "run compose.yaml": ASKS,
     "run ssh.yaml --out run": ASKS,
     "run --out run": ASKS,
+    "run --out preload --blocks 11": ASKS,
+    "gate preload --budget netns.own.time<=0.1% --extend 1min": ASKS,
+    "durability --out preload": ASKS,
     "explain run": ASKS,
     "explain run --save why.yaml": READS,
     "explain first-look": ASKS,

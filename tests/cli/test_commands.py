@@ -45,7 +45,7 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
 from weighbridge.store.safe_folder import SafeFolder
 from weighbridge.study import loader
-from weighbridge.study.brings import Brought, brought_compose
+from weighbridge.study.brings import Brought, brought_by, brought_compose
 from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
 from weighbridge.study.source import bundled, parse
@@ -781,6 +781,7 @@ def test_the_plan_shows_every_file_and_command_that_a_study_brings(weighbridge: 
     found = json.loads(weighbridge("plan", brings, "--json").out)["brings"]
     assert {(each["what"], each["place"], each["value"]) for each in found} == {
         ("machine", "hosts.a.destination", "localhost"),
+        ("machine", "hosts.a.address", "192.0.2.10"),
         ("machine", "hosts.b.destination", "me@there"),
         ("ssh configuration", "hosts.b.config", str(Path("their.conf").absolute())),
         ("server", "prometheus.url", "http://127.0.0.1:9090"),
@@ -843,6 +844,41 @@ def test_a_run_whose_study_brings_something_needs_yes_again(weighbridge: Weighbr
     assert_sentence(said.err.splitlines()[-1])
     assert weighbridge("run", "--out", tmp_path / "got", "--yes").code == 0
     assert ready == [(None, tmp_path / "got")]
+
+
+def test_a_run_of_a_stranger_needs_yes_if_its_study_brings_nothing(weighbridge: Weighbridge, ready: list, tmp_path):
+    """Programs of this machine are started by any study."""
+    text = bundled()["first-look"].replace("duration: 1s", "duration: 2s", 1)
+    assert text != bundled()["first-look"]
+    Path("first.yaml").write_text(text)
+    for name, study in (("own", load("first.yaml")), ("got", load("first-look"))):
+        with RunStore(tmp_path / name, writable=True) as store:
+            store.begin(study, {"run_id": "0123456789ab"})
+    one_sentence(weighbridge("run", "--out", tmp_path / "own"), 2)
+    assert ready == []
+    assert weighbridge("run", "--out", tmp_path / "own", "--yes").code == 0
+    assert weighbridge("run", "--out", tmp_path / "got").code == 0
+
+
+def test_variables_and_kernel_settings_are_shown(tmp_path: Path):
+    study = tmp_path / "vars.yaml"
+    study.write_text(
+        "study: x\nquestion: What?\nbaseline: native\nrepetitions: {blocks: 6}\n"
+        "userland: {kind: host, env: {LD_PRELOAD: /dev/shm/evil.so}}\n"
+        "companions: {db: {image: db, environment: {A: b}, sysctls: {net.core.somaxconn: 9}}}\n"
+        "environments:\n  native: {kind: native}\n"
+        "  bridge: {kind: docker, network: bridge, sysctls: {net.core.somaxconn: 8}}\n"
+        "workloads: {own: {kind: command, run: [dd]}}\n"
+    )
+    shown = {f"{each.what}: {each.value} ({each.place})" for each in brought_by(load(str(study)))}
+    assert shown == {
+        "environment variable: LD_PRELOAD=/dev/shm/evil.so (userland.env.LD_PRELOAD)",
+        "image: db (companions.db.image)",
+        "environment variable: A=b (companions.db.environment.A)",
+        "kernel setting: net.core.somaxconn=9 (companions.db.sysctls.net.core.somaxconn)",
+        "kernel setting: net.core.somaxconn=8 (environments.bridge.sysctls.net.core.somaxconn)",
+        "command: dd (workloads.own.run)",
+    }
 
 
 def test_a_person_is_asked(weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch):

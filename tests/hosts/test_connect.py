@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from weighbridge.errors import Unavailable
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.ssh import connect
 from weighbridge.model.command import Command, Completed
@@ -67,3 +68,12 @@ def test_nothing_of_the_user_is_lent_to_the_other_machine(started: Started, tmp_
         "ClearAllForwardings=yes",
     }
     assert lent <= {*started[0][0]}
+
+
+@pytest.mark.parametrize("line", ["Include more", 'proxy"Jump" gate'])
+def test_a_configuration_that_hides_what_ssh_does_starts_no_ssh(started: Started, tmp_path: Path, line: str):
+    config = tmp_path / "ssh.conf"
+    config.write_text(f"Host there\n  {line}\n")
+    with pytest.raises(Unavailable, match="is refused because of"):
+        _connect(tmp_path, str(config))
+    assert started == []

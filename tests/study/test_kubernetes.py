@@ -138,8 +138,11 @@ def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
         '"certificate-authority": "/ca", "certificate-authority-data": "s3cr3t", "proxy-url": "socks5://p"}}], '
         '"users": [{"user": {"token": "s3cr3t", "password": "s3cr3t", "tokenFile": "/root/.vault-token", '
         '"client-certificate": "/c", "client-key": "/k", "client-key-data": "s3cr3t"}}, '
-        '{"user": {"auth-provider": {"config": {"cmd-path": "/gcloud", "access-token": "s3cr3t"}}}}, '
-        '{"user": {"exec": {"command": "aws", "args": ["s3cr3t"]}}}], "x": {"command": 1}}'
+        '{"user": {"auth-provider": {"config": {"cmd-path": "/gcloud", "cmd-args": "config helper", '
+        '"access-token": "s3cr3t"}}}}, '
+        '{"user": {"exec": {"command": "sh", "args": ["-c", "touch /tmp/x", 1, "'
+        + "y" * 300
+        + '"], "env": [{"name": "T", "value": "s3cr3t"}]}}}], "x": {"command": 1}}'
     )
     more = f", kubeconfig: {kubeconfig}, images: {{load: [ssh, worker-2, ctr, '-']}}"
     brought = brought_by(loaded(TWO % ("", ""), TWO % (f", kubeconfig: {kubeconfig}", more)))
@@ -147,7 +150,7 @@ def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
     assert shown[Brings.KUBECONFIG, "hosts.b.kubeconfig"].lines == (
         "server: https://evil:6443", "insecure-skip-tls-verify: True", "certificate-authority: /ca",
         "proxy-url: socks5://p", "tokenFile: /root/.vault-token", "client-certificate: /c", "client-key: /k",
-        "starts /gcloud", "starts aws",
+        "starts /gcloud config helper", f"starts sh -c touch /tmp/x 1 {'y' * 200}...",
     )  # fmt: skip
     assert shown[Brings.COMMAND, "hosts.b.images.load"].value == "ssh worker-2 ctr -"
     assert shown[Brings.MACHINE, "hosts.b.node"].value == "worker-2"
@@ -188,7 +191,7 @@ def test_a_padded_file_hides_no_program(tmp_path: Path):
 
 
 QUOTED = (
-    '"ProxyCommand" sh -c "touch pwned"', 'Proxy"Command" sh', '"ProxyCommand"sh', '=ProxyCommand sh', '"" Include x',
+    '"ProxyCommand" sh -c "touch pwned"', 'Proxy"Command" sh', '"ProxyCommand"sh', '=ProxyCommand sh',
     "\rProxyCommand sh", '"localcommand"="sh" x', "SmartcardDevice x.so", "ProxyCommand sh -c 'a\x0bb'",
 )  # fmt: skip
 """As ssh -G of OpenSSH 9.2 takes them."""
@@ -198,6 +201,26 @@ def test_every_line_of_an_ssh_configuration_is_shown_except_comments(tmp_path: P
     config = tmp_path / "ssh"
     config.write_bytes("\n".join(("Host x", "", "  # ProxyCommand y", "  SendEnv *", *QUOTED)).encode())
     assert [*_lines_of_ssh(config)] == ["Host x", "SendEnv *", *(line.strip() for line in QUOTED)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Include more", "include=more", ' "Include" more', 'In"clude" more', "=Include more", '"" Include x',
+        "\rINCLUDE more", "ProxyJump gate", 'proxy"jump"=gate',
+    ],
+)  # fmt: skip
+def test_an_ssh_configuration_that_hides_what_ssh_does_is_refused(tmp_path: Path, line: str):
+    config = tmp_path / "ssh"
+    config.write_text(f"# Include fine\nHost x\n{line}\n")
+    with pytest.raises(StudyError, match=r"refused because of (Include|ProxyJump)"):
+        _lines_of_ssh(config)
+
+
+def test_own_host_keys_of_an_ssh_configuration_are_pointed_out(tmp_path: Path):
+    config = tmp_path / "ssh"
+    config.write_text('Host x\n"UserKnownHostsFile"=known\n')
+    assert [*_lines_of_ssh(config)][-1].startswith("(this configuration decides with its own host keys")
 
 
 def test_the_cluster_is_asked_about_each_environment_before_a_run(monkeypatch: pytest.MonkeyPatch):

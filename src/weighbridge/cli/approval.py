@@ -53,18 +53,20 @@ def approved_already(study: "Study", origin: Origin, *, yes: bool) -> "Study":
 
 
 def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, rehearsal: bool = False) -> bool:
-    """Tell what will be run and for how long, and ask where a person is there; whether it was asked about.
+    """Tell what will be run and for how long, and ask where a person is there; whether continuing it needs ``yes``.
 
     Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
     """
     _require_yes(origin, yes=yes)
     from weighbridge.model.stored_study import secrets_of
+    from weighbridge.runner.bundled import is_bundled
     from weighbridge.study.brings import brought_by
 
     require_values(names := secrets_of(study))
     announced = announce(approved_already(study, origin, yes=yes), directory, rehearsal=rehearsal)
     tell_secrets(names)
-    return _ask(brought_by(announced), yes=yes)
+    _ask(brought_by(announced), yes=yes)
+    return not is_bundled(announced)
 
 
 def require_values(names: "Sequence[SecretName]", *, same: bool = False, again: str = "") -> None:
@@ -207,11 +209,11 @@ def confirm_named(origin: Origin, brought: "Iterable[Brought]", *, yes: bool, ad
 
 
 def confirm_use(origin: Origin, study: "Study", *, yes: bool) -> None:
-    """Ask before a command uses a study without a run, if the study brings anything and is not bundled."""
+    """Ask before a command uses a study without a run, if the study is not bundled."""
     from weighbridge.study.brings import brought_by
 
-    if not origin.is_bundled and (brought := brought_by(study)):
-        confirm_named(origin, brought, yes=yes)
+    if not origin.is_bundled:
+        confirm_named(origin, brought_by(study), yes=yes)
 
 
 _HOW_TO_READ = {
@@ -228,23 +230,23 @@ def _require_yes(origin: Origin, *, yes: bool, advice: str = "") -> None:
         _needs_yes(f"{origin.name} is not a bundled study", advice)
 
 
-def _ask(brought: "Iterable[Brought]", *, yes: bool) -> bool:
-    """Tell what a study brings, and ask where a person is there; whether it brings anything."""
-    brought = tuple(brought)
+def _ask(brought: "Iterable[Brought]", *, yes: bool) -> None:
+    """Tell what a study brings, and ask where a person is there."""
     tell(brought)
     if not yes and _person_there():
         typer.confirm("Start?", default=True, abort=True, err=True)
-    return bool(brought)
 
 
 def confirm_continued(directory: Path, *, yes: bool) -> bool:
     """Tell what the study in a run brings, and ask before it is started again; whether there was anything to ask.
 
-    Without a terminal it needs ``yes``. Raises RunDirectoryError if there is no run, SecretError if a secret of the
-    run has no value or another one.
+    A bundled study needs no question. Any other can start programs, even if it brings nothing. Without a terminal it
+    needs ``yes``. Raises RunDirectoryError if there is no run, SecretError if a secret of the run has no value or
+    another one.
     """
     from weighbridge import secret_values
     from weighbridge.model.stored_study import secrets_of
+    from weighbridge.runner.bundled import is_bundled
     from weighbridge.runner.run import study_of
     from weighbridge.store.run import RunStore
     from weighbridge.study.brings import brought_by
@@ -254,16 +256,17 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
         study = study_of(store)
         if known := store.secrets():
             secret_values.expect(known, store.identity)
-    brought, names = brought_by(study), secrets_of(study)
+    names = secrets_of(study)
     of_compose = names_compose_file(study.text)
     again = shlex.join(("weighbridge", "run", "STUDY", "--out", str(directory))) if of_compose else ""
     require_values(names, same=True, again=again)
     tell_secrets(names)
-    if not brought:
+    if is_bundled(study):
         return False
-    tell(brought)
+    tell(brought_by(study))
     if not yes and not _person_there():
-        _needs_yes(f"{directory} starts, reads or contacts what is listed above", "Check the list")
+        advice = f"Read it on the page that 'weighbridge report {directory}' writes"
+        _needs_yes(f"the study in {directory} is not a bundled study", advice)
     if not yes:
         typer.confirm("Continue?", default=True, abort=True, err=True)
     return True

@@ -53,9 +53,9 @@ class Companion(Options):
         _Words | None, Field(min_length=1, description="Replaces the image's entrypoint"), Brings.COMMAND
     ] = None
     command: Annotated[_Words | None, Field(description="Replaces the image's command"), Brings.COMMAND] = None
-    environment: Annotated[dict[str, str], Field(description="Variables, overriding the image's")] = Field(
-        default_factory=dict
-    )
+    environment: Annotated[
+        dict[str, str], Field(description="Variables, overriding the image's"), Brings.VARIABLE
+    ] = Field(default_factory=dict)
     user: Annotated[str | None, Field(min_length=1, description="Replaces the image's user")] = None
     working_dir: Annotated[_Inside | None, Field(description="Replaces the image's working directory")] = None
     volumes: Annotated[dict[_Inside, Name], Field(description="Volumes of the run, by their path in it")] = Field(
@@ -66,9 +66,9 @@ class Companion(Options):
     )
     tmpfs: Annotated[tuple[_Inside, ...], Field(description="Folders in memory")] = ()
     shm_size: Annotated[Size | None, Field(ge=2**20, description="Size of its /dev/shm")] = None
-    sysctls: Annotated[dict[Sysctl, SysctlValue], Field(description="Kernel settings for it alone")] = Field(
-        default_factory=dict
-    )
+    sysctls: Annotated[
+        dict[Sysctl, SysctlValue], Field(description="Kernel settings for it alone"), Brings.SETTING
+    ] = Field(default_factory=dict)
     read_only: Annotated[StrictBool, Field(description="Make its root folder read-only")] = False
     init: Annotated[StrictBool, Field(description="Run the engine's init (tini) as its first process")] = False
     healthcheck: Annotated[Healthcheck | None, Field(description="Check that it is ready")] = None

@@ -61,6 +61,13 @@ class Brings(StrEnum):
     PROGRAM = "program"
     """The file of one on this machine that is started outside of all sites, with those beside it."""
 
+    VARIABLE = "environment variable"
+    """A variable of programs. The dynamic linker, shells and Python start what some variables name."""
+    SETTING = "kernel setting"
+    NETWORK = "network"
+    """An interface or a range of addresses of a machine, on which containers get a network."""
+    NODE_FOLDER = "folder of a node"
+
     @property
     def is_path(self) -> bool:
         """Whether it is a file of this machine, named relative to where weighbridge is called."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
+from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Durability
 from weighbridge.model.site import Mount, MountRequest
 from weighbridge.model.storage import Storage, StorageOptions
@@ -17,7 +18,9 @@ class HostPathOptions(StorageOptions):
 
     kind: Literal["host-path"] = "host-path"
     path: Annotated[
-        str, Field(pattern=r"^/[^:]*[^:/]$", max_length=200, description="A folder of the node, on a disk of it")
+        str,
+        Field(pattern=r"^/[^:]*[^:/]$", max_length=200, description="A folder of the node, on a disk of it"),
+        Brings.NODE_FOLDER,
     ]
 
     @property

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from weighbridge.errors import StudyError
+from weighbridge.model import ssh_configuration
 from weighbridge.model.options import Brings, Options
 from weighbridge.model.study import Arm, Study
 from weighbridge.model.userland_source import own_userland_key
@@ -30,8 +33,11 @@ _PROGRAMS = ("command", "cmd-path")
 _TOGETHER = 10
 """Machines of a fleet that are shown in one line."""
 _ON = "--on"
+_LONGEST_WORD = 200
+"""Characters of an argument that are shown."""
 _LARGEST = 256 * 2**10
 _UNKNOWN = "it cannot be read: what it starts is not known"
+_OWN_HOST_KEYS = "(this configuration decides with its own host keys which machines ssh trusts)"
 _TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB: what it starts is not known"
 
 
@@ -69,14 +75,15 @@ def brought_by(study: Study) -> tuple[Brought, ...]:
     parts += [(f"companions.{name}", companion) for name, companion in file.companions.items()]
     own = [arm for arm in study.arms if arm.own]
     parts += [(f"environments.{arm.name}", arm.options) for arm in own]
+    entries += [each for arm in own for each in _settings(arm)]
     parts += [(f"workloads.{cell.workload}", cell.options) for cell in study.cells]
     parts += [part for arm in own for part in _own_workloads(arm)]
     entries += [each for place, options in parts for each in _brought(place, options)]
     listed = {(each.what, each.value) for each in entries}
     for arm in (arm for arm in study.arms if not arm.own):
         parts = [(f"environments.{arm.name}", arm.options), (own_userland_key(arm.name), arm.userland)]
-        of_arm = (each for place, options in (*parts, *_own_workloads(arm)) for each in _brought(place, options))
-        entries += [each for each in of_arm if (each.what, each.value) not in listed]
+        of_arm = [each for place, options in (*parts, *_own_workloads(arm)) for each in _brought(place, options)]
+        entries += [each for each in (*of_arm, *_settings(arm)) if (each.what, each.value) not in listed]
     return tuple(dict.fromkeys(entries))
 
 
@@ -88,6 +95,11 @@ def brought_compose(file: str) -> Brought:
 def brings(options: Options | None, *kinds: Brings) -> bool:
     """Return whether options bring anything, or anything of these kinds. Reads no file."""
     return any(value and (not kinds or what in kinds) for what, _, value in _named(options))
+
+
+def _settings(arm: Arm) -> Iterator[Brought]:
+    place = f"environments.{arm.name}.sysctls"
+    yield from (Brought(Brings.SETTING, f"{place}.{key}", f"{key}={value}") for key, value in arm.sysctls.items())
 
 
 def _own_workloads(arm: Arm) -> list[tuple[str, Options]]:
@@ -110,6 +122,8 @@ def _brought(place: str, options: Options | None) -> Iterator[Brought]:
     for what, key, value in _named(options):
         for named, part in _parts(f"{place}.{key}", value):
             shown = str(Path(part).absolute()) if what.is_path else part
+            if what in (Brings.VARIABLE, Brings.SETTING):
+                shown = f"{named.removeprefix(f'{place}.{key}.')}={part}"
             lines = _LINES[what](Path(shown)) if what in _LINES else ()
             yield Brought(what, named, shown, lines)
 
@@ -145,11 +159,14 @@ def _text(path: Path) -> str | None:
 def _lines_of_ssh(path: Path) -> tuple[str, ...]:
     if (text := _text(path)) is None:
         return (_TOO_LARGE,)
-    return tuple(line for line in map(str.strip, text.split("\n")) if line and line[0] != "#")
+    if reason := ssh_configuration.refusal(text):
+        raise StudyError(f"the ssh configuration {path} is refused because of {reason}")
+    trust = (_OWN_HOST_KEYS,) if ssh_configuration.has_own_host_keys(text) else ()
+    return (*ssh_configuration.lines(text), *trust)
 
 
 def _fields_of_kubeconfig(path: Path) -> tuple[str, ...]:
-    """Return the fields of a kubeconfig that matter, without arguments of programs: these can hold a token.
+    """Return the fields of a kubeconfig that matter, without tokens and without variables of programs.
 
     As in KUBECONFIG, one path can name several files.
     """
@@ -172,7 +189,7 @@ def _shown_fields(value: object) -> Iterator[str]:
     if isinstance(value, Mapping):
         for key, each in value.items():
             if key in _PROGRAMS and isinstance(each, str):
-                yield f"starts {each}"
+                yield " ".join(("starts", each, *_arguments(value)))
             elif key in _KUBECONFIG_FIELDS and isinstance(each, str | bool):
                 yield f"{key}: {_without_password(str(each))}"
             else:
@@ -180,6 +197,14 @@ def _shown_fields(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for each in value:
             yield from _shown_fields(each)
+
+
+def _arguments(program: Mapping[Any, object]) -> Iterator[str]:
+    """Yield the arguments of a program in a kubeconfig, long ones cut."""
+    written = program.get("args", program.get("cmd-args"))
+    for each in written if isinstance(written, list) else str(written).split() if written is not None else ():
+        word = str(each)
+        yield word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}..."
 
 
 def _without_password(value: str) -> str:

@@ -8,19 +8,33 @@ LARGEST = 64 * 2**20
 """Bytes. It lies in the memory of a site, and is written there before each trial."""
 
 
-def read_local(path: str, what: str, at_most: int = -1) -> bytes:
-    """Return the first bytes of a file, or all of it. ValueError says in one sentence why it cannot be used.
+def check_local(path: str, what: str) -> None:
+    """Raise the ValueError of `read_local`, as far as that is known without opening the file.
+
+    A study is checked before the user agrees to it, and opening a file can have effects.
+    """
+    _read(path, what, opened=False)
+
+
+def read_local(path: str, what: str) -> bytes:
+    """Return the content of a file. ValueError says in one sentence why it cannot be used.
 
     Who runs this, perhaps root, can read more than who wrote the study or who gets to see the file: only what
     everybody may read is taken.
     """
+    return _read(path, what, opened=True)
+
+
+def _read(path: str, what: str, *, opened: bool) -> bytes:
     try:
         why = _why_unusable(Path(path).stat())  # before it is opened: a device acts on that, a pipe waits
+        if why is None and not opened:
+            return b""
         if why is None:
             with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
                 why = _why_unusable(os.fstat(file.fileno()))  # what was opened may be another file by now
                 if why is None:
-                    return file.read(at_most)
+                    return file.read()
     except FileNotFoundError:
         why = "does not exist"
     except (OSError, ValueError) as error:

@@ -15,7 +15,7 @@ from weighbridge.model.measurement import ServerDied, ServerNotReady
 from weighbridge.model.options import ABSOLUTE, Brings, Options
 from weighbridge.model.quantity import Duration, Size
 from weighbridge.model.workload import Endpoint
-from weighbridge.workloads._local_file import LARGEST, read_local
+from weighbridge.workloads._local_file import LARGEST, check_local, read_local
 
 PACKAGES = ("nginx",)
 """What holds the server; nginx-light and nginx-core are this and modules that are not used here."""
@@ -33,7 +33,7 @@ _KILLED = re.compile(r"\[alert\] \S+ (.*exited on signal (?:9|15)\b.*)$", re.MUL
 
 def _readable(path: str) -> str:
     """The path of a picture that can be served; ValueError says in one sentence why it cannot."""
-    read_local(path, "picture", at_most=0)
+    check_local(path, "picture")
     return path
 
 

@@ -135,11 +135,13 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
         Field(description="The container's network; the table above says what reaches it"),
     ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
-    parent: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="Host interface to use")] = (
-        None
-    )
+    parent: Annotated[
+        str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="Host interface to use"), Brings.NETWORK
+    ] = None
     subnet: Annotated[
-        Subnet | None, Field(description="Subnet of macvlan, ipvlan or overlay; on ssh hosts the parent's")
+        Subnet | None,
+        Field(description="Subnet of macvlan, ipvlan or overlay; on ssh hosts the parent's"),
+        Brings.NETWORK,
     ] = None
     gateway: Annotated[Address | None, Field(description="Gateway in that subnet, for macvlan and ipvlan")] = None
     addresses: Annotated[

@@ -31,7 +31,9 @@ class SlurmOptions(HostOptions):
         ),
         Brings.MACHINE,
     ] = None
-    address: Annotated[str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address")] = None
+    address: Annotated[
+        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address"), Brings.MACHINE
+    ] = None
     interface: Annotated[
         str | None,
         Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$", description="Interface for macvlan, ipvlan and bridges"),

@@ -15,6 +15,7 @@ from weighbridge.hosts.remote.channel import END_S, Channel
 from weighbridge.hosts.remote.start import start_agent
 from weighbridge.hosts.ssh import failures
 from weighbridge.linux.process import Process, run
+from weighbridge.model import ssh_configuration
 from weighbridge.model.command import Command
 from weighbridge.model.names import RunId
 
@@ -56,6 +57,7 @@ class Connection:
 
     def open(self, run_id: RunId, machine: str) -> tuple[Channel, dict[str, Any]]:
         """Connect and start the agent; return the channel and its first frame. Unavailable in one sentence."""
+        self._require_readable_configuration()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for left in self._folder.glob(f"{self._control.name}*"):  # by a process of this run that was killed
             left.unlink()
@@ -67,6 +69,18 @@ class Connection:
             argv = (*ssh, *self._config, *always, "--", self._destination, self._remote(run_id, machine))
             self._process = Process(Command(argv), env=self._env, inherit=False, talk=far.fileno())
         return start_agent(self.name, near, READY_S, self._what_failed, self._why_lost)
+
+    def _require_readable_configuration(self) -> None:
+        """Raise Unavailable if the configuration now hides what ssh does: it can have changed since it was shown."""
+        path = Path(self._config[-1]) if self._config else None
+        if path is None or not path.is_file():
+            return
+        try:
+            text = path.read_text(errors="replace")
+        except OSError as error:
+            raise Unavailable(f"host {self.name}: {path} cannot be read: {error.strerror}") from None
+        if reason := ssh_configuration.refusal(text):
+            raise Unavailable(f"host {self.name}: the ssh configuration {path} is refused because of {reason}")
 
     def _remote(self, run_id: RunId, machine: str) -> str:
         """Return the command of the user's shell there; every word is ours, quoted for any shell."""

@@ -32,8 +32,8 @@ class HostRootOptions(SourceOptions):
         Field(description="The working directory"),
         Brings.FILE,
     ] = None
-    env: Annotated[dict[str, str], Field(description="Environment variables of the programs")] = Field(
-        default_factory=dict
+    env: Annotated[dict[str, str], Brings.VARIABLE, Field(description="Environment variables of the programs")] = (
+        Field(default_factory=dict)
     )
 
 

@@ -19,7 +19,7 @@ from weighbridge.model.adapter import AdapterOptions, named_twice
 from weighbridge.model.measurement import OF_PROGRAM, Metric, is_resource_use
 from weighbridge.model.options import ABSOLUTE, Brings, Factors, Options, by_kind
 from weighbridge.model.quantity import Duration
-from weighbridge.workloads._local_file import read_local
+from weighbridge.workloads._local_file import check_local
 from weighbridge.workloads.command.metrics import MetricOptions
 from weighbridge.workloads.command.words import OF_A_SERVER, Template, Written, unknown_placeholder
 
@@ -44,7 +44,7 @@ def _in_memory(path: str) -> str:
 
 
 def _readable(path: str) -> str:
-    read_local(path, "file", at_most=0)
+    check_local(path, "file")
     return path
 
 

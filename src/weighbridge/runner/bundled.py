@@ -1,0 +1,34 @@
+"""Whether a study is one of the bundled studies, which start nothing that Weighbridge does not know."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from weighbridge.model.stored_study import study_json
+from weighbridge.model.study import Study
+from weighbridge.runner.preflight import on_this_kernel
+from weighbridge.study.profiles import load, profiles_of
+from weighbridge.study.source import bundled, bundled_study
+
+
+def is_bundled(study: Study) -> bool:
+    """Return whether a bundled study, in one of its profiles, has everything that a study has except its repetitions.
+
+    The name of a study proves nothing: everybody can give any name to a study. Environments and workloads can be
+    missing, because a run leaves out what a machine lacks.
+    """
+    document = json.loads(study_json(study))
+    return any(_contains(each, document) for each in _bundled(study.file.study))
+
+
+def _bundled(name: str) -> Iterator[Mapping[str, Any]]:
+    origin = bundled_study(name)
+    for profile in profiles_of(origin) if name in bundled() else ():
+        study = load(origin, profile)
+        yield from (json.loads(study_json(each)) for each in (study, on_this_kernel(study)))
+
+
+def _contains(bundled_document: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    files = [{**each["file"], "repetitions": None} for each in (bundled_document, document)]
+    parts = (each in bundled_document[key] for key in ("arms", "cells") for each in document[key])
+    return files[0] == files[1] and all(parts)
