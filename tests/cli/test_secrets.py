@@ -11,7 +11,8 @@ from weighbridge.cli import approval
 from weighbridge.errors import SecretError
 from weighbridge.model.names import RunId
 from weighbridge.model.secret import SecretName
-from weighbridge.store.reader import SECRETS
+from weighbridge.model.stored_study import study_json
+from weighbridge.store.reader import SECRETS, run_identity
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
 
@@ -44,8 +45,10 @@ def study(weighbridge: Weighbridge) -> Path:
 def begun(study: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run of the study that another process has begun."""
     secret_values.keep(SecretName("API_TOKEN"), "canary")
+    made, run_id = load(str(study)), RunId.new()
+    digests = secret_values.digests((SecretName("API_TOKEN"),), run_identity(run_id, made.text, study_json(made)))
     with RunStore(Path("begun"), writable=True) as store:
-        store.begin(load(str(study)), {"run_id": RunId.new()}, secret_values.digests((SecretName("API_TOKEN"),)))
+        store.begin(made, {"run_id": run_id}, digests)
     monkeypatch.setattr(secret_values, "_values", {})
     return Path("begun")
 
