@@ -9,8 +9,9 @@ from sentences import raises_sentence
 from weighbridge.engines import podman, podman_home
 from weighbridge.errors import Unavailable
 from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+from weighbridge.model.names import RunId
 
-RUN, OTHER = "0123456789ab", "ba9876543210"
+RUN, OTHER = RunId("0123456789ab"), RunId("ba9876543210")
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,9 @@ import pytest
 from weighbridge.engines import virtualbox
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+from weighbridge.model.names import RunId
 
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 
 
 @pytest.fixture

@@ -22,10 +22,11 @@ from weighbridge.linux.memory_folders import MemoryFolders, memory_of
 from weighbridge.model.command import Command, Completed, ProcessDefaults
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.leavings import DeadRun, RunFolders
+from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 ENVIRONMENT: Any = registry.environments()["apptainer"]
 PACKED = Userland("0" * 64, Path("/userland"), Path("/userland.tar"), {})
 STATUS = "Name:\tcat\nCapInh:\t0000000000000000\nCapPrm:\t{}\nCapEff:\t0000000000000000\n"
@@ -47,7 +48,12 @@ def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 def request_of(userland: Userland = PACKED) -> SiteRequest:
     nowhere = Path("/nonexistent")
     return SiteRequest(
-        RunContext(RUN, nowhere, nowhere, ExitStack()), LocalHost(RUN), "1-site", "server", userland, Limits()
+        RunContext(RUN, nowhere, nowhere, ExitStack()),
+        LocalHost(RUN),
+        SafeName("1-site"),
+        "server",
+        userland,
+        Limits(),
     )
 
 

@@ -20,12 +20,13 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, ProcessDefaults
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
 from .kinds import traits
 
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 ENVIRONMENT = registry.environments()["bubblewrap"]
 PACKED = Userland("0" * 64, Path("/userland"), Path("/userland.tar"), {})
 OWN = BubblewrapOptions(network="own")
@@ -42,7 +43,12 @@ def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 def request_of(userland: Userland) -> SiteRequest:
     nowhere = Path("/nonexistent")
     return SiteRequest(
-        RunContext(RUN, nowhere, nowhere, ExitStack()), LocalHost(RUN), "1-site", "server", userland, Limits()
+        RunContext(RUN, nowhere, nowhere, ExitStack()),
+        LocalHost(RUN),
+        SafeName("1-site"),
+        "server",
+        userland,
+        Limits(),
     )
 
 

@@ -17,9 +17,10 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.objects import Owner
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Needs
+from weighbridge.model.names import RunId
 
 POD = registry.environments()["pod"]
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 PAIR = (PublishedPort("tcp", 20000, 20000), PublishedPort("tcp", 20001, 20001), PublishedPort("udp", 20000, 20000))
 FIXED = PublishedPort("tcp", 20010, 6379)
 TAKEN = "provided port is already allocated"

@@ -19,6 +19,7 @@ from weighbridge.linux.links import OURS
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.names import RunId
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
@@ -128,7 +129,7 @@ def test_the_version(text: str, number: tuple[int, ...], monkeypatch: pytest.Mon
     assert programs.knows_pasta(text) is (number >= (4, 4))
 
 
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 
 
 @pytest.fixture

@@ -15,10 +15,11 @@ from weighbridge.environments.podman import root
 from weighbridge.errors import Unavailable
 from weighbridge.model.environment import Needs
 from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+from weighbridge.model.names import RunId
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 
 
 @pytest.fixture(autouse=True)

@@ -20,13 +20,14 @@ from weighbridge.hosts.system_container import Container, StartedContainer, Syst
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.study import Resources
 from weighbridge.model.userland import Userland
 
 from .kinds import traits
 
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 KINDS = ("lxc", "nspawn")
 
 
@@ -34,7 +35,7 @@ def container(data: str = "", *, own_network: bool = True, launcher: str = "/cac
     nowhere = Path("/nonexistent")
     run = RunContext(RUN, nowhere, nowhere, ExitStack())
     userland = Userland("0" * 64, Path("/root"), None, {})
-    request = SiteRequest(run, LocalHost(RUN), "1-lxc-server", "server", userland, Limits(cpus=1))
+    request = SiteRequest(run, LocalHost(RUN), SafeName("1-lxc-server"), "server", userland, Limits(cpus=1))
     return Container(
         request, "wb-6789ab-1", "1-lxc-server", launcher, "/userlands/a/root", data, own_network=own_network
     )
@@ -168,7 +169,7 @@ def test_facts_are_gathered_once_they_are_asked_for(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(system_container, "first_process", lambda *_: os.getpid())
     monkeypatch.setattr(system_container.build, "ensure", lambda *_: tmp_path)
     host, run = Recording(), RunContext(RUN, tmp_path, tmp_path, ExitStack())
-    request = SiteRequest(run, host, "1-plain", "server", Userland("0" * 64, tmp_path, None, {}), Limits())
+    request = SiteRequest(run, host, SafeName("1-plain"), "server", Userland("0" * 64, tmp_path, None, {}), Limits())
     with Plain().open(Plain.options(network="host"), request) as site:
         assert host.ran == [], "the time to boot has none of it"
         told = site.facts()

@@ -31,10 +31,11 @@ from weighbridge.hosts.kinds.testbed import TestbedOptions as Testbed
 from weighbridge.linux.xen_domains import domains_in, name_of
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Host
+from weighbridge.model.names import RunId
 
 DATA = Path(__file__).parent / "xen"
 MIB = 2**20
-RUN = "7e57d057a0e1"
+RUN = RunId("7e57d057a0e1")
 BRIDGE = cast(Bridge, type("FakeBridge", (), {"name": "wb-57a0e1-b0", "gateway": "198.19.219.1", "mtu": 1500}))
 KEPT = "/var/cache/weighbridge/programs"
 DOMAIN = Domain(

@@ -12,8 +12,9 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import links, network
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.host import RunContext
+from weighbridge.model.names import RunId
 
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 TABLE = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
 
 

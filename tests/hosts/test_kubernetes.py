@@ -29,11 +29,12 @@ from weighbridge.linux.process import RUN_VARIABLE
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, discard
+from weighbridge.model.names import RunId
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.runner import clean
 
 DATA = Path(__file__).parent / "data/kubernetes"
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 OWNER = Owner(f"weighbridge-{RUN}", "7c1e")
 REQUEST = PodRequest(RUN, "2-My pod-server", "node-b", "docker.io/weighbridge/userland:1", OWNER)
 

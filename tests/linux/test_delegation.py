@@ -12,9 +12,9 @@ from weighbridge.linux import cgroups, delegation
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Limits
-from weighbridge.model.names import GroupName
+from weighbridge.model.names import GroupName, RunId
 
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 MANAGER = "user.slice/user-1000.slice/user@1000.service"
 SESSION = "user.slice/user-1000.slice/session-3.scope"
 OURS = str(os.getpid())

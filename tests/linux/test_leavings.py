@@ -12,8 +12,9 @@ from sentences import raises_sentence
 from weighbridge.linux import leavings
 from weighbridge.linux.leavings import DataFolders, Processes, processes
 from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+from weighbridge.model.names import RunId
 
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 
 
 @pytest.fixture

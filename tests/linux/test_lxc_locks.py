@@ -7,8 +7,9 @@ import pytest
 from weighbridge.linux import lxc_locks
 from weighbridge.linux.lxc_locks import LxcLocks
 from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+from weighbridge.model.names import RunId
 
-RUN, OTHER = "0123456789ab", "ba9876543210"
+RUN, OTHER = RunId("0123456789ab"), RunId("ba9876543210")
 
 
 @pytest.fixture

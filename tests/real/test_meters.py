@@ -25,7 +25,7 @@ from weighbridge.model.names import GroupName, RunId
 from weighbridge.model.trial import Series
 
 pytestmark = pytest.mark.real
-RUN = "meters-test"
+RUN = "3e7e45000001"
 SPIN = "import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
 HOLD = "import time\nkept = b'x' * {}\ntime.sleep({})"
 SYSSTAT = any(Path(folder, "sadc").exists() for folder in FOLDERS) and shutil.which("sadf") is not None

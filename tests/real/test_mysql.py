@@ -73,7 +73,7 @@ def test_a_copy_is_on_the_disk_by_one_sync_of_its_file_system(tmp_path: Path):
 
 def test_a_full_disk(machine: Machine, userland: Userland):
     """No data are made, and none are left: the next trial would try again."""
-    with open_run("fulldisk") as run:
+    with open_run("f011d15c0001") as run:
         request = SiteRequest(run, LocalHost(run.id), "full", "server", userland, Limits(), storage=DIRECTORY)
         with environments()["native"].open(environments()["native"].options(), request) as site:
             small = ("mount", "-t", "tmpfs", "-o", "size=4m", "weighbridge", str(userland.root / "srv"))

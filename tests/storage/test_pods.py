@@ -20,9 +20,10 @@ from weighbridge.hosts.kubernetes.manifest import with_storage
 from weighbridge.hosts.kubernetes.objects import Owner, PodRequest, claim_state, pod, state_of
 from weighbridge.model.host import Capabilities, RunContext
 from weighbridge.model.leavings import DeadRun, Leavings, RunFolders, discard
+from weighbridge.model.names import RunId
 from weighbridge.model.site import MountRequest
 
-RUN = "0123456789ab"
+RUN = RunId("0123456789ab")
 OWNER = Owner(f"weighbridge-{RUN}", "7c1e")
 REQUEST = PodRequest(RUN, "0-pod-server", "n1", "i:1", OWNER)
 

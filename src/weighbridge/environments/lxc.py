@@ -101,7 +101,7 @@ def configuration(container: Container, monitor: Path) -> list[tuple[str, str]]:
         ("lxc.tty.max", "0"),
         ("lxc.uts.name", container.hostname),
         ("lxc.net.0.type", "empty" if container.own_network else "none"),
-        ("lxc.cgroup.dir.container", str(beside.with_name(request.name))),
+        ("lxc.cgroup.dir.container", str(beside.parent / request.name)),
         ("lxc.cgroup.dir.monitor", str(beside / "lxc")),
         ("lxc.cgroup.dir.monitor.pivot", str(beside / "end")),
         *(("lxc.environment", f"{name}={value}") for name, value in environment_of(request.run.id).items()),
