@@ -535,3 +535,12 @@ def test_what_was_in_a_folder_before_a_run_stays_when_the_run_is_discarded(tmp_p
             store.discard()
     left = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*"))
     assert left == ["empty", "mine", "mine/lock", "mine/notes.txt", "mine/raw", "mine/raw/2024-survey.csv"]
+
+
+@pytest.mark.parametrize("seed", ["", "x", "1.5", "[" * 20000, "[7]"])
+def test_a_seed_that_is_not_a_number_is_damage(run: Path, seed: str):
+    with sqlite3.connect(run / DATABASE) as file:
+        file.execute("UPDATE run SET value = ? WHERE key = 'seed'", (seed,))
+    file.close()
+    with pytest.raises(RunDirectoryError, match="is damaged: the run's seed"), RunStore(run) as store:
+        store.info()

@@ -126,6 +126,7 @@ def test_what_does_not_fit_is_told_in_one_sentence():
     for name in ("../../etc", "/srv/data", "", "a\nb", "native\0"):
         assert_sentence(changed("arms", 1, "name", value=name))
     assert_sentence(changed("cells", 0, "workload", value=".."))
+    assert_sentence(changed("cells", 0, "disk_speed", value="\x1b[2J"))
     assert_sentence(changed("file", "hosts", value={"../a": {"kind": "local"}}))
 
 

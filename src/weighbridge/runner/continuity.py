@@ -89,10 +89,15 @@ def _names(stored: str | None) -> str:
     return ", then ".join(layer.name for layer in layers_of(stored).layers) if stored else "no hypervisor"
 
 
+_SHOWN = 8
+"""Changes that one message names."""
+
+
 def _refuse(store: RunStore, changed: Sequence[str]) -> None:
     if changed:
+        more = [f"{len(changed) - _SHOWN} more"] if len(changed) > _SHOWN else []
         raise RunDirectoryError(
-            f"the conditions of {store.directory} have changed: {'; '.join(changed)}. "
+            f"the conditions of {store.directory} have changed: {'; '.join([*changed[:_SHOWN], *more])}. "
             "Start a new run with another --out"
         )
 

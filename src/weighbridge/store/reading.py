@@ -103,6 +103,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     RUN_ID: TypeAdapter(RunId),
     "equivalence": TypeAdapter(Annotated[float, Field(gt=0, lt=1)]),
     "created": TypeAdapter(Seconds),
+    "seed": TypeAdapter(Json[int]),
     "repetitions": TypeAdapter(Json[_Repetitions]),
     "ladder": TypeAdapter(Json[list[str | tuple[str, str | None]]]),
     "networked": TypeAdapter(Json[list[str]]),

@@ -9,6 +9,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from weighbridge import registry
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.host import SPEEDS
 from weighbridge.model.options import STORED, ArmName, Name, Options
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.stored_study import StoredArm, StoredCell, StoredStudy, study_json
@@ -66,6 +67,8 @@ def _problems(study: Study) -> Iterator[str]:
     for kind, each in (*((ArmName, name) for name in names), *((Name, cell.workload) for cell in study.cells)):
         if not _fits(kind, each):  # they become names of folders, control groups and containers
             yield f"{each!r} is not a name that a study can have"
+    if unknown := {cell.disk_speed for cell in study.cells} - {None, *SPEEDS}:
+        yield f"there is no disk speed {min(map(str, unknown))!r}"
     if study.file.baseline not in names:
         yield f"its baseline '{study.file.baseline}' is not one of its environments"
     elif lost := {cell.client for cell in study.cells} - {"", *study.file.hosts}:
