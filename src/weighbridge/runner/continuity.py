@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import IDLE_CPUS, idle_code, layers_of
 from weighbridge.model.isolation import SCOPE, SiteLayers, by_environment
+from weighbridge.model.text import one_line
 from weighbridge.runner.userlands import PROGRAMS
 from weighbridge.store.run import RunStore
 
@@ -89,15 +90,16 @@ def _names(stored: str | None) -> str:
     return ", then ".join(layer.name for layer in layers_of(stored).layers) if stored else "no hypervisor"
 
 
-_SHOWN = 8
-"""Changes that one message names."""
+_SHOWN, _LONGEST = 8, 250
+"""How many changes one message names, and how many characters of each: facts are what a run directory says."""
 
 
 def _refuse(store: RunStore, changed: Sequence[str]) -> None:
     if changed:
+        shown = [one_line(each, _LONGEST) for each in changed[:_SHOWN]]
         more = [f"{len(changed) - _SHOWN} more"] if len(changed) > _SHOWN else []
         raise RunDirectoryError(
-            f"the conditions of {store.directory} have changed: {'; '.join([*changed[:_SHOWN], *more])}. "
+            f"the conditions of {store.directory} have changed: {'; '.join([*shown, *more])}. "
             "Start a new run with another --out"
         )
 
