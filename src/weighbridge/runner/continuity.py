@@ -32,7 +32,7 @@ def require_same(
     first = _first(store)
     was = {key: idle_code(value) if key == IDLE_CPUS else value for key, value in first["host"].items()}
     changed = [
-        f"{key} was {was[key]}, now {host.get(key, 'unknown')}"
+        f"{key} was {one_line(was[key], 60)}, now {host.get(key, 'unknown')}"
         for key in SAME
         if key in was and was[key] != host.get(key)
     ]
@@ -90,7 +90,7 @@ def _names(stored: str | None) -> str:
     return ", then ".join(layer.name for layer in layers_of(stored).layers) if stored else "no hypervisor"
 
 
-_SHOWN, _LONGEST = 8, 250
+_SHOWN, _LONGEST = 8, 150
 """How many changes one message names, and how many characters of each: facts are what a run directory says."""
 
 
