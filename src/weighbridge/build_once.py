@@ -129,4 +129,4 @@ def half_built(cache: Path) -> list[Path]:
 
 def discard(folder: Path) -> None:
     """Remove a folder, if it is there. Raises OSError."""
-    remove_tree(OwnFolder.of(folder.parent, folder.name))
+    remove_tree(OwnFolder.at(folder))

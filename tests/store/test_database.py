@@ -18,21 +18,12 @@ from weighbridge.store.database import DATABASE, WAL, saving
 from weighbridge.store.run import STATUS, RunStore, trials_of_live_run
 from weighbridge.store.safe_folder import SafeFolder
 
-from .made import STUDY, record
+from .made import record
 
 ROOM, FULL, NO_INODES, UNCOUNTED = (
     SimpleNamespace(f_bavail=blocks, f_files=files, f_favail=free)
     for blocks, files, free in ((9, 100, 9), (0, 100, 9), (9, 100, 0), (9, 0, 0))
 )
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """A run with one trial, closed."""
-    with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(STUDY, {"run_id": "0123456789ab"})
-        store.save(record())
-    return tmp_path / "run"
 
 
 def _mtimes(run: Path) -> dict[Path, int]:

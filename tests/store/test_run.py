@@ -32,15 +32,6 @@ from .made import FLAGS, LEVEL, STUDY, TEXT, record
 AS_VERSION_3 = "DROP TABLE study; ALTER TABLE trial DROP COLUMN measured_from_s; PRAGMA user_version=3;"
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """A run with one trial, closed."""
-    with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(STUDY, {"run_id": "0123456789ab"})
-        store.save(record())
-    return tmp_path / "run"
-
-
 def _refused(directory: Path, *says: str, writable: bool = False) -> None:
     with pytest.raises(RunDirectoryError) as caught:
         RunStore(directory, writable=writable)

@@ -21,15 +21,6 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to anothe
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """A run with one trial, closed."""
-    with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(STUDY, {"run_id": "0123456789ab"})
-        store.save(record())
-    return tmp_path / "run"
-
-
-@pytest.fixture
 def canary(tmp_path: Path) -> Path:
     """A file elsewhere that must stay as it is."""
     path = tmp_path / "canary"

@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from weighbridge.model.secret import SecretName
     from weighbridge.model.study import Study
     from weighbridge.runner.known_noise import Decidable
+    from weighbridge.secret_values import Comparison
     from weighbridge.study.brings import Brought
 
 
@@ -69,10 +70,12 @@ def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, rehea
     return not is_bundled(announced)
 
 
-def require_values(names: "Sequence[SecretName]", *, same: bool = False, again: str = "") -> None:
+def require_values(
+    names: "Sequence[SecretName]", *, same: bool = False, again: str = ""
+) -> "Mapping[SecretName, Comparison]":
     """Require that the secrets of a study have values, and that the study takes every value that the user gives.
 
-    ``same``, ``again``: as in `secret_values.require`. Raises SecretError.
+    ``same``, ``again`` and the result: as in `secret_values.require`. Raises SecretError.
     """
     from weighbridge import secret_values
     from weighbridge.model.secret import variables_of
@@ -81,7 +84,7 @@ def require_values(names: "Sequence[SecretName]", *, same: bool = False, again: 
     for variable in secret_values.unknown_offers(names):
         hint = nearest(variable, variables_of(names))
         fail(f"--env {variable}: the study has no such secret{hint}", WRONG_COMMAND_LINE)
-    secret_values.require(names, same=same, again=again)
+    return secret_values.require(names, same=same, again=again)
 
 
 def secrets_lines(names: "Sequence[SecretName]") -> list[str]:

@@ -391,8 +391,7 @@ def _require_secrets(study: "Study", provided: "Provided", known: "Fleet | None"
         )
     if known is not None:
         secret_values.expect(known.secrets, known.identity)
-    require_values(names)
-    if changed := [name for name, how in secret_values.require(names).items() if how == "changed"]:
+    if changed := [name for name, how in require_values(names).items() if how == "changed"]:
         err().print(f"note: the value of {', '.join(changed)} has changed since the fleet began", markup=False)
     tell_secrets(names)
     return names

@@ -213,14 +213,14 @@ def _discard_of_user(run_id: RunId, state: Path, data: Path) -> None:
         with contextlib.suppress(OSError, ValueError):
             os.kill(int(note.read_text()), signal.SIGKILL)
     with contextlib.suppress(OSError):
-        remove_tree(OwnFolder.of(runtime.parent, runtime.name))
+        remove_tree(OwnFolder.at(runtime))
 
 
 def _discard_folders(run_id: RunId) -> None:
     """Remove what is the user's own: podman makes an empty storage anew while it removes that of its containers."""
     for path in _left_of(run_id):
         with contextlib.suppress(OSError):
-            remove_tree(OwnFolder.of(path.parent, path.name))
+            remove_tree(OwnFolder.at(path))
 
 
 def memory_of(run_id: RunId, site: str) -> Path:
@@ -255,6 +255,4 @@ class PodmanFolders(Leavings):
         )  # its data have gone: by an earlier one that was interrupted
         for data in sorted(run.data.glob(f"data-{_USERS}*")) or of_nobody:
             _discard_of_user(run.id, run.state, data)
-        remove_trees(
-            *(OwnFolder.of(path.parent, path.name) for path in _left_of(run.id))
-        )  # also of a run whose data has gone
+        remove_trees(*(OwnFolder.at(path) for path in _left_of(run.id)))  # also of a run whose data has gone

@@ -43,6 +43,11 @@ class OwnFolder:
         """Return the folder to which the names lead. Raises ValueError for a name that is not a `SafeName`."""
         return cls(base, tuple(map(SafeName, names)))
 
+    @classmethod
+    def at(cls, path: Path) -> "OwnFolder":
+        """Return the folder with this path, which is to be found in its parent. Raises ValueError as `of` does."""
+        return cls.of(path.parent, path.name)
+
     @property
     def path(self) -> Path:
         """The folder's path."""

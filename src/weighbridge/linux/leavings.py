@@ -121,7 +121,7 @@ class DataFolders(Leavings):
 
     def remove(self, run: DeadRun) -> None:
         """Unmount and remove it. OSError names what stays."""
-        folder = OwnFolder.of(run.data.parent, run.data.name)
+        folder = OwnFolder.at(run.data)
         unmount_below(folder)
         remove_trees(folder)
         with contextlib.suppress(OSError):

@@ -21,7 +21,7 @@ def remove(containers: Path) -> None:
     """Remove the locks of containers here or below, and the folders above that are empty then. Raises OSError."""
     folder = lock_folder(containers)
     if is_own_folder(folder):
-        remove_trees(OwnFolder.of(folder.parent, folder.name))
+        remove_trees(OwnFolder.at(folder))
     for above in folder.parents:
         if above in LOCKS.parents[1:]:
             break

@@ -61,7 +61,7 @@ class _OwnFolders(Leavings):
         """Remove half-built userlands and folders of unfinished noise measurements."""
         with known_noise.left() as unfinished:
             for path in (*half_built(cache_folder()), *unfinished):
-                remove_tree(OwnFolder.of(path.parent, path.name))
+                remove_tree(OwnFolder.at(path))
 
 
 def _kinds() -> tuple[Leavings, ...]:

@@ -124,7 +124,7 @@ def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) ->
     with noting_failure(failures, "half-received userlands cannot be removed"):
         remove_parts(whose.folder_name)
     with noting_failure(failures, "the folder of sockets cannot be removed"):
-        remove_tree(OwnFolder.of(whose.socket_folder.parent, whose.socket_folder.name))
+        remove_tree(OwnFolder.at(whose.socket_folder))
     return failures
 
 

@@ -57,7 +57,7 @@ def remove_parts(whose: SafeName) -> None:
     """Remove what a run left half received; ``whose`` is its id and the host, joined by a dash."""
     with contextlib.suppress(Unavailable):  # without a folder nothing was received
         for part in folder().glob(f".receiving-{whose}-*"):
-            remove_tree(OwnFolder.of(part.parent, part.name))
+            remove_tree(OwnFolder.at(part))
 
 
 class Receiver:
@@ -112,7 +112,7 @@ class Receiver:
         with contextlib.suppress(OSError):  # what it could not write before, it cannot write now
             self._tar.close()
         with contextlib.suppress(OSError):
-            remove_tree(OwnFolder.of(self._part.parent, self._part.name))
+            remove_tree(OwnFolder.at(self._part))
 
     def _unpack(self) -> None:
         root = self._part / "root"
