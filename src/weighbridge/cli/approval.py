@@ -54,7 +54,7 @@ def approved_already(study: "Study", origin: Origin, *, yes: bool) -> "Study":
 
 
 def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, rehearsal: bool = False) -> bool:
-    """Tell what will be run and for how long, and ask where a person is there; whether continuing it needs ``yes``.
+    """Show what will run and for how long, and ask the user; return whether continuing the run needs ``yes``.
 
     Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
     """
@@ -234,14 +234,14 @@ def _require_yes(origin: Origin, *, yes: bool, advice: str = "") -> None:
 
 
 def _ask(brought: "Iterable[Brought]", *, yes: bool) -> None:
-    """Tell what a study brings, and ask where a person is there."""
+    """Show what a study brings, and ask the user if there is a terminal."""
     tell(brought)
     if not yes and _person_there():
         typer.confirm("Start?", default=True, abort=True, err=True)
 
 
 def confirm_continued(directory: Path, *, yes: bool) -> bool:
-    """Tell what the study in a run brings, and ask before it is started again; whether there was anything to ask.
+    """Show what the study in a run brings, and ask before it starts again; return whether there was a question.
 
     A bundled study needs no question. Any other can start programs, even if it brings nothing. Without a terminal it
     needs ``yes``. Raises RunDirectoryError if there is no run, SecretError if a secret of the run has no value or

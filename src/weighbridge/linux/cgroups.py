@@ -299,7 +299,7 @@ def runs(mount: Path = MOUNT, top: str = TOP) -> list[str]:
 
 
 def groups_of(name: GroupName, mount: Path = MOUNT) -> list[Cgroup]:
-    """Return one group with this name for each tree in which this user has groups."""
+    """Return the groups with this name: one in each tree of this user."""
     groups: list[Cgroup] = []
     for tree in trees(mount):
         with contextlib.suppress(Unavailable):

@@ -2,7 +2,7 @@
 temporary directories of the standard library.
 
 A path is looked up one part at a time through directory file descriptors. No link, mount point or `..` can lead
-out of the folder where the search began, even if another process changes the tree meanwhile.
+out of the folder in which the search began, even if another process changes the tree meanwhile.
 
 No library is used here, because the agent on a remote host has this module too.
 """

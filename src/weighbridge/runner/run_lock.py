@@ -97,8 +97,9 @@ def _noted(base: Path, owner: int, run_id: RunId, key: str) -> str:
 def claim(run_id: RunId, cache: Path, directory: Path | None = None) -> Iterator[Path]:
     """The run's folder, locked for as long as the context lasts.
 
-    ``directory`` is the run's own, for whoever asks which run lives. Raises RunDirectoryError if the run is in use,
-    or if the id belongs to a run in another directory.
+    ``directory`` is the run's own. It is noted for other processes that ask which run lives.
+
+    Raises RunDirectoryError if the run is in use, or if the id belongs to a run in another directory.
     """
     with lock_run(run_id, "run") as folder:
         if folder is None:
