@@ -34,6 +34,7 @@ from weighbridge.study.source import bundled, parse
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS))
+import evidence  # noqa: E402
 import generated  # noqa: E402
 import kept_runs  # noqa: E402
 
@@ -362,3 +363,8 @@ def test_the_example_entry_point_is_of_the_group_that_is_looked_for():
 def test_the_example_mechanism_is_the_one_there_is():
     (code,) = blocks("docs/adding.md", "py")
     assert code.strip() in (ROOT / "src/weighbridge/mechanisms/encryption.py").read_text()
+
+
+def test_the_evidence_has_the_tables_of_all_claims():
+    page = evidence.PAGE.read_text()
+    assert page == evidence.filled(page), "the tables of docs/methods changed: run python docs/evidence.py"
