@@ -576,15 +576,16 @@ def _direction_row(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _pair_row(row: Mapping[str, Any]) -> tuple[str, ...]:
     sides = [(each["mean"], each["p"]) for each in (row["published"], row["measured"])]
-    texts = [f"{figure(mean, '+')} {row['measured']['unit']} (p = {p:.2g})" for mean, p in sides]
+    unit = row["measured"]["unit"]
+    texts = [f"{figure(mean, '+')} {unit} (p {'< 0.001' if p < 0.001 else f'= {p:.2g}'})" for mean, p in sides]
     return f"{code(row['first'])} - {code(row['second'])}", *texts, row["agreement"]
 
 
 def _spread_row(row: Mapping[str, Any]) -> tuple[str, ...]:
-    published, measured = row["published"], row["measured"]
-    low, high = measured["variation_low"], measured["variation_high"]
-    text = f"{measured['variation']:.1%} [{low:.1%}, {high:.1%}]"
-    return code(row["environment"]), f"{published['variation']:.1%}", text
+    published, measured = row["published"]["variation"], row["measured"]
+    shares = [measured[name] for name in ("variation", "variation_low", "variation_high")]
+    variation, low, high = ["-" if share is None else f"{share:.1%}" for share in shares]
+    return code(row["environment"]), "-" if published is None else f"{published:.1%}", f"{variation} [{low}, {high}]"
 
 
 def published_source(study: str) -> str:
