@@ -1,6 +1,6 @@
 """Write the generated parts of the documentation: python docs/generated.py.
 
-A page marks such a part with the line ``<!-- generated: NAME ARGUMENT -->`` before it and ``<!-- end -->`` after it.
+A page marks such a part with the line ``<!-- generated: NAME ARGUMENTS -->`` before it and ``<!-- end -->`` after it.
 This script replaces everything between the two with the text that the program, its plug-ins, its docstrings and the
 kept runs give now. `tests/test_docs.py` fails if a page is not current.
 """
@@ -33,8 +33,8 @@ from weighbridge.model.workload import Workload  # noqa: E402
 from weighbridge.study.loader import check  # noqa: E402
 from weighbridge.study.source import bundled, parse  # noqa: E402
 
-PART = re.compile(r"^(<!-- generated: ([a-z-]+)(?: ([\w/-]+))? -->)$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
-"""A generated part of a page with its two marks: groups are the first mark, the part's name and its argument."""
+PART = re.compile(r"^(<!-- generated: ([a-z-]+)((?: [\w/%-]+)*) -->)$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+"""A generated part of a page with its two marks: groups are the first mark, the part's name and its arguments."""
 _QUANTITIES = {
     "us|ms|s|min|h": ("a time", "s"),
     "B|kB": ("a size", "B"),
@@ -58,7 +58,7 @@ def filled(page: str) -> str:
     """Return the text of a page with its generated parts as they are now. Raises KeyError if a name is unknown."""
 
     def current(part: re.Match[str]) -> str:
-        text = PARTS[part[2]](*filter(None, [part[3]]))
+        text = PARTS[part[2]](*part[3].split())
         return f"{part[1]}\n\n{text.strip()}\n\n<!-- end -->"
 
     return PART.sub(current, page)
@@ -422,6 +422,11 @@ def members(name: str) -> str:
     return "\n\n".join(filter(None, parts))
 
 
+def source(module: str) -> str:
+    """The source of a module of Weighbridge."""
+    return f"```python\n{(DOCS.parent / f'src/weighbridge/{module}.py').read_text()}```"
+
+
 def _body(base: type) -> list[ast.stmt]:
     (definition,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body
     assert isinstance(definition, ast.ClassDef)
@@ -535,11 +540,21 @@ def unverified() -> str:
     return "\n".join(lines or ["- None."])
 
 
-def weigh_text() -> str:
-    """The command of the run `weigh`, and what its report shows in a terminal."""
-    from kept_runs import WEIGHED, command_line, terminal_text
+NOT_KEPT = "The project does not keep this run yet."
 
-    return f"```text\n$ {command_line(WEIGHED)}\n{terminal_text(WEIGHED)}```\n"
+
+def screen(run: str) -> str:
+    """The report of a kept run as a terminal shows it."""
+    from kept_runs import is_kept, terminal_text
+
+    return f"```text\n{terminal_text(run)}```" if is_kept(run) else NOT_KEPT
+
+
+def gate(run: str, budget: str) -> str:
+    """The answer of a gate on a kept run, with a budget for the run time in docker."""
+    from kept_runs import gate_text, is_kept
+
+    return f"```text\n{gate_text(run, budget).strip()}\n```" if is_kept(run) else NOT_KEPT
 
 
 def replication(study: str) -> str:
@@ -647,9 +662,9 @@ _PROTOCOLS: dict[str, type[Plugin]] = {
 PARTS: dict[str, Callable[..., str]] = {
     "commands": commands, "study-keys": study_keys, "kinds": kinds,
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
-    "prometheus": prometheus, "studies": studies, "unverified": unverified, "weigh-text": weigh_text,
+    "prometheus": prometheus, "studies": studies, "unverified": unverified, "screen": screen, "gate": gate,
     "replication": replication, "examples": examples, "providers": providers, "mechanisms": mechanisms,
-    "protocol": protocol, "members": members, "exit-codes": exit_codes,
+    "protocol": protocol, "members": members, "source": source, "exit-codes": exit_codes,
 }  # fmt: skip
 """The name of a part -> the function that makes it."""
 

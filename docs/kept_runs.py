@@ -154,6 +154,18 @@ def gate_summary() -> str:
         return summary.read_text()
 
 
+def gate_text(name: str, budget: str) -> str:
+    """Return the answer of a gate with a budget for the run time in docker."""
+    with run_directory(name) as directory:
+        words = ("gate", directory, "--budget", f"docker.command.time<={budget}")
+        return _weighbridge(*words, ends=(0, 11, 12, 10)).replace(str(directory), f"runs/{name}")
+
+
+def write_page(directory: Path, page: Path) -> None:
+    """Write the page of a run."""
+    _weighbridge("report", directory, "--html", page)
+
+
 def _weighbridge(*words: object, ends: tuple[int, ...] = (0,)) -> str:
     command = [sys.executable, "-m", "weighbridge", *map(str, words)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": str(WIDTH)}
