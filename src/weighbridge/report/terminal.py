@@ -373,7 +373,8 @@ def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Par
         for number, name in enumerate(cost_matrix.environments)
     ]
     yield from (table([heads, *columns[first : first + each]]) for first in range(0, environments, each))
-    if environments and not (dense or analysis.few):
+    cells = [cell for row in cost_matrix.rows for cell in row.cells if cell is not None and len(cell.rows) == 1]
+    if not dense and any(cell.shown_as in ("different", "equivalent") for cell in cells):
         baseline = display_name(analysis.baseline)
         yield styled(f"Cost against {baseline}, {level(analysis.confidence)} interval in brackets.", "dim")
 

@@ -78,7 +78,7 @@ def broke_sentences(analysis: Analysis) -> list[str]:
         if (workload, level) not in swept_levels:
             text = f"overloaded in {labels.get((workload, level), workload)}: {_why(each)} ({_count(each)})"
             names_by_text.setdefault(text, []).append(name)
-    return [f"{join_names(names)} {text}" for text, names in names_by_text.items()]
+    return [f"{join_names(names)}: {text}" for text, names in names_by_text.items()]
 
 
 def peak_words(load: str, peak: CurvePeak, unit: str) -> str:

@@ -18,6 +18,10 @@ from weighbridge.model.isolation import SiteLayers
 _NAMES: ContextVar[Mapping[str, str]] = ContextVar("names of environments")
 
 
+CONTROL = "control"
+"""The word after the name of the baseline that is measured a second time."""
+
+
 def display_name(environment: str) -> str:
     """Return the name of an environment in the current report: ``xen (Xen PVH)``."""
     return _NAMES.get({}).get(environment, environment)
@@ -39,10 +43,13 @@ def use_display_names(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def names_of(analysis: Analysis) -> dict[str, str]:
-    """Return the names for people of environments that were measured in hypervisors; none if all share them."""
-    if common_layers(analysis):
-        return {}
-    return {name: environment_name(name, each) for name, each in analysis.isolation.items()}
+    """Return the names for people of the control, and of environments in hypervisors unless all share them."""
+    names = {}
+    if not common_layers(analysis):
+        names = {name: environment_name(name, each) for name, each in analysis.isolation.items()}
+    if analysis.aa_arm is not None:
+        names[analysis.aa_arm] = f"{names.get(analysis.baseline, analysis.baseline)} ({CONTROL})"
+    return names
 
 
 def common_layers(analysis: Analysis) -> str:
@@ -54,14 +61,13 @@ def common_layers(analysis: Analysis) -> str:
 def names_of_runs(comparison: RunsCompared) -> dict[str, str]:
     """Return the same for several runs; an environment in other hypervisors has both in its name."""
     layers: dict[str, dict[str, None]] = {}
-    if len({common_layers(run.analysis) for run in comparison.runs}) == 1 and common_layers(
-        comparison.runs[0].analysis
-    ):
-        return {}
-    for run in comparison.runs:
+    shared = {common_layers(run.analysis) for run in comparison.runs}
+    for run in comparison.runs if len(shared) > 1 or shared == {""} else ():
         for name, each in run.analysis.isolation.items():
             layers.setdefault(name, {})[environment_name("", each)] = None
-    return {name: f"{name} {' then '.join(ways)}" for name, ways in layers.items()}
+    controls = {run.analysis.aa_arm: run.analysis.baseline for run in comparison.runs if run.analysis.aa_arm}
+    names = {name: f"{name} {' then '.join(ways)}" for name, ways in layers.items()}
+    return names | {name: f"{names.get(baseline, baseline)} ({CONTROL})" for name, baseline in controls.items()}
 
 
 def names_over_runs(isolations: Iterable[Mapping[str, Isolation]]) -> dict[str, str]:

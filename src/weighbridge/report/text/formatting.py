@@ -183,9 +183,11 @@ def percent_interval(percent: Interval) -> str:
 
 
 def percent_limits(percent: Interval) -> str:
-    """Return an interval in percent without its estimate: ``8.0 to 16.2%``, ``244 to 269 times``."""
+    """Return an interval in percent without its estimate: ``8.0% to 16.2%``, ``244 to 269 times``."""
     low, high = _limits(percent)
-    return f"{low} to {high}{SPACE}times" if in_times(percent.estimate) else in_percent(f"{low} to {high}")
+    if in_times(percent.estimate):
+        return f"{low} to {high}{SPACE}times"
+    return f"{in_percent(low)} to {in_percent(high)}"
 
 
 def _interval_places(percent: Interval) -> int:

@@ -13,6 +13,7 @@ from weighbridge.report.text.summary import swept
 from weighbridge.report.text.verdicts import (
     VERDICTS,
     broke_instead,
+    broke_share,
     effect,
     judged_cost_text,
     open_ends,
@@ -172,7 +173,7 @@ def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
     if cell.shown_as == "few":
         return TOO_FEW
     if cell.shown_as == "broke":
-        return broke_instead(compared)
+        return broke_share(compared.broke) if len(compared.broke_instead) == 1 and compared.broke else broke_instead(compared)
     cell_effect = effect(report, compared)
     if cell_effect is None:
         return ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.remarks import TargetMissed
 from weighbridge.analysis.results import EXTENDED_ERROR, Analysis, Comparison, MetricReport
-from weighbridge.report.text.formatting import level, margin
+from weighbridge.report.text.formatting import level, margin, whole
 from weighbridge.report.text.verdicts import duration_text
 from weighbridge.statistics.precision import MOST_BLOCKS
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
@@ -63,7 +63,7 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
         for remark in row.remarks
         if isinstance(remark, TargetMissed) and remark.predicted_blocks is not None
     ]
-    open_ = sum(row.visible is not None for _, row in rows)
+    open_ = sum(row.visible is not None and row.shown_as == "inconclusive" for _, row in rows)
     if undecided and 2 * len(undecided) < open_:
         return None
     needed = undecided or imprecise
@@ -90,7 +90,7 @@ def nothing_settles(analysis: Analysis) -> str:
     if analysis.equivalence and all(
         row.cost and row.cost.scale == "ratio" and not row.never_equivalent for row in seen
     ):
-        return f"{MOST_BLOCKS} rounds would not decide it. Longer trials or a quieter machine might."
+        return f"{whole(MOST_BLOCKS)} rounds would not decide it. Longer trials or a quieter machine might."
     return "More rounds narrow the interval; how many would decide it is not known."
 
 

@@ -108,9 +108,9 @@ def control_sentence(analysis: Analysis) -> str:
         return ""
     if trust.trusted is None:
         return f"No control: {_no_control(analysis)}."
-    few = ", which is few for a control" if trust.blocks < MIN_BLOCKS_SIGNED_RANK else ""
+    few = "only " if trust.blocks < MIN_BLOCKS_SIGNED_RANK else ""
     rounds = _rounds(analysis)
-    checked = f" ({rounds}{few})" if rounds else ""
+    checked = f" ({few}{rounds})" if rounds else ""
     return f"Control passed: two {baseline} copies {_closeness(analysis)}{checked}.{_own_interval(analysis)}"
 
 
@@ -137,7 +137,7 @@ def _rounds(analysis: Analysis) -> str:
 def _closeness(analysis: Analysis) -> str:
     """Return ``differ by at most 1.7%``: the noise floor, with several primary metrics the smallest and the largest.
 
-    ``differ by at most 0.9% (TCP throughput) to 109% (UDP requests/s)``; ``agree`` if no noise floor is known.
+    ``differ by at most 0.9% in TCP throughput to 109% in UDP requests/s``; ``agree`` if no noise floor is known.
     """
     checked = [each for each in analysis.headlines if not (each.aa and each.aa.hidden)]
     floors = [(each.noise_floor, each) for each in checked if each.noise_floor is not None]
@@ -149,7 +149,7 @@ def _closeness(analysis: Analysis) -> str:
         return (
             f"differ by {'less than the resolution of the metric' if high == BELOW_RESOLUTION else f'at most {high}'}"
         )
-    return f"differ by at most {low} ({metric_phrase(least)}) to {high} ({metric_phrase(most)})"
+    return f"differ by at most {low} in {metric_phrase(least)} to {high} in {metric_phrase(most)}"
 
 
 def _own_interval(analysis: Analysis) -> str:

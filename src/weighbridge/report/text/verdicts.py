@@ -22,6 +22,7 @@ from weighbridge.report.text.formatting import (
     percent_short,
     percent_text,
     percentage,
+    plural,
     quantity,
     unit_as,
 )
@@ -136,12 +137,17 @@ def bottleneck_words(limit: Bottleneck) -> str:
 
 
 def broke_count(broke: Breakage) -> str:
-    """Return how many runs were overloaded: ``overloaded in 3 of 10``."""
-    return f"overloaded in {broke.trials} of {broke.of}"
+    """Return how many trials were overloaded: ``overloaded in 3 of 10 trials``."""
+    return f"overloaded {broke_share(broke)}"
+
+
+def broke_share(broke: Breakage) -> str:
+    """Return the share of overloaded trials alone: ``in 3 of 10 trials``."""
+    return f"in {broke.trials} of {plural(broke.of, 'trial')}"
 
 
 def broke_instead(row: Comparison) -> str:
-    """Return the text in place of a cost: ``overloaded in 10 of 10``; empty with a cost or without any overload."""
+    """Return the text in place of a cost: ``overloaded in 10 of 10 trials``; empty with a cost or without any overload."""
     counts = [
         f"{'' if each is row.broke else f'{display_name(each.environment)} '}{broke_count(each)}"
         for each in row.broke_instead
