@@ -110,7 +110,7 @@ def _settles(undecided: int, number: int) -> str:
     if number < undecided:
         return f"would probably decide {number} of {undecided} undecided comparisons"
     return (
-        "would probably decide it"
+        "would probably decide the undecided comparison"
         if undecided == 1
         else f"would probably decide all {undecided} undecided comparisons"
     )
