@@ -47,7 +47,8 @@ def _table(environment: str, workload: str, traces: Sequence[Trace]) -> TraceTab
     failures = dict.fromkeys(each.failure for each in traces if each.failure)
     sentence = (
         f"One run each under {tracer}, which slows it down. {tracer} watches the whole machine, so other programs and"
-        f" the beginning and end of a run are included.{_SKID if tracer == 'perf' else ''} Complete data: {FOLDER}/{FILE}."
+        f" the beginning and end of a run are included.{_SKID if tracer == 'perf' else ''}"
+        f" Complete data: {FOLDER}/{FILE}."
     )
     if failures:
         sentence = f"Not traced: {'; '.join(failures)}."

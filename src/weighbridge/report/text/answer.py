@@ -110,7 +110,7 @@ def _named(comparisons: Sequence[HeadlineComparison]) -> list[HeadlineComparison
 
 
 def _largest(analysis: Analysis, named: Sequence[HeadlineComparison]) -> str:
-    """Return ``bridge: TCP throughput is 20% lower``; for several costs ``bridge costs up to 20% (TCP throughput)``."""
+    """Return ``bridge: TCP throughput is 20% lower``, or for several costs ``bridge costs up to 20% (TCP ...)``."""
     first, size = named[0], named[0].effect
     name, what = display_name(first.row.environment), over_levels(first.report)
     where = first.report.level.without(CLIENT).label

@@ -42,8 +42,8 @@ WHY_NO_CHANGE = {
 }  # fmt: skip
 """The words in place of a change."""
 HOW_TO_READ = (
-    "A change is the second run's cost ratio divided by the first's; positive is worse. The rounds of the two runs are"
-    " independent, so the interval of a change is wider than the interval of either cost. Verdicts allow for"
+    "A change is the second run's cost ratio divided by the first's; positive is worse. The rounds of the two runs"
+    " are independent, so the interval of a change is wider than the interval of either cost. Verdicts allow for"
     " differences between sessions and for both noise floors."
 )
 
@@ -290,11 +290,14 @@ def disturbance_sentence(pair: RunPair, first: str, second: str) -> str:
         return ""
     cost = "cost" if first_run.analysis.baseline in unlike else f"cost of {join_names(unlike)}"
     one, other = (others_words(run.analysis) for run in (pair.first, pair.second))
-    return f"Other load on the machine differed ({first}: {one}; {second}: {other}), so no change of a {cost} is significant."
+    return (
+        f"Other load on the machine differed ({first}: {one}; {second}: {other}), so no change of a {cost} is "
+        "significant."
+    )
 
 
 def on_purpose_words(pair: RunPair) -> str:
-    """Return the facts that were changed on purpose, to show with absolute rates: ``sysctl vm.swappiness: 60 → 10``."""
+    """Return the facts that were changed on purpose, to show with rates: ``sysctl vm.swappiness: 60 → 10``."""
     return "; ".join(fact_words(each) for each in pair.on_purpose)
 
 

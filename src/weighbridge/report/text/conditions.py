@@ -138,7 +138,7 @@ def session_lines(analysis: Analysis) -> list[str]:
         f"{_blocks(each.blocks)} in session {number} ({started(each)})"
         for number, each in enumerate(sessions.sessions, 1)
     )
-    lines = [f"measured in {len(sessions.sessions)} sessions; this machine may have changed in between: {listed}"]
+    lines = [f"measured in {len(sessions.sessions)} sessions; this machine might have changed in between: {listed}"]
     if sessions.mixed:
         one = len(sessions.mixed) == 1
         lines.append(

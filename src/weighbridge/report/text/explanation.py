@@ -21,8 +21,8 @@ from weighbridge.report.text.verdicts import (
 
 INTRODUCTION = (
     "Each mechanism was switched off in an environment of its own, in the same rounds. Its cost is therefore measured"
-    " directly. The interaction of all mechanisms, and the cost that remains with all of them off, are measured in the"
-    " same way. Holm's correction treats all of these costs as one family."
+    " directly. The interaction of all mechanisms, and the cost that remains with all of them off, are measured in"
+    " the same way. Holm's correction treats all of these costs as one family."
 )
 CROSSED = (
     " If mechanisms were switched in every combination, the cost of a mechanism is its mean over all combinations of"

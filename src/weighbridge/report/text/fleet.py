@@ -51,16 +51,16 @@ WHY_NOT_COUNTED = {
 }  # fmt: skip
 
 HOW_TO_READ = (
-    "Typical: the Hodges-Lehmann estimate over the machines, corrected for the noise of their runs. With fewer than ten"
-    " machines, and for pairs, it is a mean in which precise runs count more. The brackets hold its 95% interval."
-    " Next: 95% of further machines would be in this range, if they come from the same population; it is at least as"
-    " wide as the interval of the typical value. With fewer than thirty machines and a long tail of bad ones, it covers"
-    " 90 to 95%. Outlier: the machine's interval, simultaneous over all machines and widened by the spread of the"
-    " others, lies away from the others by at least the margin. An outlier is far away, not necessarily broken. If"
-    " machines differ as in a normal distribution, at most 5% of pages name one; with a long tail of bad machines, about"
-    " half of the pages name the worst of fifty. Costs compare runs inside rounds, so a machine that is slow in every"
-    " environment has the same cost as its peers: the baseline's own values show it. Own values also differ from session"
-    " to session."
+    "Typical: the Hodges-Lehmann estimate over the machines, corrected for the noise of their runs. With fewer "
+    "than ten machines, and for pairs, it is a mean in which precise runs count more. The brackets hold its 95% "
+    "interval. Next: 95% of further machines would be in this range, if they come from the same population; it is "
+    "at least as wide as the interval of the typical value. With fewer than thirty machines and a long tail of "
+    "bad ones, it covers 90 to 95%. Outlier: the machine's interval, simultaneous over all machines and widened "
+    "by the spread of the others, lies away from the others by at least the margin. An outlier is far away, not "
+    "necessarily broken. If machines differ as in a normal distribution, at most 5% of pages name one; with a "
+    "long tail of bad machines, about half of the pages name the worst of fifty. Costs compare runs inside "
+    "rounds, so a machine that is slow in every environment has the same cost as its peers: the baseline's own "
+    "values show it. Own values also differ from session to session."
 )
 
 

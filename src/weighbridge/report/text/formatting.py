@@ -254,7 +254,7 @@ BELOW_RESOLUTION = "below the metric's resolution"
 NO_INTERVAL = "(no interval)"
 """Shown with the ratio of a single round."""
 FARTHEST = 9999.0
-"""Limits further out, in percent, are written as beyond it: with few rounds they reach 10^9% and hide the estimate."""
+"""Limits further out, in percent, are only written as beyond it: with few rounds they can reach 10^9%."""
 
 
 def percent_text(percent: Interval, blocks: int) -> str:
@@ -281,7 +281,7 @@ def share(fraction: float | None) -> str:
 def noise_text(noise: tuple[float, float] | None, unit: str = "%") -> str:
     """Return a noise floor: ``±1.1%``, or ``-50.0 to 33.3%`` if its two limits read differently.
 
-    The noise floor of a difference is in `unit`, the metric's. One that would read ±0.00%, or is unknown, is in words.
+    The noise floor of a difference is in `unit`, the metric's. One that reads ±0.00%, or is unknown, is in words.
     """
     if noise is None:
         return "unknown"

@@ -197,7 +197,7 @@ def gate_answer(gate: Gate) -> str:
 
 
 def _undecided(finding: Finding) -> str:
-    """Return why a comparison is undecided: ``the interval of bridge.tcp.throughput, 31 to 38%, includes the budget``."""
+    """Return why a comparison is undecided: ``the interval of a.b.c, 31% to 38%, includes the budget of 35%``."""
     name, spelling = one_line(finding.target.name), finding.requirement.spelling.word
     if finding.reason != "interval" or finding.cost is None or finding.unit != "%":
         return f"{name}, {one_line(_why(finding))}"

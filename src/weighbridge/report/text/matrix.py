@@ -173,13 +173,12 @@ def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
     if cell.shown_as == "few":
         return TOO_FEW
     if cell.shown_as == "broke":
-        return broke_share(compared.broke) if len(compared.broke_instead) == 1 and compared.broke else broke_instead(compared)
+        alone = len(compared.broke_instead) == 1 and compared.broke
+        return broke_share(alone) if alone else broke_instead(compared)
     cell_effect = effect(report, compared)
-    if cell_effect is None:
-        return ""
-    if cell.shown_as == "different":
+    if cell_effect is not None and cell.shown_as == "different":
         return cell_effect.interval
-    return ", ".join([cost_with_interval(row, cell), *why_undecided(compared)])
+    return ", ".join([cost_with_interval(row, cell), *why_undecided(compared)]) if cell_effect is not None else ""
 
 
 def _levels(row: MatrixRow, cell: MatrixCosts) -> str:

@@ -38,7 +38,7 @@ def first_set(variables: Sequence[str]) -> str:
 
 
 def next_blocks(analysis: Analysis) -> NextBlocks | None:
-    """Return how many rounds would decide what is open in the primary metrics; None if nothing is, or no number would.
+    """Return how many rounds would decide what is open in the primary metrics; None if no number would.
 
     An unfinished run has none, because it comes to its own end. Exploratory verdicts come first, then undecided ones
     (unless more rounds would decide less than half of them), then a target precision that was missed.
@@ -95,7 +95,7 @@ def nothing_settles(analysis: Analysis) -> str:
 
 
 def _price(analysis: Analysis) -> str:
-    """Return the effect of added rounds on false alarms; empty without an earlier look, or if the run was extended."""
+    """Return the effect of added rounds on false alarms; empty without an earlier look, or after an extension."""
     plan = analysis.context.plan if analysis.context is not None else None
     if plan is None or analysis.extended or not plan.next_looks.further:
         return ""

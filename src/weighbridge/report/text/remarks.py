@@ -93,8 +93,8 @@ def _(remark: remarks.Incomplete) -> str:
 @words(remarks.FixedTime, "a program seems to run for a fixed time, so its run time cannot show a cost")
 def _(remark: remarks.FixedTime) -> str:
     return (
-        f"{remark.label} took {quantity(remark.seconds, 's')} in most trials. It seems to run for a fixed time, so its "
-        "run time cannot show a cost. Give it a fixed amount of work, or use --metric."
+        f"{remark.label} took {quantity(remark.seconds, 's')} in most trials. It seems to run for a fixed time, so "
+        "its run time cannot show a cost. Give it a fixed amount of work, or use --metric."
     )
 
 
@@ -107,7 +107,8 @@ def _(remark: remarks.Extended) -> str:
     at = " and ".join(map(str, remark.looked_after))
     text = f"{how} from {remark.planned} to {remark.blocks} rounds after looking at the results of {at}"
     gate = ". Gates have an error rate of their own, so their intervals can be narrower" if remark.by_gate else ""
-    return f"{text}: up to about {level(EXTENDED_ERROR)} of such runs have a false alarm, instead of {level(ALPHA)}{gate}"
+    alarms = f"up to about {level(EXTENDED_ERROR)} of such runs have a false alarm, instead of {level(ALPHA)}"
+    return f"{text}: {alarms}{gate}"
 
 
 @words(
@@ -390,7 +391,7 @@ def _(remark: remarks.NotMetered) -> str:
 def _(remark: remarks.OtherValue) -> str:
     name, baseline = display_name(remark.environment), display_name(remark.baseline)
     if not remark.value and not remark.baseline_value:
-        return f"{remark.fact} differs between {name} and {baseline}"
+        return f"{name} and {baseline} differ in {remark.fact}"
     return f"{remark.fact} is {remark.value or 'none'} in {name}, {remark.baseline_value or 'none'} in {baseline}"
 
 

@@ -8,8 +8,8 @@ from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.summary import sentence, swept
 
 LADDER_INTRODUCTION = (
-    "Each step is compared with the environment below it, in the same rounds. Its cost is therefore measured directly,"
-    " not as a difference of two costs. Holm's correction treats the steps of all metrics as one family."
+    "Each step is compared with the environment below it, in the same rounds. Its cost is therefore measured"
+    " directly, not as a difference of two costs. Holm's correction treats the steps of all metrics as one family."
 )
 MOST_SENTENCES = 40
 """Steps up to which each has a sentence."""

@@ -158,7 +158,7 @@ def undecided_lines(analysis: Analysis) -> list[str]:
     """Return a line for each undecided cost of a primary metric: the cost it detects, and the rounds that decide it.
 
     ``docker, TCP throughput: a cost of 4.2% or more would probably have been detected; about 38 rounds (3 min more)
-    would decide it``. A workload with many levels has one line per environment, about the level that needs most rounds.
+    would decide it``. A workload with many levels has one line per environment, about its least precise level.
     """
     many, lines = swept(analysis), []
     by_arm: dict[tuple[str, str], list[_Row]] = {}
@@ -338,9 +338,9 @@ def remark_lines(
 ) -> list[str]:
     """Return each remark about a metric once, with the names of its environments unless it is about all of them.
 
-    Lines in `shown_lines` are left out, and new lines are added to it: the metrics of one workload share most remarks.
-    Codes in `without` and flags of trials of these `kinds` are shown elsewhere. So are hypervisors: notices on top and
-    the name of each environment have them.
+    Lines in `shown_lines` are left out, and new lines are added to it, because the metrics of one workload share most
+    remarks. Codes in `without` and flags of trials of these `kinds` are shown elsewhere. So are hypervisors: notices
+    and the name of each environment have them.
     """
     rows = [row for row in report.comparisons if not row.aa]
     few = rows and all(row.few for row in rows)

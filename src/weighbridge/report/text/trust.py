@@ -30,7 +30,7 @@ MUCH_LARGER = 1.5
 
 
 def imprecise(analysis: Analysis) -> bool:
-    """Whether the control passed, but rounds are too few, noise exceeds the margin, or other programs hinder the run."""
+    """Whether the control passed, but rounds are few, noise exceeds the margin, or other programs hinder the run."""
     few = analysis.trust.blocks < MIN_BLOCKS_SIGNED_RANK
     return analysis.trust.trusted is True and (few or _noisy(analysis) or hindered(analysis))
 
@@ -166,8 +166,8 @@ def _own_interval(analysis: Analysis) -> str:
 def _could_miss(analysis: Analysis) -> str:
     """Return the cost that an undecided primary metric detects in four runs of five: the median and the largest.
 
-    The largest comes with its metric, or with its environment if the run has a single metric. Empty unless the control
-    passed.
+    The largest comes with its metric, or with its environment if the run has a single metric. Empty unless the
+    control passed.
     """
     if analysis.few or analysis.trust.trusted is not True:
         return ""
@@ -274,8 +274,8 @@ def _taken(taken: Taken) -> str:
 def what_helps(disturbance: Disturbance, *, polled: bool, beside: bool, on_nodes: bool = False) -> str:
     """Return what helps against the load of other programs.
 
-    ``beside``: another run of Weighbridge is one of them. ``on_nodes``: the machines belong to a cluster, which chooses
-    their settings.
+    ``beside``: another run of Weighbridge is one of them. ``on_nodes``: the machines belong to a cluster, which
+    chooses their settings.
     """
     others = disturbance.took(FlagCode.OTHER_WORK)
     ways = [

@@ -258,7 +258,7 @@ def open_range(report: MetricReport, row: Comparison) -> str:
 
 
 def open_ends(report: MetricReport, row: Comparison) -> tuple[str, ...]:
-    """Return both limits of a cost with their directions: ``117% faster``, ``28% slower``; empty without an interval."""
+    """Return both limits of a cost with their directions: ``117% faster``, ``28% slower``; empty without any."""
     if row.cost is None or row.few:
         return ()
     return _end(report, row.cost, row.cost.worsening.low), _end(report, row.cost, row.cost.worsening.high)
