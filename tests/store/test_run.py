@@ -368,7 +368,7 @@ def test_parts_of_a_study_that_reports_read_have_their_types(run: Path):
 def test_options_that_differ_from_themselves_are_damaged(run: Path, table: str):
     with RunStore(run, writable=True) as store:
         store._db.execute(f"UPDATE {table} SET options = '{{\"a\": [NaN]}}'")
-        with pytest.raises(RunDirectoryError, match="expected numbers that are finite"):
+        with pytest.raises(RunDirectoryError, match="expected finite numbers"):
             store.environments() if table == "environment" else store.cells()
 
 
