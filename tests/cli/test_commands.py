@@ -1129,7 +1129,10 @@ def test_nothing_but_the_baseline_is_no_study(weighbridge: Weighbridge, ready: l
     Path("s.yaml").write_text(OPTIONAL.replace("  inner: {kind: netns}\n", ""))
     assert "will refuse: no environment is left to compare with native" in weighbridge("plan", "s.yaml").out
     said = weighbridge("run", "s.yaml", "--out", "there", "--yes")
-    assert said.code == 4 and "no environment is left to compare with native: port is skipped: docker does not" in said.err
+    assert (
+        said.code == 4
+        and "no environment is left to compare with native: port is skipped: docker does not" in said.err
+    )
     assert ready == []
 
 

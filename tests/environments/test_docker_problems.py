@@ -74,7 +74,8 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     ),
     "subnet without addresses": (BETWEEN, {**MACVLAN, "subnet": "10.0.0.0/24"}, "'subnet' needs the addresses of bo"),
     "no network": (HERE, {"network": "none"}, "network: none cannot carry this workload: choose another network"),
-    "overlay, client outside": (SERVER, {"network": "overlay"}, "network: overlay connects only containers. Put both"),
+    "overlay, client outside": (SERVER, {"network": "overlay"}, "network: overlay connects only "
+        "containers. Put both"),
     "macvlan, client outside": (SERVER, MACVLAN, "macvlan cannot be reached from its own host: put both roles insid"),
     "an engine on a host of its own, client outside": (
         Needs(network=True, hosts=traits("testbed")), {"publish": True}, "put both roles inside, or the client on an",
@@ -85,7 +86,8 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "a server elsewhere that connects back": (
         Needs(network=True, inside=CLIENT, apart=True, server_calls_client=True), {}, "a bridge does not allow that",
     ),
-    "bridge between hosts": (BETWEEN, {}, "a bridge cannot be reached from another host. Add publish: true, or attach"),
+    "bridge between hosts": (BETWEEN, {}, "a bridge cannot be reached from another host. Add publish: true, "
+        "or attach"),
     "loopback between hosts": (
         BETWEEN, {"publish": True, "publish_on": "loopback"}, "'publish_on: loopback' cannot be reached from another",
     ),

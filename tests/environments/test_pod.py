@@ -72,9 +72,7 @@ def test_the_quota_in_force_is_the_kernels():
     assert quota_not_honoured(Limits(1), ("5000", "5000")) == {"cpu_period": "kubelet uses 5 ms"}
     assert quota_not_honoured(Limits(1), None) == {}
     assert quota_not_honoured(Limits(0.005), ("1000", "100000")) == {}, "kubelet's least"
-    assert quota_not_honoured(Limits(0.5), ("100000", "100000")) == {
-        "cpus": "the CPU quota equals 1 CPUs"
-    }
+    assert quota_not_honoured(Limits(0.5), ("100000", "100000")) == {"cpus": "the CPU quota equals 1 CPUs"}
     top = "/sys/fs/cgroup"
     one = {f"{top}/cpu/cpu.cfs_quota_us": "-1\n", f"{top}/cpu/cpu.cfs_period_us": "100000\n"}
     assert "not honoured: cpus" in site_of(one).facts()

@@ -76,7 +76,8 @@ STATES: Mapping[str, tuple[Answer, Answer, str, str]] = {
     "requeued": (INVALID, (0, "NODE_FAIL\nCOMPLETED\n", ""), "ended", "job 17 COMPLETED"),
     "empty": ((0, "", ""), (0, "", ""), "ended", "job 17"),
     "cut": ((0, "RUNN", ""), (0, "", ""), "ended", "job 17"),
-    "no controller": (NO_CONTROLLER, NO_ACCOUNTING, "unknown", "Slurm's controller does not answer. Try: scontrol ping"),
+    "no controller": (NO_CONTROLLER, NO_ACCOUNTING, "unknown", "Slurm's controller does not answer. Try: "
+        "scontrol ping"),
 }  # fmt: skip
 
 

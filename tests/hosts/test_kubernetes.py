@@ -628,7 +628,9 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     assert withdrawn in told.words and "resources: [pods/exec], verbs: [create]" in told.words and not told.patience_s
     assert judged(running, "").patience_s > 0 and not judged(running, "").of_server
     assert judged(Unreached("connection refused"), "") == Break(
-        "the connection to it was cut: kubectl ended with exit code 1 and printed nothing; connection refused", 45, of_server=True
+        "the connection to it was cut: kubectl ended with exit code 1 and printed nothing; connection refused",
+        45,
+        of_server=True,
     )
 
 

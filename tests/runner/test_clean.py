@@ -106,7 +106,8 @@ def test_what_is_unfinished_in_the_cache_is_found_and_removed(kind: MadeUp, tmp_
     for folder in (half, noise):
         folder.mkdir(parents=True)
     unfinished = (
-        Leftover(NO_RUN, "half-built root filesystem", str(half)), Leftover(NO_RUN, "unfinished noise measurement", str(noise)),
+        Leftover(NO_RUN, "half-built root filesystem", str(half)),
+        Leftover(NO_RUN, "unfinished noise measurement", str(noise)),
     )  # fmt: skip
     assert clean.find().left == unfinished
     assert clean.find(RUN).left == (), "they are of no run"

@@ -29,7 +29,9 @@ def test_a_companion_that_ends_in_a_trial_leaves_its_record(
 ):
     def require() -> None:
         if len(world.started) == 3:
-            raise EnvironmentLost("supporting service counter exited with code 137 while it was measured: it printed nothing")
+            raise EnvironmentLost(
+                "supporting service counter exited with code 137 while it was measured: it printed nothing"
+            )
 
     really_open = Sites.open_all
 

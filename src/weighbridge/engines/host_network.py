@@ -89,7 +89,10 @@ def tuning_problems(options: Any, needs: Needs) -> Iterator[str]:
         "filter_rules": options.filter_rules,
     }  # fmt: skip
     if options.mtu and (network not in ("bridge", "overlay") or options.attach):
-        yield "'mtu' needs network: bridge or overlay, without attach. Other networks use the MTU of the host's interface"
+        yield (
+            "'mtu' needs network: bridge or overlay, without attach. Other networks use the MTU of the host's "
+            "interface"
+        )
     if options.vxlan_offload is not None and network != "overlay":
         yield f"'vxlan_offload' needs network: overlay, not {network}"
     if options.bridge_netfilter is not None and network != "bridge":

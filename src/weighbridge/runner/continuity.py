@@ -39,7 +39,8 @@ def require_same(
     for scope, now in userlands.items():
         if scope.endswith("packages") and (different := _different(first[scope], now)):
             changed.append(
-                f"the {scope.removesuffix(' packages').replace('userland', 'root filesystem')} has different versions of "
+                f"the {scope.removesuffix(' packages').replace('userland', 'root filesystem')} has "
+                "different versions of "
                 f"{', '.join(different[:5])}"
             )
     began = first[PROGRAMS]

@@ -288,7 +288,8 @@ def mount_checked(host: Host, export: Export, mount_options: str, folder: str, o
     in_force = _mounted(host, folder)
     if lacking := sorted(options.in_force - in_force):
         raise Unavailable(
-            f"host {host.name}: its NFS mount should be '{lacking[0]}', but is '{','.join(sorted(in_force)) or 'none'}'"
+            f"host {host.name}: its NFS mount should be '{lacking[0]}', but is "
+            f"'{','.join(sorted(in_force)) or 'none'}'"
         )
     run_or_unavailable(host, "a writable NFS mount", "sh", "-c", _WRITABLE, "try", folder)
 

@@ -108,7 +108,8 @@ class RunStore(RunReader):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RunDirectoryError(
-                f"another 'weighbridge run' is writing to {self.directory}: wait until it ends, or choose another --out"
+                f"another 'weighbridge run' is writing to {self.directory}: wait until it ends, or choose "
+                "another --out"
             ) from None
 
     def close(self) -> None:

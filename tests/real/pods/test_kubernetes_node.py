@@ -273,7 +273,10 @@ def test_the_documented_role_is_enough(
         study = pods_study(cluster, tmp_path, node=None)
         refused = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
         assert "cluster: context tests (198.19.200.1:6443, user tester), namespace default" in refused.stderr
-        assert "this user is not allowed to list nodes" in refused.stderr and "a ClusterRole with rules" in refused.stderr
+        assert (
+            "this user is not allowed to list nodes" in refused.stderr
+            and "a ClusterRole with rules" in refused.stderr
+        )
 
 
 def pods_study(cluster: Cluster, folder: Path, **more: Any) -> Path:

@@ -1,4 +1,4 @@
-"""Docker: the userland as an image, in a container with one of Docker's networks."""
+"""The environment `docker`: programs run in a Docker container, on any Docker network."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -152,7 +152,8 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
     ipvlan_mode: Annotated[
         Literal["l2", "l3"],
         Field(
-            description="Mode of ipvlan; l3 needs routes between hosts, so it works only on one host with both roles inside"
+            description="Mode of ipvlan; l3 needs routes between hosts, so it works only on one host with both "
+            "roles inside"
         ),
     ] = "l2"
     encrypted: Annotated[bool, Field(description="Encrypt the overlay network (IPsec)")] = False
@@ -162,7 +163,8 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
     publish_on: Annotated[
         Literal["gateway", "loopback"],
         Field(
-            description="How a client on the same host reaches the port: gateway uses address translation, loopback uses "
+            description="How a client on the same host reaches the port: gateway uses address translation, "
+            "loopback uses "
             "docker-proxy"
         ),
     ] = "gateway"

@@ -88,7 +88,9 @@ def _contradictions(options: Any) -> Iterator[str]:
     if options.publish and network != "bridge":
         yield needs_bridge("publish", network)
     if options.publish and options.attach:
-        yield "'publish' has no effect with attach: interface, because clients reach its containers directly. Remove it"
+        yield (
+            "'publish' has no effect with attach: interface, because clients reach its containers directly. Remove it"
+        )
     if options.encrypted and network != "overlay":
         yield f"'encrypted' needs network: overlay, not {network}"
     if options.ipvlan_mode != "l2" and network != "ipvlan":

@@ -1,4 +1,4 @@
-"""Pods of a Kubernetes cluster, on nodes that a study names as hosts."""
+"""The environment `pod`: programs run in pods of a Kubernetes cluster, on nodes that a study names as hosts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -38,7 +38,8 @@ class PodOptions(EnvironmentOptions):
     reach: Annotated[
         Reach,
         Field(
-            description="How clients reach the server: at the address of its pod, or through a Service that the run creates"
+            description="How clients reach the server: at the address of its pod, or through a Service that the "
+            "run creates"
         ),
     ] = "pod"
     policy: Annotated[
@@ -51,7 +52,8 @@ class PodOptions(EnvironmentOptions):
     quality: Annotated[
         Quality,
         Field(
-            description="Requests of the pods: small (burstable), or equal to the limits, which must then be available for "
+            description="Requests of the pods: small (burstable), or equal to the limits, which must then be "
+            "available for "
             "all pods of a run at once (guaranteed)"
         ),
     ] = "burstable"

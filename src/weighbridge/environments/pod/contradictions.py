@@ -42,7 +42,9 @@ def _no_way(options: Any, needs: Needs) -> Iterator[str]:
 
 def _no_policy(options: Any, needs: Needs) -> Iterator[str]:
     if options.network == "host":
-        yield "'policy' needs 'network: pod', because NetworkPolicies do not apply to pods on the network of their node"
+        yield (
+            "'policy' needs 'network: pod', because NetworkPolicies do not apply to pods on the network of their node"
+        )
     if not {"server", "client"} <= needs.inside:
         yield "'policy' needs both roles in pods ('inside: [server, client]')"
     if options.reach == "nodeport":

@@ -1,4 +1,4 @@
-"""Podman: the userland as an image, in a container of root or of an ordinary user (rootless)."""
+"""The environment `podman`: programs run in a Podman container, started by root or by an ordinary user (rootless)."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -47,7 +47,8 @@ class PodmanOptions(ConfinedOptions):
     user_namespace: Annotated[
         bool,
         Field(
-            description="Map root in its containers to an unprivileged user on the host (for root's containers; rootless "
+            description="Map root in its containers to an unprivileged user on the host (for root's containers; "
+            "rootless "
             "containers always do this)"
         ),
     ] = False

@@ -1,4 +1,4 @@
-"""VirtualBox: the userland as the disk of one of its machines."""
+"""The environment `virtualbox`: programs run in a VirtualBox machine that boots from the root filesystem."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -48,7 +48,8 @@ class VirtualboxOptions(EnvironmentOptions):
     network: Annotated[
         Literal["bridge", "internal", "nat", "host-only", "none"],
         Field(
-            description="bridge: created for the run; internal: only between machines; host-only: between machines and their "
+            description="bridge: created for the run; internal: only between machines; host-only: between machines "
+            "and their "
             "host"
         ),
     ] = "bridge"

@@ -22,7 +22,8 @@ class DrivenHereOptions(ProviderOptions):
         int | None,
         Field(
             ge=1,
-            description="Number of runs to drive from this machine at once; default: chosen by the size of this machine",
+            description="Number of runs to drive from this machine at once; default: chosen by the size of "
+            "this machine",
         ),
     ] = None
 

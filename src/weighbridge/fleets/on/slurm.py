@@ -73,7 +73,8 @@ class SlurmOptions(ProviderOptions):
         int | None,
         Field(
             ge=1,
-            description="For single machines: one job per node, with at most this many running at a time; default: one job "
+            description="For single machines: one job per node, with at most this many running at a time; "
+            "default: one job "
             "for all nodes",
         ),
     ] = None

@@ -1,7 +1,7 @@
-"""Hosts that are QEMU guests, made for the length of a run: an agent of ours speaks over a virtio-serial port.
+"""Hosts that are QEMU guests, created for one run and reached through an agent on a virtio-serial port.
 
-QEMU ends when we do, and with it everything in the host. What it had on disks goes with the run's folder in the
-cache, which ``weighbridge clean`` knows.
+A guest ends together with Weighbridge. Its disks are in the run's folder in the cache, which ``weighbridge clean``
+removes.
 """
 
 import contextlib

@@ -78,13 +78,15 @@ class KubernetesOptions(HostOptions):
     privileged: Annotated[
         bool,
         Field(
-            description="Allow privileged pods on the node, for environments of kind native and to see its packet filter"
+            description="Allow privileged pods on the node, for environments of kind native and to see its "
+            "packet filter"
         ),
     ] = False
     pod_security: Annotated[
         Literal["baseline", "restricted"] | None,
         Field(
-            description="Follow a Pod Security level: no pod uses the node's network, and with restricted no program runs "
+            description="Follow a Pod Security level: no pod uses the node's network, and with restricted no "
+            "program runs "
             "as root"
         ),
     ] = None

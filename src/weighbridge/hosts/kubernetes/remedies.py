@@ -13,10 +13,10 @@ _AT_NO_LEVEL = ("hostPath", "forbidden sysctls")
 """What Pod Security refuses whatever the hosts' 'pod_security' says."""
 _WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied')
 _BY_WORDS = {
-    "violates PodSecurity": "kubectl label --overwrite namespace NAMESPACE pod-security.kubernetes.io/enforce=privileged, or use your "
-        "own namespace that has this label",
-    "exceeded quota": "give the study smaller limits (resources: cpus, memory) or fewer environments (all pods of a run exist at "
-        "the same time), or raise the quota",
+    "violates PodSecurity": "kubectl label --overwrite namespace NAMESPACE "
+        "pod-security.kubernetes.io/enforce=privileged, or use your own namespace that has this label",
+    "exceeded quota": "give the study smaller limits (resources: cpus, memory) or fewer environments "
+        "(all pods of a run exist at the same time), or raise the quota",
     "failed quota": "give the study limits (resources: cpus, memory)",
     "limit to request ratio": "use 'quality: guaranteed' (requests then equal limits), or change the LimitRange",
     "minimum cpu usage": "use 'quality: guaranteed' (requests then equal limits), or change the LimitRange",
@@ -26,8 +26,8 @@ _BY_WORDS = {
     "Insufficient cpu": "use 'quality: burstable', smaller limits (resources: cpus), or another node",
     "Insufficient memory": "use 'quality: burstable', smaller limits (resources: memory), or another node",
     "untolerated taint": "use another node, or remove its taint: kubectl taint node NODE KEY-",
-    "(OOMKilled)": "give it more memory (resources: memory): with control groups v2 the kernel kills the whole pod unless its "
-        "kubelet has 'singleProcessOOMKill: true'",
+    "(OOMKilled)": "give it more memory (resources: memory): with control groups v2 the kernel kills the whole pod "
+        "unless its kubelet has 'singleProcessOOMKill: true'",
     "were unschedulable": "kubectl uncordon NODE, or use another node",
 }  # fmt: skip
 

@@ -94,7 +94,8 @@ class NodeImages(Options):
         Annotated[tuple[str, ...], Field(min_length=1)] | None,
         BeforeValidator(_as_words, json_schema_input_type=Word | list[str] | None),
         Field(
-            description="The tool that loads the image (containerd: on this machine, which is then the node), or a command "
+            description="The tool that loads the image (containerd: on this machine, which is then the node), or "
+            "a command "
             "that loads it from standard input for the node $WEIGHBRIDGE_NODE: [ssh, NODE, sudo, ctr, "
             "--namespace, k8s.io, images, import, '-']"
         ),
@@ -103,7 +104,8 @@ class NodeImages(Options):
     remove: Annotated[
         Annotated[tuple[str, ...], Field(min_length=1)] | None,
         Field(
-            description="If `load` is a command: a command that removes the image; Weighbridge appends the image's name"
+            description="If `load` is a command: a command that removes the image; Weighbridge appends the "
+            "image's name"
         ),
         Brings.COMMAND,
     ] = None

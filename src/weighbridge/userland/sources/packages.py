@@ -53,7 +53,8 @@ class PackagesOptions(SourceOptions):
     libc: Annotated[
         c_programs.Libc | None,
         Field(
-            description="The C library of the workloads' own C programs; default: the library of this machine's compiler"
+            description="The C library of the workloads' own C programs; default: the library of this "
+            "machine's compiler"
         ),
     ] = None
 
