@@ -134,8 +134,8 @@ environments:
 
 
 def test_the_calibration_is_said_once_and_only_of_one_host():
-    again = [("calibration", "smallest visible cost, tcp", value, 0.0) for value in ("1%", "2%")]
-    whole = Calibration("this-run", {"smallest visible cost, tcp": "2%"})
+    again = [("calibration", "smallest detectable cost, tcp", value, 0.0) for value in ("1%", "2%")]
+    whole = Calibration("this-run", {"smallest detectable cost, tcp": "2%"})
     assert calibration_of(again) == whole
     for kind in ("testbed: on this machine", "ssh: user@b"):
         assert calibration_of([*again, ("host a", "kind", kind, 0.0)]).about == "another-path"
@@ -148,8 +148,8 @@ def test_the_calibration_is_said_once_and_only_of_one_host():
 
 def test_the_conditions_have_words(run):
     analysis = analyse(run(costs={"bridge": 1.0}, blocks=2))
-    known = replace(analysis, calibration=Calibration("this-run", {"smallest visible cost, tcp": "2%"}))
-    assert condition_lines(analysis) == [] and condition_lines(known) == ["smallest visible cost, tcp 2%"]
+    known = replace(analysis, calibration=Calibration("this-run", {"smallest detectable cost, tcp": "2%"}))
+    assert condition_lines(analysis) == [] and condition_lines(known) == ["smallest detectable cost, tcp 2%"]
     path = replace(known, calibration=replace(known.calibration, about="another-path"))
     halting = replace(known, polled=True, calibration=replace(known.calibration, about="halting-cpus"))
     assert condition_lines(path) == [NOT_THIS_PATH] and condition_lines(halting) == [POLLED, NOT_POLLED]

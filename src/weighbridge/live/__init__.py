@@ -1,1 +1,1 @@
-"""The run as it goes on, for who watches it from outside."""
+"""Reports the progress of a run as Prometheus metrics while the run is measured."""
