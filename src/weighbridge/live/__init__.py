@@ -1,1 +1,1 @@
-"""Reports the progress of a run as Prometheus metrics while the run is measured."""
+"""The state of a running run, for monitoring from outside."""
