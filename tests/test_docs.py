@@ -35,7 +35,6 @@ from weighbridge.study.source import bundled, parse
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS))
-import evidence  # noqa: E402
 import generated  # noqa: E402
 import kept_runs  # noqa: E402
 
@@ -394,8 +393,3 @@ def test_the_example_entry_point_is_of_the_group_that_is_looked_for():
     ((group, entries),) = tomllib.loads(example)["project"]["entry-points"].items()
     assert group == workloads.__name__
     assert list(entries.values()) == ["redis_pong:PLUGIN"]
-
-
-def test_the_evidence_has_the_tables_of_all_claims():
-    page = evidence.PAGE.read_text()
-    assert page == evidence.filled(page), "the tables of docs/methods changed: run python docs/evidence.py"
