@@ -20,8 +20,8 @@ SHORTER = {
 }
 """Options that make a command short, unless it says how many rounds it runs."""
 LANDMARKS = (
-    "^ *metric +", "^ *(?:run time|rate)", "^ *(?:native|netns|before) ", "^Cost against ", "^Control (?:passed|failed)",
-    "more costs",
+    "^ *metric +", "^ *(?:run time|rate)", "^ *(?:native|netns|before) ", "^Cost against ",
+    "^Control (?:passed|failed)", "more costs",
 )  # fmt: skip
 """What a report shows in this order, whatever was measured."""
 
