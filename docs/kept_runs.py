@@ -177,7 +177,8 @@ def write_page(directory: Path, page: Path) -> None:
 
 def _weighbridge(*words: object, ends: tuple[int, ...] = (0,), folder: Path | None = None) -> str:
     command = [sys.executable, "-m", "weighbridge", *map(str, words)]
-    variables = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": str(WIDTH)}
+    usual = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    variables = {**usual, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": str(WIDTH), "LANG": "C.UTF-8"}
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=variables, cwd=folder)
     if done.returncode not in ends:
         raise RuntimeError(f"weighbridge {' '.join(map(str, words))} ended with {done.returncode}:\n{done.stderr}")
