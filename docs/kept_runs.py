@@ -6,11 +6,9 @@ import os
 import re
 import shlex
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import chdir, closing, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -175,13 +173,18 @@ def write_page(directory: Path, page: Path) -> None:
     _weighbridge("report", directory, "--html", page)
 
 
-def _weighbridge(*words: object, ends: tuple[int, ...] = (0,), folder: Path | None = None) -> str:
-    command = [sys.executable, "-m", "weighbridge", *map(str, words)]
-    variables = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": str(WIDTH)}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=variables, cwd=folder)
-    if done.returncode not in ends:
-        raise RuntimeError(f"weighbridge {' '.join(map(str, words))} ended with {done.returncode}:\n{done.stderr}")
-    return done.stdout
+def _weighbridge(*words: object, ends: tuple[int, ...] = (0,), folder: Path = ROOT) -> str:
+    """Run a command in this process, as tests start no other one, and return what it prints."""
+    from typer.testing import CliRunner
+
+    from weighbridge.cli.app import app
+
+    with chdir(folder):
+        done = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": str(WIDTH), "NO_COLOR": "1"})
+    code = getattr(done.exception, "exit_code", done.exit_code)
+    if code not in ends:
+        raise RuntimeError(f"weighbridge {' '.join(map(str, words))} ended with {code}:\n{done.exception}")
+    return str(done.stdout)
 
 
 if __name__ == "__main__":
