@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from weighbridge import errors, registry
@@ -535,7 +536,18 @@ def examples() -> str:
     return f"{table(('report', 'what it is'), rows)}\n## A gate\n\n{GATE}\n\n{summary}"
 
 
+def packages() -> str:
+    """Return a table of the packages of ``src/weighbridge`` with the first sentences of their docstrings."""
+    rows = []
+    for path in sorted((Path(__file__).parents[1] / "src/weighbridge").glob("*/__init__.py")):
+        if docstring := ast.get_docstring(ast.parse(path.read_text())):
+            first = re.split(r"(?<=\.)\s", " ".join(docstring.split("\n\n")[0].split()), maxsplit=1)[0]
+            rows.append((code(f"{path.parent.name}/"), first.replace("``", "`")))
+    return table(("package", "what is in it"), rows)
+
+
 PARTS: dict[str, Callable[..., str]] = {
+    "packages": packages,
     "commands": commands, "study-keys": study_keys, "kinds": kinds,
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
     "prometheus": prometheus, "studies": studies, "unverified": unverified, "weigh-text": weigh_text,
