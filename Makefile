@@ -54,6 +54,7 @@ lint: $(VENV)
 	.venv/bin/ruff format --check .
 
 check: lint
+	.venv/bin/python scripts/check_english.py
 	nice -n 19 .venv/bin/mypy
 	nice -n 19 .venv/bin/sphinx-build -b dummy -W -n -q -d build/doctrees docs build/checked
 

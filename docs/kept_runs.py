@@ -140,6 +140,11 @@ def gate_summary() -> str:
         return summary.read_text()
 
 
+def write_page(directory: Path, page: Path) -> None:
+    """Write the page of a run."""
+    _weighbridge("report", directory, "--html", page)
+
+
 def _weighbridge(*words: object, ends: tuple[int, ...] = (0,)) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "weighbridge", *map(str, words)],
