@@ -1,96 +1,121 @@
-# make demo: set up and measure this machine (at most ten minutes). make test: set up and run the whole test suite.
-# make test-long: what takes hours (power cuts, networks between guests, whole machines); a line for each promise.
-# make test-machines: of that, the whole machines alone (TRY="--machines trixie --users docker").
-# make docs: the documentation as a site, in build/docs/index.html; it opens without a network.
-# make calibrate: put known costs on this machine and read them back.
-# make gvisor: build gVisor's runsc and its shim for containerd, for all users (as root; Go 1.21 or later, minutes).
-# make kubernetes: build Kubernetes' own programs for the clusters of the tests (as root; Go 1.25 or later, 20 minutes).
-# make dist: build and check a release in dist/: wheels, source archive, checksums, changelog; uploads nothing.
-# make deb: a Debian package in dist/, with all that it needs of Python, for Debian 12 (DEB="--python 3.13": for 13).
-# make monitoring: Prometheus and its exporters on this machine, until Ctrl-C.
+# Run and measure
+#   make demo           install what is missing and run the study first-look: about 7 minutes after the installation (root)
+#   make calibrate      add known costs to this machine and measure them; a few minutes (root)
+#   make monitoring     start Prometheus and its exporters on this machine, until Ctrl-C
+# Develop (CONTRIBUTING.md; docs/project/testing.md)
+#   make check          lint, format, types and documentation; needs no root
+#   make lint           only lint and format
+#   make unit           the unit tests; needs no root and no engine
+#   make real-hosted    the real tests that a hosted CI runner can run (root, Docker)
+#   make real           every real test but the long ones (root, a quiet machine)
+#   make test           check, unit and real
+#   make test-long      the long tests too: power cuts, networks between guests, whole machines. Hours
+#   make test-machines  only the whole machines (TRY="--machines trixie --users docker")
+#   make docs           the documentation as a site, in build/docs/index.html; it opens without a network
+# Build
+#   make dist           build and check a release in dist/: wheels, source archive, checksums, changelog; uploads nothing
+#   make deb            build a Debian package with its Python packages in dist/, for Debian 12 (DEB="--python 3.13": for 13)
+#   make gvisor         build gVisor's runsc and its containerd shim for all users (root, Go 1.21 or later, minutes)
+#   make kubernetes     build Kubernetes for the test clusters (root, Go 1.25 or later, 20 minutes)
 
-# Where an environment asks Python to keep nothing compiled, each of the thousands of commands that tests start, and each
-# worker, would compile all modules anew: half of the time of collecting the tests.
+# With this variable set, Python would compile all modules again in each of the thousands of commands that the tests
+# start. That was half of the time of collecting the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-machines check unit real side_by_side apart alone setup calibrate monitoring gvisor kubernetes dist deb \
-	docs
+.PHONY: demo test test-long test-machines lint check unit real real-hosted side_by_side apart alone setup calibrate monitoring \
+	gvisor kubernetes dist deb docs
 
 demo:
 	@scripts/setup.sh
 	.venv/bin/weighbridge run first-look --yes
 
-# The checks and then the unit tests run beside the first real ones, which leave half of the CPU time idle, and give way to
-# them. What fails keeps nothing else from being run.
+# The checks and the unit tests run during the first real tests, which leave half of the CPU time idle. They run at a
+# lower priority. A failure does not stop the rest.
 test: setup
-	@echo "checks, unit tests and real ones side by side, about ten minutes: the output of each comes when it has ended"
+	@echo "Running the checks, the unit tests and the first real tests at the same time: about ten minutes."
+	@echo "Each prints its output when it has finished."
 	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target side_by_side check unit; first=$$?; \
 	$(MAKE) --no-print-directory --keep-going apart alone; exit $$((first | $$?))
 
+# The system's packages (root installs them) and .venv.
 setup:
 	@scripts/setup.sh dev
 
-check: setup
+# Only .venv: enough for the checks and the unit tests, without root. scripts/setup.sh writes the same file.
+PYTHON ?= python3
+VENV = .venv/installed-dev
+$(VENV): pyproject.toml constraints.txt
+	[ -x .venv/bin/python ] || $(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+lint: $(VENV)
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+
+check: lint
 	.venv/bin/python scripts/check_english.py
 	nice -n 19 .venv/bin/mypy
 	nice -n 19 .venv/bin/sphinx-build -b dummy -W -n -q -d build/doctrees docs build/checked
 
-unit: setup
+unit: $(VENV)
 	nice -n 19 .venv/bin/pytest -m "not real" -n 2 -p no:rerunfailures
 
 real: setup
 	@$(MAKE) --no-print-directory --keep-going side_by_side apart alone
 
-# Two at a time, those that measure nothing. What failed is tried once more, when nothing else is tried beside it. What
-# failed is noted in a folder of its own, as the unit tests note theirs meanwhile.
+# Sites, networks and whole runs with Docker, without the tests that assert rates or times.
+real-hosted: $(VENV)
+	.venv/bin/pytest -m "real and not measures" -rs tests/real/test_sites.py tests/real/test_networks.py \
+	tests/real/test_run.py tests/real/test_users_engine.py
+
+# Real tests that measure nothing, two at a time. Failed tests run once more, alone. Failures are recorded in a separate
+# cache folder because the unit tests record theirs at the same time.
 side_by_side: OWN_CACHE = -o cache_dir=.pytest_cache/side_by_side
 side_by_side: setup
 	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20 $(OWN_CACHE) \
 	|| .venv/bin/pytest -m "real and side_by_side" --last-failed --last-failed-no-failures none -rsR $(OWN_CACHE)
 
-# Three at a time, those that watch the machine: each worker has one that looks like its own, where that can be had.
-# A worker does not reach the socket by which the plug-in counts that tries tests again: what failed is tried once more,
-# by itself, where nothing else takes the time from it.
+# Real tests that compare the machine before and after, three at a time. Each worker gets what looks like its own
+# machine, if tests/own_machine.sh works here. A worker cannot reach the socket of the rerun plug-in, so failed tests
+# run once more in a second call, when nothing competes with them for CPU time.
 apart: setup
 	.venv/bin/pytest -m "real and apart" -p no:rerunfailures -rs --durations 30 \
 	$(if $(shell tests/own_machine.sh true > /dev/null 2>&1 && echo can), \
 	--dist loadfile --no-loadscope-reorder --tx "3*popen//python=tests/own_machine.sh .venv/bin/python") \
 	|| .venv/bin/pytest -m "real and apart" --last-failed --last-failed-no-failures none -rsR
 
-# One at a time, those that measure.
+# Real tests that measure, one at a time.
 alone: setup
 	.venv/bin/pytest -m "real and not side_by_side and not apart" -rsR --durations 30
 
-# As root, with mmdebstrap, e2fsprogs and openssh-client; for arm64, with qemu-user-static and arch-test too. What is
-# built is kept in $MACHINES, or in the user's cache folder; outcomes go to tests/machines/results.jsonl, and from there
-# into the table of docs/reference/machines.md.
+# Needs root, mmdebstrap, e2fsprogs and openssh-client; for arm64 also qemu-user-static and arch-test. Images are kept in
+# $MACHINES or in the user's cache. The outcomes go to tests/machines/results.jsonl, and from there to the table in
+# docs/reference/machines.md.
 test-machines: setup
 	.venv/bin/pytest -m machines tests/machines -v --durations 0 $(TRY); ended=$$?; \
 	.venv/bin/python -m tests.machines.table; exit $$ended
 
-# What `make test` leaves out, each minutes for a rare path, the other tests of the same promises, and many examples of
-# what it tries with a few: hours where guests are emulated. The last lines say which promises were kept.
+# The tests that `make test` skips because each takes minutes for a rare path, the other tests of the same promises, and
+# more examples of the property tests. Takes hours if guests are emulated. The last lines list the promises.
 test-long: setup
 	.venv/bin/pytest -m "long or promise or machines or hypothesis" -rs --durations 40
 
-# With example reports of the runs that are kept with the project.
+# Includes example reports, made from the runs in docs/runs.
 docs: setup
 	.venv/bin/sphinx-build -W -n -q -d build/doctrees docs build/docs
 	@echo build/docs/index.html
 
-# Known costs put on this machine and read back; a few minutes.
 calibrate:
 	@scripts/setup.sh
 	.venv/bin/weighbridge calibrate
 
-# From Debian's packages; says which is missing. monitoring/README.md has the rest.
+# Uses Debian's packages and names those that are missing. See monitoring/README.md.
 monitoring:
 	@monitoring/run_here.py
 
-# The version that its tests were run with. No part of setup: it takes minutes and is for one runtime only. Docker needs
-# runsc alone, pods the shim as well.
+# Builds the version that the tests were run with. It is not part of setup because it takes minutes and serves one
+# runtime. Docker needs only runsc; pods need the shim too.
 gvisor: GO_INSTALL = CGO_ENABLED=0 GOBIN=$(abspath build/gvisor) go install
 gvisor: INTO = $${GOBIN:-/usr/local/bin}
 gvisor:
@@ -101,12 +126,13 @@ gvisor:
 	install -m 755 build/gvisor/shim $(INTO)/containerd-shim-runsc-v1
 	rm -r build/gvisor
 
-# Kept in the user's cache; with Debian's etcd, containerd, runc and CNI plug-ins. A second call does nothing.
+# Keeps the programs in the user's cache and installs Debian's etcd, containerd, runc and CNI plug-ins. A second call
+# does nothing.
 kubernetes:
 	@scripts/setup.sh dev kubernetes
 	.venv/bin/python scripts/kubernetes/build.py
 
-# With cross compilers for the processors that this machine's is not; DIST="--machines x86_64" without.
+# Needs a cross compiler for the other processor; DIST="--machines x86_64" builds without it.
 dist: setup
 	.venv/bin/python scripts/dist.py $(DIST)
 

@@ -1,25 +1,34 @@
 #!/bin/sh
-# Weighs a program or runs a study (or takes a run that is there), then `weighbridge gate` on it; ends with the gate's
-# exit code, which is 9 where it is undecided because trials failed, and with 9 where it is undecided and the run ended
-# so. Without a budget and an earlier run there is nothing to
-# hold: it ends as the run did.
+# Measures a program or runs a study (or takes an existing run), then runs `weighbridge gate` on the result.
 #
-# Everything is told by variables, so that no value of a CI system's input becomes part of a command's text: each one
-# is a word of its own in an argument list, and no shell reads it again. One of WB_COMMAND, WB_STUDY and WB_RUN is needed.
+# All settings are environment variables, because a shell would interpret values in the text of a command. Set one of
+# WB_COMMAND, WB_IMAGE, WB_STUDY and WB_RUN.
 #
-#   WB_COMMAND      a program with its arguments, parted by blanks, which is weighed first (of an image: WB_IMAGE alone will do)
-#   WB_IN, WB_IMAGE, WB_WITHIN    what it is weighed in (default: docker; without it the job fails), the image that it is
-#                   in, the time that it may take
-#   WB_ENV          names of variables, parted by blanks, that the program or the study takes from the job's environment;
-#                   no run stores their values
-#   WB_STUDY        a study file or a bundled study, which is run first     WB_PROFILE    one of its profiles
-#   WB_RUN          the run directory (default: weighbridge-run)
-#   WB_BUDGETS      budgets, one a line                                     WB_EXTEND     such as 10min
-#   WB_AGAINST      an earlier run                                          WB_MARGIN     such as 3%
-#   WB_JUNIT, WB_MARKDOWN, WB_BMF    files to write                         WB_ANNOTATIONS   github or gitlab
-#   WB_CODE_QUALITY the file for gitlab's annotations (default: gl-code-quality-report.json)
-#   WEIGHBRIDGE     the program (default: weighbridge), or a command whose words are parted by blanks: python3 -m weighbridge.
-#                   They are words as they stand: no quotes, no variables, no patterns. A program may have blanks in its name
+#   variable          meaning                                                              default
+#   WB_COMMAND        program to measure, with arguments separated by spaces               (the image's own command)
+#   WB_IN             environments to measure it in, separated by commas                   docker
+#   WB_IMAGE          image that contains the program
+#   WB_WITHIN         time limit for measuring the program, such as 5min
+#   WB_STUDY          study file or bundled study to run
+#   WB_PROFILE        profile of the study
+#   WB_RUN            run directory: a new one, or the existing run to judge               weighbridge-run
+#   WB_ENV            names of variables to pass to the program or study, separated by
+#                     spaces; the run does not store their values
+#   WB_BUDGETS        budgets, one per line, such as *.time<=10%
+#   WB_EXTEND         time for more rounds if the gate is undecided, such as 10min
+#   WB_AGAINST        earlier run to compare with (needs WB_MARGIN)
+#   WB_MARGIN         largest allowed increase over the earlier run, such as 3%
+#   WB_JUNIT          file for a JUnit report
+#   WB_MARKDOWN       file for the result as Markdown
+#   WB_BMF            file for the costs in Bencher Metric Format
+#   WB_ANNOTATIONS    github or gitlab
+#   WB_CODE_QUALITY   file for GitLab's annotations                                        gl-code-quality-report.json
+#   WEIGHBRIDGE       the program, or a command with arguments separated by spaces, such   weighbridge
+#                     as python3 -m weighbridge; without quotes, variables or patterns
+#
+# The exit code is that of the gate: 0 passed, 11 failed, 12 undecided, 10 the control failed, 9 undecided because trials
+# failed. Without a budget and without an earlier run there is nothing to judge: a measured program then ends with the
+# exit code of the measurement.
 set -eu
 
 program=${WEIGHBRIDGE:-weighbridge}
@@ -29,9 +38,9 @@ image=${WB_IMAGE:-}
 study=${WB_STUDY:-}
 run=${WB_RUN:-}
 
-weigh() {  # runs the program with these arguments
+weigh() {  # run Weighbridge with these arguments
     if ! command -v -- "$program" > /dev/null 2>&1; then
-        set -f  # its words are no patterns of files
+        set -f  # do not expand its words as file patterns
         # shellcheck disable=SC2086
         set -- $program "$@"
         set +f
@@ -49,7 +58,7 @@ if [ -n "$command$image" ] && [ -n "$study" ]; then
     echo "gate.sh: name a program to weigh (WB_COMMAND, WB_IMAGE) or a study to run (WB_STUDY), not both" >&2
     exit 2
 fi
-# an empty variable, of an artifact that is missing, is no reason to judge nothing
+# a variable can be empty because an artifact is missing: that must not pass as "nothing to judge"
 if [ -n "${WB_MARGIN:-}" ] && [ -z "${WB_AGAINST:-}" ]; then
     echo "gate.sh: WB_MARGIN needs the earlier run: name it (WB_AGAINST)" >&2
     exit 2
@@ -63,10 +72,10 @@ if [ -n "${WB_EXTEND:-}" ] && [ -z "${WB_BUDGETS:-}${WB_AGAINST:-}" ]; then
     exit 2
 fi
 
-measured=0  # how weighing or the study ended
+measured=0  # exit code of the measurement
 if [ -n "$command$image$study" ]; then
     : "${run:=weighbridge-run}"
-    if [ -e "$run/run.sqlite" ]; then  # it would be continued, and a finished one judged as if it were of today
+    if [ -e "$run/run.sqlite" ]; then  # an old run would be continued, or judged as if it were new
         echo "gate.sh: $run holds a run already: remove it, or name another directory (WB_RUN)" >&2
         exit 2
     fi
@@ -76,22 +85,22 @@ if [ -n "$command$image$study" ]; then
         for name in ${WB_ENV:-}; do set -- "$@" --env "$name"; done
         set -- "$@" -- "$study"
     else
-        # insisted on: of its own accord weigh takes what there is, which the budgets were not set for
+        # always named: by default, weigh uses the environments that it finds, and the budgets were not set for those
         set -- weigh --out "$run" --in "${WB_IN:-docker}"
         if [ -n "$image" ]; then set -- "$@" --image "$image"; fi
         if [ -n "${WB_WITHIN:-}" ]; then set -- "$@" --within "$WB_WITHIN"; fi
         for name in ${WB_ENV:-}; do set -- "$@" --env "$name"; done
-        set -f # its words are no patterns of files
+        set -f # do not expand its words as file patterns
         # shellcheck disable=SC2086
         set -- "$@" -- $command
         set +f
     fi
     weigh "$@" || measured=$?
-    # 9: some comparison has no complete block, of which the gate says that it is undecided
+    # 9: a comparison has no complete round; the gate reports it as undecided
     case $measured in 0 | 9) ;; *) exit "$measured" ;; esac
 fi
 
-# the answer, before what the gate says of it; the gate says what is wrong with a run of which there is no report
+# the report comes before the gate's table; if there is no report, the gate explains what is wrong with the run
 if [ -n "${WB_MARKDOWN:-}" ] && report=$(export COLUMNS=100 NO_COLOR=1 && weigh report -- "$run"); then
     printf '```text\n%s\n```\n\n' "$report" >> "$WB_MARKDOWN"
 fi
@@ -122,7 +131,7 @@ else
     weigh "$@" -- "$run" || code=$?
 fi
 
-# "undecided" may be allowed to a job; a program that cannot be run may not
+# a job may allow "undecided", but not a program that cannot run
 if [ "$measured:$code" = 9:12 ]; then
     echo "gate.sh: undecided because trials failed, which ends with 9: weighbridge report $run" >&2
     code=9

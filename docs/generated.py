@@ -657,11 +657,22 @@ def examples() -> str:
     return "\n\n".join([*parts, f"## A gate\n\n{GATE}\n\n{summary}"])
 
 
+def packages() -> str:
+    """Return a table of the packages of ``src/weighbridge`` with the first sentences of their docstrings."""
+    rows = []
+    for path in sorted((Path(__file__).parents[1] / "src/weighbridge").glob("*/__init__.py")):
+        if docstring := ast.get_docstring(ast.parse(path.read_text())):
+            first = re.split(r"(?<=\.)\s", " ".join(docstring.split("\n\n")[0].split()), maxsplit=1)[0]
+            rows.append((code(f"{path.parent.name}/"), first.replace("``", "`")))
+    return table(("package", "what is in it"), rows)
+
+
 _PROTOCOLS: dict[str, type[Plugin]] = {
     "plugin": Plugin, "workload": Workload, "environment": Environment, "host": HostKind, "storage": Storage,
     "userland": UserlandSource, "adapter": Adapter, "mechanism": Mechanism, "machine-provider": MachineProvider,
 }  # fmt: skip
 PARTS: dict[str, Callable[..., str]] = {
+    "packages": packages,
     "commands": commands, "study-keys": study_keys, "kinds": kinds,
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
     "prometheus": prometheus, "studies": studies, "unverified": unverified, "screen": screen, "gate": gate,

@@ -1,4 +1,4 @@
-"""Who may use whom (docs/design.md, section 5), read from the imports."""
+"""Who may import whom (docs/project/architecture.md), read from the imports."""
 
 import ast
 from collections.abc import Iterator

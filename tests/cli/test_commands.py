@@ -60,7 +60,7 @@ COMMANDS = sorted(str(command.callback.__name__) for command in app.registered_c
 # -- help ------------------------------------------------------------------------------------------
 
 
-def test_the_commands_are_those_of_the_design():
+def test_the_main_commands_exist():
     assert set(COMMANDS) >= {"doctor", "studies", "init", "plan", "run", "report", "export", "clean", "schema"}
 
 

@@ -35,7 +35,7 @@ def cost(n, sd, ratio=1.0):
     return compare([1.0] * n, np.exp(logs).tolist(), better="higher", looks=8)
 
 
-def test_the_looks_are_those_of_the_design():
+def test_the_planned_looks():
     assert planned_looks() == LOOKS == (10, 13, 17, 22, 28, 35, 44, 60)
     assert planned_looks(12, 30) == (12, 13, 17, 22, 28, 30)
     assert planned_looks(3, 10) == (3, 10)
