@@ -99,8 +99,15 @@ WHY = {
 
 def why_undecided(compared: Comparison) -> list[str]:
     """Return the gravest reason, or none."""
+    if compared.verdict != "inconclusive" or compared.aa:
+        return []
     codes = {remark.code for remark in compared.remarks}
     return [words for code, words in WHY.items() if code in codes][:1]
+
+
+def reasoned_verdict(row: Comparison) -> str:
+    """Return the verdict, and the reason if an interval without zero is undecided: ``undecided: control failed``."""
+    return ": ".join((comparison_verdict(row), *why_undecided(row)))
 
 
 def open_text(report: MetricReport, row: Comparison) -> str:
