@@ -79,8 +79,8 @@ def test_a_program_that_runs_for_a_fixed_time_is_told(
     study = StoredFile(**{"workloads": {"w": options}})
     found = on_top.remarks(replace(context, cells=cells, study=study))
     assert [remark_text(each) for each in found] == told * [
-        f"w took {seconds:#.3g}\u00a0s in most trials. It seems to run for a fixed time, so its run time cannot show a "
-        "cost. Give it a fixed amount of work, or use --metric."
+        f"w took {seconds:#.3g}\u00a0s in most trials. It seems to run for a fixed time, so its run time cannot "
+        "show a cost. Give it a fixed amount of work, or use --metric."
     ]
 
 

@@ -28,8 +28,8 @@ from weighbridge.report.text.summary import remark_lines, verdict_sentences
 from weighbridge.report.text.verdicts import broke_count, broke_instead, comparison_verdict
 
 BROKE_BRIDGE = (
-    "bridge: overloaded in web at 2,000 connections (3 of 10 trials) and 5,000 connections (10 of 10 trials): too many"
-    " connections"
+    "bridge: overloaded in web at 2,000 connections (3 of 10 trials) and 5,000 connections (10 of 10 trials): too"
+    " many connections"
 )
 
 
@@ -290,7 +290,8 @@ def test_the_cost_is_that_of_the_blocks_in_which_neither_broke_and_says_so(analy
     assert bridge.blocks == 7 and bridge.verdict == "different"
     told = {remark.code: remark_text(remark) for remark in bridge.remarks}
     assert told["broke"] == (
-        "bridge: measured in 7 of 10 rounds, overloaded in 3 (too many connections): the cost covers the measured rounds"
+        "bridge: measured in 7 of 10 rounds, overloaded in 3 (too many connections): the cost covers the measured "
+        "rounds"
     )
     assert not {"incomplete", "selected", "failed", "no-blocks"} & set(told)
     assert told["broke"] in remark_lines(report, set())
@@ -476,8 +477,7 @@ def test_the_terminal_says_a_line_for_each_environment(store):
     assert "web: requests/s over 6 levels of connections" in told
     assert "  bridge: peak " in told and "the peak costs 20." in told and "against native's" in told
     assert (
-        "overloaded in web at 2,000 connections (3 of 10 trials) and 5,000 connections (10 of 10 trials): too many"
-        in told
+        "overloaded in web at 2,000 connections (3 of 10 trials) and 5,000 connections (10 of 10 trials): too" in told
     )
     assert "trials failed" not in told and "10 of 10 trials" in told
 
