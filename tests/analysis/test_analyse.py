@@ -329,7 +329,7 @@ def test_that_others_work_on_the_machine_is_said_in_the_line_on_trust(run):
         analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, noise)])]))
         for noise in (0.001, 0.1)
     )
-    assert not imprecise(quiet) and imprecise(noisy) and "blocks" in trust_sentence(noisy)
+    assert not imprecise(quiet) and imprecise(noisy) and "rounds" in trust_sentence(noisy)
     for analysis in (quiet, noisy):  # 1.8 CPUs of many are nothing
         disturbed = flagged(analysis, OTHERS)
         assert imprecise(disturbed) is imprecise(analysis) and "needs about" not in trust_sentence(disturbed)
