@@ -79,8 +79,8 @@ def test_a_program_that_runs_for_a_fixed_time_is_told(
     study = StoredFile(**{"workloads": {"w": options}})
     found = on_top.remarks(replace(context, cells=cells, study=study))
     assert [remark_text(each) for each in found] == told * [
-        f"w took {seconds:#.3g}\u00a0s in most trials. It seems to run for a fixed time, so its run time cannot show a "
-        "cost. Give it a fixed amount of work, or use --metric."
+        f"w took {seconds:#.3g}\u00a0s in most trials. It seems to run for a fixed time, so its run time cannot "
+        "show a cost. Give it a fixed amount of work, or use --metric."
     ]
 
 
@@ -213,7 +213,7 @@ def test_too_few_readings_say_what_to_change():
 
     assert advice(1.0, 2.0).endswith("1 Hz (about 2 readings each): raise meters: {hz: 3}")
     assert few_readings(ReadingRate(1.0, {1: 5.0}), [1]) is None and few_readings(ReadingRate(1.0, {}), []) is None
-    assert advice(10.0, 0.2).endswith(": a peak may be missed") and "hardly one reading" in advice(1.0, 0.0)
+    assert advice(10.0, 0.2).endswith(": a peak can be missed") and "hardly one reading" in advice(1.0, 0.0)
 
 
 def test_short_trials_are_remarked_on_host_wide_metrics(run):

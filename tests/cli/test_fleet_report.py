@@ -26,8 +26,8 @@ def earlier(tmp_path_factory):
 
 def test_it_prints_a_screen_and_writes_its_page(weighbridge, folder, tmp_path):
     said = weighbridge("fleet", "report", folder)
-    assert said.code == 0 and said.out.startswith("uplink: 1 of 6 machines is odd: n3.") and not said.err
-    assert "n3: bridge tcp throughput" in (folder / "fleet.html").read_text()
+    assert said.code == 0 and said.out.startswith("uplink: 1 of 6 machines is an outlier: n3.") and not said.err
+    assert "n3: bridge TCP throughput" in (folder / "fleet.html").read_text()
     said = weighbridge("fleet", "report", folder / "runs", "--out", tmp_path / "page.html")
     assert said.code == 0 and (tmp_path / "page.html").exists() and not (folder / "runs" / "fleet.html").exists()
 

@@ -75,9 +75,9 @@ def test_a_bar_is_full_where_a_cost_is_as_precise_as_it_is_to_become():
 @pytest.mark.parametrize(
     ("ratio", "spread", "says"),
     [
-        (0.9, 0.002, "10.0 % [9.8, 10.2] faster"),
-        (1.1, 0.002, "10.0 % [9.8, 10.2] slower"),
-        (0.99, 0.05, "cost -0.9 % [-5.7, 4.4]"),
+        (0.9, 0.002, "10.0% [9.8, 10.2] faster"),
+        (1.1, 0.002, "10.0% [9.8, 10.2] slower"),
+        (0.99, 0.05, "cost -0.9% [-5.7, 4.4]"),
     ],
 )
 def test_what_has_a_direction_word_has_no_sign_and_what_has_both_signs_has_no_word(ratio, spread, says):

@@ -264,9 +264,9 @@ def test_charts_and_tables_are_saved_by_a_click(browser: sync_api.Browser, tmp_p
     assert png[1:4] == b"PNG" and int.from_bytes(png[16:20], "big") > 1400
     table = page.locator("#w0m0 .scroll").first
     rows = list(csv.reader(saved(page, table, "CSV").read_text().splitlines()))
-    assert rows[0] == ["environment", "typical cost [95 %]", "median", "blocks", "verdict"]
-    assert [row[0] for row in rows[1:]] == ["bridge", "'=1+1", "native-again"]
-    assert rows[1][4] == "different" and rows[1][3] == "10"
+    assert rows[0] == ["environment", "typical cost [95%]", "median", "rounds", "verdict"]
+    assert [row[0] for row in rows[1:]] == ["bridge", "'=1+1", "native (control)"]
+    assert rows[1][4] == "significant" and rows[1][3] == "10"
     lines = saved(page, page.locator(".scroll:has(#matrix)"), "Markdown").read_text().splitlines()
     assert lines[0] == "|  | bridge | =1\\+1 |" and lines[1] == "| --- | --- | --- |" and len(lines) == 3
     assert page.locator("table").count() == page.get_by_role("button", name="CSV", include_hidden=True).count()

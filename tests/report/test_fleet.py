@@ -100,7 +100,7 @@ def test_pairs_on_a_screen(pairs):
     text = " ".join(shown(pairs, 160).split())
     assert "n5, with 4 partners: TCP throughput in native is" in text
     assert "n8 → n9: TCP throughput in native is" in text and "look at the cable or port between them" in text
-    assert "Pairs of one round disturb one another (3 pairs also measured alone)" in text
+    assert "Pairs of one wave disturb each other (3 pairs also measured alone)" in text
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -289,4 +289,4 @@ def test_amounts_have_one_sign_and_one_unit(singles):
     assert distance_text(cost, at).replace("\u00a0", " ") == "9.5% [4.9, 13.9]"
     assert range_text(cost, None) == "–" and range_text(cost, Interval(0, float("-inf"), 1)) == "–"
     value = amount(own, Interval(-22.88, -22.9, -22.86)).replace("\u00a0", " ")
-    assert value == "8 643 Mbit/s [8 472, 8 817]"
+    assert value == "8,643 Mbit/s [8,472, 8,817]"

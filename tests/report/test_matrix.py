@@ -33,7 +33,7 @@ def test_costs_by_environment_and_workload_in_words_and_figures(run):
     assert found["TCP throughput"] == ["within ±3%", "20% lower", "25% higher"]
     assert "undecided" in found["noisy · throughput"]
     first = matrix(analysis).rows[0]
-    assert native(analysis, first).replace("\u00a0", " ").startswith("native 8 ")
+    assert native(analysis, first).replace("\u00a0", " ").startswith("native 8,")
     assert small(first, first.cells[1]).startswith("[") and "lower" not in small(first, first.cells[1])
 
 

@@ -36,7 +36,7 @@ def test_the_table_has_the_columns_that_were_told(run):
     table = program_table(program_use(store, analyse(store))["tcp"])
     assert table.heads == ["CPU, user", "CPU, system", "CPU, whole site", "context switches"]
     generator = [[cell.replace("\u00a0", " ") for cell in row] for row in table.roles["generator"]]
-    assert generator[0] == ["native", "100 ms", "–", "500 ms", "1 000"] and generator[1][0] == "bridge"
+    assert generator[0] == ["native", "100 ms", "–", "500 ms", "1,000"] and generator[1][0] == "bridge"
     assert page_of(store).text.count("The programs alone") == 1
 
 

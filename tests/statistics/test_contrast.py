@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sentences import raises_sentence
-from weighbridge.statistics import Contrast, Cost, Interval, Sample, compare, cost_percent
+from weighbridge.statistics import Contrast, Cost, Interval, Looks, Sample, compare, cost_percent
+from weighbridge.statistics.contrast import shown_level
 
 
 def noisy(n, ratio=1.0, seed=1, sd=0.02):
@@ -49,6 +50,16 @@ def test_typical_is_the_hodges_lehmann_estimate_with_its_exact_interval():
     assert several.low == pytest.approx(math.exp(walsh[6]))  # the 7th: exact 97.3 %, the first at or above 96.5 %
     assert several.confidence == 0.95
     assert several.p_value == pytest.approx(cost.p_value / 0.7)
+
+
+@pytest.mark.parametrize(
+    ("looks", "level"),
+    [(Looks(), 0.95), (Looks(8), 0.95), (Looks(1, 1), 0.9825), (Looks(8, 2), 0.99125),
+     (Looks(interim=True), 0.997), (Looks(8, interim=True), 0.9979)],
+)  # fmt: skip
+def test_an_interval_at_an_unplanned_look_is_shown_with_its_own_level(looks: Looks, level: float):
+    assert shown_level(looks) == pytest.approx(level)
+    assert compare(*noisy(12), better="higher", looks=looks).level == pytest.approx(level)
 
 
 def test_fewer_than_ten_blocks_are_exploratory_with_a_t_interval():

@@ -155,7 +155,7 @@ def compare_fleets(after: Fleet, before: Fleet, allowance: float = between.SESSI
     names = f"{after.folder} and {before.folder}"
     if (after.study, after.baseline, after.size) != (before.study, before.baseline, before.size):
         raise RunDirectoryError(
-            f"{names} are of different studies, {after.study} and {before.study}: compare one study"
+            f"{names} belong to different studies, {after.study} and {before.study}: compare one study"
         )
     if (change := other_setting(before.runs[0], after.runs[0])) is not None:
         what = f"{change.name} {change.setting}".strip()

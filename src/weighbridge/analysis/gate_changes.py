@@ -34,7 +34,7 @@ def judge_changes(
     changes = tuple(_test_change(margin, sides, (against, now), spending, looks) for sides in _common(now, against))
     if not changes:
         names = f"'{against.name}' and '{now.name}'"
-        raise OtherQuestionError(f"{names} share no headline metric that is a ratio: name another run")
+        raise OtherQuestionError(f"{names} share no primary metric that is a ratio: name another run")
     return changes
 
 

@@ -92,7 +92,7 @@ def blocks_of(store: RunStore) -> int:
     """Return how many blocks a run has trials of. RunDirectoryError: more than any run has."""
     blocks = max((trial.block for trial in store.trials()), default=0)
     if blocks > LARGEST_COUNT:
-        raise RunDirectoryError(f"{store.directory} is damaged: a trial has the impossible block number {blocks}")
+        raise RunDirectoryError(f"{store.directory} is damaged: a trial has the impossible round number {blocks}")
     return blocks
 
 

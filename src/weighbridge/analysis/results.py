@@ -189,7 +189,7 @@ class MetricReport:
 
     @property
     def noise(self) -> tuple[float, float] | None:
-        """The lowest and the highest cost that may be noise, as `weighbridge.statistics.verdicts.noise_range`."""
+        """The noise floor as the lowest and the highest cost, from `weighbridge.statistics.verdicts.noise_range`."""
         return noise_range(self.aa.cost) if self.aa is not None and not self.aa.few else None
 
     @property
@@ -335,7 +335,7 @@ class Trust:
 
     @property
     def noise(self) -> tuple[float, float] | None:
-        """The costs in percent that may be noise in the metric of that noise floor."""
+        """The noise floor of that metric in percent."""
         return self.noise_floor_in.noise if self.noise_floor_in is not None else None
 
 

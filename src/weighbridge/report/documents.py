@@ -16,7 +16,7 @@ from weighbridge.report.text.metric_names import metric_title, value_unit
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import exploratory_sentence
 from weighbridge.report.text.trust import trust_sentence
-from weighbridge.report.text.verdicts import comparison_verdict, judged_cost_text
+from weighbridge.report.text.verdicts import judged_cost_text, reasoned_verdict
 
 SVG_PX = 720
 """Width of the chart: a page of paper at 110 pixels an inch."""
@@ -91,5 +91,5 @@ def _rows(analysis: Analysis) -> Iterator[tuple[str, ...]]:
             if not row.aa:
                 yield (
                     metric_title(report), display_name(row.environment), baseline, judged_cost_text(row, report.unit),
-                    str(row.blocks), comparison_verdict(row),
+                    str(row.blocks), reasoned_verdict(row),
                 )  # fmt: skip

@@ -63,7 +63,13 @@ from weighbridge.report.text.summary import (
 )
 from weighbridge.report.text.trial_flags import common_flag_sentences, flagged_sentence
 from weighbridge.report.text.trust import checked_sentence, hindered, imprecise, place_sentence, trust_sentence
-from weighbridge.report.text.verdicts import HIDDEN, comparison_verdict, judged_cost_text, resolved_text
+from weighbridge.report.text.verdicts import (
+    HIDDEN,
+    comparison_verdict,
+    judged_cost_text,
+    reasoned_verdict,
+    resolved_text,
+)
 
 SHOWN_FAILURES = 10
 SHOWN_EXPLANATIONS = 3
@@ -519,7 +525,7 @@ def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> Rend
         )
         for row in report.comparisons:
             cost = _measured(analysis, report, row.environment) if few else judged_cost_text(row, report.unit, by)
-            verdict = verdict_text(comparison_verdict(row), row.shown_as)
+            verdict = verdict_text(reasoned_verdict(row), row.shown_as)
             rows.append([styled(""), styled(display_name(row.environment)), styled(cost), verdict])
     return table([*zip(*rows, strict=True)])
 

@@ -24,7 +24,7 @@ from weighbridge.report.text.curves import (
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import cost_of, plural, quantity, shared_unit
 from weighbridge.report.text.metric_names import load_words
-from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
+from weighbridge.report.text.verdicts import broke_count, cost_text, reasoned_verdict
 from weighbridge.statistics import Cost
 
 LONGEST = 70
@@ -166,7 +166,7 @@ def _cost(
         cell = CurveCell(cost_text(row, report.unit), f"here {quantity(point.value.estimate, metric.unit)}")
     else:
         cell = _noted(cost_text(row, report.unit), broke, beside=row.cost is not None)
-        cell = replace(cell, tooltip=": ".join(filter(None, (comparison_verdict(row), cell.tooltip))))
+        cell = replace(cell, tooltip=": ".join(filter(None, (reasoned_verdict(row), cell.tooltip))))
         if row.cost is not None:
             cell = replace(cell, style="" if row.aa else row.verdict)
     return _linked(analysis, level, name, cell)

@@ -47,7 +47,7 @@ from weighbridge.report.text.metric_names import (
     value_unit,
 )
 from weighbridge.report.text.summary import baseline_sentence, remark_lines, swept
-from weighbridge.report.text.verdicts import broke_count, comparison_verdict, judged_cost_text, open_text
+from weighbridge.report.text.verdicts import broke_count, judged_cost_text, open_text, reasoned_verdict
 from weighbridge.statistics import cost_percent
 
 UNFOLDED = 4
@@ -101,7 +101,7 @@ def _row(
         size=f"{row.cost.worsening.estimate:.4g}" if row.cost and not row.few else "",
         cost=quantities(values, report.unit, shown_in=shown) if values else judged_cost_text(row, report.unit, by),
         median=quantity(row.value, report.unit, shown),
-        verdict=comparison_verdict(row),
+        verdict=reasoned_verdict(row),
         open=open_text(report, row),
         broke=f"{broke_count(row.broke)}: {row.broke.reason}" if row.broke and row.cost else "",
         link=trials_id(analysis, report.label, row.environment) if has_trials else "",

@@ -11,12 +11,11 @@ from weighbridge.report.text.formatting import TOO_FEW, margin
 from weighbridge.report.text.metric_names import metric_phrase, metric_words
 from weighbridge.report.text.summary import change
 from weighbridge.report.text.verdicts import (
-    comparison_verdict,
     cost_text,
     open_range,
     open_text,
+    reasoned_verdict,
     verdict_word,
-    why_undecided,
 )
 
 INTRODUCTION = (
@@ -154,11 +153,7 @@ def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[Expla
 
 
 def _row(what: str, row: Comparison, unit: str, remedy: str = "") -> ExplanationRow:
-    return ExplanationRow(what, "", cost_text(row, unit), _verdict(row), "", remedy, row.shown_as)
-
-
-def _verdict(row: Comparison) -> str:
-    return ": ".join((comparison_verdict(row), *why_undecided(row)))
+    return ExplanationRow(what, "", cost_text(row, unit), reasoned_verdict(row), "", remedy, row.shown_as)
 
 
 def _mechanism(cost: MechanismCost, unit: str) -> ExplanationRow:
@@ -170,7 +165,7 @@ def _mechanism(cost: MechanismCost, unit: str) -> ExplanationRow:
         )  # fmt: skip
     switched = "; ".join(filter(None, (mechanism.switched, *_with_others(mechanism), _proof(cost))))
     return ExplanationRow(
-        mechanism.title, switched, cost_text(row, unit), _verdict(row), _moved(cost),
+        mechanism.title, switched, cost_text(row, unit), reasoned_verdict(row), _moved(cost),
         mechanism.remedy, row.shown_as, mechanism.source,
     )  # fmt: skip
 

@@ -48,7 +48,10 @@ PROGRAM_COLUMNS = {
 LOAD_UNITS = {"rate": "requests/s"}
 """Units of loads whose option is not named after the unit: "400 connections", but "400 requests/s"."""
 
-SPELLED = {"cpu": "CPU", "gbit": "Gbit", "tcp": "TCP", "udp": "UDP", "http": "HTTP"}
+PROTOCOLS = {"tcp": "TCP", "udp": "UDP", "http": "HTTP"}
+"""Workloads that are named after a protocol, which is written in capital letters."""
+
+SPELLED = {"cpu": "CPU", "gbit": "Gbit", **PROTOCOLS}
 """Words that are not written in small letters."""
 
 RUN_TIME = "run time"
@@ -102,13 +105,13 @@ def titled(label: str, workload: str, metric: str, unit: str) -> str:
         return RUN_TIME
     if name == workload:
         return spelled
-    return f"{spelled} {name}" if workload in SPELLED and label == workload else f"{spelled} · {name}"
+    return f"{spelled} {name}" if workload in PROTOCOLS and label == workload else f"{spelled} · {name}"
 
 
 def label_words(label: str, workload: str) -> str:
     """Return a workload's label with its level as people write it: ``TCP`` for ``tcp``."""
     rest = label.removeprefix(workload)
-    return f"{SPELLED[workload]}{rest}" if workload in SPELLED and rest != label else label
+    return f"{PROTOCOLS[workload]}{rest}" if workload in PROTOCOLS and rest != label else label
 
 
 def metric_title(report: MetricReport) -> str:

@@ -34,13 +34,12 @@ from weighbridge.report.text.remarks import CODES, remark_text
 from weighbridge.report.text.verdicts import (
     HIDDEN,
     bottleneck_words,
-    comparison_verdict,
     effect,
     judged_cost_text,
     open_range,
     open_text,
+    reasoned_verdict,
     resolved_text,
-    why_undecided,
 )
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
@@ -90,8 +89,7 @@ def change(report: MetricReport, row: Comparison, baseline: str) -> str:
 
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Return one comparison as a sentence: environment, cost with interval, baseline, rounds and verdict."""
-    verdict = ": ".join((comparison_verdict(row), *why_undecided(row)))
-    end = "; ".join(filter(None, (f"({count(row.blocks)}) - {verdict}", open_text(report, row))))
+    end = "; ".join(filter(None, (f"({count(row.blocks)}) - {reasoned_verdict(row)}", open_text(report, row))))
     end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if isinstance(remark, PartOfCost))
     return f"{display_name(row.environment)} {change(report, row, baseline)} {end}"
 

@@ -99,8 +99,15 @@ WHY = {
 
 def why_undecided(compared: Comparison) -> list[str]:
     """Return the gravest reason, or none."""
+    if compared.verdict != "inconclusive" or compared.aa:
+        return []
     codes = {remark.code for remark in compared.remarks}
     return [words for code, words in WHY.items() if code in codes][:1]
+
+
+def reasoned_verdict(row: Comparison) -> str:
+    """Return the verdict, and why it is undecided if the interval excludes zero: ``undecided: control failed``."""
+    return ": ".join((comparison_verdict(row), *why_undecided(row)))
 
 
 def open_text(report: MetricReport, row: Comparison) -> str:
@@ -147,7 +154,7 @@ def broke_share(broke: Breakage) -> str:
 
 
 def broke_instead(row: Comparison) -> str:
-    """Return the text in place of a cost: ``overloaded in 10 of 10 trials``; empty with a cost or without any overload."""
+    """Return the text in place of a cost: ``overloaded in 10 of 10 trials``; empty with a cost or no overload."""
     counts = [
         f"{'' if each is row.broke else f'{display_name(each.environment)} '}{broke_count(each)}"
         for each in row.broke_instead
