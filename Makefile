@@ -33,6 +33,7 @@ setup:
 check: setup
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+	.venv/bin/python scripts/check_english.py
 	nice -n 19 .venv/bin/mypy
 	nice -n 19 .venv/bin/sphinx-build -b dummy -W -n -q -d build/doctrees docs build/checked
 

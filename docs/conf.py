@@ -1,4 +1,4 @@
-"""How Sphinx builds the documentation: offline, from these pages, from the program and from runs that are kept."""
+"""How Sphinx builds the documentation, without a network; the HTML build adds the reports of the kept runs."""
 
 import sys
 from importlib import metadata
@@ -22,14 +22,8 @@ myst_heading_anchors = 4
 nitpicky = True
 
 
-def _fill(_app: Any, _page: str, source: list[str]) -> None:
-    from generated import filled
-
-    source[0] = filled(source[0])
-
-
 def _write_examples(app: Any, failure: Exception | None) -> None:
-    """Make the reports of the runs that are kept, beside the pages that lead to them."""
+    """Write the HTML reports of the kept runs into the folder ``examples`` of the site."""
     if failure is None and app.builder.format == "html":
         from kept_runs import write_examples
 
@@ -37,7 +31,6 @@ def _write_examples(app: Any, failure: Exception | None) -> None:
 
 
 def setup(app: Any) -> dict[str, Any]:
-    """Put the generated parts into the pages, and the example reports beside them."""
-    app.connect("source-read", _fill)
+    """Write the example reports after each HTML build."""
     app.connect("build-finished", _write_examples)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,26 +1,40 @@
-"""The parts of the documentation that come from the program itself, as Markdown.
+"""Write the generated parts of the documentation: python docs/generated.py.
 
-A page has ``*Shown by `make docs`.* <!-- generated: NAME ARGUMENT -->`` on a line of its own where such a part
-belongs. `conf.py` puts it there while Sphinx reads the page; nothing of it is kept in a file. Only the exit codes are
-kept, as who meets one may have no site at hand: `tests/test_docs.py` holds them.
+A page marks such a part with the line ``<!-- generated: NAME ARGUMENTS -->`` before it and ``<!-- end -->`` after it.
+This script replaces everything between the two with the text that the program, its plug-ins, its docstrings and the
+kept runs give now. `tests/test_docs.py` fails if a page is not current.
 """
 
 import ast
+import importlib
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from weighbridge import errors, registry
-from weighbridge.cli.schema import Document, schema_of
-from weighbridge.model.plugin import Plugin
-from weighbridge.study.loader import check
-from weighbridge.study.source import bundled, parse
+DOCS = Path(__file__).parent
+sys.path[:0] = [str(DOCS), str(DOCS.parent / "src")]
 
-MARK = re.compile(r"^(?:\*Shown by `make docs`\.\* )?<!-- generated: ([a-z-]+)(?: ([\w/-]+))? -->$", re.MULTILINE)
-"""Where a page has a generated part: its name, and what it is told."""
+from weighbridge import errors, registry  # noqa: E402
+from weighbridge.cli.schema import Document, schema_of  # noqa: E402
+from weighbridge.model.adapter import Adapter  # noqa: E402
+from weighbridge.model.environment import Environment  # noqa: E402
+from weighbridge.model.host_kind import HostKind  # noqa: E402
+from weighbridge.model.machine_provider import MachineProvider  # noqa: E402
+from weighbridge.model.mechanism import Mechanism  # noqa: E402
+from weighbridge.model.plugin import Plugin  # noqa: E402
+from weighbridge.model.storage import Storage  # noqa: E402
+from weighbridge.model.userland_source import UserlandSource  # noqa: E402
+from weighbridge.model.workload import Workload  # noqa: E402
+from weighbridge.study.loader import check  # noqa: E402
+from weighbridge.study.source import bundled, parse  # noqa: E402
+
+PART = re.compile(r"^(<!-- generated: ([a-z-]+)((?: [\w/%-]+)*) -->)$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+"""A generated part of a page with its two marks: groups are the first mark, the part's name and its arguments."""
 _QUANTITIES = {
     "us|ms|s|min|h": ("a time", "s"),
     "B|kB": ("a size", "B"),
@@ -41,8 +55,13 @@ Schema = Mapping[str, Any]
 
 
 def filled(page: str) -> str:
-    """Return a page with its generated parts in their places; unknown names raise KeyError."""
-    return MARK.sub(lambda mark: PARTS[mark[1]](*filter(None, [mark[2]])), page)
+    """Return the text of a page with its generated parts as they are now. Raises KeyError if a name is unknown."""
+
+    def current(part: re.Match[str]) -> str:
+        text = PARTS[part[2]](*part[3].split())
+        return f"{part[1]}\n\n{text.strip()}\n\n<!-- end -->"
+
+    return PART.sub(current, page)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -54,6 +73,16 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def code(text: object) -> str:
     """Return text as a code span."""
     return f"`{text}`"
+
+
+def sentence(words: str) -> str:
+    """Return words with a capital letter and a full stop."""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def figure(number: float, sign: str = "") -> str:
+    """Return a number with three significant digits and a comma between thousands."""
+    return f"{float(f'{number:.3g}'):{sign},.10g}"
 
 
 def prose(docstring: str | None) -> str:
@@ -73,26 +102,25 @@ def commands() -> str:
 
 def _command(name: str, command: Any, heading: str = "##") -> str:
     """A command, and those of a group below it."""
-    shown = [each for each in command.params if not getattr(each, "hidden", False) and each.name != "help"]
+    from weighbridge.cli.help import panels_of
+
     inner = {each: inside for each, inside in getattr(command, "commands", {}).items() if not inside.hidden}
-    arguments = [each for each in shown if each.param_type_name == "argument"]
-    options = [each for each in shown if each.param_type_name == "option"]
-    words = [each.name.upper() if each.required else f"[{each.name.upper()}]" for each in arguments]
-    usage = " ".join(["weighbridge", name, *(["[OPTIONS]"] if options else []), *words])
-    part = [f"({name.replace(' ', '-')}-command)=", f"{heading} {name}", prose(command.help)]
+    usage = " ".join(["weighbridge", name, *command.collect_usage_pieces(None)])
+    part = [f"{heading} {name}", prose(command.help)]
     part += [] if inner else [f"```text\n{usage}\n```"]
-    rows = [(code(each.name.upper()), prose(each.help)) for each in arguments]
-    rows += [(_option_words(each), prose(each.help)) for each in options]
+    rows = [
+        (
+            code(entry.usage),
+            prose(f"With {panel.partition(':')[0]}: {entry.about}" if panel.startswith("--on ") else entry.about),
+        )
+        for panel, entries in panels_of(command).items()
+        for entry in entries
+    ]
     part += [table(("option", "what it does"), rows)] if rows and not inner else []
     lines = [line.removeprefix("- ") for line in (command.epilog or "").split("\n\n")[1:]]
     part += ["```sh\n" + "\n".join(lines) + "\n```"] if lines else []
     part += [_command(f"{name} {each}", inside, f"{heading}#") for each, inside in inner.items()]
     return "\n\n".join(part)
-
-
-def _option_words(option: Any) -> str:
-    names = ", ".join(code(name) for name in [*option.opts, *option.secondary_opts])
-    return f"{names} {code(option.metavar)}" if option.metavar else names
 
 
 def exit_codes() -> str:
@@ -153,7 +181,7 @@ def kinds(section: str) -> str:
         }
         shared = () if section not in ("workloads", "environments") else own - {*plugin.options.model_fields}
         body = _keys(schema, without=("kind", *shared))
-        parts.append(f"({section}-{kind})=\n\n### {code(kind)}\n\n{plugin.summary}\n\n{body}")
+        parts.append(f"### {code(kind)}\n\n{sentence(plugin.summary)}\n\n{body}")
     return "\n\n".join(parts)
 
 
@@ -176,7 +204,10 @@ def providers() -> str:
             for name, option in schema["properties"].items()
             if name not in SET_BY_ON
         ]
-        parts += [f"`--on {provider.word or kind}`: {provider.summary}\n", table(("option", "what it does"), rows)]
+        parts += [
+            f"`--on {provider.word or kind}`: {sentence(provider.summary)}\n",
+            table(("option", "what it does"), rows),
+        ]
     return "\n".join(parts)
 
 
@@ -188,7 +219,7 @@ def mechanisms() -> str:
 
 def summaries(section: str) -> str:
     """The kinds of a section, a row each."""
-    rows = [(f"[{code(kind)}](#{section}-{kind})", plugin.summary) for kind, plugin in _SECTIONS[section]().items()]
+    rows = [(f"[{code(kind)}](#{kind})", plugin.summary) for kind, plugin in _SECTIONS[section]().items()]
     return table(("kind", "what it is"), rows)
 
 
@@ -370,30 +401,108 @@ def prometheus() -> str:
     return table(("metric", "labels", "what it is"), rows)
 
 
+def protocol(kind: str) -> str:
+    """Return the attributes and methods of a kind of plug-in, from the docstrings of its protocol."""
+    base = _PROTOCOLS[kind]
+    required, optional = [], []
+    for method in _methods(base):
+        (required if getattr(getattr(base, method.name), "__isabstractmethod__", False) else optional).append(method)
+    parts = [f"## Attributes\n\n{_table_of_fields(base)}"]
+    parts += ["## Methods that you must write", *map(_method, required)] if required else []
+    parts += ["## Methods with a default", *map(_method, optional)] if optional else []
+    return "\n\n".join(parts)
+
+
+def members(name: str) -> str:
+    """Return what a class of the model has, named as ``MODULE/CLASS``: its docstring, fields and methods."""
+    module, _, cls = name.partition("/")
+    base = getattr(importlib.import_module(f"weighbridge.model.{module}"), cls)
+    parts = [prose(inspect.getdoc(base)), _table_of_fields(base), *map(_method, _methods(base))]
+    return "\n\n".join(filter(None, parts))
+
+
+def source(module: str) -> str:
+    """The source of a module of Weighbridge."""
+    return f"```python\n{(DOCS.parent / f'src/weighbridge/{module}.py').read_text()}```"
+
+
+def _body(base: type) -> list[ast.stmt]:
+    (definition,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body
+    assert isinstance(definition, ast.ClassDef)
+    return definition.body
+
+
+def _table_of_fields(base: type) -> str:
+    body = _body(base)
+    rows = []
+    for field, after in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(field, ast.AnnAssign) or ast.unparse(field.target).startswith(("_", "model_config")):
+            continue
+        text = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+        kind = re.sub(r"^ClassVar\[(.*)\]$", r"\1", ast.unparse(field.annotation))
+        if kind.startswith("Annotated["):  # an option: its description is in the reference of studies
+            continue
+        default = code(_plain(field.value)) if field.value is not None else "required"
+        rows.append((code(ast.unparse(field.target)), code(kind), default, prose(str(text))))
+    return table(("name", "type", "default", "what it is"), rows) if rows else ""
+
+
+def _methods(base: type) -> list[ast.FunctionDef]:
+    return [each for each in _body(base) if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")]
+
+
+def _method(method: ast.FunctionDef) -> str:
+    decorators = {ast.unparse(each) for each in method.decorator_list}
+    arguments = method.args
+    arguments.args = [each for each in arguments.args if each.arg not in ("self", "cls")]
+    for each in [*arguments.args, *arguments.kwonlyargs]:
+        if each.annotation is not None and ast.unparse(each.annotation) in ("Any", "Any | None"):
+            each.annotation = None
+    returned = f" -> {ast.unparse(method.returns)}" if method.returns and ast.unparse(method.returns) != "Any" else ""
+    words = "" if "property" in decorators else f"({ast.unparse(arguments)})"
+    last = method.body[-1]
+    simple = len(method.body) == 2 and isinstance(last, ast.Return) and last.value is not None
+    value = _plain(last.value) if simple and isinstance(last, ast.Return) else ""
+    default = f"Default: {code(value)}." if value and "self." not in value else ""
+    signature = f"```python\n{method.name}{words}{returned}\n```"
+    return "\n\n".join(filter(None, [f"### {method.name}", signature, prose(ast.get_docstring(method)), default]))
+
+
+def _plain(value: ast.expr | None) -> str:
+    """Return a default as an author would write it, without what dataclasses and pydantic need around it."""
+    text = ast.unparse(value).replace("'", '"') if value is not None else ""
+    factory = re.fullmatch(r"field\(.*?default(?:_factory)?=(.*?)(?:, \w+=.*)?\)", text)
+    return {"dict": "{}", "list": "[]"}.get(factory[1], factory[1]) if factory else text
+
+
 def studies() -> str:
-    """Every bundled study: what it asks, compares and runs, how to run it, and what a kept run of it found."""
+    """Every bundled study: its question, environments and workloads, its commands, and the costs of its kept run."""
     from weighbridge.replication.published import available
 
     parts = []
     for name, text in bundled().items():
         study = check(parse(text, name)).file
         workloads = ", ".join(f"{code(each)} ({code(options['kind'])})" for each, options in study.workloads.items())
-        rows = [("environments", ", ".join(map(code, study.environments))), ("workloads", workloads)]
-        rows += [("profiles", ", ".join(map(code, study.profiles)))] if study.profiles else []
-        rows += [("repeats", published_source(name))] if name in available() else []
+        lines = [f"- Environments: {', '.join(map(code, study.environments))}", f"- Workloads: {workloads}"]
+        lines += [f"- Profiles: {', '.join(map(code, study.profiles))}"] if study.profiles else []
+        lines += [f"- Repeats: {published_source(name)}"] if name in available() else []
         command = f"weighbridge {'replicate' if name in available() else 'run'} {name}"
-        lines = [command, *([f"{command} --profile quick"] if "quick" in study.profiles else [])]
-        run = "```sh\n" + "\n".join(lines) + "\n```"
-        parts.append(f"({name})=\n\n## {name}\n\n{study.question}\n\n{table(('', ''), rows)}\n{run}\n\n{found(name)}")
+        commands = [command, *([f"{command} --profile quick"] if "quick" in study.profiles else [])]
+        run = "```sh\n" + "\n".join(commands) + "\n```"
+        parts.append("\n\n".join([f"## {name}", study.question, "\n".join(lines), run, found(name)]))
     return "\n\n".join(parts)
 
 
+VERDICTS = {"different": "significant", "inconclusive": "undecided", "hidden": "hidden by a bottleneck"}
+"""The codes of verdicts -> the words for them."""
+
+
 def found(study: str) -> str:
-    """Return the headline costs of the kept run of a study, where there is one."""
-    from kept_runs import is_kept, run_directory
+    """Return the costs in the primary metrics of the kept run of a study."""
+    from kept_runs import about_examples, is_kept, run_directory
 
     if not is_kept(study):
-        return "No run of it is kept with the project."
+        return "The project keeps no run of this study."
     from weighbridge.analysis.analyse import analyse
     from weighbridge.report.export.json import report_json
     from weighbridge.store.run import RunStore
@@ -405,76 +514,98 @@ def found(study: str) -> str:
             f"{code(row['workload'])} {row['metric']}{_level(row['level'])}",
             code(row["environment"]),
             _cost(row),
-            str(row["verdict"]),
+            VERDICTS.get(row["verdict"], row["verdict"]),
         )
         for row in document["costs"]
         if row["headline"] and not row["aa"] and row["cost"] is not None
     ]
-    heads = ("metric", "environment", f"cost against {code(document['baseline'])} [95 %]", "verdict")
-    link = f'<a href="../examples/{study}.html">The whole report</a>'
-    return f"Measured on {(document['date'] or '')[:10]} (positive is worse). {link}.\n\n{table(heads, rows)}"
+    heads = ("metric", "environment", f"cost against {code(document['baseline'])} [95% interval]", "verdict")
+    shown = f" [Its report](examples.md#{study})." if study in about_examples() else ""
+    date = (document["date"] or "")[:10]
+    return f"Measured on {date}. A positive cost is worse than the baseline.{shown}\n\n{table(heads, rows)}"
 
 
 def _cost(row: Mapping[str, Any]) -> str:
-    return f"{row['cost']:.3g} {row['cost_unit']} [{row['cost_low']:.3g}, {row['cost_high']:.3g}]"
+    unit = "%" if row["cost_unit"] == "%" else f" {row['cost_unit']}"
+    return f"{figure(row['cost'])}{unit} [{figure(row['cost_low'])}, {figure(row['cost_high'])}]"
 
 
 def unverified() -> str:
-    """What has never been seen to work on real hardware, by what the plug-ins say."""
+    """What has never been seen to work on real hardware, according to the plug-ins."""
     known = {**registry.environments(), **registry.hosts()}
     lines = [f"- {code(kind)}: {what}." for kind, plugin in known.items() if (what := plugin.unverified())]
     for plugin in registry.environments().values():
         for name, options in plugin.variants().items():
             what = plugin.unverified(options)
             lines += [f"- {code(name)}: {what}."] if what and what != plugin.unverified() else []
-    return "\n".join(lines or ["- None."]) + "\n"
+    return "\n".join(lines or ["- None."])
 
 
-def weigh_text() -> str:
-    """The command and the terminal of the run of the first minute."""
-    from kept_runs import WEIGHED, command_line, terminal_text
-
-    return f"```text\n$ {command_line(WEIGHED)}\n{terminal_text(WEIGHED)}```\n"
+NOT_KEPT = "The project does not keep this run yet."
 
 
-def replications() -> str:
-    """Every published study that can be repeated: its tables, or that no run of it is kept."""
-    from kept_runs import is_kept
+def screen(run: str) -> str:
+    """The report of a kept run as a terminal shows it."""
+    from kept_runs import is_kept, terminal_text
 
-    from weighbridge.replication.published import available
-
-    return "\n\n".join(replicated(study) if is_kept(study) else _not_measured(study) for study in available())
+    return f"```text\n{terminal_text(run)}```" if is_kept(run) else NOT_KEPT
 
 
-def _not_measured(study: str) -> str:
-    command = f"```sh\nweighbridge replicate {study} --profile quick\n```"
-    return f"## {study}\n\n{published_source(study)}\n\nNo run of it is kept, so there are no figures.\n\n{command}"
+def gate(run: str, budget: str) -> str:
+    """The answer of a gate on a kept run, with a budget for the run time in docker."""
+    from kept_runs import gate_text, is_kept
+
+    return f"```text\n{gate_text(run, budget).strip()}\n```" if is_kept(run) else NOT_KEPT
 
 
-def replicated(study: str) -> str:
-    """The tables of a published study beside those of the kept run of it, and the machine that it ran on."""
+def replication(study: str) -> str:
+    """The published tables of a study next to those of its kept run, and the machine that measured the run."""
     document, facts = _replication(study)
-    lines = [f"## {study}", published_source(study), _table_of_facts(facts), _counts(document)]
-    for title in dict.fromkeys(row["table"] for row in document["rows"]):
-        rows = [row for row in document["rows"] if row["table"] == title]
-        if all(row["measured"] is None for row in rows):
-            lines.append(f"### {title}\n\nNot measured: {rows[0]['why']}")
-            continue
-        cells = [
-            (
-                f"{code(row['environment'])}{_level(row['level'])}",
-                effect(row["published"], row),
-                effect(row["measured"], row),
-                row["direction"],
-            )
-            for row in rows
-        ]
-        lines.append(f"### {title}\n\n{table(('environment', 'published', 'measured', 'direction'), cells)}")
+    control = "passed" if document["trusted"] else "failed"
+    counts = [(name, str(number)) for name, number in document["counts"].items() if number]
+    lines = [
+        f"Published in: {published_source(study)}",
+        table(("measured on", ""), list(facts.items())),
+        f"The control of the run {control}.",
+    ]
+    lines += [table(("direction", "rows"), counts)] if counts else []
+    for part, heads, row_of in (
+        ("rows", ("environment", "published", "measured", "direction"), _direction_row),
+        ("pairs", ("difference", "published", "measured", "agrees in"), _pair_row),
+        ("spreads", ("environment", "published variation", "measured variation"), _spread_row),
+    ):
+        for title in dict.fromkeys(row["table"] for row in document[part]):
+            rows = [row for row in document[part] if row["table"] == title]
+            measured = [row for row in rows if row["measured"] is not None]
+            lines.append(f"### {title}")
+            lines += [table(heads, list(map(row_of, measured)))] if measured else []
+            reasons = dict.fromkeys(row["why"] for row in rows if row["measured"] is None)
+            lines += [f"Rows that were not measured: {len(rows) - len(measured)}."] if reasons else []
+            lines += ["\n".join(f"- {reason}." for reason in reasons if reason)] if any(reasons) else []
     return "\n\n".join(lines)
 
 
+def _direction_row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    environment = f"{code(row['environment'])}{_level(row['level'])}"
+    return environment, effect(row["published"], row), effect(row["measured"], row), row["direction"]
+
+
+def _pair_row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    sides = [(each["mean"], each["p"]) for each in (row["published"], row["measured"])]
+    unit = row["measured"]["unit"]
+    texts = [f"{figure(mean, '+')} {unit} (p {'< 0.001' if p < 0.001 else f'= {p:.2g}'})" for mean, p in sides]
+    return f"{code(row['first'])} - {code(row['second'])}", *texts, row["agreement"]
+
+
+def _spread_row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    published, measured = row["published"]["variation"], row["measured"]
+    shares = [measured[name] for name in ("variation", "variation_low", "variation_high")]
+    variation, low, high = ["-" if share is None else f"{share:.1%}" for share in shares]
+    return code(row["environment"]), "-" if published is None else f"{published:.1%}", f"{variation} [{low}, {high}]"
+
+
 def published_source(study: str) -> str:
-    """Return where a published study was published."""
+    """Return where a study was published."""
     from weighbridge.replication.published import published
 
     return f"{published(study).source}."
@@ -496,28 +627,18 @@ def _replication(study: str) -> tuple[Any, dict[str, str]]:
         about = provenance(store)
         host = {key: value for scope, key, value, _ in store.facts() if scope == "host"}
     named = ("CPU", "cores", "memory", "virtualisation", "operating system", "kernel", "version of dockerd")
-    facts = {"date": about["date"] or "", **{name: host[name] for name in named if name in host}}
+    facts = {"date": (about["date"] or "")[:10], **{name: host[name] for name in named if name in host}}
     return document, facts
 
 
-def _table_of_facts(facts: Mapping[str, str]) -> str:
-    return table(("measured on", ""), [(name, value) for name, value in facts.items()])
-
-
-def _counts(document: Any) -> str:
-    counts = [f"{number} {name}" for name, number in document["counts"].items() if number]
-    control = "passed" if document["trusted"] else "failed"
-    return f"The control {control}. Of {len(document['rows'])} rows: {', '.join(counts)}."
-
-
 def effect(estimate: Mapping[str, Any] | None, row: Mapping[str, Any]) -> str:
-    """Return an effect with its interval as a table has it: a ratio, or a difference in the row's unit."""
+    """Return an effect with its interval: a ratio, or a difference in the row's unit."""
     if estimate is None:
         return "not measured"
     ratio = row["scale"] == "ratio"
     unit = "" if ratio else f" {'points' if row['unit'] == '%' else row['unit']}"
-    figures = [estimate[name] for name in ("estimate", "low", "high")]
-    words = ["" if each is None else f"{each:.3g}" if ratio else f"{each:+.3g}" for each in figures]
+    numbers = [estimate[name] for name in ("estimate", "low", "high")]
+    words = ["" if each is None else figure(each, "" if ratio else "+") for each in numbers]
     interval = f" [{words[1]}, {words[2]}]" if words[1] and words[2] else ""
     return f"{words[0]}{unit}{interval}"
 
@@ -527,17 +648,36 @@ def _level(level: Mapping[str, str]) -> str:
 
 
 def examples() -> str:
-    """The example reports, and the summary of a gate."""
-    from kept_runs import GATE, about_examples, gate_summary
+    """The report of every kept run as a terminal shows it, a comparison of two runs, and the summary of a gate."""
+    from kept_runs import GATE, about_examples, example_text, gate_summary
 
-    rows = [(f'<a href="../examples/{name}.html">{name}</a>', about) for name, about in about_examples().items()]
+    parts = [f"## {name}\n\n{sentence(about)}\n\n{example_text(name)}" for name, about in about_examples().items()]
     summary = gate_summary().replace("## ", "### ", 1)
-    return f"{table(('report', 'what it is'), rows)}\n## A gate\n\n{GATE}\n\n{summary}"
+    return "\n\n".join([*parts, f"## A gate\n\n{GATE}\n\n{summary}"])
 
 
+_PROTOCOLS: dict[str, type[Plugin]] = {
+    "plugin": Plugin, "workload": Workload, "environment": Environment, "host": HostKind, "storage": Storage,
+    "userland": UserlandSource, "adapter": Adapter, "mechanism": Mechanism, "machine-provider": MachineProvider,
+}  # fmt: skip
 PARTS: dict[str, Callable[..., str]] = {
     "commands": commands, "study-keys": study_keys, "kinds": kinds,
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
-    "prometheus": prometheus, "studies": studies, "unverified": unverified, "weigh-text": weigh_text,
-    "replications": replications, "examples": examples, "providers": providers, "mechanisms": mechanisms,
+    "prometheus": prometheus, "studies": studies, "unverified": unverified, "screen": screen, "gate": gate,
+    "replication": replication, "examples": examples, "providers": providers, "mechanisms": mechanisms,
+    "protocol": protocol, "members": members, "source": source, "exit-codes": exit_codes,
 }  # fmt: skip
+"""The name of a part -> the function that makes it."""
+
+
+def main() -> None:
+    """Bring every page of the documentation up to date, and print the pages that changed."""
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text()
+        if (current := filled(text)) != text:
+            page.write_text(current)
+            print(page.relative_to(DOCS.parent))
+
+
+if __name__ == "__main__":
+    main()

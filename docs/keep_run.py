@@ -1,7 +1,7 @@
 """Keep a finished run for the documentation: python docs/keep_run.py RUN NAME writes docs/runs/NAME.sqlite.xz.
 
-Readings over time are kept of the first block alone, raw outputs not at all. The folder and the PATH of who ran it
-become usual ones.
+The archive keeps the readings over time of the first round only, and no raw outputs. The working folder and the PATH
+of the user who measured the run are replaced by usual values.
 """
 
 import json
@@ -16,7 +16,7 @@ FOLDER, PATH = "/home/me/project", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 
 
 def keep(run: Path, name: str) -> Path:
-    """Return the archive that has been written."""
+    """Write the archive of a run and return its path."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "run.sqlite"
         with closing(sqlite3.connect(run / "run.sqlite")) as source, closing(sqlite3.connect(copy)) as database:
@@ -38,7 +38,7 @@ def _userlands(document: dict) -> list[dict]:
 
 
 def _replace(database: sqlite3.Connection, old: str | None, new: str) -> None:
-    """Put a text in the place of another one, wherever it stands."""
+    """Replace a text by another in all columns of all tables."""
     tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
     for table in tables if old else ():
         for _, column, kind, *_ in database.execute(f"pragma table_info({table})").fetchall():

@@ -1,4 +1,4 @@
-"""What the documentation shows of the finished runs that are kept, made by the program of this version."""
+"""Show the finished runs that the project keeps, for the documentation, with the program of this version."""
 
 import json
 import lzma
@@ -19,40 +19,55 @@ from rich.console import Console
 
 ROOT = Path(__file__).parents[1]
 KEPT = (ROOT / "docs/runs", ROOT / "tests/report/finished_runs")
-"""Where runs are kept: those that only the documentation needs, and those that tests need too."""
+"""The folders of kept runs: runs for the documentation alone, and runs for tests as well."""
 WEIGHED, SERVER, SERVER_LATER = "weigh", "weigh-server", "weigh-server-later"
-"""The run of the first minute; a server, and the same once more."""
-WIDTH = 80
+"""The names of a run of one program, a run of a server, and a later run of the same server."""
+WIDTH, LINES = 80, 25
+"""Columns of a terminal, and how many of its lines the page of examples shows."""
 ABOUT = {
     "first-look": "TCP, latency, Redis and CPU in four environments, with clients here and on another host",
-    "why-first-look": "`weighbridge explain` of that study: why a published port of Docker costs latency",
-    WEIGHED: "one program, by `weighbridge weigh`: the run of The first minute",
+    "why-first-look": "The same study with `weighbridge explain`: why a published port of Docker costs latency",
+    WEIGHED: "One program, measured with `weighbridge weigh`",
     SERVER: "redis-server with redis-benchmark, in a network namespace and on Docker's bridge",
 }
-"""The runs whose reports are examples, each with what it is; of published studies those that are kept are, too."""
-GATE = "A gate on the run of The first minute, as the summary of a CI job shows it:"
+"""The runs whose reports are examples, with a description of each. Runs of published studies are added to them."""
+COMPARED = "compare"
+"""The name of the example that compares two runs."""
+GATE = "A gate on the run `weigh`, as the summary of a CI job shows it:"
 
 
 def replicated_studies() -> list[str]:
-    """Return the published studies of which a run is kept."""
+    """Return the published studies that have a kept run."""
     from weighbridge.replication.published import available
 
     return [study for study in available() if is_kept(study)]
 
 
 def about_examples() -> dict[str, str]:
-    """Return every example report by the name of its file, with what it is."""
-    about = dict(ABOUT)
-    for study in replicated_studies():
-        about |= {
-            study: "a published study repeated",
-            f"{study}-published": "the published figures beside that run's",
-        }
-    return about | {"compare": "two runs of redis-server compared: what changed and what did not"}
+    """Return the name of every example report with its description."""
+    published = {
+        study: f"A published study, repeated. [The published figures next to it](measured.md#{study})"
+        for study in replicated_studies()
+    }
+    return {**ABOUT, **published, COMPARED: "Two runs of redis-server, compared: what changed and what did not"}
+
+
+def example_text(name: str) -> str:
+    """Return a code block with the command that shows an example and the first lines that it prints."""
+    if name == COMPARED:
+        words = ("compare", f"runs/{SERVER}", f"runs/{SERVER_LATER}")
+        with _runs(SERVER, SERVER_LATER) as folder:
+            text = _weighbridge(*words, folder=folder)
+        command = " ".join(("weighbridge", *words))
+    else:
+        command, text = f"weighbridge report runs/{name}", terminal_text(name)
+    lines = [f"$ {command}", *(line.rstrip() for line in text.splitlines())]
+    cut = [*lines[: LINES - 1], f"[{len(lines) - LINES + 1} more lines]"] if len(lines) > LINES else lines
+    return "\n".join(["```text", *cut, "```"])
 
 
 def is_kept(name: str) -> bool:
-    """Return whether a run of this name is kept."""
+    """Return whether the project keeps a run of this name."""
     return any((folder / f"{name}.sqlite.xz").exists() for folder in KEPT)
 
 
@@ -62,19 +77,27 @@ def _archive(name: str) -> Path:
 
 @contextmanager
 def run_directory(name: str) -> Iterator[Path]:
-    """Give a run directory with a kept run; it goes with the block."""
+    """Give a temporary run directory with a kept run."""
+    with _runs(name) as folder:
+        yield folder / "runs" / name
+
+
+@contextmanager
+def _runs(*names: str) -> Iterator[Path]:
+    """Give a temporary folder that has the directories of kept runs in its folder ``runs``."""
     from weighbridge.store.run import DATABASE
 
     with tempfile.TemporaryDirectory(prefix="weighbridge-docs-") as folder:
-        directory = Path(folder) / name
-        directory.mkdir()
-        (directory / DATABASE).write_bytes(lzma.decompress(_archive(name).read_bytes()))
-        yield directory
+        for name in names:
+            directory = Path(folder) / "runs" / name
+            directory.mkdir(parents=True)
+            (directory / DATABASE).write_bytes(lzma.decompress(_archive(name).read_bytes()))
+        yield Path(folder)
 
 
 @cache
 def recorded(name: str) -> Console:
-    """Return a terminal that has what ``weighbridge report`` prints of a kept run."""
+    """Return a terminal that has recorded the output of ``weighbridge report`` for a kept run."""
     from weighbridge.analysis.analyse import analyse
     from weighbridge.report.terminal import print_report
     from weighbridge.store.run import RunStore
@@ -86,22 +109,22 @@ def recorded(name: str) -> Console:
 
 
 def terminal_text(name: str) -> str:
-    """Return those lines as text."""
+    """Return the output of ``weighbridge report`` for a kept run, as text."""
     lines = recorded(name).export_text(clear=False).splitlines()
     return "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
 
 
 def terminal_picture(name: str) -> str:
-    """Return the same as SVG."""
+    """Return the output of ``weighbridge report`` for a kept run, as an SVG picture."""
     command = command_line(name)
     form = re.sub(
         r"@font-face \{\{.*?\}\}\s*|<!--.*?-->\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL
-    )  # no fonts of a network
+    )  # the picture loads no fonts
     return recorded(name).export_svg(title=command, clear=False, unique_id="weighbridge", code_format=form)
 
 
 def command_line(name: str) -> str:
-    """Return the command that made a kept run of ``weigh``."""
+    """Return the ``weighbridge weigh`` command that measured a kept run."""
     from weighbridge.store.run import DATABASE
 
     with run_directory(name) as directory, closing(sqlite3.connect(directory / DATABASE)) as database:
@@ -117,7 +140,7 @@ def _quoted(words: Iterable[str]) -> list[str]:
 
 
 def write_examples(folder: Path) -> None:
-    """Write every example report into a folder, by the command lines of a user."""
+    """Write the HTML report of every example into a folder, with the commands that users have."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in (*ABOUT, *replicated_studies()):
         with run_directory(name) as directory:
@@ -131,7 +154,7 @@ def write_examples(folder: Path) -> None:
 
 @cache
 def gate_summary() -> str:
-    """Return the Markdown of a gate of the run of the first minute."""
+    """Return the Markdown summary of a gate on the run of one program."""
     with run_directory(WEIGHED) as directory:
         summary = directory / "gate.md"
         _weighbridge(
@@ -140,13 +163,25 @@ def gate_summary() -> str:
         return summary.read_text()
 
 
-def _weighbridge(*words: object, ends: tuple[int, ...] = (0,)) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "weighbridge", *map(str, words)],
-        check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )  # fmt: skip
+def gate_text(name: str, budget: str) -> str:
+    """Return the answer of a gate with a budget for the run time in docker."""
+    with _runs(name) as folder:
+        words = ("gate", f"runs/{name}", "--budget", f"docker.command.time<={budget}")
+        return _weighbridge(*words, ends=(0, 11, 12, 10), folder=folder)
+
+
+def write_page(directory: Path, page: Path) -> None:
+    """Write the page of a run."""
+    _weighbridge("report", directory, "--html", page)
+
+
+def _weighbridge(*words: object, ends: tuple[int, ...] = (0,), folder: Path | None = None) -> str:
+    command = [sys.executable, "-m", "weighbridge", *map(str, words)]
+    variables = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": str(WIDTH)}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=variables, cwd=folder)
     if done.returncode not in ends:
         raise RuntimeError(f"weighbridge {' '.join(map(str, words))} ended with {done.returncode}:\n{done.stderr}")
+    return done.stdout
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The table of machines in docs/reference/machines.md names only what was tried, by tests that there are."""
+"""The tables of machines, for users and for developers, are those of the recorded results."""
 
 import json
 import re
@@ -25,8 +25,9 @@ def test_the_table_is_what_the_results_say():
     outcomes = table.latest(table.RESULTS.read_text().splitlines())
     for machine, user, test in outcomes:
         assert machine in rows.MACHINES and user in rows.USERS and test in table.ROWS, (machine, user, test)
-    document = table.REFERENCE.read_text()
-    assert document == table.written(document, table.table(outcomes)), "run python -m tests.machines.table"
+    for page, content in ((table.REFERENCE, table.summary(outcomes)), (table.DETAILS, table.table(outcomes))):
+        document = page.read_text()
+        assert document == table.written(document, content), "run python -m tests.machines.table"
 
 
 def record(test="test_weigh", outcome="passed", case="", **further):
@@ -44,6 +45,9 @@ def test_a_later_outcome_replaces_an_earlier_one_and_a_failure_is_told():
     root = cells(text, rows.MACHINES["sid"])[0]
     assert root[2 + list(table.ROWS).index("test_weigh")] == "failed"
     assert root[-1] == "2026-11-25, `abc`" and "`weigh`: `a 'traceback' in it`" in text
+    for_users = table.summary(table.latest([record("test_doctor"), failed]))
+    assert cells(for_users, rows.MACHINES["sid"])[0][1:3] == ["problems", "not tried"]
+    assert "`weigh`: `a 'traceback' in it`" in for_users
     assert "failed" not in table.table(table.latest([failed, record()])).replace("What failed", "")
 
 
@@ -63,9 +67,8 @@ def test_one_failed_case_is_a_failed_row_and_none_hides_another():
 
 @pytest.mark.parametrize("what", rows.NOT_TRIED)
 def test_what_was_not_tried_says_so_and_what_may_differ(what):
-    text = table.table({})
-    assert set(cells(text, f"| {what} |")[0][2:-1]) == {"not tried"}
-    assert f"- {what}: {rows.NOT_TRIED[what]}." in text
+    assert set(cells(table.table({}), f"| {what} |")[0][2:-1]) == {"not tried"}
+    assert f"- {what}: {rows.NOT_TRIED[what]}." in table.summary({})
 
 
 def test_an_image_is_built_anew_when_what_it_is_made_of_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Who tries a machine, and which tests are rows of the table in docs/reference/machines.md."""
+"""The users who try a machine, and the tests that are columns of the table in README.md."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ MACHINES = {
 """One of `images.MACHINES` -> what it is."""
 
 NOT_TRIED = {
-    "Ubuntu 24.04": "AppArmor denies user namespaces to programs without a profile: native runs without root need "
+    "Ubuntu 24.04": "AppArmor denies user namespaces to programs without a profile, so native runs without root need "
     "`kernel.apparmor_restrict_unprivileged_userns=0`; `debian-archive-keyring` is a separate package",
-    "Fedora": "SELinux labels of files bound into containers; firewalld's nftables rules; packages from dnf",
-    "Arch": "packages from pacman, mmdebstrap from the AUR; the newest kernel, Docker and Python",
-    "arm64 on real hardware": "whether `cpu_idle: auto` polls; guests under KVM instead of emulation",
+    "Fedora": "SELinux labels files in containers; firewalld has nftables rules; packages come from dnf",
+    "Arch": "packages come from pacman, and mmdebstrap from the AUR; kernel, Docker and Python are the newest",
+    "arm64 on real hardware": "`cpu_idle: auto` might poll; guests run under KVM instead of emulation",
 }
-"""Machines that could not be had here -> what is expected to differ there."""
+"""Machines that were not available -> the differences that are expected there."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class User:
 _ALL = ("native", "netns", "bridge", "published")
 USERS = {
     "root": User("root", "root", "docker", "bridge", _ALL),
-    "docker": User("dockeruser", "in group docker", "docker", "bridge", ("native", "bridge", "published")),
-    "sudo": User("sudouser", "by `sudo`", "docker", "bridge", _ALL, sudo=True),
-    "plain": User("plainuser", "neither", "netns", "netns", ("native", "netns"), workloads=("cpu",)),
+    "docker": User("dockeruser", "in group `docker`", "docker", "bridge", ("native", "bridge", "published")),
+    "sudo": User("sudouser", "with `sudo`", "docker", "bridge", _ALL, sudo=True),
+    "plain": User("plainuser", "without either", "netns", "netns", ("native", "netns"), workloads=("cpu",)),
     "podman": User("podmanuser", "rootless Podman", "podman-rootless", "podman-rootless", ("native", "podman")),
 }
 
@@ -57,7 +57,7 @@ EACH_USER = {
     "test_clean_after_kill": "kill -9, `clean`",
 }
 WHOLE_MACHINE = {
-    "test_private_engine": "a private engine beside a stopped service",
+    "test_private_engine": "a private engine next to a stopped service",
     "test_system_containers": "LXC, nspawn, Podman",
     "test_own_image": "from its own container",
 }

@@ -1,6 +1,7 @@
-"""The table of docs/reference/machines.md: what was tried on which machine, as whom, by which test, when.
+"""Two tables of the tested machines: what works, for users, and each test with its time and commit.
 
-`python -m tests.machines.table` writes it anew from results.jsonl, in which each run of `make test-machines` appends.
+`python -m tests.machines.table` rewrites docs/reference/machines.md and README.md in this folder from results.jsonl,
+to which every run of `make test-machines` appends.
 """
 
 import json
@@ -9,7 +10,8 @@ from pathlib import Path
 from .rows import EACH_USER, MACHINES, NOT_TRIED, USERS, WHOLE_MACHINE
 
 HERE = Path(__file__).parent
-RESULTS, REFERENCE = HERE / "results.jsonl", HERE.parents[1] / "docs/reference/machines.md"
+RESULTS, DETAILS = HERE / "results.jsonl", HERE / "README.md"
+REFERENCE = HERE.parents[1] / "docs/reference/machines.md"
 BEGIN, END = "<!-- by python -m tests.machines.table -->\n", "<!-- end of the table -->\n"
 ROWS = {**EACH_USER, **WHOLE_MACHINE}
 
@@ -27,8 +29,27 @@ def latest(lines: list[str]) -> Outcomes:
     return outcomes
 
 
+def summary(outcomes: Outcomes) -> str:
+    """Return the table for users: whether Weighbridge works on each machine for each user, and known problems."""
+    lines = [f"| machine | {' | '.join(user.summary for user in USERS.values())} |", "|---" * (len(USERS) + 1) + "|"]
+    for machine, what in MACHINES.items():
+        tried = {user: [each for test in ROWS for each in outcomes.get((machine, user, test), [])] for user in USERS}
+        lines.append(f"| {what} | {' | '.join(map(_state, tried.values()))} |")
+    failures = _failures(outcomes)
+    lines += ["", "Known problems:", "", *(failures or ["- None on these machines."])]
+    lines += ["", "Not tried, with the differences that we expect:", ""]
+    lines += [f"- {what}: {difference}." for what, difference in NOT_TRIED.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _state(records: list[dict]) -> str:
+    if not records:
+        return "not tried"
+    return "works" if all(each["outcome"] == "passed" for each in records) else "problems"
+
+
 def table(outcomes: Outcomes) -> str:
-    """Return the table in Markdown, what failed, and the machines that were not tried."""
+    """Return the table for developers: the time and the commit of every test, by machine and user."""
     lines = [
         f"| machine | as | {' | '.join(ROWS.values())} | last tried, at commits |",
         "|---" * (len(ROWS) + 3) + "|",
@@ -43,17 +64,18 @@ def table(outcomes: Outcomes) -> str:
             when = f"{tried[-1]['date']}, {', '.join(commits)}" if tried else ""
             lines.append(f"| {what} | {who.summary} | {' | '.join(cells)} | {when} |")
     lines += [f"| {what} | | {' | '.join(['not tried'] * len(ROWS))} | |" for what in NOT_TRIED]
-    failures = [
+    if failures := _failures(outcomes):
+        lines += ["", "What failed:", "", *failures]
+    return "\n".join(lines) + "\n"
+
+
+def _failures(outcomes: Outcomes) -> list[str]:
+    return [
         f"- {MACHINES[machine].split(' (')[0]}, {USERS[user].summary}, {ROWS[test]}: {_first(each['failure'])}"
         for (machine, user, test), group in sorted(outcomes.items())
         for each in group
         if each["outcome"] == "failed"
     ]
-    if failures:
-        lines += ["", "What failed:", "", *failures]
-    lines += ["", "Expected differences where it was not tried:", ""]
-    lines += [f"- {what}: {difference}." for what, difference in NOT_TRIED.items()]
-    return "\n".join(lines) + "\n"
 
 
 def written(document: str, content: str) -> str:
@@ -77,5 +99,6 @@ def _first(failure: str) -> str:
 
 
 if __name__ == "__main__":
-    content = table(latest(RESULTS.read_text().splitlines()))
-    REFERENCE.write_text(written(REFERENCE.read_text(), content))
+    outcomes = latest(RESULTS.read_text().splitlines())
+    REFERENCE.write_text(written(REFERENCE.read_text(), summary(outcomes)))
+    DETAILS.write_text(written(DETAILS.read_text(), table(outcomes)))

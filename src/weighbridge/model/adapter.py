@@ -1,4 +1,4 @@
-"""What an adapter has to be: it reads the output format of one program. The registry finds one object per module."""
+"""The protocol of adapters: each reads the output format of one program."""
 
 import re
 from abc import abstractmethod
@@ -13,30 +13,36 @@ _LONGEST = 60
 
 
 class AdapterOptions(Options):
-    """Base of what a study file may say about an adapter; it also reads, since what there is to read depends on it.
+    """The base class of an adapter's options. The options also read the output, because the metrics depend on them.
 
-    Pure: it starts nothing and opens no file.
+    They start no process and open no file.
     """
 
     kind: str
+    """The name of the adapter."""
 
     @abstractmethod
     def metrics(self) -> tuple[Metric, ...]:
-        """What it reads under these options, the headline first; at least one, each name once."""
+        """Return the metrics that it reads with these options, before anything runs.
+
+        The first is the primary metric. There is at least one, and every name is unique.
+        """
 
     @abstractmethod
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """A value for each of ``metrics``, from what a program printed that ended with code 0.
+        """Return a value for each of ``metrics`` from the output of a program that ended with code 0.
 
-        Raises Unparseable where one is missing, and ProgramFailed where the output tells of a failure.
+        Raises Unparseable if a value is missing, and ProgramFailed if the output reports a failure.
         """
 
 
 class Adapter(Plugin):
-    """The output format of one program. ``usage``: the command line with which that program prints it."""
+    """The output format of one program."""
 
     options: ClassVar[type[AdapterOptions]]
+    """The model of its options. It does the reading."""
     usage: ClassVar[str]
+    """The command line with which the program prints this format."""
 
 
 def safe_name(text: str) -> str:

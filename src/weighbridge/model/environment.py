@@ -1,4 +1,4 @@
-"""What an environment has to be, and what a study asks of it. One object per module; the registry finds it."""
+"""The protocol of environments, and the requirements that a study puts on them."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -25,28 +25,30 @@ SiteSetting = Literal["shm_size", "sysctls"]
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a study asks of each of its environments.
-
-    ``network``: a workload needs one. ``server_calls_client``: its server also connects to its client. ``apart``: the
-    roles are on two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles in the environment.
-    ``own_hosts``: what the hosts of those are; None: all of ``hosts``. ``resources``: the limits of its sites.
-    ``of_this_machine``: its programs are this machine's own, in whose root folder they are started. ``sysctls``: the
-    names of settings of the kernel that its sites are to have.
-    """
+    """The requirements of a study on one of its environments."""
 
     network: bool = False
+    """Whether a workload needs a network."""
     server_calls_client: bool = False
+    """Whether a server also connects to its client."""
     apart: bool = False
+    """Whether the roles are on two hosts."""
     hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
+    """The traits of the study's hosts, by kind of host."""
     inside: frozenset[str] = frozenset({"server"})
+    """The roles that run in the environment."""
     own_hosts: Mapping[str, HostTraits] | None = None
+    """The traits of the hosts that have sites of the environment. None means all of ``hosts``."""
     resources: Resources = field(default_factory=Resources)
+    """The limits of its sites: its own or the study's."""
     of_this_machine: bool = False
+    """Whether the programs are this machine's own and start in its root folder."""
     sysctls: frozenset[str] = frozenset()
+    """The names of the kernel settings that its sites must have."""
 
     @property
     def holding(self) -> Mapping[str, HostTraits]:
-        """What the hosts are, by kind, that have sites of the environment."""
+        """Return the traits of the hosts that have sites of the environment, by kind of host."""
         return self.hosts if self.own_hosts is None else self.own_hosts
 
 
@@ -63,7 +65,7 @@ Variables = Annotated[
 
 
 class EnvironmentOptions(Options):
-    """Base of the options of environments whose sites can have storage."""
+    """The base class of the options of environments whose sites can have storage."""
 
     storage: Annotated[
         SerializeAsAny[StorageOptions] | None,
@@ -73,80 +75,105 @@ class EnvironmentOptions(Options):
 
 
 class Environment(Plugin):
-    """One isolation layer: it opens sites."""
+    """A way to isolate programs. An environment opens sites, in which Weighbridge runs programs."""
 
     launches = True
     group: ClassVar[Group] = "engines"
     mounts: ClassVar[frozenset[Way]] = frozenset()
-    """The ways in which storage gets into its sites; its options are then `EnvironmentOptions`."""
+    """The ways in which storage can be mounted into its sites: ``folder``, ``volume``, ``layer``. Options of such an
+    environment derive from `EnvironmentOptions`."""
     shares_storage: ClassVar[bool] = True
-    """Whether several of its sites can have one storage at a time; not where it holds the disk of one guest."""
+    """Whether several of its sites can use one storage at the same time. The disk of a guest cannot be shared."""
     storage: ClassVar[str] = ""
-    """The kind of storage where a workload needs one and the study names none."""
+    """The kind of storage that its sites get if a workload needs one and the study names none."""
     limited_by_host: ClassVar[bool] = False
-    """Whether its sites are in control groups of ours, in which a user who is not root may find no limits."""
+    """Whether its sites are in Weighbridge's own control groups. ``plan`` then warns if the user cannot set limits
+    there. Example: ``netns.py``."""
     host_programs: ClassVar[Collection[str]] = ()
-    """Those of ``programs`` that it starts on the host of its sites, whichever machine that is."""
+    """The part of ``programs`` that it starts on the host of its sites, which can be another machine."""
     fixed_s: ClassVar[tuple[float, float]] = (0.15, 0.8)
-    """Seconds that a trial takes beside its programs, from and to: for the time that a study is expected to take."""
+    """The seconds that a trial takes in addition to its programs, from and to. ``plan`` uses them for its
+    estimate."""
     shares_root: ClassVar[bool] = False
-    """Whether its sites can have the root folder of the host that they are on, which is not packed."""
+    """Whether its sites can use this machine's own files (``userland: host``, or ``weigh`` without an image). If
+    another program starts the launcher, mount ``request.userland.layered`` and use the user of
+    ``request.userland.process``. Example: ``bubblewrap.py``."""
     takes: ClassVar[frozenset[SiteSetting]] = frozenset()
-    """What a study may set of its sites beside their limits."""
+    """The settings that its sites support in addition to limits: ``shm_size``, ``sysctls``. A study that sets another
+    one is refused."""
 
     def layer_durability(self, options: Any) -> Durability:
-        """What a power cut leaves of what was synced to a container's own writable layer."""
+        """Return how durable data is after a power cut that was synced to a container's own writable layer.
+
+        Example: ``docker/``.
+        """
         return "synchronous"
 
     def disk_durability(self, options: Any) -> Durability:
-        """What a power cut leaves of what was synced to any storage, by what the environment puts before it."""
+        """Return how durable synced data is after a power cut, if the environment weakens any storage.
+
+        Example: ``qemu.py``, whose disk cache can ignore flushes.
+        """
         return "synchronous"
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """Why these options cannot work in a study that needs this of them, whatever the machine."""
+        """Return why these options cannot work in a study with these needs, on any machine, as whole sentences.
+
+        Example: ``docker/contradictions.py``.
+        """
         return []
 
     def as_host(self, traits: HostTraits) -> Any | None:
-        """Options with which it is a host of such traits itself: where roles outside of a study's environments are.
+        """Return the options with which it is the bare host itself, or None if it isolates programs.
 
-        None: it is not. Of each kind of host one environment is.
+        Roles outside of a study's environments run there. Exactly one environment returns options for each kind of
+        host. Example: ``native.py``.
         """
         return None
 
     def unplaceable(self, traits: HostTraits) -> str:
-        """Why none of its sites can be on a host of such traits, whatever its options; "" where they can."""
+        """Return why its sites can never be on a host with these traits, or "" if they can.
+
+        A study that places them there is refused.
+        """
         return "it cannot be on hosts on which another program starts everything" if traits.managed else ""
 
     def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
-        """What another program is asked to make for its sites, on hosts where that starts everything.
+        """Return the objects that a cluster must create for its sites, in the form that the kind of host defines.
 
-        In the words of such a host's kind, which is asked before a run whether it may be
-        (`weighbridge.model.host_kind.HostKind.admits`).
+        Before a run, `weighbridge.model.host_kind.HostKind.admits` asks the cluster whether it would accept them.
         """
         return ()
 
     def foreseen_facts(self, options: Any, *, needs: Needs) -> Mapping[str, str]:
-        """Facts that its sites will have there by these options, of those in which a difference is a confounder."""
+        """Return the facts that its sites will have on a cluster with these options.
+
+        Return only facts in which a difference is a confounder.
+        """
         return {}
 
     @abstractmethod
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether a site can be opened on this machine, with these options where some are given.
+        """Return whether this machine can open a site, with these options if any are given.
 
-        Must not change the machine; what only a try can tell is tried in a namespace that is thrown away.
+        The answer names the missing part and the one command that provides it. It must not change the machine. Try
+        things out only in a temporary namespace. Set ``caveat`` if the environment works with a restriction
+        ("emulated").
         """
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """What this machine lacks of what these options take in such a study; None where nothing is known to be.
+        """Return what these options need that this machine does not have, or None if nothing is known to be missing.
 
-        An interface that they name, the memory of all sites. Asked where its hosts have this machine's kernel.
+        Examples are a named network interface, or memory for all sites. ``plan`` refuses the study with this answer.
+        Weighbridge asks only if the hosts use this machine's kernel. Examples: ``docker/``, ``qemu.py``.
         """
         return None
 
     def lacking_on(self, options: Any, host: Host) -> str:
-        """What an open host of another machine lacks of what these options take; "" where nothing is known to be.
+        """Return what these options need that another machine does not have, or "" if nothing is known to be missing.
 
-        A part of a sentence: "the program 'bwrap' is not installed". Changes nothing. By default of `host_programs`.
+        The text is a part of a sentence: "the program 'bwrap' is not installed". It changes nothing. Fleets ask every
+        machine before they begin. By default the method checks ``host_programs``.
         """
         if not self.host_programs or host.this_machine:
             return ""
@@ -157,31 +184,43 @@ class Environment(Plugin):
         return f"the program{'s' * (len(missing) > 1)} {names} {'are' if len(missing) > 1 else 'is'} not installed"
 
     def way_to_companions(self, options: Any) -> str:
-        """How its sites reach `SiteRequest.companions`, by names in /etc/hosts ("host to bridge"); "": not at all."""
+        """Return how its sites reach the supporting services of a study ("host to bridge"), or "" if they cannot.
+
+        ``open`` then writes the names in ``SiteRequest.companions`` into ``/etc/hosts`` and creates a route. If the
+        method returns "", a study with supporting services is refused. Examples: ``native.py``, ``netns.py``,
+        ``docker/``.
+        """
         return ""
 
     def confinement(self, options: Any) -> Mapping[str, str]:
-        """Those facts of `weighbridge.model.facts.CONFINEMENT` that its sites have by its kind and these options.
+        """Return the facts of confinement (seccomp, capabilities, namespaces, ...) that belong to this environment.
 
-        Each with the value that must be in force; "" where any is the environment's own. A difference in another one
-        is a confounder: nothing asked for it.
+        Each fact has the value that must be in force, or "" if every value belongs to the environment. A difference
+        in any other fact is a confounder. By default all facts in `weighbridge.model.facts.CONFINEMENT` belong to the
+        environment.
         """
         return dict.fromkeys(CONFINEMENT, "")
 
     def variants(self) -> Mapping[str, Any]:
-        """Options whose readiness ``doctor`` tells in a row of their own, by what they are called."""
+        """Return options that get a separate row in ``doctor``, by the name of the row. Example: ``docker/``."""
         return {}
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
-        """The names by which ``weigh --in`` knows it, each with its options as a study says them."""
+        """Return its names for ``weigh --in``, each with its options as in a study. Examples: ``docker/``,
+        ``podman/``."""
         return {self.kind: {}}
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
-        """How it is made by hand, without Weighbridge, for ``weighbridge kit``."""
+        """Return how to create it with Docker Compose or a shell, for ``weighbridge kit``, or why that is not
+        possible."""
         return ByHand(
             f"the kit writes Compose files for Docker only: start it by hand, with the tools of {self.kind}"
         )
 
     @abstractmethod
     def open(self, options: Any, request: SiteRequest) -> AbstractContextManager[Site]:
-        """A site for one role; everything that it made is gone when the context ends."""
+        """Open a site for one role, and remove everything that was created when the context ends.
+
+        Weighbridge calls the method once per role and per client host; ``request.name`` is unique. Raises
+        EnvironmentLost with one sentence if the environment disappears.
+        """

@@ -29,16 +29,20 @@ PATH: Literal["path"] = "path"
 
 
 class Proof(BaseModel):
-    """What shows that a mechanism is off: a ``fact`` that has another value than with it.
+    """A fact that proves that a mechanism is off, because its value differs.
 
-    It fits ``off`` as a whole, a regular expression, where that is given. ``of``: the fact is one of the sites of the
-    environment, or `PATH`: of its network path.
+    A fact that either side does not have proves nothing. The report page lists the facts under "The machine and the
+    run".
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     fact: str
+    """The name of the fact."""
     off: str | None = None
+    """A regular expression that the whole value must match when the mechanism is off."""
     of: Literal["site", "path"] = "site"
+    """Whether the fact belongs to the environment's sites, or to its network path
+    (`weighbridge.model.facts.NetworkPath`)."""
 
 
 class Explains(BaseModel):

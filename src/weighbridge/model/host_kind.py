@@ -1,4 +1,4 @@
-"""What a kind of host has to be, and its options. One object per module of ``hosts/kinds``; the registry finds it."""
+"""The protocol of kinds of hosts: the machines on which sites are opened."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -13,57 +13,60 @@ from weighbridge.model.userland import Userland, Userlands
 
 
 class HostOptions(Options):
-    """Base of what a study file may say about a host, and of what can be asked of it before it is open."""
+    """The base class of a host's options. It also answers questions about the host before it is open."""
 
     traits: ClassVar[HostTraits]
+    """The properties that all hosts of this kind share."""
     kind: str
+    """The name of the kind of host."""
 
     @property
     def own_traits(self) -> HostTraits:
-        """The kind's, as these options change them."""
+        """Return the traits of the kind, as these options change them."""
         return self.traits
 
     @property
     def networks(self) -> Set[str]:
-        """The networks that it is on; of two hosts of one kind they may be different ones."""
+        """Return the networks of the host. Two hosts of one kind can be on different networks."""
         return self.traits.networks
 
     def reaches(self, other: "HostOptions") -> bool:
-        """Whether the two hosts reach one another: they are on a common network."""
+        """Return whether the two hosts can reach each other because they share a network."""
         return bool(self.networks & other.networks)
 
     @property
     def own_cpus(self) -> str | None:
-        """The CPUs of this machine that belong to it, where the study names them."""
+        """Return the CPUs of this machine that the study reserves for the host, as a CPU list."""
         return None
 
     @property
     def memory_here(self) -> int:
-        """Bytes of this machine's memory that it takes, as a machine that has a size; else 0."""
+        """Return the bytes of this machine's memory that the host uses, as a guest does, or 0."""
         return 0
 
     @property
     def cable_rate(self) -> float | None:
-        """The rate limit that the study puts on its cable, in bits per second."""
+        """Return the rate limit of its cable in bits per second, or None."""
         return None
 
     @property
     def image_way(self) -> str:
-        """How images of userlands get to it and what becomes of them; "": it takes userlands in another way."""
+        """Return how root filesystems reach the host as images, or "" if they reach it in another way."""
         return ""
 
     @property
     def pulls(self) -> bool:
-        """Whether it has only such userlands as are images of a registry."""
+        """Return whether it can only use images from a registry."""
         return False
 
     def with_volatile_cache(self) -> Self | None:
-        """As it is, with a disk that loses at a power cut what was not flushed; None: its power cannot be cut."""
+        """Return these options with a disk that loses unflushed data in a power cut, or None if power cannot be
+        cut."""
         return None
 
     @property
     def description(self) -> str:
-        """A few words for the plan: which machine it is, and its cable."""
+        """Return a few words for ``plan``: which machine it is, and its cable."""
         return self.kind
 
 
@@ -71,60 +74,63 @@ class HostKind(Plugin):
     """A kind of machine on which sites are opened."""
 
     options: ClassVar[type[HostOptions]]
+    """The model of its options, with ``traits``."""
     group: ClassVar[Group] = "network"
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether such hosts can be had from this machine, as far as can be told without one.
+        """Return whether this machine can provide such hosts, with these options if any are given.
 
-        With these options where some are given. Changes nothing.
+        The check opens no host and changes nothing.
         """
         return Readiness(True)
 
     def admits(self, options: Any, asked: Mapping[str, Sequence[Any]]) -> Mapping[str, Readiness]:
-        """Whether such a host would have all of what each environment makes there, by the environment's name.
+        """Return whether a cluster would accept the objects of each environment, by the environment's name.
 
-        ``asked``: what their `weighbridge.model.environment.Environment.makes` says. An environment about which
-        nothing is known is omitted. Changes nothing.
+        ``asked`` has the objects from `weighbridge.model.environment.Environment.makes`. Leave out an environment if
+        the answer is not known. Changes nothing.
         """
         return {}
 
     def whereabouts(self, options: Any) -> str:
-        """Say whose machines such a host is on and what a run makes there, for `plan`; "": the description is enough.
+        """Return who owns such a host's machine and what a run creates there, for ``plan``.
 
-        Reaches nothing, and starts nothing that a study brings.
+        Return "" if the description is enough. The method contacts nothing and starts no program that a study names.
         """
         return ""
 
     def survey(self, context: str = "", namespace: str = "") -> Mapping[str, Readiness]:
-        """What can be measured in a cluster that many hosts are in (``doctor --cluster``), by what it is called.
+        """Return what can be measured in a cluster, by name, for ``doctor --cluster``.
 
-        Both as its users name them; "": the usual one. Changes nothing.
+        An empty ``context`` or ``namespace`` means the default one. Changes nothing.
         """
         return {}
 
     def weighed_on(
         self, context: str, namespace: str, images: str, *, apart: bool, ask: bool
     ) -> Sequence[Mapping[str, Any]]:
-        """Hosts in a cluster as a study says them, for ``weigh``: two for roles ``apart`` where it has two; else one.
+        """Return hosts in a cluster for ``weigh --cluster``, as a study writes them.
 
-        () where it has no clusters. ``images``: the users' words for the way in which nodes get them; "": the usual
-        one there. Not where it may not ``ask`` the cluster. Raises Unavailable, ValueError for other words.
+        Return two hosts if the roles are ``apart`` and the cluster has two nodes, else one. A kind without clusters
+        returns nothing. ``images`` is the user's word for how nodes get images; "" means the default. The method
+        contacts the cluster only if ``ask`` is true. Raises Unavailable, and ValueError if ``images`` is not valid.
         """
         return ()
 
     def holds(self, options: Any, userland: Userland, cache: Path) -> Mapping[str, bool | None]:
-        """Whether machines that such a host may be hold a userland's image already, by their names; None: not known.
+        """Return whether the possible machines of such a host already have an image, by machine name.
 
-        Nothing where that makes no difference to a run. ``cache``: the user's. Changes nothing.
+        None means that the answer is not known. Return an empty mapping if it makes no difference to a run. ``cache``
+        is the user's cache folder. Changes nothing.
         """
         return {}
 
     def push(
         self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
     ) -> Sequence[str]:
-        """Push what such hosts need of userlands to a repository of a registry; return the names there.
+        """Push the images that such hosts need to a repository of a registry, and return their names there.
 
-        () where they have nothing of a registry. ``userlands`` builds them. Raises Unavailable.
+        A kind that uses no registry returns nothing. ``userlands`` builds the root filesystems. Raises Unavailable.
         """
         return ()
 
@@ -132,7 +138,8 @@ class HostKind(Plugin):
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]
     ) -> AbstractContextManager[Host]:
-        """Make or reach the host ``name``; ``peers`` are all hosts that roles are on, this one among them.
+        """Create or connect to the host ``name``, and remove everything that was created when the context ends.
 
-        Raises Unavailable, in one sentence, where it cannot be had. What was made is gone when the context ends.
+        ``peers`` are the options of all hosts that have roles, including this host. Raises Unavailable with one
+        sentence if the host cannot be opened.
         """

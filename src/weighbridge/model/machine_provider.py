@@ -1,12 +1,12 @@
-"""What provides the machines of a fleet has to be. One object per module of ``fleets/on``; the registry finds it.
+"""The protocol of machine providers: where the machines of a fleet come from.
 
-A fleet's rounds are driven by one process, ``weighbridge fleet drive FOLDER`` (`weighbridge.fleets.drive`). `submit`
-starts it and returns; from then on it goes on alone. It asks `allotted` which machines it has, opens each once as
-`host` says to see what it lacks, and then starts, round by round, an ordinary ``weighbridge run`` for each pair or
-machine: by `command`, of the study with `hosts` in the place of its own. Machines of an ssh list are known
-beforehand; those that a scheduler chooses are known to the driver alone, which has them as long as `allotment` lasts.
+One process, the driver, measures a fleet: ``weighbridge fleet drive FOLDER`` (`weighbridge.fleets.drive`). `submit`
+starts the driver and returns. The driver asks `allotted` for its machines and opens each one through `host` to check
+it. Then it starts the runs, one wave after another: a ``weighbridge run`` per pair or machine, with `hosts` in the
+study and `command` as the command line. The machines of an ssh list are known before the driver starts. If a
+scheduler chooses machines, only the driver knows them, and it keeps them while `allotment` is open.
 
-All that is called in the driver is called with the environment variables that `submit` gave to it.
+All methods that run in the driver see the environment variables that `submit` passed to it.
 """
 
 from abc import abstractmethod
@@ -25,163 +25,169 @@ MACHINE_NAME = r"^(?!(?:alone|again)$)[A-Za-z0-9](?:[A-Za-z0-9_.]|-(?!-|$)){0,62
 
 
 class ProviderOptions(Options):
-    """Base of the options of each provider; kept with the fleet, so that it can be continued with the same ones.
+    """The base class of a provider's options. The fleet stores them, so that it continues with the same options.
 
-    ``nodes`` of the command line is an option like the others, which each provider understands in its own way.
+    ``--nodes`` of the command line is an ordinary option, which each provider interprets in its own way.
     """
 
     kind: str
+    """The name of the provider."""
 
     @property
     def description(self) -> str:
-        """A few words for the plan: whose machines, and how many."""
+        """Return a few words for ``plan``: whose machines, and how many."""
         return self.kind
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """How a driver is to be started: ``argv`` in ``folder``, the fleet's, by whoever provides the machines."""
+    """The command that starts a driver, and what a scheduler needs to know about it."""
 
     argv: tuple[str, ...]
     """``python3 -m weighbridge fleet drive --yes FOLDER``, with absolute paths."""
     folder: Path
-    """The fleet's folder, absolute. What the driver prints belongs into ``folder/drive.log``."""
+    """The fleet's folder, as an absolute path. The command starts there; its output belongs into ``drive.log``
+    there."""
     study: str
-    """The study's name, for that of a job."""
+    """The study's name, for the name of the job."""
     pairs: bool
-    """Whether the study takes two machines."""
+    """Whether the study needs two machines."""
     seconds: tuple[float, float]
-    """How long the rounds take, from-to, for a time limit that nobody has given."""
+    """The expected duration of the whole fleet, from and to, for a job without a time limit from the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a driver says of the machines that it wants."""
+    """The driver's request for machines."""
 
     id: RunId
-    """The same whenever the fleet is driven: a label of the objects that it makes."""
+    """The fleet's own id, which labels the objects that the provider creates."""
     hosts: Mapping[str, Any]
-    """What the fleet's study says of a machine, beside what `host` does."""
+    """The keys of a machine that come from the fleet's study, in addition to `host`."""
     had: tuple[str, ...] = ()
-    """Machines that the fleet had before."""
+    """The machines that the fleet had before."""
     say: Callable[[str], None] = field(default=lambda _: None)
-    """Hears what is waited for."""
+    """Prints what the provider is waiting for."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriverState:
-    """What is known of a driver that was submitted."""
+    """The state of a driver that was submitted."""
 
     state: Literal["waiting", "running", "ended", "unknown"]
-    """``waiting``: it has not begun, as in a queue. ``unknown``: whoever knows cannot be asked from here, or now."""
+    """``waiting``: the driver has not started, as in a queue. ``unknown``: the state cannot be read from here, or
+    now."""
     detail: str = ""
-    """In a few words who says so: "job 17 PENDING (Resources)", "process 4711 on this machine"."""
+    """The source of the answer in a few words: "job 17 PENDING (Resources)", "process 4711 on this machine"."""
 
 
 class MachineProvider(Plugin):
-    """Where the machines of a fleet come from, and how its driver and its runs are started on them."""
+    """A source of machines for a fleet. It also starts the fleet's driver and runs on them."""
 
     options: ClassVar[type[ProviderOptions]]
+    """The model of its options, which are options of ``weighbridge fleet``."""
     drives_here: ClassVar[bool] = False
-    """Whether the driver and every run are processes of the machine on which the fleet is submitted."""
+    """Whether the driver and all runs are processes of the machine on which the user submits the fleet."""
     stores_environment: ClassVar[bool] = False
-    """Whether it stores the environment of the processes that it starts, so that no secret can be in there."""
+    """Whether it stores the environment variables of the processes that it starts. Secrets are then not allowed
+    there."""
     word: ClassVar[str] = ""
-    """What ``--on`` takes for it, in the help; "": its kind."""
+    """The value of ``--on`` in the help. Empty means its kind."""
 
     def named_by(self, word: str) -> Mapping[str, Any] | None:
-        """Return the options that ``--on WORD`` gives, by their keys; None: the word names none of this kind.
+        """Return the options that ``--on WORD`` sets, or None if the word does not mean this provider.
 
-        Reads no more than a file that the word names. Raises StudyError where that is wrong.
+        The method reads at most the file that the word names. Raises StudyError if that file is not valid.
         """
         return {} if word == self.kind else None
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether such machines can be had from here (programs, a queue that answers). Changes nothing."""
+        """Return whether this machine can get such machines: programs, a queue that answers. Changes nothing."""
         return Readiness(True)
 
     def settled(self, options: Any) -> Any:
-        """Return the options as a fleet keeps them: with the names of what is usual now, and may not be later."""
+        """Return the options for storage, with defaults that can change later (such as a context) written out."""
         return options
 
     @abstractmethod
     def count(self, options: Any) -> int:
-        """How many machines the fleet is to have. Raises Unavailable where there are fewer."""
+        """Return the number of machines of the fleet. Raises Unavailable if there are not enough."""
 
     def notes(self, options: Any) -> tuple[str, ...]:
-        """Return what is to be known before a fleet is submitted, a sentence each; () where that cannot be asked."""
+        """Return notes that users should read before they submit a fleet, one sentence each."""
         return ()
 
     def machines(self, options: Any) -> tuple[str, ...] | None:
-        """Their names (`MACHINE_NAME`), where they are known beforehand; None: a scheduler chooses them.
+        """Return the names of the machines (`MACHINE_NAME`), or None if a scheduler chooses them later.
 
-        Those that are known are asked by `submit` itself, before the driver is started. Raises Unavailable.
+        Weighbridge checks known machines before it starts the driver. Raises Unavailable.
         """
         return None
 
     @abstractmethod
     def submit(self, options: Any, submission: Submission) -> str:
-        """Have the driver started now or once there are machines for it, and return what tells it: a job's number.
+        """Start the driver now, or once there are machines for it, and return its identifier, such as a job number.
 
-        It goes on when this process and its terminal end. Raises Unavailable in one sentence, with the queue's words
-        where it refuses the job.
+        The driver continues when this process and its terminal end. Raises Unavailable with one sentence, which
+        quotes the queue if it refuses the job.
         """
 
     @abstractmethod
     def state(self, options: Any, job: str) -> DriverState:
-        """Return what has become of the driver that `submit` told as ``job``. Raises nothing."""
+        """Return the state of the driver with the identifier ``job``. Never raises an error."""
 
     @abstractmethod
     def cancel(self, options: Any, job: str, folder: Path) -> None:
-        """Have the driver end, or never begin; return at once. It ends its runs, which keep what is finished.
+        """End the driver, or remove it from the queue, and return at once. Its runs keep every finished trial.
 
-        SIGTERM to the driver is enough. Nothing where it has ended. Raises Unavailable where that is not possible, or
-        where ``job`` is none that was submitted for ``folder``: somebody else may have written it.
+        SIGTERM to the driver is enough. Do nothing if the driver has ended. Raises Unavailable if that is not
+        possible, or if ``job`` was not submitted for ``folder``, because another program could have written that
+        identifier.
         """
 
     def part(self, options: Any) -> str:
-        """In the driver: which one it is, where `submit` starts several, each for machines of its own (an array).
+        """In the driver: return the unique name of this driver if `submit` starts several (a job array), else "".
 
-        A name as a machine's, that none of the others has; "": it is the only one.
+        The name follows the rules of machine names.
         """
         return ""
 
     @abstractmethod
     def allotted(self, options: Any) -> tuple[str, ...]:
-        """In the driver: the names of the machines that it has. Raises Unavailable where there are too few.
+        """In the driver: return the names of its machines. Raises Unavailable if there are too few.
 
-        Asked where `machines` are not known beforehand: others are kept with the fleet.
+        Weighbridge calls the method only if `machines` returned None.
         """
 
     def allotment(self, options: Any, wanted: Wanted) -> AbstractContextManager[tuple[str, ...]]:
-        """In the driver: have the machines as long as the context lasts; by default they are `allotted` already.
+        """In the driver: wait for the machines and keep them until the context ends. By default uses `allotted`.
 
-        Waits for them, which a signal interrupts. Raises Unavailable.
+        A signal interrupts the wait. Raises Unavailable.
         """
         return nullcontext(self.allotted(options))
 
     def at_once(self, options: Any) -> int | None:
-        """How many runs the driver may have at the same time; None: all those of a round."""
+        """Return how many runs the driver can have at the same time. None means all runs of a wave."""
         return None
 
     @abstractmethod
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:
-        """Return the host of a study by which the driver itself reaches a machine: its kind and options."""
+        """Return the host, as in a study, through which the driver reaches a machine: its kind and options."""
 
     def planned_host(self, options: Any, machine: str) -> Mapping[str, Any]:
-        """Return the host of a plan, whose ``machine`` has a made-up name: a scheduler is yet to choose it."""
+        """Return the host for ``plan``. ``machine`` has an invented name if a scheduler will choose it later."""
         return self.host(options, machine)
 
     def hosts(self, options: Any, machines: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
-        """Return the hosts of a study for a run on these machines (one, or client and server), in their order.
+        """Return the hosts, as in a study, for a run on these machines: one, or client and server.
 
-        As they are reached from where `command` starts the run; by default from where the driver is.
+        They are reached from the machine on which `command` starts the run. By default that is the driver's machine.
         """
         return tuple(self.host(options, machine) for machine in machines)
 
     def command(self, options: Any, machines: Sequence[str], argv: Sequence[str]) -> tuple[str, ...]:
-        """In the driver: return the command that starts ``argv``, a run on these machines; by default as it is.
+        """In the driver: return the command that starts the run ``argv`` on these machines.
 
-        It passes SIGTERM on to the run and has its exit code.
+        The command must pass SIGTERM on to the run and return its exit code. By default it is ``argv`` itself.
         """
         return tuple(argv)

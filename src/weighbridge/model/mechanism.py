@@ -1,7 +1,7 @@
-"""What a mechanism has to be: one thing that an environment does beside running programs, and can do without.
+"""The protocol of mechanisms: parts of an environment that ``explain`` can switch off.
 
-It is switched off by what a study can write of an environment: its options, limits, storage, userland. So what it
-costs is measured in the same blocks as everything else, in an arm of its own (`Arm.explains`).
+A mechanism is switched off through settings that a study can write: options, limits, storage, root filesystem. Its
+cost is measured in the same rounds as everything else, in an additional environment (`Arm.explains`).
 """
 
 from abc import abstractmethod
@@ -18,36 +18,38 @@ from weighbridge.model.study import Arm, Resources
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An environment whose cost is to be explained, or what is left of it where other mechanisms are off already.
-
-    ``resources`` are the study's limits, ``networked`` whether a workload has a client and a server, ``stores``
-    whether there is storage: a workload keeps data, or the environment names one. ``usual_storage`` is what its
-    environment has where a study names none, ``apart`` whether all clients are on other hosts than the servers.
-    ``named`` are the mechanisms that the study names for this environment; none: it asks for all.
-    """
+    """An environment whose cost is being explained. Other mechanisms can be off already."""
 
     arm: Arm
+    """The environment with its options."""
     baseline: Arm
+    """The study's baseline with its options."""
     resources: Resources
+    """The study's limits."""
     networked: bool = False
+    """Whether a workload has a client and a server."""
     stores: bool = False
+    """Whether there is storage, because a workload keeps data or the environment names a storage."""
     usual_storage: StorageOptions | None = None
+    """The environment's storage if the study names none."""
     apart: bool = False
+    """Whether all clients are on other hosts than the servers."""
     named: Collection[str] = ()
+    """The mechanisms that the study names for this environment. Empty means all."""
 
     def option(self, name: str) -> Any:
-        """Return the value of an option; None where environments of its kind have none of this name."""
+        """Return the value of an option, or None if this kind of environment does not have the option."""
         return getattr(self.arm.options, name, None)
 
     def can_be(self, name: str, value: object) -> bool:
-        """Whether environments of its kind have an option of this name that takes this value."""
+        """Return whether this kind of environment has an option of this name that accepts this value."""
         field = type(self.arm.options).model_fields.get(name)
         return field is not None and value in _literals(field.annotation)
 
     def with_options(self, *, without: Collection[str] = (), **changed: Any) -> Arm:
-        """Return the environment with other options, and ``without`` some; quantities are in their base units.
+        """Return the environment with changed options. Options in ``without`` go back to their defaults.
 
-        ValueError where they cannot be so.
+        Quantities are in their base units. Raises ValueError if the options are not valid together.
         """
         options = self.arm.options
         kept = {name: getattr(options, name) for name in options.model_fields_set if name not in without}
@@ -55,20 +57,20 @@ class Subject:
         return self.with_arm(options=type(options).model_validate(written, context={STORED: True}))
 
     def with_arm(self, **changed: Any) -> Arm:
-        """Return the environment with other fields of `Arm`: ``resources``, ``sysctls``, ``userland``."""
+        """Return the environment with changed common keys: ``resources``, ``sysctls``, ``userland``."""
         return self.arm.model_copy(update=changed)
 
     def with_usual_storage(self) -> Arm:
-        """Return the environment with what its data are on where a study says nothing."""
+        """Return the environment with the storage that it has if a study names none."""
         return self.with_options(storage=self.usual_storage)
 
     def with_usual_limits(self, own: Resources, *names: str) -> Arm:
-        """Return the environment with these of the study's limits in place of its ``own``."""
+        """Return the environment with the study's limits ``names`` instead of its ``own`` values for them."""
         limits = own.model_copy(update={name: getattr(self.resources, name) for name in names})
         return self.with_arm(resources=None if limits == self.resources else limits)
 
     def after(self, arm: Arm) -> "Subject":
-        """Return what is left to explain of an environment where a mechanism is off."""
+        """Return the subject that remains to be explained after a mechanism was switched off."""
         return replace(self, arm=arm)
 
 
@@ -80,34 +82,40 @@ def _literals(annotation: Any) -> tuple[object, ...]:
 
 
 class Mechanism(Plugin):
-    """How it is switched off, what shows that it is, and what a user can do about its cost."""
+    """A part of an environment that ``explain`` can switch off: how, how to prove it, and what users can do about it.
+
+    A mechanism looks at options, not at kinds: every environment with an option ``encrypted`` has the same mechanism.
+    """
 
     options = Options
     title: ClassVar[str]
-    """What people call it: "system-call filter (seccomp)"."""
+    """The usual name of it, such as "system-call filter (seccomp)"."""
     switched: ClassVar[str]
-    """From what to what: "Docker's filter → none"."""
+    """The change that switches it off, such as "Docker's filter → none"."""
     remedy: ClassVar[str]
-    """What a user can change, in a few words."""
+    """The change that users can make to avoid the cost, in a few words."""
     source: ClassVar[str]
-    """Who describes it, or found that it costs something."""
+    """A publication or manual that describes it or its cost."""
     off_with: ClassVar[Collection[str]] = ()
-    """The kinds of mechanisms that have to be off as well, where an environment has them."""
+    """The kinds of mechanisms that must be off as well, such as a published port on a network."""
     counters: ClassVar[Sequence[str]] = ()
-    """How the names of metrics begin that tell of its work; they are compared and stand beside its cost."""
+    """Prefixes of the resource metrics that show its work. The report compares these metrics and shows them next to
+    its cost."""
     proof: ClassVar[Proof | None] = None
-    """None: nothing that is read of a site tells whether it is off."""
+    """The fact that shows that it is off. None if no fact of a site shows it."""
 
     @abstractmethod
     def off(self, subject: Subject) -> Arm | None:
-        """Return the environment without the mechanism.
+        """Return the environment without the mechanism, or None if there is nothing to switch off.
 
-        None where it has none, or its baseline has the same. ValueError says why it cannot be switched off.
+        Raises ValueError with the reason if the mechanism must stay on. ``plan`` and the report then show the reason.
+        The same happens if the environment does not accept an option or value.
         """
 
     def absent(self, read: Callable[[str], bytes]) -> str:
-        """Why a machine has none of it, whatever its environments are; "" where it may have it.
+        """Return why a machine cannot have the mechanism in any environment, or "" if it can.
 
-        ``read`` reads a file of that machine, and may raise OSError. A part of a sentence: "this kernel has no ...".
+        ``read`` returns the contents of a file of that machine; it can raise OSError. The text is a part of a
+        sentence: "this kernel has no ...".
         """
         return ""

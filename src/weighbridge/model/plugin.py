@@ -1,4 +1,4 @@
-"""What all plug-ins have in common: one object per module, which the registry finds."""
+"""The protocol that all plug-ins share. The registry finds one object ``PLUGIN`` per module."""
 
 from abc import ABC
 from collections.abc import Collection, Mapping, Sequence
@@ -30,46 +30,47 @@ Durability = Literal["synchronous", "unknown", "asynchronous", "none"]
 
 
 class Plugin(ABC):
-    """Common to all plug-ins: the ``kind`` that a study file names, one line about it, its options."""
+    """The attributes and methods that all plug-ins share."""
 
     kind: ClassVar[str]
+    """The name of the plug-in in a study file."""
     summary: ClassVar[str]
+    """One line about it, for lists and the reference."""
     options: ClassVar[type[Options]]
+    """The pydantic model of its options in a study file. Every option needs a description."""
     group: ClassVar[Group] = ""
-    """What `doctor` counts it among, where it does not name all by themselves."""
+    """The line of ``doctor`` that counts it. If it is empty, ``doctor`` lists it by its own name."""
     programs: ClassVar[Collection[str]] = ()
-    """The programs that it starts on this machine itself, as PATH finds them.
-
-    Which package has one is known to `weighbridge.linux.packages`, for each distribution.
-    """
+    """The programs that it starts on this machine, as PATH finds them. ``doctor`` prints how to install missing ones.
+    The package of each program, by distribution, is in ``linux/packages.txt``: add a line for a new program."""
     root_makes: ClassVar[str] = ""
-    """What only root can create of it ("guest hosts"); empty: it works for every user, or `readiness` knows for whom.
-
-    Told before its programs that are not installed: nobody is to install what is of no use then.
-    """
+    """The thing that only root can create, such as "guest hosts". ``doctor`` and ``plan`` report this before missing
+    programs. Leave it empty if the plug-in works for every user, or if ``readiness`` checks the user."""
     architectures: ClassVar[Collection[str]] = ()
-    """Those of this machine, by uname(2)'s names, that it works on; empty: all."""
+    """The processors on which it works, by the names of uname(2), such as ``x86_64``. Empty means all."""
     installed_by: ClassVar[Mapping[str, str]] = {}
-    """For those of its programs that are in no distribution's packages: the command that installs each."""
+    """The command that installs each of its programs that no distribution packages, such as
+    ``{"their-tool": "cargo install their-tool"}``."""
     launches: ClassVar[bool] = False
-    """Whether it brings up launchers of sites, which are built here once."""
+    """Whether it starts launchers of sites. Weighbridge then builds the launcher once."""
 
     leavings: ClassVar[Sequence[Leavings]] = ()
-    """What may stay on a machine of what an environment, a storage or a kind of host makes there, if a run is killed.
-
-    Beside what its host knows of everybody's, where it is not a host: processes, control groups, links, data folders.
-    """
+    """How ``weighbridge clean`` finds and removes the leftovers of a killed run that are specific to this plug-in.
+    Processes, control groups, links and data folders of a run are found in any case. A kind of host sets
+    ``weighbridge.linux.leavings.OF_HOSTS``."""
 
     def needs_virtualisation(self, options: Any | None = None) -> bool:
-        """Whether it works only with hardware virtualisation (vmx, svm), with these options where some are given.
+        """Return whether it works only with hardware virtualisation (vmx, svm), with these options if any are given.
 
-        Where the machine has none, that is told in place of what else is missing: installing it would be of no use.
+        On a machine without it, ``doctor`` reports that instead of missing programs. Examples: ``virtualbox/``,
+        ``xen/``.
         """
         return False
 
     def unverified(self, options: Any | None = None) -> str:
-        """What of it has never been seen to work on real hardware, with these options where some are given; else "".
+        """Return the part that was never tested on real hardware, with these options if any are given, or "".
 
-        A part of a sentence: "machines were started, but no workload was run in one".
+        The text is a part of a sentence: "machines were started, but no workload was run in one". ``doctor``,
+        ``plan``, reports and the documentation show it.
         """
         return ""

@@ -28,24 +28,24 @@ Way = Literal["folder", "volume", "layer", "pod volume"]
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """``source`` is the folder as the host names it, or the volume's name; empty for the container's layer.
-
-    ``servers``: the hosts other than the site's that hold its files, and cache them. ``facts``: what is in force of
-    it there (export options, the file system of a disk), by name. ``filesystem``: the type that the site's mount
-    table must show, where another one may be in its place; "": any. ``options``: those of
-    the mount that it must show. ``cached_by``: who caches its files in memory for
-    which no limit of the site's memory holds.
-    """
+    """Open storage, ready to be mounted into a site."""
 
     way: Way
+    """How it is mounted."""
     source: str = ""
+    """The folder on the host, or the name of the volume. Empty for the container's own layer."""
     servers: tuple[Host, ...] = ()
+    """Hosts other than the site's that store and cache its files."""
     facts: Mapping[str, str] = field(default_factory=dict)
+    """The settings that are in force, by name, such as export options or the file system of a disk."""
     filesystem: str = ""
+    """The file system type that the site's mount table must show. Empty means any."""
     cached_by: str = ""
+    """The program that caches its files outside of the site's memory limit."""
     options: frozenset[str] = frozenset()
+    """The mount options that the site's mount table must show."""
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    """A pod's volume as its manifest says it, without its name; ``source`` is the folder in it ("": all of it)."""
+    """The manifest of a pod's volume, without its name. ``source`` is then a folder in it."""
 
 
 class Volumes(Protocol):
@@ -61,16 +61,18 @@ class Volumes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MountRequest:
-    """What an environment tells of a site: its host, its name, and the engine that it is in (None: in none).
-
-    ``server``, which the runner adds: the host on which the study places servers of storage; None: on the site's.
-    """
+    """An environment's request for storage of one site."""
 
     run: RunContext
+    """The run."""
     host: Host
+    """The site's host."""
     name: SafeName
+    """The site's name."""
     volumes: Volumes | None = None
+    """The engine that makes volumes for the site, or None."""
     server: Host | None = None
+    """The host on which the study places storage servers. None means the site's host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,116 +116,136 @@ WAY_TO_COMPANIONS = "way to the companions"
 
 @dataclass(frozen=True, slots=True)
 class SiteRequest:
-    """What the runner asks of an environment: a place for one role's processes."""
+    """The runner's request to an environment: a place for the processes of one role."""
 
     run: RunContext
+    """The run. Everything that the environment makes must carry ``run.id``."""
     host: Host
+    """The host to open the site on. Run commands, read files and make control groups through it."""
     name: SafeName
+    """The unique name of the site."""
     role: str
+    """The role whose processes run there."""
     userland: Userland
+    """The root filesystem. All programs come from it, so that they are the same in every environment."""
     limits: Limits
+    """The limits. Honour each one, or add a fact ``not honoured: ...``."""
     ports: tuple[PublishedPort, ...] = ()
+    """The ports to publish."""
     environment: str = ""
-    """The name of the environment in the study; its server and its client are asked for with the same."""
+    """The name of the environment in the study, the same for server and client."""
     storage: SiteStorage | None = None
-    """What it has at DATA; None: nothing."""
+    """The storage at ``/srv``. Open it with a `MountRequest` on the site's host. None means no storage."""
     apart: bool = False
-    """Whether the other role is on another host, so that the site must be reachable from there."""
+    """Whether the other role is on another host, which must be able to reach the site."""
     beside: str = ""
-    """An open site that was asked for in the same way: what can be shared, such as a network, it shares with that."""
+    """The name of an open site with the same request, whose network the new site joins. Workloads such as ``boot``
+    and ``density`` open more sites during a trial."""
     shm_size: int | None = None
-    """Bytes that its /dev/shm holds; None: what its kind gives."""
+    """The size of ``/dev/shm`` in bytes. None means the environment's default."""
     open_files: int | None = None
-    """How many files each of its processes may have open; None: as many as everywhere."""
+    """The number of files that a process can have open. None means the run's default."""
     sysctls: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the kernel that it has of its own, by name."""
+    """The kernel settings of the site, by name."""
     companions: Neighbourhood | None = None
-    """What it must reach by name, where its environment has a `way_to_companions`."""
+    """The supporting services that the site must reach by name, if its environment has a `way_to_companions`."""
 
     @property
     def title(self) -> str:
-        """`Site.title`: the environment, or the role of what is in none; a client in an environment has both."""
+        """Return the title of the site for users: the environment's name, with "(client)" for a client in it."""
         if self.environment == OUTSIDE:
             return f"the {self.role} outside of the environments"
         return f"{self.environment or self.name}{' (client)' if self.role == 'client' else ''}"
 
     @property
     def reached(self) -> Mapping[int, int]:
-        """`Site.reached` where these ports are published."""
+        """Return the value of `Site.reached` if these ports are published."""
         return {port.listens: port.reached for port in self.ports}
 
 
 class Site(Protocol):
-    """A live place in an environment. It is closed by the context manager that opened it."""
+    """A live place in an environment. The context manager that opened it closes it."""
 
     name: str
+    """The name from the request."""
     title: str
-    """What people call it."""
+    """The name for users."""
     address: str
-    """Where the other role reaches this site."""
+    """The address at which the other role reaches the site."""
     listen: str
-    """The address to which a server in this site binds."""
+    """The address to which a server in the site binds."""
     reached: Mapping[int, int]
-    """The port at ``address`` that leads to each port of a server, where that is another number."""
+    """The port at ``address`` that leads to each server port, if the number differs (a published port)."""
     assigned_ports: Mapping[int, int]
-    """Where a server listens in the place of each port that the run chose: numbers that its environment was given."""
+    """The port on which a server listens instead of each port of the run, if the environment was given other
+    numbers."""
     host: Host
-    """The machine that it is on; not always the one that was asked for, as an environment may need one of its own."""
+    """The machine of the site. It can differ from the requested one, if the environment needs a dedicated host."""
     links: tuple[Link, ...]
-    """The cables of its own, beside its host's, whose rate is known."""
+    """The site's own cables whose rate is known. Weighbridge reads each one before and after the measured process."""
     open_files: int
-    """How many a process of it may have."""
+    """The number of files that a process can have open."""
     layers: Layers
-    """Those of its host that it is in first, and then the hypervisor that is the environment's own, if it has one."""
+    """The hypervisors around its programs, outermost first: those of the host, then the environment's own. A
+    container adds none."""
     way_s: float
-    """What a request to its launcher and the answer take, where that was measured; else 0: a few milliseconds."""
+    """The measured seconds of a request to its launcher and back. 0 means a few milliseconds."""
     counted: bool
-    """Whether its host's kernel counts its CPU time and memory; not those of a domain beside that kernel."""
+    """Whether its host's kernel counts its CPU time and memory. False for a Xen domain."""
     sampler: Sampler | None
-    """Who reads the files of its ``scope``, where only it sees them; None: whoever reads its host's."""
+    """Reads the files of ``scope`` if only the site sees them. None means that the host's sampler reads them."""
 
     def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline."""
+        """Run a command until it ends. The command is killed at its deadline."""
 
     def start(self, command: Command) -> SiteProcess:
-        """Start and return at once."""
+        """Start a command and return at once."""
 
     def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Write a file inside the site. Only /tmp, /run and what is at DATA can be written to. Raises OSError."""
+        """Write a file in the site, below ``/tmp``, ``/run`` or ``/srv``. Raises OSError."""
 
     def read(self, path: str) -> bytes:
-        """A file inside the site. Raises OSError."""
+        """Return the contents of a file in the site. Raises OSError."""
 
     def listening(self, ports: tuple[tuple[Transport, int], ...], within_s: float = 0.0) -> bool:
-        """True when every port has a listener, by the kernel's tables so that no server is disturbed.
+        """Return whether every port has a listener, from the kernel's tables, so that no server is disturbed.
 
-        It may wait for that long until all have one, and less where a program of the site ends meanwhile.
+        Wait up to ``within_s`` seconds for that, and stop waiting if a program of the site ends.
         """
 
     def freeze(self) -> None:
-        """Stop every process in the site from running."""
+        """Stop all processes of the site."""
 
     def thaw(self) -> None:
-        """Let them run again."""
+        """Let all processes of the site run again."""
 
     def meters(self) -> Mapping[str, float]:
-        """Counters now: ``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what is unreadable is absent."""
+        """Return the current counters: ``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``.
+
+        Leave out a counter that cannot be read.
+        """
 
     def memory(self) -> Mapping[str, int]:
-        """Bytes now, of what sites like it get: ``total``, ``available``. Raises OSError."""
+        """Return the bytes of memory for sites like this one, ``total`` and ``available``. Raises OSError."""
 
     def guest_meters(self) -> Mapping[str, float]:
-        """Counters now as its own kernel sees them: ``guest_cpu_s``, ``guest_steal_s``; empty without such a kernel.
+        """Return the current counters of the site's own kernel: ``guest_cpu_s``, ``guest_steal_s``.
 
-        An emulator tells the kernel of no steal: of a site whose own hypervisor is one the latter is absent.
-        Its devices and its hypervisor are in ``meters`` alone. Raises OSError, and EnvironmentLost once it has gone.
+        Return an empty mapping if the site has no kernel of its own. An emulated guest has no ``guest_steal_s``.
+        Devices and the hypervisor count in ``meters`` alone. Raises OSError, and EnvironmentLost if the site has
+        disappeared.
         """
 
     def scope(self) -> Mapping[str, str]:
-        """The files that tell its use over time: label -> path (`weighbridge.meters.scopes`).
+        """Return the files with its resource use over time, by label (`weighbridge.meters.scopes`), or an empty
+        mapping.
 
-        They are its host's; of a site that has a ``sampler`` its own.
+        The paths are on the site's host, or in the site if it has a ``sampler``.
         """
 
     def facts(self) -> Mapping[str, str]:
-        """What is in force: versions, limits, network. ``not honoured: X``, ``not metered: X`` keys: what is not."""
+        """Return the settings in force: versions, limits, network.
+
+        Add a key ``not honoured: X`` for each limit that is not in force, and ``not metered: X`` for each missing
+        meter.
+        """

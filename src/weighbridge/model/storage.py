@@ -1,4 +1,4 @@
-"""What a storage back end has to be. One object per module of ``storage``; the registry finds it."""
+"""The protocol of storage: where a site keeps its data."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -50,54 +50,65 @@ _STRENGTH: tuple[Durability, ...] = ("none", "asynchronous", "unknown", "synchro
 
 
 class StorageOptions(Options):
-    """Base of what a study file may say about a storage back end."""
+    """The base class of a storage's options."""
 
     kind: str
+    """The name of the storage."""
 
     @property
     def engine_disk(self) -> DiskOptions | None:
-        """The disk that holds all of the engine's data, where it is to have one of its own."""
+        """Return the separate disk that holds all of the engine's data, or None."""
         return None
 
     @property
     def capacity(self) -> int | None:
-        """How many bytes it holds, where these options say so; None: what is free on its host's disk."""
+        """Return its size in bytes, or None if it can fill the free space of its host's disk."""
         return self.engine_disk.size if self.engine_disk is not None else None
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """A volume of a pod as its manifest says it, where a cluster may refuse that; {}: it is as any other."""
+        """Return the manifest of its pod volume if a cluster can refuse it, else an empty mapping."""
         return {}
 
     @property
     def on_host_disk(self) -> bool:
-        """Whether what is written to it takes room of its host's disk, be it of a disk of its own there."""
+        """Return whether its data uses space on its host's disk."""
         return True
 
 
 class Storage(Plugin):
-    """What a site keeps its data on."""
+    """A place for the data of a site: it appears at ``/srv``."""
 
     group = "storage"
     options: ClassVar[type[StorageOptions]]
+    """The model of its options."""
     ways: ClassVar[tuple[Way, ...]]
-    """How it can get into a site, the preferred way first; an environment says which of them its sites take."""
+    """The ways in which it can be mounted into a site, the preferred way first. Each environment lists the ways that
+    it supports."""
     served: ClassVar[bool] = False
-    """Whether a server has it, on the host that the study's placement names for ``storage``, else on the site's."""
+    """Whether a server holds the data. The server runs on the host that the study's placement names for ``storage``,
+    or on the site's host."""
     aliases: ClassVar[tuple[str, ...]] = ()
-    """Other names that studies have for it."""
+    """Other names for it in studies."""
 
     @abstractmethod
     def durability(self, options: Any) -> Durability:
-        """What a power cut leaves of what was written and synced to it: ``unknown`` where somebody else decides."""
+        """Return how durable data is that was written and synced: ``unknown`` if something else decides that.
+
+        ``weighbridge durability`` checks the claim.
+        """
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether it can be had on this machine."""
+        """Return whether this machine can provide it, with these options if any are given. Changes nothing."""
         return Readiness(True)
 
     @abstractmethod
     def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:
-        """Make it, empty; gone when the context ends. Unavailable, in one sentence, where it cannot be had."""
+        """Create the storage, empty, on ``request.host``, and remove it when the context ends.
+
+        Start every process through the host, so that the storage also works on ssh hosts. Raises Unavailable with one
+        sentence if the storage cannot be created.
+        """
 
 
 def weaker(one: Durability, other: Durability) -> Durability:

@@ -37,27 +37,32 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The measurements of a trial, the headline first, and what its outputs tell beside them.
+    """The result of a trial, as ``parse`` reads it from the outputs. Most workloads return measurements alone.
 
-    Most programs give measurements alone. The times are in seconds; each that is None has a default (`times`).
+    Times are in seconds. A time that is None gets a default (`times`).
     """
 
     measurements: tuple[Measurement, ...]
+    """The value of each metric, the primary metric first."""
     work: Work | None = None
-    """All the work that the measured process did from its start to its end, for the cost of a unit of it.
-
-    None where its rate, kept for ``work_s``, tells it: that of most programs does.
-    """
+    """All the work of the measured process, such as ``Work(amount, "gbit")``. Set it if the rate times ``work_s`` is
+    not all the work: a slow start, a fixed number of packets, a slow last request. Otherwise CPU time per unit of
+    work is wrong. Example: ``datagram_test.py``."""
     work_s: float | None = None
-    """How long the measured process did its work at its rate, by its own clock: without its start and its end."""
+    """How long the measured process worked at its rate, by its own clock. Set it if this time differs from the option
+    ``duration``, as with a warm-up. Example: ``iperf3.py``."""
     active_s: float | None = None
-    """How long it was at its work, where it rests at times. It is the limit where it used its CPU in that time."""
+    """How long the measured process was active, if it pauses between connections. Without it a load generator that is
+    the limit is not flagged. Example: ``redis_benchmark/``."""
     sending_s: float | None = None
-    """How long data were on the network, a warm-up in the same process too. A cable is full that carried its rate."""
+    """How long data was on the network, if that differs from ``work_s``, as after a slow start. Without it
+    Weighbridge misjudges whether the cable was full. Example: ``coherence_put.py``."""
     histograms: Mapping[str, str] = field(default_factory=dict)
-    """HDR histograms in nanoseconds by metric name, encoded as `weighbridge.statistics` reads them."""
+    """HDR histograms of latencies in nanoseconds by metric name, encoded as `weighbridge.statistics` reads them. The
+    report then shows percentiles of all requests. Example: ``coherence_put.py``."""
     flags: tuple[Flag, ...] = ()
-    """What a reader has to know of a trial that was parsed, such as that the program itself was the limit."""
+    """Warnings about a valid trial, such as that the load generator was the limit. A `Flag` has a code and figures;
+    its sentence is in ``report/text/trial_flags.py``. Example: ``nginx_vegeta/``."""
 
     def times(self, options: Options, ran_s: float) -> "Times":
         """Return the seconds with their defaults.

@@ -1,4 +1,4 @@
-"""What a source of userlands has to be. One object per module of ``userland/sources``; the registry finds it."""
+"""The protocol of sources of root filesystems: where the measured programs come from."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -13,9 +13,10 @@ from weighbridge.model.userland import Userland, UserlandSpec
 
 
 class SourceOptions(Options):
-    """Base of the options of each source."""
+    """The base class of the options of each source."""
 
     kind: str
+    """The name of the source."""
 
 
 def own_userland_key(environment: str) -> str:
@@ -24,60 +25,64 @@ def own_userland_key(environment: str) -> str:
 
 
 class UserlandSource(Plugin):
-    """Gives the root file system with the programs that are measured. Its archive is built once under its key."""
+    """A source of root filesystems. Each archive is built once and cached under its key."""
 
     group = "userlands"
     options: ClassVar[type[SourceOptions]]
+    """The model of its options."""
     packed: ClassVar[bool] = True
-    """Whether there is an archive of it, which engines, guests and other machines can have."""
+    """Whether it is an archive, which engines, guests and other machines can receive."""
 
     shared: ClassVar[bool] = False
-    """Whether a kept one may be entered by other users of the machine: not where its files are an image's, which may
-    have the setuid bit of root, and are never brought up to date."""
+    """Whether other users of the machine can enter the cached files. False for images, because their files can have
+    the setuid bit of root and are never updated."""
 
     from_registry: ClassVar[bool] = False
-    """Whether a registry may have the image that it is read from."""
+    """Whether its image can come from a registry."""
 
     def reference(self, options: Any) -> str:
-        """The name and digest by which a registry has its image; "": none is known."""
+        """Return the name and digest of its image in a registry, or "" if there is none."""
         return ""
 
     def existing(self, options: Any) -> Userland | None:
-        """The userland, where it needs not be built; None where it must be."""
+        """Return the root filesystem if it exists without a build, or None if it must be built."""
         return None
 
     @abstractmethod
     def key(self, options: Any, spec: UserlandSpec) -> str:
-        """The name under which it is cached: sixteen hexadecimal digits of what is asked for.
+        """Return its name in the cache: sixteen hexadecimal digits that depend on the options and the contents.
 
-        Raises Unavailable where what is asked for is not there, UserlandError where it is wrong.
+        Raises Unavailable if the source is missing, and UserlandError if it is not valid.
         """
 
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
-        """Why this user cannot build it, and what helps; None: it can. Without ``options``: why none at all."""
+        """Return why this user cannot build it and what would help, or None if the user can.
+
+        Without ``options`` the answer is about every root filesystem of this source.
+        """
         return None
 
     def lacks(self, options: Any, program: str) -> tuple[str, str] | None:
-        """Why it cannot have a program that a command names by a path, and what helps; None: it may have it."""
+        """Return why it cannot contain a program that a command names by path and what would help, or None."""
         return None
 
     def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
-        """How an image with its programs is built by hand, without Weighbridge, for ``weighbridge kit``."""
+        """Return how to build an image of it by hand, for ``weighbridge kit``."""
         return Recipe("its files are on one machine: archive them there, and `docker import` the archive")
 
     def process(self, options: Any, root: Path) -> ProcessDefaults:
-        """What its programs are started with; ``root``: its root folder. Asked once, when it has been built."""
+        """Return the variables, folder and user with which its programs start. ``root`` is its root folder.
+
+        Weighbridge asks once, after the build.
+        """
         return ProcessDefaults()
 
     def entry_point(self, options: Any) -> tuple[str, ...]:
-        """The words that come before those of a program in it; () where there are none.
-
-        Raises Unavailable, UserlandError.
-        """
+        """Return the entry point: the words in front of every command in it. Raises Unavailable, UserlandError."""
         return ()
 
     def default_command(self, options: Any) -> tuple[str, ...]:
-        """The words that follow those of `entry_point` where nobody gives others; () where there are none.
+        """Return the default command, which follows the entry point if the study names no command.
 
         Raises Unavailable, UserlandError.
         """
@@ -87,7 +92,7 @@ class UserlandSource(Plugin):
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
     ) -> Mapping[str, str]:
-        """Make ``work/root.tar``; gives the versions of what Debian's package database does not know.
+        """Write ``work/root.tar``, and return the versions of the parts that are not in Debian's package database.
 
-        Raises Unavailable, UserlandError, DiskFull.
+        ``say`` prints progress. Raises Unavailable, UserlandError, DiskFull.
         """

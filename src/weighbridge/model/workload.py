@@ -1,4 +1,4 @@
-"""What a workload has to be. One object per module of ``workloads``; the registry finds it."""
+"""The protocol of workloads: the programs that Weighbridge runs and measures."""
 
 import math
 from abc import abstractmethod
@@ -19,54 +19,57 @@ from weighbridge.model.userland import UserlandSpec
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a workload's server is, for one role: the server binds to ``listen``, its client connects to ``address``.
-
-    ``port`` is where the server listens, in the client's endpoint the one that leads there: another number behind a
-    published port may be. The next number, ``data_port``, is the workload's too, for programs whose data has a
-    connection of its own.
-    ``client`` is the address of the client's site, to which it binds. ``udp_payload`` is the largest UDP payload in
-    bytes that does not fragment between them, probed where some workload of the study uses UDP (else None).
-    """
+    """The addresses and ports of a workload, as one role uses them. Each role gets an endpoint of its own."""
 
     listen: str
+    """The address to which the server binds."""
     address: str
+    """The address to which the client connects."""
     port: int
+    """The server's port. In the client's endpoint it is the port that leads to the server, which can be another
+    number if the port is published."""
     client: str = ""
+    """The address to which the client binds, or which it announces to the server. On two hosts a client that ignores
+    it can use the wrong network interface."""
     udp_payload: int | None = None
+    """The largest UDP payload in bytes that is not fragmented. Weighbridge probes it before the first trial. It is
+    None unless a workload of the study uses UDP."""
     data: str = DATA
-    """The folder below which a site's programs keep data; each of several sites on one storage has its own."""
+    """The folder for the data of a site's programs. Several sites on one storage have a folder each."""
     password: str = field(default="", repr=False)
-    """What a server that keeps data asks its clients for: 32 random digits, other ones in each run; "": nothing.
-
-    It belongs into no ``argv``: that is kept with the run.
-    """
+    """The password that a server with data requires from its clients: 32 random digits, different in every run. It is
+    empty if the server needs none. Never put it into ``argv``, because runs store that."""
 
     @property
     def data_port(self) -> int:
-        """The second port; it is published only where the workload says ``has_data_port``."""
+        """Return the port after ``port``. It is published only if the workload sets ``has_data_port``."""
         return self.port + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How the trials of a workload are given a length: by the amount of their work, as programs count whole seconds.
+    """How Weighbridge shortens the trials of a workload.
 
-    ``shortest_s``: the shortest that is sound, in seconds of work. ``option``: the one that says the amount; where it
-    is None, ``duration`` says the seconds. ``rate``: from what a trial measured, by metric, the amount per second.
+    A program that runs for any number of seconds uses `by_seconds`. A program that counts whole seconds gets an
+    amount of work instead, through an option that is None by default and replaces ``duration`` if it is set.
     """
 
     shortest_s: float
+    """The shortest trial that still measures the right rate, in seconds of work. Measure it: run two workloads of
+    different duration in one study, and take the shortest whose rate agrees."""
     option: str
+    """The option that sets the amount of work. If it is None, ``duration`` sets the seconds."""
     rate: Callable[[Mapping[str, float]], float]
+    """Computes the amount of work per second from the values of a trial, by metric."""
     fewest: int = 1
-    """The least number of steps that is sound: a slow environment makes all trials longer."""
+    """The smallest number of steps that gives a valid result, such as one event per thread."""
     step: float = 1
-    """Amounts are multiples of it."""
+    """Amounts are multiples of this number."""
     shortens_warm_up: bool = False
-    """Whether the warm-up becomes shorter in proportion."""
+    """Whether the warm-up is shortened in proportion."""
 
     def per_second(self, figures: Mapping[str, float]) -> float | None:
-        """The amount per second; None where what was measured does not tell it, or it is nothing."""
+        """Return the amount of work per second, or None if the values do not give it or it is not above zero."""
         try:
             rate = self.rate(figures)
         except (KeyError, ZeroDivisionError):
@@ -74,7 +77,7 @@ class Length:
         return rate if 0 < rate < math.inf else None
 
     def lasted_s(self, options: Any, per_second: float) -> float:
-        """For how many seconds a trial with ``options`` worked at this rate."""
+        """Return for how many seconds a trial with ``options`` worked at this rate."""
         amount = getattr(options, self.option)
         return float(options.duration) if amount is None else amount / per_second
 
@@ -84,198 +87,261 @@ class Length:
         return options.model_copy(update={self.option: steps if self.step == 1 else round(steps * self.step, 6)})
 
     def rounded(self, seconds: float, shortest_s: float, per_second: float) -> float:
-        """The seconds, nearest to these and not below the shortest, that whole steps last at this rate."""
+        """Return the duration of whole steps that is nearest to ``seconds`` and not below the shortest."""
         of_a_second = per_second / self.step
         least = math.ceil(round(shortest_s * of_a_second, 9))
         return max(least, round(seconds * of_a_second)) / of_a_second
 
 
 def by_seconds(shortest_s: float, measured: str, step: float = 1) -> Length:
-    """Give the length of a program that is told the seconds, in multiples of ``step``, as its ``duration``.
+    """Return the length of a program whose option ``duration`` takes seconds, in multiples of ``step``.
 
-    ``measured``: the metric that is above zero where a trial measured anything.
+    ``measured`` names a metric that is above zero if the trial measured anything.
     """
     return Length(shortest_s, "duration", lambda figures: figures[measured] / figures[measured], step=step)
 
 
 class Workload(Plugin):
-    """A program that is run and measured. Pure: it gives commands and reads outputs, and starts nothing."""
+    """A program to measure. A workload builds commands and parses outputs; it never starts a process itself."""
 
     group = "load generators"
     packages: ClassVar[tuple[str, ...]]
-    """The Debian packages that hold its programs."""
+    """The Debian packages that contain its programs, with default options."""
     has_data_port: ClassVar[bool] = False
-    """Whether it needs the endpoint's second port too."""
+    """Whether the server also listens on ``Endpoint.data_port``. Without it that port is not published, and the
+    workload fails behind a published port. Examples: ``netperf.py``, ``nuttcp.py``."""
     server_calls_client: ClassVar[bool] = False
-    """Whether the server also connects to its client, which address translation does not carry."""
+    """Whether the server also connects to its client. ``plan`` then refuses published ports, because address
+    translation does not carry such connections. Example: ``coherence_put.py``."""
     maven: ClassVar[str] = ""
-    """The project below ``weighbridge/java`` whose jars it needs; they are in the userland's /opt/NAME."""
+    """The project in ``src/weighbridge/java`` whose jars it needs. They are in ``/opt/NAME`` of the root filesystem.
+    Projects of other packages are not found."""
     fixed_per_study: ClassVar[tuple[str, ...]] = ()
-    """The options that have one value in a whole study: what they choose between are different programs."""
+    """The options that select between different programs. A study can use only one value of each. Example:
+    ``mysql_oltp/``."""
     in_phases: ClassVar[bool] = False
-    """Whether it measures one thing after another, so that rates of several sites at a time have no sum."""
+    """Whether it measures several things one after another. Weighbridge then does not add up the rates of several
+    sites (workload option ``sites``), because they belong to different moments. Example: ``bonnie.py``."""
     golang: ClassVar[str] = ""
-    """The project below ``weighbridge/golang`` whose program it needs; it is ``weighbridge-NAME`` in the userland."""
+    """The project in ``src/weighbridge/golang`` (``go.mod``, ``go.sum``, one ``main``) whose program it needs. The
+    program is ``/usr/local/bin/weighbridge-NAME`` in the root filesystem. Example: ``nginx_vegeta/``."""
     c: ClassVar[str] = ""
-    """The same for a project below ``weighbridge/c``."""
+    """The project in ``src/weighbridge/c`` whose program it needs, compiled into a static program. It is
+    ``/usr/local/bin/weighbridge-NAME`` in the root filesystem. Example: ``syscalls.py``."""
 
     def transports(self, options: Any) -> tuple[Transport, ...]:
-        """What the server's port carries under these options; empty where it needs no network."""
+        """Return the transports of the server's port with these options, such as ``("tcp",)``.
+
+        A workload without a network returns an empty tuple. The roles follow from this method.
+        """
         return ()
 
     def fixed_port(self, options: Any) -> int | None:
-        """The one port, 1 to 65534, on which its server can listen; None: it listens where it is told to."""
+        """Return the only port, 1 to 65534, on which its server can listen, or None if it can use any port."""
         return None
 
     @final
     def roles(self, options: Any) -> tuple[Role, ...]:
-        """Its processes under these options, in the order in which they start: the last one is measured.
+        """Return its roles with these options, in the order in which they start. The last role is measured.
 
-        They follow from ``transports``: server and client where a port carries something, else ``solo``. They are the
-        same in every environment.
+        A workload with transports has the roles ``server`` and ``client``; every other workload has ``solo``. No
+        workload overrides this method.
         """
         return ("server", "client") if self.transports(options) else ("solo",)
 
     def load(self, options: Any) -> str:
-        """The option that is its load (``connections``, ``threads``), where a server may break under it; else "".
+        """Return the name of the option that sets the load (``connections``, ``threads``), or "" if it has none.
 
-        Its type is a whole number from 1 on, with an upper bound between 1000 and 10^6.
-        Such a workload raises Broke for what its output shows; a server that ends by itself or is killed for its
-        memory, and a client that reaches its deadline, have broken too.
+        A server can be overloaded at a high load. The option is a whole number from 1 on, with an upper bound between
+        1,000 and 1,000,000 (``Field(le=...)``). ``parse`` raises Broke if the output shows an overloaded server.
+        Weighbridge also counts the server as overloaded if it ends by itself, if it is killed for its memory, or if
+        its client reaches the deadline. Without this option the report has no load curve, and an overloaded server is
+        a failed trial that is repeated. Example: ``nginx_wrk.py``.
         """
         return ""
 
     def openings(self, options: Any) -> Openings | None:
-        """The fresh sites that its trial opens to time them; None where it runs a program in the open site.
+        """Return how many fresh sites a trial opens and times, or None if it runs a program in the open site.
 
-        It has no port then: ``command`` is the first command of each of them, and ``parse`` reads what was found
-        (`weighbridge.model.openings.read_opened`).
+        Such a workload has no port. ``command`` returns the first command of each fresh site, and ``parse`` reads the
+        times with `weighbridge.model.openings.read_opened`. Examples: ``boot.py``, ``density.py``.
         """
         return None
 
     @abstractmethod
     def metrics(self, options: Any) -> tuple[Metric, ...]:
-        """What it measures under these options."""
+        """Return its metrics with these options. The first one is the primary metric."""
 
     @abstractmethod
     def command(self, role: Role, options: Any, at: Endpoint) -> Command:
-        """The process of one role."""
+        """Return the command of one role.
+
+        A server's command lists its ports in ``listens``: Weighbridge waits until they are listening, and ends the
+        server with ``stop_signal`` (SIGTERM by default). The server's ``deadline_s`` must exceed the deadlines of the
+        client and of the warm-up together.
+        """
 
     def packages_for(self, options: Any) -> tuple[str, ...]:
-        """The Debian packages under these options; ``NAME/SUITE`` wants the whole userland to be of that suite."""
+        """Return the Debian packages that it needs with these options.
+
+        ``NAME/SUITE`` requires a root filesystem of that Debian suite. Example: ``mysql_oltp/``.
+        """
         return self.packages
 
     def userland(self, options: Any | None = None) -> UserlandSpec:
-        """What the userland must hold for it: under these options, or by its class attributes alone."""
+        """Return the contents that its root filesystem needs. Workloads rarely override this method.
+
+        Without options the answer follows from the class attributes alone.
+        """
         packages = self.packages if options is None else self.packages_for(options)
         return UserlandSpec.of(packages, [self.maven], [self.golang], [self.c])
 
     def files(self, role: Role, options: Any, at: Endpoint) -> Mapping[str, bytes]:
-        """Files of a role's site, all below /tmp or /run, by path: written before each trial starts a program."""
+        """Return the files that a role reads, by absolute path below ``/tmp`` or ``/run``.
+
+        Weighbridge writes them before each trial. Example: ``nginx_wrk.py``.
+        """
         return {}
 
     def file_mode(self, options: Any, path: str) -> int:
-        """The permissions of one of these files: 0o755 of a program that is to be started."""
+        """Return the permissions of one of these files. A program needs ``0o755``."""
         return 0o644
 
     def needs_data(self, options: Any) -> bool:
-        """Whether its server, or its one role, needs a folder on a disk, `weighbridge.model.site.DATA`.
+        """Return whether its server, or its only role, needs the folder ``/srv`` on a disk.
 
-        It outlives a trial.
+        The folder is kept from one trial to the next. Without it, data stays in memory. Example: ``mysql_oltp/``.
         """
         return False
 
     def cold(self, options: Any) -> bool:
-        """Whether each trial begins with empty page caches: of the site's kernel, its host's, and of its storage's.
+        """Return whether each trial starts with empty page caches, in the site, on its host and on its storage
+        server.
 
-        What is not written yet is written first; all that is before the server starts, and before a warm-up.
+        Weighbridge writes dirty pages and drops the caches before it starts the server and the warm-up. Example:
+        ``fio.py``.
         """
         return False
 
     def room(self, options: Any) -> int:
-        """About how many bytes it writes below DATA: what is known to be missing refuses the study before it runs."""
+        """Return about how many bytes one site writes below ``/srv``.
+
+        Weighbridge refuses a study before it runs if the disk is too small. Example: ``dd.py``.
+        """
         return 0
 
     def inodes(self, options: Any) -> int:
-        """How many files that are, where they are so many that a file system may lack inodes for them."""
+        """Return how many files it writes, if they are so many that a file system can run out of inodes.
+
+        Example: ``metadata.py``.
+        """
         return 0
 
     def durability(self, options: Any) -> Durability | None:
-        """What a power cut leaves of what the server has acknowledged; None where it keeps nothing of its clients.
+        """Return how durable the data is that the server acknowledged, or None if it stores nothing for its clients.
 
-        Environments in which it differs are never equivalent.
+        The report shows it. Two environments with different durability are never equivalent. Example:
+        ``redis_benchmark/``.
         """
         return None
 
     def ledger(self, options: Any, at: Endpoint) -> Ledger | None:
-        """Clients that have its server commit records, and count them after a power cut; None where it has none."""
+        """Return two clients: one commits numbered records to the server, the other counts them after a power cut.
+
+        ``weighbridge durability`` uses them. A workload whose server has no commits returns None. Example:
+        ``pgbench/``.
+        """
         return None
 
     def prepare(self, options: Any, at: Endpoint) -> Command | None:
-        """What is run once in the server's site, before the first trial that asks for this very command there.
+        """Return the command that creates the initial data, or None if there is nothing to create.
 
-        It makes what every trial starts from, below DATA where it ``needs_data``. None where there is nothing to be
-        made. Of a workload without a server it is the site of its one role, as for ``restore``.
+        Weighbridge runs it once in the server's site, or in the site of the only role. It runs before the first trial
+        that needs this command. Data belongs below ``/srv`` if ``needs_data`` is true.
         """
         return None
 
     def restore(self, options: Any, at: Endpoint) -> Command | None:
-        """What is run in the server's site before each start of the server: brings back what ``prepare`` has made."""
+        """Return the command that restores the initial data, or None. It runs before each start of the server."""
         return None
 
     def finish(self, options: Any, at: Endpoint) -> Command | None:
-        """What is run once where ``prepare`` is, after the last trial there and before that site is closed.
+        """Return the command that removes anything that closing the site would leave behind, or None.
 
-        Also when the run is interrupted or fails, and after a ``prepare`` that failed; not after kill -9. In no
-        trial's time. Where it fails, that is told and kept with the run, and nothing else.
+        It runs once, in the same site as ``prepare``, after the last trial there. It also runs if the run is
+        interrupted, if the run fails, or if ``prepare`` fails, but not after kill -9. If it fails, Weighbridge
+        reports and stores the failure, and continues.
         """
         return None
 
     def check(self, options: Any, at: Endpoint) -> Command | None:
-        """What is run in the measured site once its process has ended with code 0, before ``parse``; None: nothing.
+        """Return a command that checks the work of the measured process, or None.
 
-        With another code the trial has failed. Its input is what the measured process printed; a server still runs.
+        It runs in the measured site after that process has ended with code 0, while the server is still running. Its
+        standard input is the output of the measured process. If it ends with another code than 0, the trial fails.
+        Use it if a program that did nothing would otherwise look fast.
         """
         return None
 
     def packet_size(self, options: Any, at: Endpoint) -> int | None:
-        """The UDP payload in bytes that it sends under these options; None where it sends none of a fixed size."""
+        """Return the UDP payload in bytes that it sends, or None if the size is not fixed.
+
+        The report then warns if two environments were measured with different sizes. Example: ``iperf.py``.
+        """
         return None
 
     def wants_payload(self, options: Any) -> bool:
-        """Whether an option is ``mtu``: it takes the endpoint's ``udp_payload``."""
+        """Return whether it uses ``Endpoint.udp_payload``, because an option of type ``PacketSize`` is ``mtu``.
+
+        Override this method only if ``mtu`` can stand elsewhere than in the value of an option. Example:
+        ``sockperf.py``.
+        """
         return any(value == "mtu" for _, value in options)
 
     def warm_up(self, options: Any, at: Endpoint) -> Command | None:
-        """A run of the measured role that is thrown away, or None where the program warms up by itself."""
+        """Return a command of the measured role whose result is discarded, or None if the program warms up by
+        itself."""
         return None
 
     @abstractmethod
     def expected_s(self, options: Any) -> float:
-        """About how long the measured process runs, in seconds; for the plan and the progress."""
+        """Return about how many seconds the measured process runs. ``plan`` and the progress display use it."""
 
     def length(self, options: Any) -> Length | None:
-        """How its trials are made shorter, where a pilot block chooses that; None: they last as asked for."""
+        """Return how Weighbridge can shorten its trials, or None if they always last as long as their options say.
+
+        Studies with ``repetitions: {within: 10min}`` use it. Example: ``iperf3.py``.
+        """
         return None
 
     @abstractmethod
     def parse(self, options: Any, completed: Mapping[str, Completed]) -> TrialResult:
-        """All that each role's output tells, read once. Raises ProgramFailed or Unparseable; zero is a value."""
+        """Return the result of a trial, read from the output of each role.
+
+        Raises ProgramFailed if the program failed, and Unparseable if a value is missing. A missing value is never 0.
+        Require the line that the program prints last: a number in a truncated output can be a part of itself.
+        """
 
     def generator_threads(self, options: Any) -> int:
-        """How many threads of the measured process can be busy at once; with all of them busy it is the limit."""
+        """Return how many threads of the measured process can be busy at the same time.
+
+        If all of them are busy, the report flags the load generator as the limit. A wrong number gives false flags or
+        none. Example: ``nginx_wrk.py``.
+        """
         return 1
 
     def jq(self, options: Any) -> str:
-        """The program of jq(1) that gives its first metric from the measured role's output; "" where it is not JSON.
+        """Return the jq(1) program that extracts its first metric from the output, or "" if the output is not JSON.
 
-        For those who run it by hand: ``weighbridge kit`` writes it down.
+        ``weighbridge kit`` writes it into ``summary.sh`` for users who run the study by hand. Example: ``iperf3.py``.
         """
         return ""
 
     def asked_rate(self, options: Any) -> Measurement | None:
-        """The rate that the program is told to keep, as a value of one of its metrics; None: as fast as it can.
+        """Return the rate that the program must keep, as a value of one of its metrics, or None if it runs at full
+        speed.
 
-        Where it was met, rates are equal whatever the environment costs: nobody may take that for equivalence.
+        If every environment reaches that rate, the report does not call their rates equivalent. Example:
+        ``iperf.py``.
         """
         return None

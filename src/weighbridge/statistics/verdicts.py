@@ -3,7 +3,7 @@
 **Different** is a cost whose exact interval excludes "no cost", and whose p-value after Holm in its family is at most
 5 %, in a session whose control holds (`weighbridge.analysis.judgement`). A condition on the A/A arm beside that would
 guard against a lasting difference between two sites of the same, which blocks do not average out. Of what programs
-measure there is none to see (`benchmarks/aa_sessions.py`, docs/design.md), and the condition would take 1.2 to 1.7
+measure there is none to see (`benchmarks/aa_sessions.py`, docs/methods), and the condition would take 1.2 to 1.7
 times the blocks. CPU time per unit of work does differ so: resource use has to lie **beyond the noise**, too.
 
 **Which p-value Holm gets.** The exact one (`Cost.p_value`) holds whatever the noise, but cannot be below 2 / 2^n
