@@ -102,26 +102,25 @@ def commands() -> str:
 
 def _command(name: str, command: Any, heading: str = "##") -> str:
     """A command, and those of a group below it."""
-    shown = [each for each in command.params if not getattr(each, "hidden", False) and each.name != "help"]
+    from weighbridge.cli.help import panels_of
+
     inner = {each: inside for each, inside in getattr(command, "commands", {}).items() if not inside.hidden}
-    arguments = [each for each in shown if each.param_type_name == "argument"]
-    options = [each for each in shown if each.param_type_name == "option"]
-    words = [each.name.upper() if each.required else f"[{each.name.upper()}]" for each in arguments]
-    usage = " ".join(["weighbridge", name, *(["[OPTIONS]"] if options else []), *words])
+    usage = " ".join(["weighbridge", name, *command.collect_usage_pieces(None)])
     part = [f"{heading} {name}", prose(command.help)]
     part += [] if inner else [f"```text\n{usage}\n```"]
-    rows = [(code(each.name.upper()), prose(each.help)) for each in arguments]
-    rows += [(_option_words(each), prose(each.help)) for each in options]
+    rows = [
+        (
+            code(entry.usage),
+            prose(f"With {panel.partition(':')[0]}: {entry.about}" if panel.startswith("--on ") else entry.about),
+        )
+        for panel, entries in panels_of(command).items()
+        for entry in entries
+    ]
     part += [table(("option", "what it does"), rows)] if rows and not inner else []
     lines = [line.removeprefix("- ") for line in (command.epilog or "").split("\n\n")[1:]]
     part += ["```sh\n" + "\n".join(lines) + "\n```"] if lines else []
     part += [_command(f"{name} {each}", inside, f"{heading}#") for each, inside in inner.items()]
     return "\n\n".join(part)
-
-
-def _option_words(option: Any) -> str:
-    names = ", ".join(code(name) for name in [*option.opts, *option.secondary_opts])
-    return f"{names} {code(option.metavar)}" if option.metavar else names
 
 
 def exit_codes() -> str:

@@ -40,8 +40,8 @@ FORBIDDEN = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
 # every call of the command line in this process has the same commands: to make them was half of the time of most
 typer.main.get_command = typer.testing._get_command = functools.cache(typer.main.get_command)
 # tests are run two at a time, and beside others' runs: what is to be refused then unsets it
-os.environ["WEIGHBRIDGE_BESIDE_OTHERS"] = "yes"
-os.environ["WEIGHBRIDGE_REHEARSAL"] = "yes"  # their studies are tiny
+os.environ["WEIGHBRIDGE_ALLOW_CONCURRENT"] = "yes"
+os.environ["WEIGHBRIDGE_QUICK_TEST"] = "yes"  # their studies are tiny
 gc.disable()  # nothing of what is imported and collected is garbage: looking for it took a tenth of the time
 gc.set_threshold(100_000, 50)  # little of what tests make is: with 700, to parse our modules took three times as long
 

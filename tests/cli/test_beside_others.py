@@ -12,7 +12,7 @@ from weighbridge.runner import living, userlands
 
 @pytest.fixture(autouse=True)
 def _another_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WEIGHBRIDGE_BESIDE_OTHERS")
+    monkeypatch.delenv("WEIGHBRIDGE_ALLOW_CONCURRENT")
     monkeypatch.setattr(living, "others", lambda own="": {"0123456789ab": "/runs/first"})
 
 
@@ -20,7 +20,7 @@ def test_it_is_refused_by_a_sentence_that_names_the_run(ready: list[tuple], tmp_
     argv = ["run", "first-look", "--profile", "here", "--yes", "--out", str(tmp_path / "run")]
     refused = CliRunner().invoke(app, argv).exception
     assert isinstance(refused, Unavailable) and ready == []
-    assert "0123456789ab in /runs/first" in str(refused) and "--beside-others" in str(refused)
+    assert "0123456789ab in /runs/first" in str(refused)
     assert len(str(refused).splitlines()) == 1
 
 
@@ -40,13 +40,16 @@ def test_so_is_every_command_that_measures(
     assert ready == [] and not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("way", ["option", "variable"])
+INSISTING = ["--allow-concurrent", "--beside-others", "WEIGHBRIDGE_ALLOW_CONCURRENT", "WEIGHBRIDGE_BESIDE_OTHERS"]
+
+
+@pytest.mark.parametrize("way", INSISTING)
 def test_who_insists_measures_beside_it(
     ready: list[tuple], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ):
-    if way == "variable":
-        monkeypatch.setenv("WEIGHBRIDGE_BESIDE_OTHERS", "yes")
-    insist = ["--beside-others"] if way == "option" else []
+    insist = [way] if way.startswith("--") else []
+    if not insist:
+        monkeypatch.setenv(way, "yes")
     argv = ["run", "first-look", "--profile", "here", "--yes", "--out", str(tmp_path / "run"), *insist]
     ended = CliRunner().invoke(app, argv)
     assert ended.exit_code == 0, ended.output

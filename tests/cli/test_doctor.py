@@ -45,7 +45,7 @@ def test_doctor_is_a_screen_that_begins_with_what_weigh_compares(
     lines = weighbridge("doctor").out.splitlines()
     assert len(lines) <= 25 and max(map(len, lines)) <= 80
     assert "..." not in "".join(lines), "no reason is cut off"
-    assert lines[0].startswith("weigh compares here") and lines[1].startswith("  a program")
+    assert lines[0].startswith("weigh compares by default") and lines[1].startswith("  a program")
     for group in ("machine", "engines", "virtual machines", "load generators", "storage", "network"):
         assert any(line.startswith(f"  {group} ") for line in lines), group
     assert "weighbridge doctor --all" in lines[-1]
@@ -114,11 +114,11 @@ def test_a_group_has_one_command_for_what_is_missing(monkeypatch: pytest.MonkeyP
     ]  # fmt: skip
     assert _group_lines("engines", rows, 80) == [
         "  engines          ready: docker*, qemu (emulated); missing: podman, lxc, gvisor",
-        "                   remedy for podman: apt-get install podman crun",
+        "                   to add podman: apt-get install podman crun",
     ]
     rows = [_row(f"driver{number}", "run as root" if number else "") for number in range(20)]
     assert _group_lines("network", rows, 80) == [
-        "  network          ready: driver0; 19 missing", "                   remedy: run as root",
+        "  network          ready: driver0; 19 missing", "                   to add them: run as root",
     ]  # fmt: skip
     assert _group_lines("network", [_row("a, b", "x" * 200)], 80) == ["  network          missing: a b"]
     assert _group_lines("storage", [_row("tmpfs")], 80) == ["  storage          ready: tmpfs"]
@@ -134,7 +134,7 @@ def test_each_mark_of_a_limit_has_its_note():
     ]
     shown = "ready: netns*, command*, xen HVM*, qemu (emulated); missing: far"
     assert _note_lines(rows, shown, 80, 2) == [
-        "* netns, command: this machine's programs only", "* xen HVM: never tested on real hardware",
+        "* netns, command: this machine's programs only", "* xen HVM: untested on real hardware",
     ]  # fmt: skip
     assert _note_lines(rows, "4 ready; missing: far", 80, 2) == []
 
@@ -195,7 +195,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, ready: list, run: Path) -> list[Pa
 def test_a_table_says_how_long_a_precision_takes(weighbridge: Weighbridge, measured: list[Path]):
     said = weighbridge("doctor", "--noise")
     assert said.code == 0
-    assert "to ±5 %" in said.out and "iperf3" in said.out and "nothing known disturbed" in said.out
+    assert "to ±5%" in said.out and "iperf3" in said.out and "nothing known disturbed" in said.out
     assert max(map(len, said.out.splitlines())) <= 100
     assert len(measured) == 1 and not measured[0].parent.exists()
     assert_sentence(said.err)
@@ -244,4 +244,4 @@ def test_a_group_s_remedy_names_what_it_helps():
         _row("podman-rootless", "as root: usermod x"), _row("lxc", "run as root, please"),
         _row("nspawn", "run as root, please"),
     ]  # fmt: skip
-    assert _group_lines("engines", rows, 80)[1:] == ["                   remedy for lxc, nspawn: run as root, please"]
+    assert _group_lines("engines", rows, 80)[1:] == ["                   to add lxc, nspawn: run as root, please"]

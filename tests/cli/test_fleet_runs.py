@@ -86,7 +86,7 @@ def test_a_plan_says_rounds_and_time_and_keeps_nothing(
     assert said.code == 0 and listed.submitted == []
     assert max(map(len, said.out.splitlines())) <= 80
     assert [line.split()[0] for line in said.out.splitlines() if line[:1].isdigit()] == ["1", "2", "3", "4", "5"]
-    assert "alone--" in said.out and "10 blocks" in said.out
+    assert "alone--" in said.out and "10 rounds" in said.out
     assert {path.name for path in Path.cwd().iterdir()} == {"hosts.txt", "pair.yaml", "single.yaml"}
 
 
@@ -124,7 +124,7 @@ def test_a_plan_ends_as_submit_would_refuse(
     monkeypatch.setattr(surveying, "survey", lambda *_: [])
     said = weighbridge("fleet", "plan", "single.yaml", "--on", "hosts.txt", "--yes")
     assert said.code == 0 and said.out.endswith("ready: n1, n2, n3, n4\n"), said
-    monkeypatch.delenv("WEIGHBRIDGE_REHEARSAL", raising=False)
+    monkeypatch.delenv("WEIGHBRIDGE_QUICK_TEST", raising=False)
     said = weighbridge("fleet", "plan", "single.yaml", "--on", "hosts.txt", "--blocks", "1")
     assert said.code == 3
 
@@ -304,7 +304,7 @@ def test_runs_that_another_weighbridge_began_are_told_first(
     with RunStore(folder / "runs" / "n1", writable=True) as store:
         store.set_info("version", "0.0.1")
     said = weighbridge("fleet", "continue", "fleet", "--yes")
-    assert said.code == 0 and "n1 began with another Weighbridge (0.0.1;" in said.err
+    assert said.code == 0 and "another Weighbridge (0.0.1;" in said.err and "started n1." in said.err
 
 
 def test_a_fleet_of_which_nothing_is_missing_is_not_started_again(listed: Listed, weighbridge: Weighbridge):

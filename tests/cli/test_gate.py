@@ -73,7 +73,7 @@ def test_a_terminal_has_a_screen_of_findings_the_gravest_first(weighbridge, tmp_
     assert said.code == 11 and len(lines) <= LINES
     assert lines[0].startswith("failed: bridge.tcp39.throughput")
     shown = sum(line.startswith(("failed: ", "passed: ")) for line in lines)
-    assert lines[-1].startswith(f"{len(workloads) + 1 - shown} more: ")
+    assert lines[-1].startswith(f"{len(workloads) + 1 - shown} more findings: ")
 
 
 def test_an_untrusted_session(weighbridge, tmp_path):
@@ -242,7 +242,7 @@ def test_an_undecided_run_goes_on_until_it_is_decided(weighbridge, run, continue
     stand_in = continued(1.12)
     said = weighbridge("gate", run, "--budget", UNSURE, "--budget", "host.tcp.throughput<=20%", "--extend", "10min")
     assert said.code == 0, said
-    assert "running more blocks" in said.err and "looks." in said.out
+    assert "running more rounds" in said.err and "looks." in said.out
     with RunStore(run) as store:
         looks = store.gate_looks()
         assert [look.until for look in looks] == [*stand_in.asked, None]
@@ -374,7 +374,7 @@ def test_an_extension_that_is_killed_again_and_again_never_spends_more(weighbrid
 
 def test_no_more_blocks_are_run_beside_another_run(weighbridge, run, continued, monkeypatch):
     stand_in = continued(1.12)
-    monkeypatch.delenv("WEIGHBRIDGE_BESIDE_OTHERS")
+    monkeypatch.delenv("WEIGHBRIDGE_ALLOW_CONCURRENT")
     monkeypatch.setattr("weighbridge.runner.living.others", lambda own="": {"ba9876543210": "/runs/other"})
     said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")
     assert stand_in.asked == [] and "run ba9876543210 in /runs/other has been measuring on this machine" in said.err

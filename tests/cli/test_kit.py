@@ -8,7 +8,7 @@ from .command_line import one_sentence
 def test_it_writes_a_folder(weighbridge, tmp_path):
     said = weighbridge("kit", "docker-networks", "--out", tmp_path / "kit")
     assert (said.code, said.err) == (0, "")
-    assert said.out.endswith(f"{tmp_path / 'kit'} written: {tmp_path / 'kit/README.md'} says how to run it\n")
+    assert said.out.endswith(f"{tmp_path / 'kit'} written. {tmp_path / 'kit/README.md'} explains how to run it\n")
     assert os.access(tmp_path / "kit/run.sh", os.X_OK) and not os.access(tmp_path / "kit/Dockerfile", os.X_OK)
     assert " -l 120 " in (tmp_path / "kit/environments/docker-host/latency/client.sh").read_text()  # as published
 

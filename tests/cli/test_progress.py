@@ -47,7 +47,7 @@ def test_a_cost_so_far_has_its_blocks_and_an_interval_only_of_enough(blocks, int
     values = [100.0 + number for number in range(blocks)], [110.0] * blocks
     cost = Contrast.between("docker", "native").cost(values, better="lower")
     (line,) = drawn(80, 10, Estimate("command", "docker", TIME, cost, cost.half_width, 0.02))
-    assert f"after {blocks} blocks" in line and ("[" in line) == interval
+    assert f"after {blocks} rounds" in line and ("[" in line) == interval
 
 
 @pytest.mark.parametrize(("blocks", "word"), [(6, False), (9, False), (10, True)])
@@ -162,7 +162,7 @@ def test_what_is_to_be_expected_is_one_sentence():
     slow = replace(NEAR, needed_s=(50.0, 200.0), cell="other")
     assert prospect([NEAR, slow]).endswith("in 62 s to 4 min") and prospect([slow]).endswith("in 50 s to 3 min")
     assert prospect([replace(NEAR, needed_s=(12.0, 12.0))]).endswith("in about 12 s")
-    assert prospect([replace(FAR, expected=(0.0204, 0.031))]).endswith("may not be reached"), (
+    assert prospect([replace(FAR, expected=(0.0204, 0.031))]).endswith("might not be reached"), (
         "and not: expect about ±2.0 %"
     )
 

@@ -120,7 +120,7 @@ def test_a_servers_run_is_called_after_the_server(tmp_path: Path):
 def test_it_is_the_first_command_of_the_help():
     lines = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).output.splitlines()
     commands = lines[next(at for at, line in enumerate(lines) if "Commands" in line) :]
-    assert commands[1].split()[1] == "weigh"
+    assert commands[1].split()[0] == "weigh"
     assert "weighbridge weigh -- ./prog" in " ".join(lines)
 
 
@@ -190,7 +190,7 @@ def test_a_service_of_a_compose_file_is_a_study(shop: Path):
     ("words", "code", "says"),
     [
         (["--compose", "shop.yml"], 2, "--service NAME"),
-        (["--compose", "none.yml", "--service", "shop"], 2, "there is no file none.yml"),
+        (["--compose", "none.yml", "--service", "shop"], 2, "none.yml does not exist"),
         (["--compose", "shop.yml", "--service", "shop", "--ready", "0"], 2, "--ready"),
         (["--service", "shop"], 2, "add --compose FILE"),
         (["--compose", "shop.yml", "--service", "shop", "--server", "x"], 2, "--server does not work with --compose"),
@@ -237,13 +237,13 @@ def test_against_is_an_older_program_server_or_image(shop: Path):
     [
         (["--", "./nothere"], "./nothere: no such program"),
         (["--", "no-such-program"], "no-such-program: not found in PATH"),
-        (["--", "plain"], "try ./plain"),
+        (["--", "plain"], "Try ./plain"),
         (["--", "./plain"], "is not executable"),
         (["--setup", "no-such-set-up", "--", "true"], "no-such-set-up"),
         (["--server", "no-such-server {port}", "--", "true"], "no-such-server"),
-        (["--server", "env", "--", "true"], "write {port} where it belongs, or name a fixed"),
-        (["--server", "env {port}", "--against", "env", "--", "true"], "--server env: its port is missing"),
-        (["--label", "before=a,after=b", "--", "true"], "--label needs --against"),
+        (["--server", "env", "--", "true"], "Write {port} in the command, or give a fixed port"),
+        (["--server", "env {port}", "--against", "env", "--", "true"], "--server env: the port is missing"),
+        (["--label", "before=a,after=b", "--", "true"], "--against, which is missing"),
         (["--against", "true", "--label", "before=a", "--", "true"], "write before=A,after=B"),
         (["--against", "true", "--label", "before=a,after=a", "--", "true"], "write before=A,after=B"),
         (["--in", "dokcer", "--", "true"], "'docker'"),
@@ -409,9 +409,9 @@ def test_a_name_of_a_cluster_asks_for_one(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--in", "pod", "--", "mine"], "mine is in no Debian package"),
+        (["--in", "pod", "--", "mine"], "knows no Debian package with mine"),
         (["--in", "pod", "--images", "knd", "--", "dd"], "'knd' is not one of kind"),
-        (["--cluster", "--env", "HOME", "--", "dd"], "--env does not work in a cluster"),
+        (["--cluster", "--env", "HOME", "--", "dd"], "--env does not apply to a cluster"),
     ],
 )
 def test_what_a_cluster_cannot_have_is_told(

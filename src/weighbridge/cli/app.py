@@ -98,7 +98,8 @@ def main() -> None:
     if sys.platform != "linux":
         fail("Weighbridge measures isolation on Linux (cgroups, namespaces, engines), so it needs Linux", 4)
     try:
-        sys.exit(app(prog_name="weighbridge", standalone_mode=False) or 0)
+        if code := app(prog_name="weighbridge", standalone_mode=False):
+            sys.exit(code)
     except _UsageError as error:
         fail(usage_problem(error), error.exit_code)
     except typer.Abort:

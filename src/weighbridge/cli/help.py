@@ -189,10 +189,8 @@ def usage_problem(error: Any) -> str:
     if parameter is not None:
         problem = f"{_name_of(parameter)}{_problem_of_value(error)}"
     elif options is not None:
-        unknown = error.option_name
-        problem = (
-            f"there is no option {unknown}{nearest(unknown, [each for each in options if each not in OLD_NAMES])}"
-        )
+        known = [each for each in options if each not in OLD_NAMES]
+        problem = f"unknown option {error.option_name}{nearest(error.option_name, known)}"
     else:
         message = error.format_message().rstrip(".").replace("(s)", "s")
         problem = message[:1].lower() + message[1:]
@@ -220,4 +218,6 @@ def _problem_of_value(error: Any) -> str:
     value = one_line(str(error.__cause__.errors()[0]["input"]), 60)
     if problem.startswith(("expected a ", "expected tr")):
         return f": '{value}' is not {problem.removeprefix('expected ')}"
-    return f": {value} is not allowed, {problem}" if problem.startswith("expected") else f": {problem}"
+    return (
+        f": {value} is not allowed; {problem.replace('expected', 'use')}" if "expected" in problem else f": {problem}"
+    )

@@ -72,5 +72,5 @@ def _copied(study: str) -> str:
     studies = bundled()
     if study not in studies:
         hint = nearest(study, studies)
-        raise StudyError(f"no bundled study '{plain(study)}'{hint}. 'weighbridge studies' lists them")
+        raise StudyError(f"no bundled study '{plain(study)}'{hint or '.'} 'weighbridge studies' lists them")
     return studies[study]

@@ -514,7 +514,7 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
     apart = len({*limits.values()}) > 1
     table = Table("environment", "kind", *(["limits"] if apart else []), "ready", box=None, pad_edge=False)
     for arm in (each for each in planned["environments"] if not each["explains"]):
-        note = f" (the control: {arm['aa_of']} measured a second time)" if arm["aa_of"] else ""
+        note = f" (control: {arm['aa_of']} measured again)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
         good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
         state = good if arm["ready"] else f"skipped: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"
