@@ -224,8 +224,8 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         "network": options.network,
         "kernel package": guest_kernel.version,
         "metered": "the domain's virtual CPUs, without the CPU time that its drivers use in the host's own domain",
-        "not metered: CPU time of all who worked": "the host's kernel does not account for domains, so the report has "
-        "no CPU cost",
+        "not metered: CPU time of all who worked": "the host's kernel does not account for "
+        "domains, so the report has no CPU cost",
     }
     if domain.interface is not None and not domain.interface.offloads:
         notes["offloads"] = "off (the domain's own kernel can still merge received packets, GRO)"
