@@ -126,10 +126,10 @@ def _to_cross(analysis: "Analysis", report: "MetricReport", row: "Comparison") -
 
 def _chosen(analysis: "Analysis", environment: str | None, workload: str | None) -> "tuple[MetricReport, Comparison]":
     """The cost to be explained: the largest proven one of those that are asked for."""
+    from weighbridge.model.spelling import nearest
     from weighbridge.report.text.environments import display_name
     from weighbridge.report.text.metric_names import metric_phrase
     from weighbridge.report.text.verdicts import cost_text
-    from weighbridge.study.source import nearest
 
     if environment is not None and environment not in analysis.others:
         hint = nearest(environment, analysis.others) or f"; it has: {', '.join(analysis.others)}"

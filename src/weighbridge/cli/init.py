@@ -65,7 +65,8 @@ def _template(file: Path) -> str:
 
 def _copied(study: str) -> str:
     """A bundled study as it stands. StudyError where there is none of this name."""
-    from weighbridge.study.source import bundled, nearest, plain
+    from weighbridge.model.spelling import nearest
+    from weighbridge.study.source import bundled, plain
 
     studies = bundled()
     if study not in studies:

@@ -14,7 +14,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from weighbridge.errors import StudyError
-from weighbridge.study.source import nearest, plain
+from weighbridge.model.spelling import nearest
+from weighbridge.study.source import plain
 
 _SETTINGS = ("shm_size", "sysctls")
 _MEASURED = frozenset({"image", "command", "entrypoint", "environment", "depends_on", "ports", "expose", *_SETTINGS})

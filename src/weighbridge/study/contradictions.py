@@ -7,8 +7,9 @@ from weighbridge.model.companion import in_order
 from weighbridge.model.environment import Needs, SiteSetting
 from weighbridge.model.host import HostTraits
 from weighbridge.model.quantity import MOST_CPUS
+from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Arm, Cell, Resources, Role, Rung, StudyFile
-from weighbridge.study.source import Place, nearest
+from weighbridge.study.source import Place
 
 AA_SUFFIX = "-again"
 _LARGEST_SEED = 2**63 - 1

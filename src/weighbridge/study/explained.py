@@ -16,11 +16,12 @@ from pydantic import ValidationError
 from weighbridge import registry
 from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.spelling import nearest
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Cell, Study, StudyFile
 from weighbridge.model.validation import problem_of
 from weighbridge.study.contradictions import misfits
-from weighbridge.study.source import Place, Source, nearest, plain, written
+from weighbridge.study.source import Place, Source, plain, written
 
 ALL = "bare"
 """How the name of the arm ends that has all of its mechanisms off."""

@@ -9,10 +9,11 @@ from typing import Any
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.quantity import RATE_UNITS, parse_quantity
+from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Study
 from weighbridge.study.compose import Normalised
 from weighbridge.study.loader import check
-from weighbridge.study.source import Origin, Place, Source, nearest, plain, read, written
+from weighbridge.study.source import Origin, Place, Source, plain, read, written
 
 STANDARD = "standard"
 """The name of a study as it stands, unless it has a profile of this name."""

@@ -4,9 +4,10 @@ from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 from weighbridge.errors import StudyError
+from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Study
 from weighbridge.study.loader import check
-from weighbridge.study.source import nearest, parse, plain, written
+from weighbridge.study.source import parse, plain, written
 
 _NAMED = 2
 """Parts of a key that name what the study has (``hosts.a``); what is below may be new to it."""

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import StudyError
+from weighbridge.model.spelling import nearest
 from weighbridge.study.indentation import wrong_indentation
 
 LARGEST = 256 * 2**10
 """Bytes; a study file is a page or two, so anything larger is a mistake."""
 _MOST = (20_000, 20)
 """Values with every alias written out, and how deep they nest: far more than any study has."""
-_MOST_MEANT = 3
-"""Right spellings that one message names: more would be no answer."""
 
 Place = tuple[str | int, ...]
 
@@ -237,25 +236,3 @@ def plain(text: object, width: int = 200) -> str:
         return "a very long number"
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
     return line if len(line) <= width else f"{line[:width]}..."
-
-
-def nearest(word: object, choices: Any) -> str:
-    """``; did you mean 'X'?`` for the nearest right spellings, or nothing where none is near.
-
-    A slip of the pen first, then what has a word in common (redis: redis-benchmark), then what is only similar.
-    """
-    from difflib import get_close_matches
-
-    by_lower, lower = {str(name).lower(): str(name) for name in choices}, str(word).lower()
-    matches = get_close_matches(lower, by_lower, n=1, cutoff=0.8) or [name for name in by_lower if _akin(lower, name)]
-    if not 1 <= len(matches) <= _MOST_MEANT:
-        matches = get_close_matches(lower, by_lower, n=1, cutoff=0.6)
-    suggestions = " or ".join(f"'{by_lower[name]}'" for name in matches)
-    return f"; did you mean {suggestions}?" if matches else ""
-
-
-def _akin(word: str, name: str) -> bool:
-    """Whether two names share a word, or one begins the other."""
-    if min(len(word), len(name)) >= 3 and (name.startswith(word) or word.startswith(name)):
-        return True
-    return any(len(part) >= 3 for part in {*re.split("[-_. ]", word)} & {*re.split("[-_. ]", name)})

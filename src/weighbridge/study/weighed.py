@@ -9,10 +9,11 @@ from typing import Any
 from weighbridge.errors import StudyError
 from weighbridge.model.facts import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
+from weighbridge.model.spelling import nearest
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import hosts as hosts_by_kind
 from weighbridge.registry import itself_in, weighed_in
-from weighbridge.study.source import nearest, plain, written
+from weighbridge.study.source import plain, written
 
 USUAL = (("docker",), ("podman-rootless",), ("netns",), ("bubblewrap",))
 """What a program is weighed in where nobody says, by the names of ``--in``: the first of these that can be had."""

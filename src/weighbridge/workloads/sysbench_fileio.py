@@ -28,7 +28,7 @@ def _in_one_sentence(value: object, handler: ValidatorFunctionWrapHandler) -> ob
     try:
         return handler(value)
     except ValidationError:
-        raise ValueError(f"'{value!s:.60}' is not never, end or all, nor a number of requests from 1 on") from None
+        raise ValueError(f"must be never, end, all or a number of requests, not '{value!s:.60}'") from None
 
 
 Fsync = Annotated[
