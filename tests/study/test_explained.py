@@ -365,7 +365,7 @@ def test_a_tracer_needs_what_is_explained():
     traced = STUDY.replace("baseline: native\n", "baseline: native\ntrace: perf\n")
     assert check(parse(traced.format(explain="true"), "why.yaml")).file.trace == "perf"
     with pytest.raises(
-        StudyError, match="trace: a tracer watches environments that are explained: add explain: true"
+        StudyError, match=r"trace: a tracer watches only environments that are explained\. Add 'explain: true'"
     ):
         check(parse(traced.format(explain="false"), "why.yaml"))
     with pytest.raises(StudyError, match="trace"):

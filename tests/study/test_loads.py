@@ -110,7 +110,7 @@ def test_no_number(workload: Workload, level: str, shown: str):
 @EVERY
 @pytest.mark.parametrize("levels", ["[10, 50, 10]", "[10, '10']"])
 def test_a_level_that_is_named_twice(workload: Workload, levels: str):
-    assert re.fullmatch(begins(workload) + "the level 10 is listed twice: remove one", told(workload, levels))
+    assert re.fullmatch(begins(workload) + r"the level 10 is listed twice\. Remove one", told(workload, levels))
 
 
 @EVERY
@@ -119,7 +119,7 @@ def test_a_level_that_is_named_twice(workload: Workload, levels: str):
 )
 def test_a_level_that_is_named_twice_in_two_ways(workload: Workload, levels: str, other: str):
     twice = "the level 10 is listed twice" if other == "10" else f"the levels 10 and {other} are the same"
-    twice += ": remove one"
+    twice += ". Remove one"
     assert re.fullmatch(begins(workload) + re.escape(twice), told(workload, levels))
 
 

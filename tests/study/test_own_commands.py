@@ -50,7 +50,7 @@ def test_each_list_of_a_parameter_is_a_factor_of_its_own():
         ("{kind: command, run: 'pack {a}', parameters: {a: [1, '1.0', 1.0]}}", "a: the level 1.0 is listed twice"),
         (
             "{kind: command, run: 'pack {sites}', parameters: {sites: [1, 2]}}",
-            "sites: every such workload has an option of this name: choose another name",
+            "sites: the workload already has an option of this name. Choose another name",
         ),
         ("{kind: command, run: 'pack {a}', parameters: {a: [true, 2]}}", "a: must be text, not true"),
         ("{kind: command, run: 'pack {a}', parameters: {a: []}}", "a: must be text, not []"),
@@ -67,7 +67,7 @@ def test_each_list_of_a_parameter_is_a_factor_of_its_own():
             "{kind: command, run: a, metrics: {m: {json: $.a, unit: s, better: lowr}}}",
             "better: must be 'higher' or 'lower', not 'lowr'. Did you mean 'lower'?",
         ),
-        ("{kind: command, run: a, ready: {line: up}}", "ready: "),
+        ("{kind: command, run: a, ready: {line: up}}", "ready works only with a server"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_its_line(entry: str, told: str):

@@ -74,7 +74,7 @@ def test_it_is_written_with_its_kind():
         (
             "storage: volume",
             "storage: volume",
-            "native: storage: volume is not supported; supported: ",
+            "native: storage: volume does not work here. Supported storage: ",
         ),
         ("aa", "storage: 3", "unknown kind '3'"),
     ],

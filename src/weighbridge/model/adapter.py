@@ -13,9 +13,9 @@ _LONGEST = 60
 
 
 class AdapterOptions(Options):
-    """Base of what a study file may say about an adapter; it also reads, since what there is to read depends on it.
+    """Base of the options of an adapter. The options also read the output, because what to read depends on them.
 
-    Pure: it starts nothing and opens no file.
+    Reading is pure: it starts no program and opens no file.
     """
 
     kind: str

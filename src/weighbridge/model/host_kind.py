@@ -13,7 +13,7 @@ from weighbridge.model.userland import Userland, Userlands
 
 
 class HostOptions(Options):
-    """Base of what a study file may say about a host, and of what can be asked of it before it is open."""
+    """Base of the options of a host, with the questions that they can answer before the host is open."""
 
     traits: ClassVar[HostTraits]
     kind: str

@@ -88,7 +88,7 @@ class Factors:
 
 
 class Options(BaseModel):
-    """Base of what a study file may say about one environment, workload, storage or host."""
+    """Base of the options of one environment, workload, storage or host in a study file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

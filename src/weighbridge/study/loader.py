@@ -104,11 +104,11 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
 
 
 class _OfEnvironment(Options):
-    """What an environment may say for itself, whatever its kind.
+    """Options of every environment, whatever its kind.
 
-    ``userland``: where its programs come from, if from elsewhere. ``clients``: with the clients of which hosts it is
-    measured. ``optional``: it may be left out. ``resources``: its own limits, over those of the study. ``shm_size``:
-    what /dev/shm of its sites holds. ``sysctls``: settings of the kernel that these have of their own.
+    ``userland``: the root filesystem with its programs, if it needs another one. ``clients``: the hosts whose clients
+    it is measured with. ``optional``: it can be left out. ``resources``: its own limits, which override the study's.
+    ``shm_size``: the size of /dev/shm in its sites. ``sysctls``: kernel settings of its sites.
     """
 
     userland: Annotated[SerializeAsAny[SourceOptions] | None, by_kind("userland", "a userland")] = None
@@ -182,7 +182,7 @@ def _expand(
                 problems.append(
                     (
                         (*place, *place_of(entry, model, factor)),
-                        f"{factor}: the levels {one} and {other} are the same: remove one",
+                        f"{factor}: the levels {one} and {other} are the same. Remove one",
                     )
                 )
                 break

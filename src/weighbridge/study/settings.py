@@ -42,7 +42,7 @@ def _set(data: Any, setting: str) -> None:
     try:
         value = YAML(typ="rt").load(text)
     except YAMLError:
-        raise StudyError(f"--set {plain(key, 100)}: the value is no YAML: {plain(text, 100)}") from None
+        raise StudyError(f"--set {plain(key, 100)}: the value is not YAML: {plain(text, 100)}") from None
     place = data
     for depth, name in enumerate(names[:-1], 1):
         inner = place.get(name)

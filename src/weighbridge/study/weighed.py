@@ -200,7 +200,7 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     choices, host = weighed_in(_traits(weighed)), _baseline(weighed)
     for name in names:
         if name not in choices:
-            hint = nearest(name, choices) or f"; known: {', '.join(choices)}"
+            hint = nearest(name, choices) or f". Known names: {', '.join(choices)}"
             where = " in a cluster" if weighed.hosts else ""
             raise StudyError(f"--in: there is no '{plain(name, 60)}'{where}{hint}")
     if {*names} == {host}:
