@@ -70,6 +70,6 @@ def _copied(study: str) -> str:
 
     studies = bundled()
     if study not in studies:
-        hint = nearest(study, studies)
-        raise StudyError(f"no bundled study '{plain(study)}'{hint}: 'weighbridge studies' lists them")
+        hint = nearest(study, studies) or ". 'weighbridge studies' lists them"
+        raise StudyError(f"there is no bundled study '{plain(study)}'{hint}")
     return studies[study]
