@@ -22,6 +22,8 @@ import pytest
 from hypothesis import currently_in_test_context
 from pydantic import ValidationError
 
+from weighbridge.model.validation import problems_of
+
 ROOT = Path(__file__).resolve().parent.parent
 _INDENT = "    "
 _RUNNING: list["RunningTest"] = []
@@ -45,13 +47,7 @@ def assert_sentence(said: str | BaseException) -> None:
         raise RuntimeError("a sentence is asserted by a test, and none is running")
     if currently_in_test_context():
         raise RuntimeError("each example of Hypothesis has a sentence of its own: use pytest.raises with match")
-    _RUNNING[-1].check(_validation_text(said) if isinstance(said, ValidationError) else str(said))
-
-
-def _validation_text(error: ValidationError) -> str:
-    """What each part of a value lacks, without pydantic's own lines around it, which differ between its versions."""
-    details = error.errors(include_url=False)
-    return "\n".join(f"{'.'.join(map(str, detail['loc'])) or error.title}: {detail['msg']}" for detail in details)
+    _RUNNING[-1].check("\n".join(problems_of(said)) if isinstance(said, ValidationError) else str(said))
 
 
 def golden_path(module: Path) -> Path:

@@ -155,19 +155,19 @@ BAD = [
     ),
     Bad(
         "hyperfine", "hyperfine-two.json", Unparseable,
-        "hyperfine's output has 2 benchmarks: name some (benchmarks: [quick, slow])",
+        "hyperfine's output has 2 benchmarks. Name those to read: benchmarks: [quick, slow]",
     ),
     Bad("pytest-benchmark", "pytest-benchmark-text.txt", Unparseable, "pytest-benchmark did not print JSON"),
     Bad(
         "pytest-benchmark", "pytest-benchmark.json", Unparseable,
-        "pytest-benchmark's output has no benchmark 'test_sum': choose from test_b.py::test_sum, test_b.py::test_",
+        "pytest-benchmark's output has no benchmark 'test_sum'. Choose from test_b.py::test_sum, test_b.py::test_",
         {"benchmarks": ["test_sum"]},
     ),
     Bad("google-benchmark", "google-benchmark-failed.json", ProgramFailed, "Google Benchmark: BM_Fail: no such luck"),
     Bad("go-bench", "go-bench-failed.txt", ProgramFailed, "go test: --- FAIL: BenchmarkBroken"),
     Bad("jmh", "jmh-failed.json", Unparseable, "JMH's output has no benchmark"),
     Bad(
-        "jmh", "jmh.json", Unparseable, "JMH's output has no benchmark in mode avgt: write mode: thrpt",
+        "jmh", "jmh.json", Unparseable, "JMH's output has no benchmark in mode avgt. Try: mode: thrpt",
         {"mode": "avgt"},
     ),
     Bad("k6", "k6-refused.json", ProgramFailed, "k6: none of 50 requests succeeded"),
@@ -178,12 +178,12 @@ BAD = [
     Bad("wrk", "wrk-errors.txt", Unparseable, "wrk's report has no 50th percentile"),
     Bad(
         "bmf", "bmf-documented.json", Unparseable,
-        "the Bencher Metric Format has 4 measures: name one of them (measure: latency, throughput, build-time, file-",
+        "the Bencher Metric Format has 4 measures. Name one of them: measure: latency, throughput, build-time, file-",
     ),
-    Bad("bmf", "bmf-dhat.json", Unparseable, "the Bencher Metric Format has 6 measures: name one of them (measure: "),
+    Bad("bmf", "bmf-dhat.json", Unparseable, "the Bencher Metric Format has 6 measures. Name one of them: measure: "),
     Bad(
         "bmf", "bmf-latency.json", Unparseable,
-        "the Bencher Metric Format has 3 benchmarks: name some (benchmarks: [tests::benchmark_a, te",
+        "the Bencher Metric Format has 3 benchmarks. Name those to read: benchmarks: [tests::benchmark_a, te",
     ),
     Bad(
         "bmf", "bmf-documented.json", Unparseable,
@@ -191,7 +191,7 @@ BAD = [
         {"measure": "latency", "benchmarks": ["my_binary"]},
     ),
     Bad(
-        "bmf", "bmf-gate.json", Unparseable, "the Bencher Metric Format has no benchmark 'bridge.latency': choose ",
+        "bmf", "bmf-gate.json", Unparseable, "the Bencher Metric Format has no benchmark 'bridge.latency'. Choose ",
         {**COST, "benchmarks": ["bridge.latency"]},
     ),
     Bad("bmf", "hyperfine.json", Unparseable, "the JSON is not Bencher Metric Format: 'results' has a measure"),

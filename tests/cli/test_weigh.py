@@ -204,7 +204,7 @@ def test_wrong_words_about_a_compose_file_are_told(shop: Path, words: list[str],
 
 def test_what_is_not_honoured_refuses_the_file(shop: Path):
     done = CliRunner().invoke(app, ["weigh", "--compose", "shop.yml", "--service", "shop", "--", "true"])
-    assert str(done.exception).endswith("unsupported in the file: shop.deploy; to ignore it: --without deploy")
+    assert str(done.exception).endswith("unsupported keys (shop.deploy). To ignore them, use --without deploy")
 
 
 def test_against_is_an_older_program_server_or_image(shop: Path):

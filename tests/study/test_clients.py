@@ -78,7 +78,7 @@ def test_options_of_an_environment_hold_for_the_clients_of_every_host():
     [
         (", clients: [here]", "", "clients: [here]"),
         ("native}", "native, clients: [here]}", "baseline"),
-        ("clients: [here]", "clients: [her]", "did you mean 'here'?"),
+        ("clients: [here]", "clients: [her]", "Did you mean 'here'?"),
         ("clients: [here]", "clients: []", "no client"),
         ("clients: [here]", "clients: here", "clients"),
         ("[here, elsewhere]", "[here, here]", "twice"),

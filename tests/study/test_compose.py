@@ -19,7 +19,7 @@ WITHOUT = ("deploy", "redis.volumes", "restart", "networks", "sysctls")
 def test_every_key_that_cannot_be_honoured_is_listed():
     with pytest.raises(StudyError) as error:
         composed(TEXT, "shop")
-    listed = str(error.value).partition("unsupported in the file: ")[2].partition(";")[0].split(", ")
+    listed = str(error.value).partition("unsupported keys (")[2].partition(")")[0].split(", ")
     assert {*listed} == {"shop.deploy", "redis.volumes", "redis.restart", "db.networks"}
 
 

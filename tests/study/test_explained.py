@@ -324,9 +324,9 @@ def test_they_are_optional_and_no_environments_of_the_study():
         ("[nothing]", "there is no environment 'nothing'"),
         ("[native]", "native is the baseline"),
         ("[publised]", "published"),
-        ("{published: [secomp, own-network]}", "did you mean 'seccomp'?"),
+        ("{published: [secomp, own-network]}", "Did you mean 'seccomp'?"),
         ("{published: [seccomp, seccomp]}", "named twice"),
-        ("{published: []}", "at least 1 entry is needed"),
+        ("{published: []}", "must have at least 1 entry, not 0"),
         ("{published: seccomp}", "a list of mechanisms"),
         ("published", "true, environments"),
         ("{native: [seccomp, own-network]}", "native is the baseline"),
@@ -368,7 +368,7 @@ def test_a_tracer_needs_what_is_explained():
     traced = STUDY.replace("baseline: native\n", "baseline: native\ntrace: perf\n")
     assert check(parse(traced.format(explain="true"), "why.yaml")).file.trace == "perf"
     with pytest.raises(
-        StudyError, match="trace: a tracer watches environments that are explained: add explain: true"
+        StudyError, match=r"trace: a tracer watches only environments that are explained\. Add 'explain: true'"
     ):
         check(parse(traced.format(explain="false"), "why.yaml"))
     with pytest.raises(StudyError, match="trace"):

@@ -82,12 +82,12 @@ def test_an_unknown_key_is_answered_with_the_known_ones(
     assert validated(TOP[top], data_with(place, kind_by_place, {UNKNOWN: 1}), (), problems) is None
     known = [field.alias or name for name, field in model.model_fields.items()]
     assert known
-    assert dict(problems)[(*place, UNKNOWN)] == f"unknown key '{UNKNOWN}'; known: {', '.join(known)}"
+    assert dict(problems)[(*place, UNKNOWN)] == f"unknown key '{UNKNOWN}'. Known keys: {', '.join(known)}"
 
 
 @pytest.mark.parametrize(
     ("images", "known"),
-    [("{command: [docker, load]}", "load, remove, push, pull"), ("{puhs: a/b}", "did you mean 'push'?")],
+    [("{command: [docker, load]}", "load, remove, push, pull"), ("{puhs: a/b}", "Did you mean 'push'?")],
 )
 def test_an_unknown_key_of_a_host_s_images(images: str, known: str):
     text = changed("inside: [server]", f"hosts: {{a: {{kind: kubernetes, images: {images}}}}}")
@@ -98,4 +98,4 @@ def test_an_unknown_key_of_a_host_s_images(images: str, known: str):
 def test_the_name_of_a_parameter_is_answered_with_its_own_rule():
     command = "{kind: command, client: prog, parameters: {my-size: 1}}"
     ((_, sentence),) = told(changed(CPU, f"cpu: {command}"))
-    assert sentence == "'my-size': a name here matches ^[A-Za-z][A-Za-z0-9_]{0,39}$"
+    assert sentence == "'my-size' does not match the pattern ^[A-Za-z][A-Za-z0-9_]{0,39}$"

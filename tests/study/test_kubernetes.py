@@ -179,7 +179,7 @@ def test_a_padded_file_hides_no_program(tmp_path: Path):
     (tmp_path / "ssh").write_text(f"{padding}Host x\n  ProxyCommand evil.sh\n")
     more = f", kubeconfig: {tmp_path}/config"
     brought = {each.what: each for each in brought_by(loaded(TWO % ("", ""), TWO % (more, more)))}
-    unknown = ("it is larger than 256 KiB: what it starts is not known",)
+    unknown = ("it is larger than 256 KiB, so the programs that it starts are unknown",)
     assert brought[Brings.KUBECONFIG].lines == unknown
     ssh = f"{{kind: ssh, destination: x, config: {tmp_path}/ssh}}"
     study = text_loaded(

@@ -67,13 +67,13 @@ def test_a_load_is_an_option_that_can_be_swept(workload: Workload):
 @EVERY
 @pytest.mark.parametrize("levels", ["0", "[0]", "[10, 0]", "[10, 0, 1000000]"])
 def test_no_load_at_all(workload: Workload, levels: str):
-    assert re.fullmatch(begins(workload) + r"at least [1-9]\d*, not 0", told(workload, levels))
+    assert re.fullmatch(begins(workload) + r"must be (from|at least) [1-9]\d*.*, not 0", told(workload, levels))
 
 
 @EVERY
 @pytest.mark.parametrize("levels", ["-5", "[10, -5]"])
 def test_less_than_no_load(workload: Workload, levels: str):
-    assert re.fullmatch(begins(workload) + r"at least [1-9]\d*, not -5", told(workload, levels))
+    assert re.fullmatch(begins(workload) + r"must be (from|at least) [1-9]\d*.*, not -5", told(workload, levels))
 
 
 @EVERY
@@ -82,7 +82,9 @@ def test_less_than_no_load(workload: Workload, levels: str):
 def test_a_million(workload: Workload, way: str, levels: str):
     """Or more, where a program takes a million."""
     level = way.format(max(10**6, _most(workload) + 1))
-    found = re.fullmatch(begins(workload) + r"at most (\d+), not ([\d.]+)", told(workload, levels.format(level)))
+    found = re.fullmatch(
+        begins(workload) + r"must be from \d+ to (\d+), not ([\d.]+)", told(workload, levels.format(level))
+    )
     assert found
     assert 1000 <= int(found[1]) <= 10**6 <= float(found[2]) == float(level)
 
@@ -100,13 +102,15 @@ def _most(workload: Workload) -> int:
     ("level", "shown"), [("ten", "'ten'"), ("10.5", "10.5"), ("[[10]]", "[10]"), ("[10, x]", "'x'")]
 )
 def test_no_number(workload: Workload, level: str, shown: str):
-    assert re.fullmatch(begins(workload) + rf"a whole number, .+, not {re.escape(shown)}", told(workload, level))
+    assert re.fullmatch(
+        begins(workload) + rf"must be a whole number .+, not {re.escape(shown)}", told(workload, level)
+    )
 
 
 @EVERY
 @pytest.mark.parametrize("levels", ["[10, 50, 10]", "[10, '10']"])
 def test_a_level_that_is_named_twice(workload: Workload, levels: str):
-    assert re.fullmatch(begins(workload) + "the level 10 is listed twice: remove one", told(workload, levels))
+    assert re.fullmatch(begins(workload) + r"the level 10 is listed twice\. Remove one", told(workload, levels))
 
 
 @EVERY
@@ -115,7 +119,7 @@ def test_a_level_that_is_named_twice(workload: Workload, levels: str):
 )
 def test_a_level_that_is_named_twice_in_two_ways(workload: Workload, levels: str, other: str):
     twice = "the level 10 is listed twice" if other == "10" else f"the levels 10 and {other} are the same"
-    twice += ": remove one"
+    twice += ". Remove one"
     assert re.fullmatch(begins(workload) + re.escape(twice), told(workload, levels))
 
 

@@ -35,39 +35,54 @@ BRIDGE = "{kind: docker, network: bridge}"
 TCP = "tcp: {kind: iperf3, duration: 1s}"
 REPETITIONS = "repetitions: {blocks: 10}"
 MISTAKES = {
-    "unknown top key": ("equivalence: 3%", "equivalense: 3%", "equivalense", "did you mean 'equivalence'?"),
-    "unknown key far from any": ("equivalence: 3%", "zzz: 3%", "zzz", "known: study, question"),
-    "unknown key of an environment": (BRIDGE, "{kind: docker, netwrk: bridge}", "netwrk", "did you mean 'network'?"),
-    "unknown key of a workload": ("clients: 20", "clints: 20", "clints", "did you mean 'clients'?"),
-    "unknown key of resources": ("cpus: 1", "cpu: 1", "'cpu'", "did you mean 'cpus'?"),
-    "unknown kind of environment": (BRIDGE, "{kind: dokcer}", "dokcer", "did you mean 'docker'?"),
-    "unknown kind of the baseline": (NATIVE, "native: {kind: nativ}", "nativ", "did you mean 'native'?"),
+    "unknown top key": ("equivalence: 3%", "equivalense: 3%", "equivalense", "Did you mean 'equivalence'?"),
+    "unknown key far from any": ("equivalence: 3%", "zzz: 3%", "zzz", "Known keys: study, question"),
+    "unknown key of an environment": (BRIDGE, "{kind: docker, netwrk: bridge}", "netwrk", "Did you mean 'network'?"),
+    "unknown key of a workload": ("clients: 20", "clints: 20", "clints", "Did you mean 'clients'?"),
+    "unknown key of resources": ("cpus: 1", "cpu: 1", "'cpu'", "Did you mean 'cpus'?"),
+    "unknown kind of environment": (BRIDGE, "{kind: dokcer}", "dokcer", "Did you mean 'docker'?"),
+    "unknown kind of the baseline": (NATIVE, "native: {kind: nativ}", "nativ", "Did you mean 'native'?"),
     "unknown workload": (
         "kind: redis-benchmark",
         "kind: redis-bench",
         "'redis-bench'",
-        "did you mean 'redis-benchmark'?",
+        "Did you mean 'redis-benchmark'?",
     ),
-    "a word of a kind of workload": ("kind: iperf3", "kind: redis", "'redis'", "did you mean 'redis-benchmark'?"),
-    "another word of a kind": ("kind: iperf3", "kind: wrk", "'wrk'", "did you mean 'nginx-wrk'?"),
-    "a word of two kinds": ("kind: iperf3", "kind: nginx", "'nginx'", "did you mean 'nginx-vegeta' or 'nginx-wrk'?"),
+    "a word of a kind of workload": ("kind: iperf3", "kind: redis", "'redis'", "Did you mean 'redis-benchmark'?"),
+    "another word of a kind": ("kind: iperf3", "kind: wrk", "'wrk'", "Did you mean 'nginx-wrk'?"),
+    "a word of two kinds": ("kind: iperf3", "kind: nginx", "'nginx'", "Did you mean 'nginx-vegeta' or 'nginx-wrk'?"),
     "more than a kind of environment": (BRIDGE, "{kind: docker-bridge}", "'docker-bridge'", "mean 'docker'?"),
     "the beginning of a kind of host": ("inside: [server]", "hosts: {a: {kind: test}}", "'test'", "mean 'testbed'?"),
     "memory of a workload": ("clients: 20", "memory: 1GiB", "'memory'", "as 'resources: {memory: ...}'"),
     "CPUs of a workload in a sweep": ("clients: 20", "cpus: [1, 2]", "'cpus'", "as 'resources: {cpus: ...}'"),
     "CPUs of an environment": (BRIDGE, "{kind: docker, pin: spread}", "'pin'", "as 'resources: {pin: ...}'"),
     "memory of the study": ("equivalence: 3%", "memory: 1GiB", "'memory'", "as 'resources: {memory: ...}'"),
-    "unknown workload far from any": ("kind: iperf3", "kind: zzz", "'zzz'", "; known: "),
+    "unknown workload far from any": ("kind: iperf3", "kind: zzz", "'zzz'", ". Known kinds: "),
     "no kind": (BRIDGE, "{network: bridge}", "'bridge'", "needs a kind"),
     "kind is null": (BRIDGE, "{kind: }", "'bridge'", "needs a kind"),
     "kind is a list": (BRIDGE, "{kind: [docker, native]}", "kind", "cannot be swept"),
     "kind is a mapping": (BRIDGE, "{kind: {a: b}}", "kind", "one name"),
     "kind is a number": (BRIDGE, "{kind: 1}", "kind", "one name"),
     "kind has a tag": (BRIDGE, "{kind: !x docker}", "kind", "one name"),
-    "a boolean as a level": ("clients: 20", "clients: [true, 10]", "clients", "a whole number, or a list to sweep"),
+    "a boolean as a level": (
+        "clients: 20",
+        "clients: [true, 10]",
+        "clients",
+        "must be a whole number from 1 to 10000, or a list to sweep",
+    ),
     "a boolean as a whole number": ("clients: 20", "clients: true", "clients", "[10, 50], not true"),
-    "a boolean as a number of the study": (REPETITIONS, "repetitions: {blocks: true}", "blocks", "number, not true"),
-    "a boolean as a number with a fraction": ("cpus: 1", "cpus: true", "cpus", "a number, not true"),
+    "a boolean as a number of the study": (
+        REPETITIONS,
+        "repetitions: {blocks: true}",
+        "blocks",
+        "must be a whole number from 1 to 1000, not true",
+    ),
+    "a boolean as a number with a fraction": (
+        "cpus: 1",
+        "cpus: true",
+        "cpus",
+        "must be a number of more than 0, not true",
+    ),
     "no unit of time": (
         "tcp: {kind: iperf3, duration: 1s}",
         "tcp: {kind: iperf3, duration: 1}",
@@ -76,13 +91,13 @@ MISTAKES = {
     ),
     "no unit of size": ("512MiB", "512", "memory", "like 512MiB"),
     "no unit of a share": ("equivalence: 3%", "equivalence: 0.03", "equivalence", "like 0.03%"),
-    "unknown unit": ("512MiB", "512mib", "memory", "did you mean '512MiB'?"),
-    "a longer word for a unit": (TCP, "tcp: {kind: iperf3, duration: 2seconds}", "duration", "did you mean '2s'?"),
+    "unknown unit": ("512MiB", "512mib", "memory", "Did you mean '512MiB'?"),
+    "a longer word for a unit": (TCP, "tcp: {kind: iperf3, duration: 2seconds}", "duration", "Did you mean '2s'?"),
     "a unit of something else": ("512MiB", "512s", "memory", "unknown unit 's'"),
     "a negative size": ("512MiB", "-512MiB", "memory", "'-512MiB' is not a size"),
     "a size that overflows": ("512MiB", f"{'9' * 400}MiB", "memory", "too large"),
     "a time that overflows": (TCP, f"tcp: {{kind: iperf3, duration: {'9' * 400}s}}", "duration", "too large"),
-    "zero blocks": (REPETITIONS, "repetitions: {blocks: 0}", "blocks", "at least 1, not 0"),
+    "zero blocks": (REPETITIONS, "repetitions: {blocks: 0}", "blocks", "must be from 1 to 1000, not 0"),
     "half a block": (REPETITIONS, "repetitions: {blocks: 1.5}", "blocks", "1.5"),
     "blocks and target": (REPETITIONS, "repetitions: {blocks: 10, target: 2%}", "repetitions", "not both"),
     "neither blocks nor target": (REPETITIONS, "repetitions: {max: 20}", "repetitions", "give either"),
@@ -92,23 +107,23 @@ MISTAKES = {
         "repetitions",
         "min (10) is larger than max (5)",
     ),
-    "baseline unknown": ("baseline: native", "baseline: nativ", "baseline", "did you mean 'native'?"),
-    "baseline is a list": ("baseline: native", "baseline: [native]", "baseline", "text is expected"),
+    "baseline unknown": ("baseline: native", "baseline: nativ", "baseline", "Did you mean 'native'?"),
+    "baseline is a list": ("baseline: native", "baseline: [native]", "baseline", "must be text"),
     "placement of an unknown host": ("inside: [server]", "placement: {client: loca}", "placement", "mean 'local'?"),
     "placement of an unknown role": ("inside: [server]", "placement: {clint: local}", "clint", "mean 'client'?"),
-    "inside of an unknown role": ("inside: [server]", "inside: [sever]", "sever", "did you mean 'server'?"),
+    "inside of an unknown role": ("inside: [server]", "inside: [sever]", "sever", "Did you mean 'server'?"),
     "nobody inside": ("inside: [server]", "inside: []", "inside", "at least 1"),
-    "unknown kind of host": ("inside: [server]", "hosts: {a: {kind: loca}}", "kind 'loca'", "did you mean 'local'?"),
+    "unknown kind of host": ("inside: [server]", "hosts: {a: {kind: loca}}", "kind 'loca'", "Did you mean 'local'?"),
     "network none": (BRIDGE, "{kind: docker, network: none}", "bridge", "cannot carry"),
     "network none in a sweep": (BRIDGE, "{kind: docker, network: [host, none]}", "network=none", "cannot carry"),
     "publish on host": (BRIDGE, "{kind: docker, network: host, publish: true}", "publish", "network: bridge"),
-    "unknown network": (BRIDGE, "{kind: docker, network: brige}", "network", "did you mean 'bridge'?"),
+    "unknown network": (BRIDGE, "{kind: docker, network: brige}", "network", "Did you mean 'bridge'?"),
     "a workload that is a string": (CPU, "cpu: hello", "cpu", "'key: value' pairs"),
     "a workload that is a list": (CPU, "cpu: [a]", "cpu", "'key: value' pairs"),
     "a workload that is nothing": (CPU, "cpu:", "cpu", "'key: value' pairs"),
     "a workload that is a set": (CPU, "cpu: !!set {kind, duration}", "cpu", "'key: value' pairs"),
     "a number as a name": (CPU, "1: {kind: sysbench-cpu}", "the name 1", "starts with a letter"),
-    "truth as a name": (CPU, "true: {kind: sysbench-cpu}", "the name True", "starts with a letter"),
+    "truth as a name": (CPU, "true: {kind: sysbench-cpu}", "the name true", "starts with a letter"),
     "a name with a blank": (CPU, "my cpu: {kind: sysbench-cpu}", "'my cpu'", "starts with a letter"),
     "a name with a colour": (CPU, '"c\\e[31mpu": {kind: sysbench-cpu}', "\\x1b[31m", "starts with a letter"),
     "a name with a line break": ("study: small", 'study: "sm\\nall"', "sm all", "starts with a letter"),
@@ -116,7 +131,7 @@ MISTAKES = {
     "a number as study": ("study: small", "study: 2017", "study", "2017"),
     "a date as study": ("study: small", "study: 2017-01-01", "study", "2017-01-01"),
     "an empty sweep": ("clients: 20", "clients: []", "clients", "[]"),
-    "a sweep of an unknown key": ("clients: 20", "clints: [1, 2]", "clints", "did you mean 'clients'?"),
+    "a sweep of an unknown key": ("clients: 20", "clints: [1, 2]", "clints", "Did you mean 'clients'?"),
     "a sweep with a wrong level": ("clients: 20", "clients: [1, x]", "clients", "[10, 50], not 'x'"),
     "a level twice": ("clients: 20", "clients: [5, 6, 5]", "clients", "5 is listed twice"),
     "too many combinations": (
@@ -127,12 +142,12 @@ MISTAKES = {
     ),
     "the baseline is swept": (NATIVE, "native: {kind: docker, network: [host, bridge]}", "baseline", "is swept"),
     "the name of the A/A arm": ("bridge: {", "native-again: {", "native-again", "reserved for the A/A arm"),
-    "unknown pin": ("pin: spread", "pin: spred", "pin", "did you mean 'spread'?"),
+    "unknown pin": ("pin: spread", "pin: spred", "pin", "Did you mean 'spread'?"),
     "a CPU list that is none": ("pin: spread", "pin: {server: x}", "server", "list of CPUs"),
     "a CPU range of three": ("pin: spread", "pin: {server: 0-1-2}", "server", "list of CPUs"),
     "a CPU range backwards": ("pin: spread", "pin: {server: 3-1}", "server", "list of CPUs"),
     "a CPU range without end": ("pin: spread", "pin: {server: 0-99999999999}", "server", "list of CPUs"),
-    "infinite CPUs": ("cpus: 1", "cpus: .inf", "cpus", "too large"),
+    "infinite CPUs": ("cpus: 1", "cpus: .inf", "cpus", "at most 8192"),
     "CPUs of a host without end": (
         "inside: [server]",
         'hosts: {a: {kind: testbed, cpus: "0-400000000"}}',
@@ -159,7 +174,7 @@ MISTAKES = {
     ),
     "no number of CPUs": ("cpus: 1", "cpus: .nan", "cpus", "nan"),
     "no CPUs": ("cpus: 1", "cpus: 0", "cpus", "more than 0"),
-    "too little memory": ("512MiB", "1B", "memory", "at least 16MiB"),
+    "too little memory": ("512MiB", "1B", "memory", "at least 16 MiB"),
     "no resources": ("{cpus: 1, memory: 512MiB, pin: spread}", "", "resources", "'key: value' pairs"),
     "a negative seed": ("seed: 7", "seed: -1", "seed", "-1"),
     "a seed that no database holds": ("seed: 7", f"seed: {2**63}", "seed", "at most"),
@@ -169,14 +184,19 @@ MISTAKES = {
     "a duplicate key": ("seed: 7", "seed: 7\nbaseline: x", "'baseline'", "appears twice (lines 5 and 16)"),
     "a key twice on a line": ("clients: 20", "clients: 20, clients: 3", "'clients'", "appears twice (on this line)"),
     "no truth": (BRIDGE, "{kind: docker, publish: yes please}", "publish", "true or false, not 'yes please'"),
-    "no number to sweep": ("clients: 20", "clients: many", "clients", "a whole number, or a list to sweep: [10, 50]"),
-    "no number where nothing is swept": ("seed: 7", "seed: x", "seed", "seed: a whole number, not 'x'"),
-    "too long a period": ("cpus: 1", "cpu_period: 2s", "cpu_period", "at most 1s, not '2s'"),
+    "no number to sweep": ("clients: 20", "clients: many", "clients", "or a list to sweep: [10, 50]"),
+    "no number where nothing is swept": (
+        "seed: 7",
+        "seed: x",
+        "seed",
+        "seed: must be a whole number of at least 0, not 'x'",
+    ),
+    "too long a period": ("cpus: 1", "cpu_period: 2s", "cpu_period", "to 1 s, not '2s'"),
     "too large a share": (NATIVE, "native: {kind: native, cpu_share: 101%}", "cpu_share", "at most 100%"),
-    "too slow a link": (BRIDGE, "{kind: netns, rate: 5bit/s}", "rate", "at least 1Mbit/s"),
-    "a role instead of a list": ("inside: [server]", "inside: server", "inside", "a list is expected: [server]"),
-    "an unknown role of pin": ("pin: spread", "pin: {sever: '0'}", "'sever'", "did you mean 'server'?"),
-    "pin is a number": ("pin: spread", "pin: 3", "pin", 'pin: spread, or {server: "0", client: "1"}'),
+    "too slow a link": (BRIDGE, "{kind: netns, rate: 5bit/s}", "rate", "from 1 Mbit/s"),
+    "a role instead of a list": ("inside: [server]", "inside: server", "inside", "must be a list: [server]"),
+    "an unknown role of pin": ("pin: spread", "pin: {sever: '0'}", "'sever'", "Did you mean 'server'?"),
+    "pin is a number": ("pin: spread", "pin: 3", "pin", 'pin: must be spread, or {server: "0", client: "1"}'),
     "a CPU that is a number": ("pin: spread", "pin: {server: 0}", "server", 'like "0" or "0-1"'),
     "a number of blocks": (REPETITIONS, "repetitions: 3", "repetitions", "write {blocks: 3}"),
     "a host without a kind": ("inside: [server]", "hosts: {a: {}}", "kind", ", ".join(sorted(registry.hosts()))),
@@ -197,7 +217,7 @@ MISTAKES = {
         "inside: [server]",
         "hosts: {a: {kind: testbed, lnk: 100mbit}}",
         "lnk",
-        "did you mean 'link'?",
+        "Did you mean 'link'?",
     ),
     "hosts without roles": (
         "inside: [server]",
@@ -217,12 +237,12 @@ MISTAKES = {
         "150 Mbit/s",
         "remove 'offloads'",
     ),
-    "a ladder to nowhere": ("inside: [server]", "ladder: [native, brigde]", "ladder", "did you mean 'bridge'?"),
+    "a ladder to nowhere": ("inside: [server]", "ladder: [native, brigde]", "ladder", "Did you mean 'bridge'?"),
     "a ladder to nothing": (
         "inside: [server]",
         "ladder: [native, {bridge: nativ}]",
         "'nativ'",
-        "did you mean 'native'?",
+        "Did you mean 'native'?",
     ),
     "a ladder that begins in the air": (
         "inside: [server]",
@@ -231,7 +251,12 @@ MISTAKES = {
         "not in the ladder",
     ),
     "a step below its base": ("inside: [server]", "ladder: [{bridge: native}, native]", "'bridge'", "move it up"),
-    "a step in a circle": ("inside: [server]", "ladder: [native, {bridge: bridge}]", "'bridge'", "adds to itself"),
+    "a step in a circle": (
+        "inside: [server]",
+        "ladder: [native, {bridge: bridge}]",
+        "'bridge'",
+        "adds a step to itself",
+    ),
     "a step that is listed twice": (
         "inside: [server]",
         "ladder: [native, bridge, native]",
@@ -247,13 +272,13 @@ MISTAKES = {
     "a step with two bases": ("inside: [server]", "ladder: [native, {bridge: a, b: a}]", "ladder", "{NAME: BASE}"),
     "a step on a list": ("inside: [server]", "ladder: [native, {bridge: [native]}]", "ladder", "{NAME: BASE}"),
     "a number as a step": ("inside: [server]", "ladder: [native, 7]", "ladder", "{NAME: BASE}"),
-    "a ladder of one word": ("inside: [server]", "ladder: native", "ladder", "a list is expected: [native]"),
+    "a ladder of one word": ("inside: [server]", "ladder: native", "ladder", "must be a list: [native]"),
     "options of an unknown workload": (BRIDGE, "{kind: docker, workloads: {tcq: {}}}", "tcq", "mean 'tcp'?"),
     "a wrong option in an environment": (
         BRIDGE,
         "{kind: docker, workloads: {cpu: {thread: 2}}}",
         "thread",
-        "did you mean 'threads'?",
+        "Did you mean 'threads'?",
     ),
     "an environment's name with its kind": (
         BRIDGE,
@@ -286,7 +311,7 @@ def test_a_mistake_is_told_in_one_line_with_its_key_and_what_is_right(old: str, 
 def test_the_line_is_that_of_the_key_itself():
     text = changed(CPU, "cpu:\n    kind: sysbench-cpu\n    duration: 1s\n    # a remark\n    thread: 2")
     assert told(text) == [
-        (line_of(text, "thread: 2"), "unknown key 'thread'; did you mean 'threads'?"),
+        (line_of(text, "thread: 2"), "unknown key 'thread'. Did you mean 'threads'?"),
     ]
 
 
@@ -406,13 +431,13 @@ def test_a_pipe_that_never_ends(tmp_path: Path):
     os.close(reading)
 
 
-@pytest.mark.parametrize("name", ["first-lok", "a" * 5000, "a\0b", "\udcff", "no/such/thing"])
+@pytest.mark.parametrize("name", ["a" * 5000, "a\0b", "\udcff", "no/such/thing"])
 def test_names_of_nothing(name: str):
     _refused(name, "neither a file nor a bundled study", "'weighbridge studies' lists")
 
 
 def test_the_nearest_bundled_study_is_named():
-    _refused("first-lok", "did you mean 'first-look'?")
+    _refused("first-lok", "Did you mean 'first-look'?")
 
 
 def test_a_folder_of_its_name_does_not_hide_a_bundled_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -492,7 +517,7 @@ def test_nothing_is_outside_of_environments_on_hosts_that_no_environment_is(monk
     monkeypatch.setattr(type(registry.environments()["pod"]), "as_host", lambda *_: None)
     text = changed("baseline: native", TWO % ("testbed", "local")).replace(BRIDGE, "{kind: docker, network: host}")
     ((line, sentence),) = told(text)
-    assert line == line_of(text, "placement") and sentence.endswith("add client to 'inside'")
+    assert line == line_of(text, "placement") and sentence.endswith("Add client to 'inside'")
     bridge = registry.environments()["docker"]
     monkeypatch.setattr(type(bridge), "as_host", lambda _, traits: bridge.options() if traits.managed else None)
     assert loaded(text).client_hosts == ("a",)

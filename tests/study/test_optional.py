@@ -57,7 +57,7 @@ def test_a_run_keeps_which_are_optional():
         ("native: {kind: native}", "native: {kind: native, optional: true}", "it cannot be optional"),
         ("optional: true", "optional: perhaps", "optional"),
         ("optional: true", "optional: 1", "optional"),
-        ("optional: true", "optionl: true", "did you mean 'optional'"),
+        ("optional: true", "optionl: true", "Did you mean 'optional'"),
     ],
 )
 def test_mistakes(before: str, after: str, says: str):

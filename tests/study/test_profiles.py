@@ -98,9 +98,9 @@ def test_an_unknown_profile_names_the_nearest(written):
 @pytest.mark.parametrize(
     ("right", "wrong", "told"),
     [
-        ("tcp: {duration: 1s}", "tcp: {duraton: 1s}", ":18: unknown key 'duraton'; did you mean 'duration'"),
+        ("tcp: {duration: 1s}", "tcp: {duraton: 1s}", ":18: unknown key 'duraton'. Did you mean 'duration'"),
         ("tcp: {duration: 1s}", "tcp: {duration: 1}", ":18: duration: 1 has no unit"),
-        ("cpu: null", "cpuu: null", ":17: there is no 'cpuu' to remove; did you mean 'cpu'"),
+        ("cpu: null", "cpuu: null", ":17: there is no 'cpuu' to remove. Did you mean 'cpu'"),
         ("repetitions: {blocks: 3}", "study: yours", ":15: a profile cannot change 'study'"),
         ("repetitions: {blocks: 3}", "profiles: {}", ":15: a profile cannot change 'profiles'"),
         ("tcp: {kind: sysbench-cpu}", "tcp: {kind: iperf4}", ":24: tcp: unknown kind 'iperf4'"),

@@ -42,7 +42,7 @@ def test_it_is_asked_every_second_by_itself():
 MISTAKES = {
     "no url": (f"{{{QUERIES}}}", "'url' is missing"),
     "no queries": ("{url: http://h}", "'queries' is missing"),
-    "no query": ("{url: http://h, queries: {}}", "queries: at least 1 entry is needed"),
+    "no query": ("{url: http://h, queries: {}}", "queries: must have at least 1 entry, not 0"),
     "another scheme": (
         f"{{url: 'ftp://h', {QUERIES}}}",
         "url: write the server's address like http://127.0.0.1:9090",
@@ -54,19 +54,25 @@ MISTAKES = {
     "spaces": (f"{{url: 'http://h h', {QUERIES}}}", "url: write the address in ASCII"),
     "letters": (f"{{url: 'http://hä', {QUERIES}}}", "in ASCII"),
     "a query in it": (f"{{url: 'http://h/?a=b', {QUERIES}}}", "url: end the address before '?'"),
-    "a list": (f"{{url: [http://h], {QUERIES}}}", "url: text is expected"),
+    "a list": (f"{{url: [http://h], {QUERIES}}}", "url: must be text"),
     "a bare query": (
         "{url: http://h, queries: {reads: up}}",
-        "reads: write 'key: value' pairs here, not 'up'",
+        "reads: must be 'key: value' pairs, not 'up'",
     ),
     "no unit": ("{url: http://h, queries: {reads: {query: up}}}", "'unit' is missing"),
-    "a unit with spaces": ("{url: http://h, queries: {reads: {query: up, unit: per s}}}", "'per s' in unit"),
-    "an empty query": ("{url: http://h, queries: {reads: {query: '', unit: B}}}", "query: at least 1 character"),
-    "a wrong key": ("{url: http://h, queries: {reads: {qurey: up, unit: B}}}", "did you mean 'query'?"),
+    "a unit with spaces": (
+        "{url: http://h, queries: {reads: {query: up, unit: per s}}}",
+        "unit: 'per s' does not match the pattern",
+    ),
+    "an empty query": (
+        "{url: http://h, queries: {reads: {query: '', unit: B}}}",
+        "query: must have at least 1 character",
+    ),
+    "a wrong key": ("{url: http://h, queries: {reads: {qurey: up, unit: B}}}", "Did you mean 'query'?"),
     "a wrong name": ("{url: http://h, queries: {1 x: {query: up, unit: B}}}", "a name starts with a letter"),
-    "no step": (f"{{url: http://h, {QUERIES}, step: 0s}}", "step: at least 100ms, not '0s'"),
+    "no step": (f"{{url: http://h, {QUERIES}, step: 0s}}", "step: must be from 100 ms to 1 h, not '0s'"),
     "no unit of the step": (f"{{url: http://h, {QUERIES}, step: 5}}", "step: 5 has no unit"),
-    "no mapping": ("http://h", "prometheus: write 'key: value' pairs here"),
+    "no mapping": ("http://h", "prometheus: must be 'key: value' pairs"),
 }
 
 

@@ -31,7 +31,7 @@ def test_a_profile_may_be_changed_too():
     ("=x", "write KEY=VALUE"),
     ("hosts.c.node=x", r"there is no 'c' in hosts"),
     ("host.a.node=x", r"there is no 'host'.*hosts"),
-    ("hosts.a.node=[", "no YAML"),
+    ("hosts.a.node=[", "not YAML"),
     ("hosts.a.nod=x", "nod"),
     ("hosts.a.node.x=y", "node"),
     ("hosts.a.image.load=kind", "image"),

@@ -66,15 +66,15 @@ def test_it_is_written_with_its_kind():
 @pytest.mark.parametrize(
     ("native", "docker", "told"),
     [
-        ("aa", "storage: volum", "storage: unknown kind 'volum'; did you mean 'volume'?"),
-        ("aa", "storage: {size: 3}", f"storage: a storage needs a kind (known: {KNOWN})"),
+        ("aa", "storage: volum", "storage: unknown kind 'volum'. Did you mean 'volume'?"),
+        ("aa", "storage: {size: 3}", f"storage: a storage needs a kind. Known kinds: {KNOWN}"),
         ("aa", "storage: {kind: volume, size: 3}", "unknown key 'size'"),
-        ("aa", "storage: {kind: bind, size: 3}", "unknown key 'size'; known: kind, disk"),
+        ("aa", "storage: {kind: bind, size: 3}", "unknown key 'size'. Known keys: kind, disk"),
         ("aa", "storage: [volume, volume]", "listed twice"),
         (
             "storage: volume",
             "storage: volume",
-            "native: storage: volume is not supported; supported: ",
+            "native: storage: volume does not work here. Supported storage: ",
         ),
         ("aa", "storage: 3", "unknown kind '3'"),
     ],

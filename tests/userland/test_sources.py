@@ -194,10 +194,10 @@ def test_a_study_names_its_source():
 @pytest.mark.parametrize(
     ("written", "says"),
     [
-        ("userland: imag", "userland: unknown kind 'imag'; did you mean 'image'?"),
+        ("userland: imag", "userland: unknown kind 'imag'. Did you mean 'image'?"),
         ("userland: image", "'image' is missing"),
-        ("userland: {kind: image, imag: a}", "unknown key 'imag'; did you mean 'image'?"),
-        ("userland: {image: a}", f"a userland needs a kind (known: {', '.join(sorted(registry.userlands()))})"),
+        ("userland: {kind: image, imag: a}", "unknown key 'imag'. Did you mean 'image'?"),
+        ("userland: {image: a}", f"a userland needs a kind. Known kinds: {', '.join(sorted(registry.userlands()))}"),
         ("userland: {kind: image, image: -v}", "image"),
     ],
 )

@@ -138,8 +138,8 @@ def test_what_cannot_be_is_refused_in_one_sentence(given: dict[str, Any]):
 @pytest.mark.parametrize(
     ("metric", "told"),
     [
-        ({}, "give either 'json: PATH' or 'regex: EXPRESSION'"),
-        ({"json": "$.a", "regex": "(a)"}, "give either 'json: PATH' or 'regex: EXPRESSION'"),
+        ({}, "needs either 'json: PATH' or 'regex: EXPRESSION'"),
+        ({"json": "$.a", "regex": "(a)"}, "needs either 'json: PATH' or 'regex: EXPRESSION'"),
         ({"regex": "a"}, "'a' has 0 groups: put parentheses around the number, and nothing else"),
         ({"regex": "(a)(b)"}, "'(a)(b)' has 2 groups: put parentheses around the number, and nothing else"),
         ({"regex": "("}, "'(' is not a regular expression: missing ), unterminated subpattern at position 0"),
@@ -189,8 +189,8 @@ def test_metrics_are_read_from_the_stream_that_is_named():
         (RPS, b'{"rps": "12"}', 'metric m: $.rps in standard output is "12", not a number'),
         (RPS, b'{"rps": true}', "metric m: $.rps in standard output is true, not a number"),
         (RPS, b'{"rps": null}', "metric m: $.rps in standard output is null, not a number"),
-        (RPS, b'{"rps": NaN}', "metric m: $.rps in standard output is nan, which is no valid measurement"),
-        (RPS, b'{"rps": 1e999}', "metric m: $.rps in standard output is inf, which is no valid measurement"),
+        (RPS, b'{"rps": NaN}', "metric m: $.rps in standard output is nan, which is not a valid measurement"),
+        (RPS, b'{"rps": 1e999}', "metric m: $.rps in standard output is inf, which is not a valid measurement"),
         (
             RPS | {"json": "$[*].rps"}, b'[{"rps": 1}, {"rps": 2}]',
             "metric m: $[*].rps finds 2 values in standard output, but must find exactly one",
@@ -205,7 +205,7 @@ def test_metrics_are_read_from_the_stream_that_is_named():
         ({"regex": "= (.*)"}, b"a = nan", "metric m: /= (.*)/ in standard output gives 'nan', not a number"),
         (
             {"regex": "= (.*)"}, b"a = 9e999",
-            "metric m: /= (.*)/ in standard output is inf, which is no valid measurement",
+            "metric m: /= (.*)/ in standard output is inf, which is not a valid measurement",
         ),
     ],
 )  # fmt: skip

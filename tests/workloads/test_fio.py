@@ -129,7 +129,7 @@ def test_why_fio_failed():
     ("given", "why"),
     [
         ({"depth": 2}, "with engine psync a job has one request at a time"),
-        ({"depth": 2, "engine": "libaio"}, "through the page cache libaio has one request at a time"),
+        ({"depth": 2, "engine": "libaio"}, "libaio sends one request at a time through the page cache"),
         ({"mode": "read", "fsync": 1}, "mode read, which writes nothing"),
         ({"mode": "randread", "read_share": 30}, "read_share has no effect with mode randread"),
         ({"mode": "randread", "extra_flags": "dsync"}, "mode randread, which writes nothing"),
@@ -137,7 +137,7 @@ def test_why_fio_failed():
             {"direct": True, "block_size": "1000B", "file_size": "1MB"},
             "direct needs a block_size that is a multiple of 512",
         ),
-        ({"sync_mode": "fdatasync"}, "contradicts fsync: never"),
+        ({"sync_mode": "fdatasync"}, "sync_mode has no effect with 'fsync: never'"),
         ({"file_size": "10KiB"}, "not a whole number of blocks of 4096 bytes for each of 1 jobs"),
         ({"file_size": "8KiB", "jobs": 3}, "for each of 3 jobs"),
     ],

@@ -19,22 +19,23 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     safe_names = [safe_name(name) for name in names]
     if twice := named_twice(safe_names):
         one, other = [name for name, safe in zip(names, safe_names, strict=True) if safe == twice][:2]
-        raise ValueError(f"'{one:.60}' and '{other:.60}' would both become the metric '{twice}': choose one")
+        raise ValueError(f"'{one:.60}' and '{other:.60}' would both become the metric '{twice}'. Choose one of them")
     return names
 
 
 class BenchmarkOptions(AdapterOptions):
-    """Base of adapters of which each benchmark is a metric.
+    """Base of adapters that make a metric of each benchmark.
 
-    Without names the output has to have exactly one: a benchmark that is missing in one environment alone would
-    otherwise be a difference that nobody measured.
+    If no benchmark is named, the output must have exactly one. Otherwise a benchmark that is missing in one
+    environment would look like a difference.
     """
 
     benchmarks: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
         AfterValidator(_distinct),
         Field(
-            max_length=200, description="Benchmarks to read, by the program's own names; the first is the headline"
+            max_length=200,
+            description="Benchmarks to read, by the names that the program prints; the first is the primary metric",
         ),
     ] = ()
 
@@ -56,11 +57,13 @@ class BenchmarkOptions(AdapterOptions):
             raise Unparseable(f"{what} has no benchmarks")
         if not self.benchmarks:
             if len(values) > 1:
-                raise Unparseable(f"{what} has {len(values)} benchmarks: name some (benchmarks: [{available}])")
+                raise Unparseable(
+                    f"{what} has {len(values)} benchmarks. Name those to read: benchmarks: [{available}]"
+                )
             return (Measurement(self.only, next(iter(values.values()))),)
         missing = [name for name in self.benchmarks if name not in values]
         if missing:
-            raise Unparseable(f"{what} has no benchmark '{missing[0]}': choose from {available}")
+            raise Unparseable(f"{what} has no benchmark '{missing[0]}'. Choose from {available}")
         metrics = zip(self.metrics(), self.benchmarks, strict=True)
         return tuple(Measurement(metric, values[name]) for metric, name in metrics)
 

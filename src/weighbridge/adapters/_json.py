@@ -14,12 +14,12 @@ def read_document(stdout: bytes, what: str, usage: str) -> Any:
     """
     text = stdout.decode(errors="replace")
     if not text.strip():
-        raise Unparseable(f"{what} printed nothing to standard output: run it as '{usage}'")
+        raise Unparseable(f"{what} printed nothing to standard output. Run it as '{usage}'")
     try:
         return json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise Unparseable(f"{what} did not print JSON ({reason}): run it as '{usage}'") from None
+        raise Unparseable(f"{what} did not print JSON ({reason}). Run it as '{usage}'") from None
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -59,5 +59,5 @@ def number(document: Any, what: str, *keys: str, scale: float = 1.0) -> float:
     except OverflowError:
         scaled = float("inf")
     if not is_plausible(scaled):
-        raise Unparseable(f"'{'.'.join(keys)}' of {what} is {scaled}, which is no valid measurement")
+        raise Unparseable(f"'{'.'.join(keys)}' of {what} is {scaled}, which is not a valid measurement")
     return scaled

@@ -30,7 +30,7 @@ Measures = Mapping[str, Any]
 
 
 class BmfOptions(BenchmarkOptions):
-    """What a study file may say about Bencher Metric Format; a benchmark's name is its key."""
+    """Options of Bencher Metric Format. The name of a benchmark is its key."""
 
     kind: Literal["bmf"] = "bmf"
     measure: Annotated[
@@ -55,8 +55,9 @@ class BmfOptions(BenchmarkOptions):
             safe_name(self.measure)
             if self.unit is None or self.better is None:
                 raise ValueError(
-                    f"what the measure '{self.measure:.60}' has an unknown unit (known: {', '.join(_BUILT_IN)}): "
-                    "give its 'unit' and 'better': higher or lower"
+                    f"the unit of the measure '{self.measure:.60}' is unknown. Give its 'unit' and 'better', or use "
+                    "one of "
+                    f"{', '.join(_BUILT_IN)}"
                 )
         return self
 
@@ -96,9 +97,11 @@ class BmfOptions(BenchmarkOptions):
             raise Unparseable(f"the {_OF} has a benchmark without a measure")
         if self.measure is None:
             if len(keys) > 1:
-                raise Unparseable(f"the {_OF} has {len(keys)} measures: name one of them (measure: {available})")
+                raise Unparseable(f"the {_OF} has {len(keys)} measures. Name one of them: measure: {available}")
             if _slug(keys[0]) != _UNTOLD:
-                raise Unparseable(f"the {_OF} has no latency, the default: name a measure (measure: {available})")
+                raise Unparseable(
+                    f"the {_OF} has no latency, which is the default measure. Name another one: measure: {available}"
+                )
             return keys[0]
         same = [key for key in keys if _slug(key) == _slug(self.measure)]
         measure = self.measure if self.measure in keys or len(same) != 1 else same[0]

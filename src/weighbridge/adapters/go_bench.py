@@ -18,7 +18,7 @@ _PROCESSORS = re.compile(r"-\d+$")
 
 
 class GoBenchOptions(BenchmarkOptions):
-    """What a study file may say about Go's benchmarks; their names are without ``Benchmark`` and ``-CPUS``."""
+    """Options of Go's benchmarks. Write their names without ``Benchmark`` and ``-CPUS``."""
 
     kind: Literal["go-bench"] = "go-bench"
     package: Annotated[
@@ -44,7 +44,7 @@ class GoBenchOptions(BenchmarkOptions):
         for name, runs in every.items():
             for benchmark, times in runs.items():
                 if benchmark in values:
-                    raise Unparseable(f"two packages have a benchmark '{benchmark:.60}': say which (package: {name})")
+                    raise Unparseable(f"two packages have a benchmark '{benchmark:.60}'. Try: package: {name}")
                 values[benchmark] = median(times)
         return self.chosen(values, "go test's output")
 

@@ -15,7 +15,7 @@ _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
 class GoogleBenchmarkOptions(BenchmarkOptions):
-    """What a study file may say about Google Benchmark's output; names are as printed, without an aggregate's."""
+    """Options of Google Benchmark's output. Write names as printed, without the name of an aggregate."""
 
     kind: Literal["google-benchmark"] = "google-benchmark"
 

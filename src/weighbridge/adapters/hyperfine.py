@@ -13,7 +13,7 @@ _WHAT = "hyperfine"
 
 
 class HyperfineOptions(BenchmarkOptions):
-    """What a study file may say about hyperfine's output; a benchmark's name is its command, or its own."""
+    """Options of hyperfine's output. The name of a benchmark is its command, or the name that you gave it."""
 
     kind: Literal["hyperfine"] = "hyperfine"
 
@@ -36,7 +36,7 @@ class HyperfineOptions(BenchmarkOptions):
 
 
 class Hyperfine(Adapter):
-    """What ``--export-json`` writes, which has to be printed: hyperfine's own report is beside it."""
+    """Reads the JSON of ``--export-json``, which must be printed instead of hyperfine's own report."""
 
     kind = "hyperfine"
     summary = "hyperfine: the mean time of each command"

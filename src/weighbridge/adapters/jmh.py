@@ -16,7 +16,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "hr": 360
 
 
 class JmhOptions(BenchmarkOptions):
-    """What a study file may say about JMH's output; a benchmark's name is that of its method, with its parameters.
+    """Options of JMH's output. The name of a benchmark is the name of its method, with its parameters.
 
     ``org.example.Sort.quick``, or ``org.example.Sort.quick:size=64,kind=random``.
     """
@@ -46,7 +46,7 @@ class JmhOptions(BenchmarkOptions):
                 add(values, _name(each), self._score(each), _WHAT)
         if not values and modes:
             raise Unparseable(
-                f"JMH's output has no benchmark in mode {self.mode}: write mode: {one_line(modes[0], 20)}"
+                f"JMH's output has no benchmark in mode {self.mode}. Try: mode: {one_line(modes[0], 20)}"
             )
         return self.chosen(values, "JMH's output")
 
@@ -70,7 +70,7 @@ def _name(entry: Any) -> object:
 
 
 class Jmh(Adapter):
-    """What ``-rf json`` writes, which has to be printed: JMH's own report is beside it."""
+    """Reads the JSON of ``-rf json``, which must be printed instead of JMH's own report."""
 
     kind = "jmh"
     summary = "JMH: throughput or time per operation of each benchmark"

@@ -38,7 +38,7 @@ class K6Options(AdapterOptions):
 
 
 class K6(Adapter):
-    """What ``--summary-export`` writes, which has to be printed: k6's own report is beside it."""
+    """Reads the JSON of ``--summary-export``, which must be printed instead of k6's own report."""
 
     kind = "k6"
     summary = "k6: HTTP requests per second, latency and success"

@@ -12,7 +12,7 @@ _WHAT = "pytest-benchmark"
 
 
 class PytestBenchmarkOptions(BenchmarkOptions):
-    """What a study file may say about pytest-benchmark's output; a benchmark's name is its test's full one."""
+    """Options of pytest-benchmark's output. The name of a benchmark is the full name of its test."""
 
     kind: Literal["pytest-benchmark"] = "pytest-benchmark"
 
@@ -30,7 +30,7 @@ class PytestBenchmarkOptions(BenchmarkOptions):
 
 
 class PytestBenchmark(Adapter):
-    """What ``--benchmark-json`` writes, which has to be printed: pytest's own report is beside it."""
+    """Reads the JSON of ``--benchmark-json``, which must be printed instead of pytest's own report."""
 
     kind = "pytest-benchmark"
     summary = "pytest-benchmark: the mean time of each test"

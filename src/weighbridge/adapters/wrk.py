@@ -22,7 +22,7 @@ _STATUS = re.compile(r"^  Non-2xx or 3xx responses: (\d{1,15})$", re.MULTILINE)
 
 
 class WrkOptions(AdapterOptions):
-    """What a study file may say about wrk's output."""
+    """Options of wrk's output."""
 
     kind: Literal["wrk"] = "wrk"
     latency: Annotated[bool, Field(description="Whether wrk ran with --latency, which prints percentiles")] = True

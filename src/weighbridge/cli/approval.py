@@ -79,7 +79,7 @@ def require_values(
     """
     from weighbridge import secret_values
     from weighbridge.model.secret import variables_of
-    from weighbridge.study.source import nearest
+    from weighbridge.model.spelling import nearest
 
     for variable in secret_values.unknown_offers(names):
         hint = nearest(variable, variables_of(names))

@@ -135,10 +135,10 @@ def _to_cross(analysis: "Analysis", report: "MetricReport", row: "Comparison") -
 
 def _chosen(analysis: "Analysis", environment: str | None, workload: str | None) -> "tuple[MetricReport, Comparison]":
     """Return the cost to explain: the largest significant cost of the chosen environment and workload."""
+    from weighbridge.model.spelling import nearest
     from weighbridge.report.text.environments import display_name
     from weighbridge.report.text.metric_names import metric_phrase
     from weighbridge.report.text.verdicts import cost_text
-    from weighbridge.study.source import nearest
 
     if environment is not None and environment not in analysis.others:
         hint = nearest(environment, analysis.others) or f"; it has: {', '.join(analysis.others)}"

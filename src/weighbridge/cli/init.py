@@ -67,10 +67,11 @@ def _template(file: Path) -> str:
 
 def _copied(study: str) -> str:
     """Return the text of a bundled study. Raises StudyError if the name is unknown."""
-    from weighbridge.study.source import bundled, nearest, plain
+    from weighbridge.model.spelling import nearest
+    from weighbridge.study.source import bundled, plain
 
     studies = bundled()
     if study not in studies:
-        hint = nearest(study, studies)
-        raise StudyError(f"no bundled study '{plain(study)}'{hint or '.'} 'weighbridge studies' lists them")
+        hint = nearest(study, studies) or ". 'weighbridge studies' lists them"
+        raise StudyError(f"there is no bundled study '{plain(study)}'{hint}")
     return studies[study]

@@ -24,9 +24,8 @@ from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.fleets.rounds import Unit, unit_named
 from weighbridge.model.machine_provider import MACHINE_NAME
 from weighbridge.model.names import RunId
-from weighbridge.model.options import NAME_PATTERN
 from weighbridge.model.secret import SecretName
-from weighbridge.model.validation import first_problem, problem_of
+from weighbridge.model.validation import NAME_PATTERN, first_problem, problem_of
 from weighbridge.store.extensions import came_to_its_end
 from weighbridge.store.run import DATABASE, RunStore, trials_of_live_run
 from weighbridge.store.safe_folder import LINK, SafeFolder

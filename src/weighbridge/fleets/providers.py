@@ -11,9 +11,10 @@ from weighbridge.fleets.folder import Fleet
 from weighbridge.fleets.study import own_host, with_own
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.machine_provider import MachineProvider, ProviderOptions
+from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Study
 from weighbridge.model.validation import first_problem, problem_of
-from weighbridge.study.source import nearest, plain
+from weighbridge.study.source import plain
 
 Provided = tuple[MachineProvider, ProviderOptions]
 
@@ -63,8 +64,7 @@ def _checked(provider: MachineProvider, word: str, given: Mapping[str, Any]) -> 
         raise ValueError(f"--{option.replace('_', '-')} does not apply to --on {plain(word)}")
     if first["type"] == "missing":
         raise ValueError(f"--on {plain(word)} needs --{option.replace('_', '-')}")
-    value = plain(given.get(option, ""), 60)
-    raise ValueError(f"--{option.replace('_', '-')} {value}: {plain(problem)}" if option else plain(problem))
+    raise ValueError(f"--{option.replace('_', '-')}: {plain(problem)}" if option else plain(problem))
 
 
 def provider_of(fleet: Fleet) -> Provided:

@@ -30,23 +30,28 @@ _Here = Annotated[str, Field(min_length=1), ABSOLUTE]
 class Healthcheck(Options):
     """A command in the container that ends with code 0 once the service can be used."""
 
-    test: Annotated[_Words, Field(min_length=1, description="The check's words; no shell reads them"), Brings.COMMAND]
+    test: Annotated[
+        _Words, Field(min_length=1, description="Words of the check's command; no shell is used"), Brings.COMMAND
+    ]
     interval: Annotated[Duration, Field(gt=0, le=3600, description="Time between two checks")] = 1.0
     timeout: Annotated[Duration, Field(gt=0, le=3600, description="Time limit of one check")] = 10.0
     retries: Annotated[int, Field(ge=1, le=10_000, description="Failures in a row that make it unhealthy")] = 60
-    start_period: Annotated[Duration, Field(ge=0, le=3600, description="Time in which failures do not count")] = 0.0
+    start_period: Annotated[
+        Duration, Field(ge=0, le=3600, description="Time after the start in which failures do not count")
+    ] = 0.0
 
 
 class Companion(Options):
-    """One container of this machine's Docker engine, on the run's own bridge, reached by its name.
+    """A supporting service: a container of this machine's engine on the run's bridge, reached by its name.
 
-    It publishes no port. ``image`` has to be in the engine, which pulls none; with ``saved`` it may come from a file.
+    It publishes no port. ``image`` must be in the engine, because Weighbridge pulls no image. With ``saved`` the
+    image can come from a file.
     """
 
     image: Annotated[str, Field(min_length=1, max_length=500, description="An image in the engine"), Brings.IMAGE]
     saved: Annotated[
         _Here | None,
-        Field(description="A docker save archive with the image, for a private engine"),
+        Field(description="A docker save archive of the image"),
         Brings.FILE,
     ] = None
     entrypoint: Annotated[
@@ -58,13 +63,14 @@ class Companion(Options):
     ] = Field(default_factory=dict)
     user: Annotated[str | None, Field(min_length=1, description="Replaces the image's user")] = None
     working_dir: Annotated[_Inside | None, Field(description="Replaces the image's working directory")] = None
-    volumes: Annotated[dict[_Inside, Name], Field(description="Volumes of the run, by their path in it")] = Field(
-        default_factory=dict
-    )
+    volumes: Annotated[
+        dict[_Inside, Name], Field(description="Volumes of the run, by their path in the container")
+    ] = Field(default_factory=dict)
     files: Annotated[dict[_Inside, _Here], Brings.FILE] = Field(
-        default_factory=dict, description="Files and folders of this machine by their path in it, read-only"
+        default_factory=dict,
+        description="Files and folders of this machine, by their path in the container; read-only",
     )
-    tmpfs: Annotated[tuple[_Inside, ...], Field(description="Folders in memory")] = ()
+    tmpfs: Annotated[tuple[_Inside, ...], Field(description="Folders that are kept in memory")] = ()
     shm_size: Annotated[Size | None, Field(ge=2**20, description="Size of its /dev/shm")] = None
     sysctls: Annotated[
         dict[Sysctl, SysctlValue], Field(description="Kernel settings for it alone"), Brings.SETTING
@@ -73,8 +79,10 @@ class Companion(Options):
     init: Annotated[StrictBool, Field(description="Run the engine's init (tini) as its first process")] = False
     healthcheck: Annotated[Healthcheck | None, Field(description="Check that it is ready")] = None
     port: Annotated[Port | None, Field(description="It is ready once it listens on this port (TCP)")] = None
-    deadline: Annotated[Duration, Field(gt=0, le=3600, description="Time limit to be ready")] = 60.0
-    after: Annotated[tuple[Name, ...], Field(description="Companions that must be ready before it starts")] = ()
+    deadline: Annotated[Duration, Field(gt=0, le=3600, description="Time in which it must be ready")] = 60.0
+    after: Annotated[
+        tuple[Name, ...], Field(description="Supporting services that must be ready before it starts")
+    ] = ()
 
     @model_validator(mode="after")
     def _one_thing_at_a_place(self) -> "Companion":
@@ -118,10 +126,10 @@ _File = Annotated[str, ABSOLUTE]
 
 
 class ComposedService(Options):
-    """One service of a Compose file, and what is done without. Paths are relative to where Weighbridge is called."""
+    """One service of a Compose file, and the keys to leave out. Paths are relative to the current folder."""
 
     file: Annotated[_File, Field(description="The Compose file; docker-compose reads it when the study is loaded")]
-    service: Annotated[str, Field(description="The service to measure; the others are its companions")]
+    service: Annotated[str, Field(description="The service to measure; the other services support it")]
     without: Annotated[tuple[str, ...], Field(description="Keys to leave out: KEY, or SERVICE.KEY")] = ()
     saved: Annotated[dict[str, _File], Field(description="docker save files, by the name of the image")] = Field(
         default_factory=dict

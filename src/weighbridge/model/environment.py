@@ -54,13 +54,13 @@ class Needs:
 
 OpenFiles = Annotated[
     int | None,
-    Field(ge=64, le=2**30, description="How many files each process may have open; default: this user's hard limit"),
+    Field(ge=64, le=2**30, description="Limit of open files of each process; default: this user's hard limit"),
 ]
 
 Variables = Annotated[
     dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,199}$")], Annotated[str, Field(max_length=4096)]],
     Brings.ARGUMENT,
-    Field(description="Variables of its programs, over those of the image: the allocator's settings, say"),
+    Field(description="Environment variables of its programs; they override the image's variables"),
 ]
 
 
@@ -70,7 +70,7 @@ class EnvironmentOptions(Options):
     storage: Annotated[
         SerializeAsAny[StorageOptions] | None,
         by_kind("storage", "a storage"),
-        Field(description="What /srv in its sites is on: a kind, or a kind with options"),
+        Field(description="The storage of /srv in this environment: a kind, or a kind with options"),
     ] = None
 
 

@@ -100,9 +100,11 @@ def read_opened(completed: Completed) -> Opened:
     try:
         opened = Opened.model_validate_json(completed.stdout)
     except ValidationError as error:
-        raise Unparseable("there is no record of opened sites") from error
+        raise Unparseable("the record of opened sites is missing") from error
     if not opened.openings and opened.stopped == "memory":
-        raise ProgramFailed("no site was opened, for lack of memory: close other programs, or use a larger machine")
+        raise ProgramFailed(
+            "no site could be opened, because memory ran out. Close other programs, or use a larger machine"
+        )
     if not opened.openings:
         raise Unparseable("the record names no site")
     return opened

@@ -19,7 +19,10 @@ from pydantic import (
 )  # fmt: skip
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined
 
-NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$"
+from weighbridge.model.spelling import nearest
+from weighbridge.model.text import one_line
+from weighbridge.model.validation import NAME_PATTERN, with_allowed
+
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 ArmName = Annotated[
     str,
@@ -85,23 +88,29 @@ class Factors:
 
 
 class Options(BaseModel):
-    """Base of what a study file may say about one environment, workload, storage or host."""
+    """Base of the options of one environment, workload, storage or host in a study file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="wrap")
     @classmethod
-    def _no_boolean_is_a_number(cls, raw: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Pydantic makes 1 of true. What stays a boolean, or becomes a word (``appendonly: no``), is right."""
-        options = handler(raw)
+    def _checked(cls, raw: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Say what each option allows, and refuse a boolean as a number, since pydantic makes 1 of true.
+
+        A value that stays a boolean or becomes a word (``appendonly: no``) is right.
+        """
         written = raw if isinstance(raw, Mapping) else {}
+        try:
+            options = handler(raw)
+        except ValidationError as error:
+            raise with_allowed(cls, written, error) from None
         wrong = [
             InitErrorDetails(type=f"{type(number).__name__}_type", loc=(key,), input=value)
             for key, value in written.items()
             if isinstance(value, bool) and type(number := getattr(options, key)) in (int, float)
         ]
         if wrong:
-            raise ValidationError.from_exception_data(cls.__name__, wrong)
+            raise with_allowed(cls, written, ValidationError.from_exception_data(cls.__name__, wrong))
         return options
 
 
@@ -116,11 +125,13 @@ def by_kind(section: str, what: str) -> BeforeValidator:
             return raw
         models: Mapping[str, type[Options]] = (info.context or {}).get(section, {})
         written: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {"kind": raw}
-        message_context = {"what": what, "known": ", ".join(models)}
+        known = f". Known kinds: {', '.join(models)}"
         if "kind" not in written:
-            raise PydanticCustomError("without_kind", "{what} needs a kind (known: {known})", message_context)
+            raise PydanticCustomError("without_kind", "{sentence}", {"sentence": f"{what} needs a kind{known}"})
         if not isinstance(kind := written["kind"], str) or kind not in models:
-            raise PydanticCustomError("unknown_kind", "known: {known}", {**message_context, "tag": str(kind)})
+            wrong = one_line(kind, 60)
+            sentence = f"unknown kind '{wrong}'{nearest(wrong, models) or known}"
+            raise PydanticCustomError("unknown_kind", "{sentence}", {"sentence": sentence})
         others = {key: value for key, value in written.items() if key != "kind"}  # it may be another name of the kind
         own = getattr(models[kind].model_fields.get("kind"), "default", PydanticUndefined)
         return models[kind].model_validate(others if own is not PydanticUndefined else written, context=info.context)

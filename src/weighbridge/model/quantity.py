@@ -1,12 +1,14 @@
 """Sizes, rates, times and shares as people write them in a study file, always with their unit, and lists of CPUs."""
 
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from weighbridge.model.options import is_stored
+from weighbridge.model.validation import Unit
 
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ%/]+)\s*")
 TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -15,24 +17,28 @@ RATE_UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "kbit":
 SHARE_UNITS = {"%": 0.01}
 LARGEST = {"a time": 1e8, "a size": 1e15, "a rate": 1e15, "a share": 1e3}
 """In the base unit: three years, a petabyte. More is a slip of the pen, and overflows what is computed from it."""
+_SHOWN_UNITS = {
+    "us", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "%",
+}  # fmt: skip
 _USUAL = {"a time": "s", "a size": "MiB", "a rate": "Mbit/s", "a share": "%"}
 
 
 def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
-    """A number with a unit as a float in the base unit; ValueError names the units that are understood."""
+    """Return a number with a unit as a float in the base unit. ValueError names the known units."""
     unit_names = ", ".join(units)
+    listed = f" ({unit_names})" if len(units) > 1 else ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"{what} needs a number with a unit ({unit_names})")
+        raise ValueError(f"{what} needs a number with a unit{listed or ' (%)'}")
     if not isinstance(value, str):
-        raise ValueError(f"{value} has no unit: write {what} like {value}{_USUAL[what]} ({unit_names})")
+        raise ValueError(f"{value} has no unit: write {what} like {value}{_USUAL[what]}{listed}")
     match = _NUMBER.fullmatch(value)
     if match is None:
         raise ValueError(f"'{value:.60}' is not {what}: write a number with a unit ({unit_names})")
     number, unit = match.groups()
     if unit not in units:
         suggestion = _nearest_unit(unit, units)
-        hint = f"; did you mean '{number}{suggestion}'?" if suggestion else ""
-        raise ValueError(f"unknown unit '{unit:.60}' in '{value:.60}' (known: {unit_names}){hint}")
+        hint = f"Did you mean '{number}{suggestion}'?" if suggestion else f"Known units: {unit_names}"
+        raise ValueError(f"unknown unit '{unit:.60}' in '{value:.60}'. {hint}")
     quantity = float(number) * float(units[unit])
     if quantity > LARGEST[what]:
         raise ValueError(f"'{value:.60}' is too large for {what}")
@@ -76,7 +82,12 @@ def _quantity(units: dict[str, Any], what: str, example: str, *, integer: bool =
 
     pattern = r"^\s*[0-9]+(\.[0-9]+)?\s*(" + "|".join(re.escape(unit) for unit in units) + r")\s*$"
     schema = {"type": "string", "pattern": pattern, "examples": [example], "description": what}
-    return BeforeValidator(parse), WithJsonSchema(schema)
+    return BeforeValidator(parse), unit_of(units), WithJsonSchema(schema)
+
+
+def unit_of(units: Mapping[str, float]) -> Unit:
+    """Return the units in which bounds are shown, smallest first."""
+    return Unit(tuple((unit, units[unit]) for unit in units if unit in _SHOWN_UNITS))
 
 
 def _packet_size() -> Any:
@@ -94,7 +105,7 @@ def _packet_size() -> Any:
         "examples": ["1468B", "mtu"],
         "description": "a size, or mtu: the largest UDP payload that does not fragment on the path, probed",
     }
-    return BeforeValidator(parse), WithJsonSchema(schema)
+    return BeforeValidator(parse), unit_of(SIZE_UNITS), WithJsonSchema(schema)
 
 
 _DURATION = _quantity(TIME_UNITS, "a time", "10s")

@@ -21,9 +21,13 @@ class DiskOptions(Options):
 
     filesystem: Annotated[
         Literal["ext4", "xfs", "btrfs"],
-        Field(description="Made with mkfs's defaults, but ext4 fully initialised and with nothing reserved for root"),
+        Field(
+            description="File system with mkfs's defaults; ext4 is fully initialised and reserves nothing for root"
+        ),
     ]
-    size: Annotated[Size, Field(ge=512 * 2**20, le=2**44, description="Its size; the file is sparse")] = 2**32
+    size: Annotated[
+        Size, Field(ge=512 * 2**20, le=2**44, description="Size of the file system; its file is sparse")
+    ] = 2**32
 
     def __str__(self) -> str:
         """Return the disk as text, for facts."""
@@ -43,7 +47,7 @@ def _from_name(raw: Any) -> Any:
 Disk = Annotated[
     DiskOptions | None,
     BeforeValidator(_from_name, json_schema_input_type=DiskOptions | Literal["ext4", "xfs", "btrfs"] | None),
-    Field(description="A file system made for it; default: the host's disk"),
+    Field(description="A file system made for this storage; default: the host's disk"),
 ]
 """``disk: xfs``, or ``disk: {filesystem: xfs, size: 8GiB}``."""
 _STRENGTH: tuple[Durability, ...] = ("none", "asynchronous", "unknown", "synchronous")

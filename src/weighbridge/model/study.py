@@ -77,7 +77,7 @@ class Repetitions(Options):
     @model_validator(mode="after")
     def _one_rule(self) -> "Repetitions":
         if self.within is not None and (self.blocks is not None or self.target is None):
-            raise ValueError("within needs a target and excludes rounds: {target: 2%, within: 10min}")
+            raise ValueError("within works only with a target. Try: {target: 2%, within: 10min}")
         if self.within is not None and self.budget is not None:
             raise ValueError("use within or budget, not both: within shortens the trials, budget keeps their length")
         if (self.blocks is None) == (self.target is None):
@@ -114,9 +114,9 @@ class Query(Options):
 
 
 class Prometheus(Options):
-    """A Prometheus server that watches the hosts: what its ``queries`` give for each trial's time is kept with it.
+    """A Prometheus server that watches the hosts. The results of its ``queries`` are stored with each trial.
 
-    ``step`` is the time between two values: the interval in which the server scrapes what they are about.
+    ``step`` is the time between two values, which should be the server's scrape interval.
     """
 
     url: Annotated[
@@ -203,7 +203,7 @@ class Meters(Options):
 
 
 class Resources(Options):
-    """Limits of every environment, native too, unless it has its own. ``None`` is no limit.
+    """Limits of every environment, including native, unless an environment has its own. ``None`` means no limit.
 
     ``cpus`` is CPU time per wall time (1.5 = one and a half CPUs), kept within every ``cpu_period``,
     ``memory`` is bytes, ``pin`` gives each role its CPUs (``{server: "0", client: "1"}``) or spreads the roles over
@@ -213,11 +213,13 @@ class Resources(Options):
     cpus: Annotated[float, Field(gt=0, description="CPU time per wall time: 1.5 is one and a half CPUs")] | None = (
         None
     )
-    cpu_period: Annotated[Duration, Field(ge=0.001, le=1, description="Period over which cpus is enforced")] = 0.1
+    cpu_period: Annotated[
+        Duration, Field(ge=0.001, le=1, description="Period in which the CPU limit is enforced")
+    ] = 0.1
     memory: Annotated[Size | None, Field(ge=16 * 2**20, description="Memory limit of each site")] = None
     pin: Annotated[
         Literal["spread"] | dict[Literal["server", "client"], CpuList] | None,
-        Field(description="CPUs of each role; spread: one each"),
+        Field(description="CPUs of each role; spread gives each role one CPU"),
     ] = None
 
     @property
@@ -231,16 +233,16 @@ class Resources(Options):
 
 
 class Placement(Options):
-    """Which host each role is on. A list for ``client`` sweeps where the clients of the study's servers are.
+    """The host of each role. A list for ``client`` sweeps the host of the clients.
 
-    ``storage``: where the servers of storage are (NFS); by default on the host of the site that mounts it.
+    ``storage``: the host of storage servers (NFS); by default the host of the site that mounts the storage.
     """
 
     client: Annotated[
         Name | Annotated[list[Name], Field(min_length=1)] | None,
         Field(description="Host of the clients; a list sweeps it"),
     ] = None
-    server: Annotated[Name | None, Field(description="Host of the servers, and of programs without a server")] = None
+    server: Annotated[Name | None, Field(description="Host of the servers and of programs without a server")] = None
     storage: Annotated[Name | None, Field(description="Host of the NFS server")] = None
 
     @property
@@ -277,7 +279,7 @@ class StudyFile(Options):
     """The top level of a study file, as written."""
 
     study: Annotated[Name, Field(description="The study's name")]
-    question: Annotated[str, Field(min_length=1, description="What it asks, in one sentence")]
+    question: Annotated[str, Field(min_length=1, description="The question that the study answers, in one sentence")]
     hosts: dict[Name, Annotated[SerializeAsAny[HostOptions], by_kind("hosts", "a host")]] = Field(
         default_factory=_this_machine, min_length=1, validate_default=True, description="The machines, by name"
     )
@@ -290,37 +292,37 @@ class StudyFile(Options):
         description="Which roles are in the environment; the others run natively on their host",
     )
     userland: Annotated[SerializeAsAny[SourceOptions], by_kind("userland", "a userland")] = Field(
-        default_factory=_packages, validate_default=True, description="Where the programs come from"
+        default_factory=_packages, validate_default=True, description="Root filesystem with the programs"
     )
     client_userland: Annotated[
         SerializeAsAny[SourceOptions] | None,
         by_kind("userland", "a userland"),
-        Field(description="Where clients' programs come from, if from elsewhere"),
+        Field(description="Root filesystem with the clients' programs, if they need another one"),
     ] = None
     companions: Annotated[
         dict[Name, Companion],
-        Field(description="Services beside the measured ones, which reach them by name"),
+        Field(description="Supporting services, which the measured programs reach by name"),
     ] = Field(default_factory=dict)
     compose: Annotated[
         ComposeOptions | None,
-        Field(description="A Compose file's service and its load, as a workload with userlands and companions"),
+        Field(description="A service of a Compose file and its load; it becomes a workload with supporting services"),
     ] = None
     """Of a file alone: `weighbridge.study.compose_key` puts in its place what it stands for."""
     resources: Resources = Resources()
     baseline: Annotated[Name, Field(description="The environment to compare the others with")]
-    aa: Annotated[bool, Field(description="Measure the baseline twice (A/A arm)")] = True
+    aa: Annotated[bool, Field(description="Measure the baseline a second time in every round (the control)")] = True
     environments: dict[Name, dict[str, Any]] = Field(min_length=1, description="What to compare, by name")
     workloads: dict[Name, dict[str, Any]] = Field(min_length=1, description="What to measure in each, by name")
     repetitions: Repetitions = Repetitions(blocks=10)
-    rehearsal: Annotated[bool, Field(description="Run it even with too few blocks for a verdict")] = False
+    rehearsal: Annotated[bool, Field(description="Run even with too few rounds for a verdict (a quick test)")] = False
     equivalence: Annotated[
-        Share, Field(gt=0, lt=1, description="Equivalence margin: smaller costs do not matter")
+        Share, Field(gt=0, lt=1, description="Equivalence margin: costs smaller than this do not matter")
     ] = 0.03
     seed: Annotated[int, Field(ge=0, description="Seed of the random order of trials")] = 1
     meters: Meters = Meters()
     cpu_idle: Annotated[
         CpuIdle,
-        Field(description="Whether this machine's idle CPUs halt or poll; auto: poll on a virtual machine"),
+        Field(description="Whether idle CPUs of this machine halt or poll; auto means poll on a virtual machine"),
     ] = "halt"
     prometheus: Annotated[
         Prometheus | None, Field(description="A Prometheus server; its series are stored with each trial")
@@ -329,7 +331,7 @@ class StudyFile(Options):
         tuple[Rung, ...],
         BeforeValidator(rungs_as_written, json_schema_input_type=list[Name | _Branch]),
         PlainSerializer(rungs_written),
-        Field(description="Environments, each one step above the entry before it, or above the one it names"),
+        Field(description="Environments in order; each adds a step to the previous one, or to the one that it names"),
     ] = ()
     explain: Annotated[
         StrictBool | tuple[ArmName, ...] | dict[ArmName, _Crossed],

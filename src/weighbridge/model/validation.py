@@ -1,50 +1,269 @@
-"""Words for users about data that a pydantic model does not accept."""
+"""Sentences for users about data that a pydantic model does not accept. None of them uses pydantic's own words."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
+from weighbridge.model.spelling import nearest
 from weighbridge.model.text import one_line
 
+NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$"
+NAME_RULE = "a name starts with a letter and has at most 40 letters, digits, '-', '_' and '.'"
+EITHER = "either"
+"""The type of an error that stands for the errors of each form that a value can have."""
+ALLOWED = "allowed"
+"""The key of an error's context with the numbers that an option allows, in words: ``at least 512 MiB``."""
 _OF_PYDANTIC = {*get_args(ErrorType)}
 _LONGEST = 60
-"""Characters of a key that are shown."""
-_TYPES = {
+"""The most characters of a key or a value that a sentence shows."""
+_NOUNS = {
     "bool": "true or false", "int": "a whole number", "float": "a number", "finite": "a finite number",
-    "string": "text", "list": "a list", "tuple": "a list", "dict": "an object", "model": "an object",
-    "mapping": "an object", "none": "null", "json": "JSON",
+    "string": "text", "bytes": "text", "list": "a list", "tuple": "a list", "set": "a list", "frozen": "a list",
+    "named": "a list", "iterable": "a list", "dict": "'key: value' pairs", "model": "'key: value' pairs",
+    "dataclass": "'key: value' pairs", "mapping": "'key: value' pairs", "none": "empty", "json": "valid JSON",
+    "date": "a date like 2026-01-31", "time": "a time of day like 13:45:00",
+    "datetime": "a date and a time like 2026-01-31T13:45:00Z", "url": "a URL", "uuid": "a UUID",
+    "decimal": "a number", "fraction": "a fraction", "complex": "a complex number",
 }  # fmt: skip
-_OF_TYPES = ("_type", "_parsing", "_from_float", "_number", "_invalid")
-_WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "missing": lambda _: "it is missing",
-    "extra_forbidden": lambda _: "it is unknown",
-    "literal_error": lambda context: f"expected {context['expected']}",
-    "enum": lambda context: f"expected {context['expected']}",
-    "greater_than": lambda context: f"expected more than {context['gt']:g}",
-    "greater_than_equal": lambda context: f"expected at least {context['ge']:g}",
-    "less_than": lambda context: f"expected less than {context['lt']:g}",
-    "less_than_equal": lambda context: f"expected at most {context['le']:g}",
-    "value_error": lambda context: str(context["error"]),
+_BOUNDS = {
+    "greater_than": ("more than", "gt"), "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"), "less_than_equal": ("at most", "le"),
+    "multiple_of": ("a multiple of", "multiple_of"),
+}  # fmt: skip
+_LENGTHS = {
+    "too_short": ("at least", "min_length", "entry", "entries"),
+    "too_long": ("at most", "max_length", "entry", "entries"),
+    "string_too_short": ("at least", "min_length", "character", "characters"),
+    "string_too_long": ("at most", "max_length", "character", "characters"),
+    "bytes_too_short": ("at least", "min_length", "byte", "bytes"),
+    "bytes_too_long": ("at most", "max_length", "byte", "bytes"),
+    "url_too_long": ("at most", "max_length", "character", "characters"),
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The units of a quantity, smallest first. In the annotation of an option it says how bounds are shown."""
+
+    factors: tuple[tuple[str, float], ...]
+
+    def text(self, number: float) -> str:
+        """Return a number of the base unit in the largest unit in which it is whole: 16777216 is ``16 MiB``."""
+        if number == 0:
+            return "0"
+        amounts = [(round(number / factor, 9), unit) for unit, factor in reversed(self.factors)]
+        whole = (each for each in amounts if each[0] >= 1 and each[0] == int(each[0]))
+        amount, unit = next(whole, amounts[-1])
+        return f"{amount:.12g}{'' if unit == '%' else ' '}{unit}"
+
+
 def first_problem(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
-    """Return the location of the first problem, and a description of it that uses none of pydantic's words."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    kind, location = first["type"], first["loc"]
-    place = tuple(one_line(part, _LONGEST) if isinstance(part, str) else part for part in location if part != "[key]")
-    if kind not in _OF_PYDANTIC:
-        return place, first["msg"]  # our own words
-    if kind in _WORDS:
-        return place, _WORDS[kind](first.get("ctx", {}))
-    expected = _TYPES.get(kind.split("_")[0]) if kind.endswith(_OF_TYPES) else None
-    return place, f"expected {expected}" if expected else "its value is not allowed"
+    """Return the location of the first problem, and a sentence about it that begins without the location."""
+    first = error.errors(include_url=False)[0]
+    return _place(first), sentence(first, first["input"])
 
 
 def problem_of(error: ValidationError) -> str:
-    """Return the first problem as ``LOCATION: DESCRIPTION``."""
-    location, problem = first_problem(error)
-    place = ".".join(map(str, location))
-    return f"{place}: {problem}" if place else problem
+    """Return the first problem as ``LOCATION: SENTENCE``."""
+    return _located(error.errors(include_url=False)[0])
+
+
+def problems_of(error: ValidationError) -> list[str]:
+    """Return every problem as ``LOCATION: SENTENCE``."""
+    return [_located(item) for item in error.errors(include_url=False)]
+
+
+def _place(item: ErrorDetails) -> tuple[int | str, ...]:
+    parts = (part for part in item["loc"] if part != "[key]")
+    return tuple(one_line(part, _LONGEST) if isinstance(part, str) else part for part in parts)
+
+
+def _located(item: ErrorDetails) -> str:
+    place, told = _place(item), sentence(item, item["input"])
+    if place and item["type"] in ("missing", "extra_forbidden"):  # the sentence names the key itself
+        place = place[:-1]
+    start = ".".join(map(str, place))
+    return f"{start}: {told}" if start else told
+
+
+def sentence(item: ErrorDetails, value: Any, *, sweepable: bool = False) -> str:
+    """Return a sentence about one error of pydantic or of ours: what is allowed, and what ``value`` is instead.
+
+    ``sweepable``: a list of whole numbers is allowed as well.
+    """
+    kind, context = item["type"], item.get("ctx", {})
+    key = one_line(item["loc"][-1], _LONGEST) if item["loc"] else ""
+    text = ""
+    match kind:
+        case _ if kind not in _OF_PYDANTIC and kind != EITHER:
+            text = item["msg"]  # a sentence of ours
+        case "value_error" | "assertion_error":
+            text = str(context["error"])
+        case "missing":
+            text = f"'{key}' is missing"
+        case "extra_forbidden":
+            text = f"unknown key '{key}'"
+        case "frozen_instance" | "frozen_field":
+            text = "cannot be changed"
+        case "literal_error" | "enum":
+            words = [word.strip(" '") for word in context["expected"].replace(" or ", ",").split(",")]
+            text = f"must be {context['expected']}, not {shown(value)}{nearest(value, words, slips_only=True)}"
+        case "string_pattern_mismatch" if context["pattern"] == NAME_PATTERN:
+            text = f"{shown(value)} is not a name: {NAME_RULE}"
+        case "string_pattern_mismatch":
+            text = f"{shown(value)} does not match the pattern {context['pattern']}"
+    return text or f"must {_must(kind, context, sweepable=sweepable)}, not {_instead(kind, value)}"
+
+
+def _must(kind: str, context: Mapping[str, Any], *, sweepable: bool) -> str:
+    allowed = context.get(ALLOWED, "")
+    if kind == EITHER:
+        return f"be {context['expected']}"
+    if kind in _BOUNDS:
+        words, bound = _BOUNDS[kind]
+        return f"be {allowed or f'{words} {_number(context[bound])}'}"
+    if kind in _LENGTHS:
+        words, bound, one, several = _LENGTHS[kind]
+        number = context[bound]
+        return f"have {words} {number} {one if number == 1 else several}"
+    noun = _NOUNS.get(kind.split("_", maxsplit=1)[0], "")
+    if noun == "a whole number" and sweepable:
+        return f"be {noun_of(noun, allowed)}, or a list to sweep: [10, 50]"
+    return f"be {noun_of(noun, allowed)}" if noun else "be another value"
+
+
+def noun_of(noun: str, allowed: str) -> str:
+    """Return ``a whole number of at least 1`` or ``a whole number from 1 to 9``."""
+    return f"{noun} {'' if allowed.startswith('from') else 'of '}{allowed}" if allowed else noun
+
+
+def _instead(kind: str, value: Any) -> str:
+    if kind in _LENGTHS and hasattr(value, "__len__"):
+        return str(len(value))
+    return shown(value)
+
+
+def shown(value: Any) -> str:
+    """Return a value as it is shown in a sentence: text in quotes, and not too much of it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "empty"
+    try:
+        text = " ".join(str(value).split())
+    except ValueError:  # a whole number with more digits than Python prints
+        return "a very long number"
+    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return f"'{text}'" if isinstance(value, str | bytes) else text
+
+
+def _number(number: Any) -> str:
+    return f"{number:.12g}" if isinstance(number, float) else str(number)
+
+
+def with_allowed(model: type[BaseModel], written: Mapping[Any, Any], error: ValidationError) -> ValidationError:
+    """Return the error with what each option of ``model`` allows, and with its value as it was ``written``.
+
+    The errors of the forms that one option can have (``auto``, or a whole number) become one.
+    """
+    items = error.errors(include_url=False)
+    errors = [each for items_of_key in _by_key(items) for each in _of_option(model, written, items_of_key)]
+    return ValidationError.from_exception_data(error.title, errors)
+
+
+def _by_key(items: Iterable[ErrorDetails]) -> Iterable[list[ErrorDetails]]:
+    by_key: dict[Any, list[ErrorDetails]] = {}
+    for item in items:
+        by_key.setdefault(item["loc"][:1], []).append(item)
+    return by_key.values()
+
+
+def _of_option(
+    model: type[BaseModel], written: Mapping[Any, Any], items: list[ErrorDetails]
+) -> Iterator[InitErrorDetails]:
+    key = str(items[0]["loc"][0]) if items[0]["loc"] else ""
+    allowed = _allowed(model).get(key)
+    if allowed is None or key not in written:
+        yield from map(_again, items)
+        return
+    value = written[key]
+    simple = isinstance(value, str | int | float)
+    forms = [_form(item, allowed) for item in items]
+    if simple and len(items) > 1 and all(len(item["loc"]) == 2 for item in items) and all(forms):
+        told = PydanticCustomError(EITHER, "{expected}", {"expected": " or ".join(dict.fromkeys(forms))})
+        yield InitErrorDetails(type=told, loc=(key,), input=value)
+        return
+    for item in items:
+        if len(item["loc"]) > 1 or not allowed or (item["type"] not in _BOUNDS and not _is_number(item["type"])):
+            yield _again(item)
+            continue
+        context = {**item.get("ctx", {}), ALLOWED: allowed}
+        told = PydanticCustomError(item["type"], "{allowed}", context)  # type: ignore[arg-type]
+        yield InitErrorDetails(type=told, loc=item["loc"], input=value)
+
+
+def _is_number(kind: str) -> bool:
+    return kind.startswith(("int_", "float_"))
+
+
+def _form(item: ErrorDetails, allowed: str) -> str:
+    """Return one form that a value could have had; empty if it cannot be said in a few words."""
+    kind, context = item["type"], item.get("ctx", {})
+    if kind in ("literal_error", "enum"):
+        return str(context["expected"])
+    if kind in _BOUNDS or _is_number(kind):
+        return noun_of(_NOUNS["float" if kind.startswith("float") else "int"], allowed)
+    return _NOUNS.get(kind.split("_")[0], "")
+
+
+def _again(item: ErrorDetails) -> InitErrorDetails:
+    """Return the same error for another ValidationError."""
+    kind, context = item["type"], item.get("ctx", {})
+    if kind in _OF_PYDANTIC and ALLOWED not in context:
+        return InitErrorDetails(type=kind, loc=item["loc"], input=item["input"], ctx=context)
+    told = PydanticCustomError(kind, item["msg"], context)  # type: ignore[arg-type]
+    return InitErrorDetails(type=told, loc=item["loc"], input=item["input"])
+
+
+@cache
+def _allowed(model: type[BaseModel]) -> Mapping[str, str]:
+    """Return the numbers that each option allows, in words; empty for an option without bounds."""
+    return {field.alias or name: _range(field) for name, field in model.model_fields.items()}
+
+
+def _range(field: FieldInfo) -> str:
+    metadata = [*field.metadata, *_metadata(field.annotation)]
+    unit = next((each for each in metadata if isinstance(each, Unit)), None)
+
+    def text(number: Any) -> str:
+        return unit.text(number) if unit else _number(number)
+
+    bounds = {
+        bound: getattr(each, bound)
+        for each in metadata
+        for bound in ("gt", "ge", "lt", "le")
+        if getattr(each, bound, None) is not None
+    }
+    if {"ge", "le"} <= bounds.keys():
+        return f"from {text(bounds['ge'])} to {text(bounds['le'])}"
+    words = {bound: word for word, bound in _BOUNDS.values()}
+    return " and ".join(
+        f"{words[bound]} {text(bounds[bound])}" for bound in ("gt", "ge", "lt", "le") if bound in bounds
+    )
+
+
+def _metadata(annotation: Any) -> Iterator[Any]:
+    """Return the metadata of an optional type, or of one of several."""
+    for part in get_args(annotation):
+        own = getattr(part, "__metadata__", ())
+        for each in own:
+            yield from each.metadata if isinstance(each, FieldInfo) else (each,)
+        if own:
+            yield from _metadata(part)

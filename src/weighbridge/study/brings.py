@@ -36,9 +36,9 @@ _ON = "--on"
 _LONGEST_WORD = 200
 """Characters of an argument that are shown."""
 _LARGEST = 256 * 2**10
-_UNKNOWN = "it cannot be read: what it starts is not known"
+_UNKNOWN = "it cannot be read, so the programs that it starts are unknown"
 _OWN_HOST_KEYS = "(this configuration decides with its own host keys which machines ssh trusts)"
-_TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB: what it starts is not known"
+_TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB, so the programs that it starts are unknown"
 
 
 @dataclass(frozen=True, slots=True)

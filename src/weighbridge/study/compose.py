@@ -14,7 +14,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from weighbridge.errors import StudyError
-from weighbridge.study.source import nearest, plain
+from weighbridge.model.spelling import nearest
+from weighbridge.study.source import plain
 
 _SETTINGS = ("shm_size", "sysctls")
 _MEASURED = frozenset({"image", "command", "entrypoint", "environment", "depends_on", "ports", "expose", *_SETTINGS})
@@ -43,7 +44,7 @@ class Unhonoured(StudyError):
     """Keys (SERVICE.KEY) that cannot be honoured, and that nobody left out."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        self.listed = f"compose: unsupported in the file: {', '.join(keys)}; to ignore it: "
+        self.listed = f"compose: the file has unsupported keys ({', '.join(keys)}). To ignore them, use "
         self.shortly = tuple(dict.fromkeys(each.partition(".")[2] for each in keys))
         super().__init__(f"{self.listed}without: [{', '.join(self.shortly)}]")
 
@@ -138,7 +139,7 @@ def _read(text: str) -> Mapping[str, Any]:
     try:
         data = YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ValueError, RecursionError) as error:
-        raise StudyError(f"compose: docker-compose printed no YAML: {plain(error)}") from None
+        raise StudyError(f"compose: docker-compose did not print YAML ({plain(error)})") from None
     return _mapping(data, "the file")
 
 
@@ -197,7 +198,7 @@ def _volume(volume: Any) -> tuple[str, str, str]:
 
 def _image(name: str, service: Mapping[str, Any]) -> str:
     if not isinstance(service.get("image"), str):
-        raise StudyError(f"compose: service {name} names no image: build one and name it (image: ...)")
+        raise StudyError(f"compose: service {name} has no image. Build one, and name it as 'image: NAME'")
     return _plain_text(service["image"])
 
 
@@ -248,7 +249,7 @@ def _settings(service: Mapping[str, Any], name: str) -> dict[str, Any]:
     if (size := service.get("shm_size")) is not None:
         match = _BYTES.fullmatch(str(size).strip())
         if match is None:
-            raise StudyError(f"compose: {name}: shm_size: {plain(size, 60)} is not a size: write it like 64m")
+            raise StudyError(f"compose: {name}: shm_size {plain(size, 60)} is not a size. Write it like 64m")
         settings["shm_size"] = f"{int(match[1]) * 1024 ** _POWERS[(match[2] or '').lower()]}B"
     if sysctls := service.get("sysctls"):
         if isinstance(sysctls, list):

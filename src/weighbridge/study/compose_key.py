@@ -96,11 +96,13 @@ def expanded(source: Source, normalised: Normalised | None) -> tuple[Source, str
         return source, ""
     options = _compose_options(source)
     if normalised is None:
-        raise Unavailable(f"{source.where((KEY,))}: compose: a Compose file is not read here")
+        raise Unavailable(f"{source.where((KEY,))}: compose: a Compose file cannot be read here")
     try:
         service = service_of(options, normalised)
         if service.port is None:
-            raise NoSuch("service", f"{plain(options.service, 60)} does not have exactly one port: add port: NUMBER")
+            raise NoSuch(
+                "service", f"{plain(options.service, 60)} does not have exactly one port. Add 'port: NUMBER'"
+            )
     except StudyError as error:
         raise StudyError(f"{source.where((KEY, getattr(error, 'key', 'file')))}: {error}") from None
     except Unavailable as error:
@@ -118,8 +120,8 @@ def unsettable(service: str, settings: Mapping[str, Any], kinds: Iterable[object
     settable = {name for kind in kinds for name in settings_of(settings, str(kind))}
     every = registry.environments().items()
     return [
-        f"{plain(service, 60)}.{name}: none of the study's environments supports it; supported by: "
-        f"{', '.join(kind for kind, plugin in every if name in plugin.takes)}; to leave it out: without: [{name}]"
+        f"{plain(service, 60)}.{name}: no environment of the study supports it. Supported by: "
+        f"{', '.join(kind for kind, plugin in every if name in plugin.takes)}. To leave it out: without: [{name}]"
         for name in settings
         if name not in settable
     ]
@@ -134,11 +136,11 @@ def _compose_options(source: Source) -> ComposeOptions:
     problems: list[tuple[Place, str]] = []
     key = validated(_Key, {KEY: source.data[KEY]}, (), problems)
     if "userland" in source.data:
-        problem = "userland: the Compose service already has an image: remove it, or write compose: {image: ...}"
+        problem = "userland: the Compose service already has an image. Remove it, or write 'compose: {image: NAME}'"
         problems.append((("userland",), problem))
     if key is not None and key.compose.service in _entries(source, "workloads"):
         name = plain(key.compose.service, 60)
-        problem = f"'{name}' is the workload that compose makes: write its options as compose: {{load: {{...}}}}"
+        problem = f"'{name}' is the workload that 'compose' makes. Write its options as 'compose: {{load: {{...}}}}'"
         problems.append((("workloads", key.compose.service), problem))
     _refuse(source, problems)
     assert key is not None

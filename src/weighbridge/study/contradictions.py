@@ -7,8 +7,9 @@ from weighbridge.model.companion import in_order
 from weighbridge.model.environment import Needs, SiteSetting
 from weighbridge.model.host import HostTraits
 from weighbridge.model.quantity import MOST_CPUS
+from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Arm, Cell, Resources, Role, Rung, StudyFile
-from weighbridge.study.source import Place, nearest
+from weighbridge.study.source import Place
 
 AA_SUFFIX = "-again"
 _LARGEST_SEED = 2**63 - 1
@@ -43,7 +44,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     away = [name for name, host in file.hosts.items() if not host.traits.here]
     if file.cpu_idle == "poll" and away:
         why = f"host '{away[0]}' is another machine, where CPUs halt"
-        yield ("cpu_idle",), f"cpu_idle: only idle CPUs of this machine can poll, and {why}: remove it"
+        yield ("cpu_idle",), f"cpu_idle: only idle CPUs of this machine can poll, and {why}. Remove it"
     yield from _out_of_range(file, arms)
 
 
@@ -55,7 +56,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         yield (*place, "clients"), f"{arm.name}: no client is on host '{unknown}'{nearest(unknown, hosts)}"
     reached = [host for host in hosts if arm.clients is None or host in arm.clients]
     if not reached:
-        yield (*place, "clients"), f"{arm.name}: 'clients' leaves no client: remove it"
+        yield (*place, "clients"), f"{arm.name}: 'clients' leaves no client. Remove it"
     if arm.name == file.baseline and len(reached) < len(hosts):
         yield (*place, "clients"), f"{arm.name} is the baseline, which needs every client: remove 'clients'"
     yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
@@ -104,13 +105,13 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
             for name in on if not registry.userlands()[source].from_registry else ():
                 if name in file.hosts and file.hosts[name].pulls:
                     problems.add(
-                        f"host '{name}' pulls images, but the userland '{source}' is in no registry: use "
-                        "'userland: {kind: image, image: NAME}', or another way for its images"
+                        f"host '{name}' pulls images, but the root filesystem '{source}' is not in a registry. Use "
+                        "'userland: {kind: image, image: NAME}', or another way to load its images"
                     )
             continue
         if inside and not every[arm.kind].shares_root:
             problems.add(
-                f"its sites cannot use this machine's own files (userland: {source}): use an image, or {fits}"
+                f"its sites cannot use this machine's own files (userland: {source}). Use an image, or {fits}"
             )
         for name in on:
             if name in file.hosts and not file.hosts[name].traits.this_machine:
@@ -127,7 +128,7 @@ def _not_taken(arm: Arm) -> Iterator[str]:
     for setting, value in settings.items():
         if value and setting not in every[arm.kind].takes:
             fits = ", ".join(kind for kind, environment in every.items() if setting in environment.takes)
-            yield f"{setting}: not supported by {arm.kind}; supported by: {fits}"
+            yield f"{setting} does not work with {arm.kind}. It works with {fits}"
 
 
 def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
@@ -136,7 +137,7 @@ def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
     every = registry.storage()
     if chosen is not None and not {*every[chosen.kind].ways} & environment.mounts:
         fits = ", ".join(kind for kind, storage in every.items() if {*storage.ways} & environment.mounts)
-        yield f"storage: {chosen.kind} is not supported; supported: {fits or 'none'}"
+        yield f"storage: {chosen.kind} does not work here. Supported storage: {fits or 'none'}"
     needing = [cell.workload for cell in cells if registry.workloads()[cell.kind].needs_data(cell.options)]
     if chosen is None and needing and not environment.storage:
         yield f"workload {needing[0]} keeps data, but its sites have no storage: add 'storage'"
@@ -148,7 +149,7 @@ def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
         if host is not None and host not in file.hosts:
             yield ("placement", role), f"placement: there is no host '{host}'{nearest(host, file.hosts)}"
     if len(set(file.placement.clients)) < len(file.placement.clients):
-        yield ("placement", "client"), "placement: a host is listed twice for the client: remove one"
+        yield ("placement", "client"), "placement: a host is listed twice for the client. Remove one"
 
 
 def _missteps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]) -> Iterator[tuple[Place, str]]:
@@ -161,13 +162,13 @@ def _missteps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]) 
         place: Place = ("ladder", number)
         if name not in names and name not in mistaken:
             if any(each.startswith(f"{name}[") for each in names):
-                yield place, f"ladder: '{name}' is swept: use one environment per step"
+                yield place, f"ladder: '{name}' is swept. Use one environment per step"
             else:
                 yield place, f"ladder: there is no environment '{name}'{nearest(name, names)}"
         elif name in above:
-            yield place, f"ladder: '{name}' appears twice: remove one"
+            yield place, f"ladder: '{name}' appears twice. Remove one"
         elif base == name:
-            yield place, f"ladder: '{name}' adds to itself: name an environment listed above it"
+            yield place, f"ladder: '{name}' adds a step to itself. Name an environment above it"
         elif base is not None and base not in above:
             below = any(base == rung.name for rung in ladder[number:])
             why = (
@@ -204,7 +205,7 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
                 kinds = f"kind {one.kind} with these options share no network"
             yield ("placement",), f"{text}: hosts of {kinds}"
         elif one.traits.this_machine and other.traits.this_machine:
-            yield ("placement",), f"placement: {client} and {server} are both this machine: use one name"
+            yield ("placement",), f"placement: {client} and {server} are both this machine. Use one name"
 
 
 def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place, str]]:
@@ -215,7 +216,7 @@ def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place,
         for name in (file.placement.clients or (first,)) if role == "client" else (file.placement.server or first,):
             if name in file.hosts and not registry.has_itself(file.hosts[name].own_traits):
                 why = f"the {role} is on host '{name}', which has nothing outside of environments"
-                yield ("placement",), f"placement: {why}: add {role} to 'inside'"
+                yield ("placement",), f"placement: {why}. Add {role} to 'inside'"
 
 
 def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:
@@ -225,9 +226,9 @@ def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:
         for other in companion.after:
             if other not in file.companions:
                 hint = nearest(other, file.companions)
-                yield (*place, "after"), f"{name}: after: there is no companion '{other}'{hint}"
+                yield (*place, "after"), f"{name}: after: there is no supporting service '{other}'{hint}"
         if companion.healthcheck is not None and companion.port is not None:
-            yield (*place, "port"), f"{name}: 'healthcheck' already says when it is ready: remove 'port'"
+            yield (*place, "port"), f"{name}: 'healthcheck' already defines when it is ready. Remove 'port'"
         if name == "localhost":
             yield place, "a companion cannot be called localhost: choose another name"
     if all({*each.after} <= {*file.companions} for each in file.companions.values()):
@@ -271,7 +272,7 @@ def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, st
             own, usual = (workload.roles(each) for each in (options, cell.options))
             if own != usual:
                 difference = f"{cell.workload} has the roles {', '.join(own)} here and {', '.join(usual)} elsewhere"
-                yield place, f"{arm.name}: {difference}: give it its own workload"
+                yield place, f"{arm.name}: {difference}. Give it its own workload"
                 break
 
 
@@ -319,4 +320,4 @@ def _out_of_range(file: StudyFile, arms: list[Arm]) -> Iterator[tuple[Place, str
         places["environments", arm.name.split("[")[0], "resources", "cpus"] = arm.resources
     for place, resources in places.items():
         if resources is not None and resources.cpus is not None and not resources.cpus <= MOST_CPUS:
-            yield place, f"cpus: {resources.cpus:g} is too large: at most {MOST_CPUS}"
+            yield place, f"cpus: must be at most {MOST_CPUS}, not {resources.cpus:g}"

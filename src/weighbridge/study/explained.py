@@ -16,11 +16,12 @@ from pydantic import ValidationError
 from weighbridge import registry
 from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.spelling import nearest
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Cell, Study, StudyFile
 from weighbridge.model.validation import problem_of
 from weighbridge.study.contradictions import misfits
-from weighbridge.study.source import Place, Source, nearest, plain, written
+from weighbridge.study.source import Place, Source, plain, written
 
 ALL = "bare"
 """How the name of the arm ends that has all of its mechanisms off."""
@@ -29,7 +30,10 @@ ALL = "bare"
 def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, str]]:
     """What ``explain`` names that there is not: environments, those that have no cost, mechanisms."""
     if file.trace is not None and not file.explain:
-        yield ("trace",), "trace: a tracer watches environments that are explained: add explain: true (--explain)"
+        yield (
+            ("trace",),
+            "trace: a tracer watches only environments that are explained. Add 'explain: true' or --explain",
+        )
     names = [arm.name for arm in arms]
     listed = file.explain if isinstance(file.explain, tuple) else ()
     places: list[tuple[int | str, str]] = [*enumerate(listed), *((name, name) for name in _crossed(file))]
@@ -39,18 +43,18 @@ def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, s
             continue  # what is wrong with it is said of it
         if name not in names:
             swept = any(each.startswith(f"{name}[") for each in names)
-            why = ": it is swept; name it with its level" if swept else nearest(name, names)
+            why = ". It is swept, so name it with its level" if swept else nearest(name, names)
             yield place, f"explain: there is no environment '{plain(name, 60)}'{why}"
         elif name == file.baseline:
-            yield place, f"explain: {name} is the baseline, which has no cost: name another environment"
+            yield place, f"explain: {name} is the baseline, which has no cost. Name another environment"
     every = registry.mechanisms()
     for name, kinds in _crossed(file).items():
         for number, kind in enumerate(kinds):
             if kind not in every:
-                hint = nearest(kind, every) or f"; known: {', '.join(every)}"
+                hint = nearest(kind, every) or f". Known mechanisms: {', '.join(every)}"
                 yield ("explain", name, number), f"explain: there is no mechanism '{plain(kind, 60)}'{hint}"
             elif kind in kinds[:number]:
-                yield ("explain", name, number), f"explain: {kind} is named twice: remove one"
+                yield ("explain", name, number), f"explain: {kind} is named twice. Remove one"
 
 
 def _crossed(file: StudyFile) -> Mapping[str, tuple[str, ...]]:

@@ -74,7 +74,7 @@ def _problems(study: Study) -> Iterator[str]:
     elif lost := {cell.client for cell in study.cells} - {"", *study.file.hosts}:
         yield f"there is no host '{min(lost)}'"
     elif wrong := [arm.name for arm in study.arms if arm.aa_of is not None and not _is_again(arm, study.baseline)]:
-        yield f"its A/A arm '{wrong[0]}' differs from its baseline '{study.file.baseline}'"
+        yield f"its control '{wrong[0]}' differs from its baseline '{study.file.baseline}'"
     else:
         arms = [arm for arm in study.arms if arm.aa_of is None]
         yield from (sentence for _, sentence in contradictions(study.file, arms, list(study.cells)))
@@ -123,7 +123,7 @@ def _cell(cell: StoredCell) -> Cell:
 
 def _options(plugins: Mapping[str, Plugin], kind: str, values: Mapping[str, Any], what: str) -> Options:
     if kind not in plugins:
-        raise _Unusable(f"{what}: the kind '{kind}' is unknown here (known: {', '.join(plugins)})")
+        raise _Unusable(f"{what}: unknown kind '{kind}'. Known kinds: {', '.join(plugins)}")
     return _validated(plugins[kind].options, values, what)
 
 

@@ -9,7 +9,7 @@ def wrong_indentation(text: str, problem: str, line: int, column: int) -> str | 
     content = lines[line] if line < len(lines) else ""
     indent = _indent(content)
     if content[indent:].startswith("\t"):
-        return "wrong indentation: this line begins with a tab: use spaces"
+        return "wrong indentation: this line begins with a tab. Use spaces"
     misplaced = column == indent and problem.startswith("expected") and any(block in problem for block in _BLOCKS)
     # the line above had a value already, which this one seems to go on with
     continued = problem.startswith("mapping values are not allowed") and ":" not in content[:column]
@@ -18,7 +18,7 @@ def wrong_indentation(text: str, problem: str, line: int, column: int) -> str | 
         return None
     others = ", ".join(f"line {number} with {count}" for count, number in above.items())
     blanks = "1 space" if indent == 1 else f"{indent} spaces"
-    return f"wrong indentation: this line begins with {blanks}, {others}: indent it like its neighbours"
+    return f"wrong indentation: this line begins with {blanks}, {others}. Indent it like its neighbours"
 
 
 def _indents_above(lines: list[str]) -> dict[int, int]:

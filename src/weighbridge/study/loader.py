@@ -11,6 +11,7 @@ from weighbridge.model.level import Level
 from weighbridge.model.options import Name, Options, by_kind
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.quantity import Size
+from weighbridge.model.spelling import nearest
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import CLIENT, Arm, Cell, Resources, Study, StudyFile
 from weighbridge.model.sysctl import Sysctl, SysctlValue
@@ -22,7 +23,7 @@ from weighbridge.study.compose_key import expanded
 from weighbridge.study.contradictions import AA_SUFFIX, contradictions
 from weighbridge.study.explained import explained, wrong_names
 from weighbridge.study.secret_keys import without_secrets, wrong_references
-from weighbridge.study.source import Origin, Place, Source, nearest, parse, plain, read, written
+from weighbridge.study.source import Origin, Place, Source, parse, plain, read, written
 from weighbridge.study.sweeps import at_level, levels, place_of, sweep_problem, with_own
 from weighbridge.study.validated import validated
 
@@ -103,11 +104,11 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
 
 
 class _OfEnvironment(Options):
-    """What an environment may say for itself, whatever its kind.
+    """Options of every environment, whatever its kind.
 
-    ``userland``: where its programs come from, if from elsewhere. ``clients``: with the clients of which hosts it is
-    measured. ``optional``: it may be left out. ``resources``: its own limits, over those of the study. ``shm_size``:
-    what /dev/shm of its sites holds. ``sysctls``: settings of the kernel that these have of their own.
+    ``userland``: the root filesystem with its programs, if it needs another one. ``clients``: the hosts whose clients
+    it is measured with. ``optional``: it can be left out. ``resources``: its own limits, which override the study's.
+    ``shm_size``: the size of /dev/shm in its sites. ``sysctls``: kernel settings of its sites.
     """
 
     userland: Annotated[SerializeAsAny[SourceOptions] | None, by_kind("userland", "a userland")] = None
@@ -155,15 +156,16 @@ def _expand(
                 entry.pop(key, None)  # of every environment, whatever its kind: read elsewhere
         else:
             entry = of_workloads.without(entry, kind)
+        known = f". Known kinds: {', '.join(plugins)}"
         if kind is None:
-            problems.append((place, f"'{name}' needs a kind (known: {', '.join(plugins)})"))
+            problems.append((place, f"'{name}' needs a kind{known}"))
             continue
         if not isinstance(kind, str):
-            problems.append(((*place, "kind"), f"kind cannot be swept: write one name (known: {', '.join(plugins)})"))
+            problems.append(((*place, "kind"), f"kind cannot be swept: write one name{known}"))
             continue
         if kind not in plugins:
-            hint = f"; known: {', '.join(plugins)}"
-            problems.append(((*place, "kind"), f"{name}: unknown kind '{kind}'{nearest(kind, plugins) or hint}"))
+            hint = nearest(kind, plugins) or known
+            problems.append(((*place, "kind"), f"{name}: unknown kind '{plain(kind, 60)}'{hint}"))
             continue
         model = plugins[kind].options
         problems_before = len(problems)
@@ -180,7 +182,7 @@ def _expand(
                 problems.append(
                     (
                         (*place, *place_of(entry, model, factor)),
-                        f"{factor}: the levels {one} and {other} are the same: remove one",
+                        f"{factor}: the levels {one} and {other} are the same. Remove one",
                     )
                 )
                 break

@@ -55,13 +55,13 @@ def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
             if not values or not all(map(is_right, values)):
                 yield ("workloads", name, factor), _TOLD[factor]
             elif len({*values}) < len(values):
-                yield ("workloads", name, factor), f"{factor}: {plain(values, 60)} lists a level twice: remove one"
+                yield ("workloads", name, factor), f"{factor}: {plain(values, 60)} lists a level twice. Remove one"
     for name, environment in file.environments.items():
         own = environment.get("workloads")
         for workload, changed in own.items() if isinstance(own, Mapping) else ():
             for key in _keys(file.workloads.get(workload, {}).get("kind")):
                 if isinstance(changed, Mapping) and key in changed:
-                    problem = f"{key}: it must be the same in every environment: set it in the workload"
+                    problem = f"{key}: must be the same in every environment. Set it in the workload"
                     yield ("environments", name, "workloads", workload, key), problem
 
 
@@ -79,15 +79,15 @@ def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place
             continue
         workload, place = registry.workloads()[cell.kind], ("workloads", cell.workload, SITES)
         if workload.roles(cell.options) != ("solo",) or workload.openings(cell.options) is not None:
-            yield place, f"sites: {cell.kind} cannot run in several sites: use another workload, or sites: 1"
+            yield place, f"sites: {cell.kind} cannot run in several sites. Use another workload, or sites: 1"
             return
         if workload.in_phases:
-            problem = "measures sites one after another, so a total has no meaning: use sites: 1"
+            problem = "measures sites one after another, so a total has no meaning. Use sites: 1"
             yield place, f"sites: {cell.kind} {problem}"
             return
         for arm in arms:
             if workload.needs_data(cell.options) and not registry.environments()[arm.kind].shares_storage:
-                yield place, f"sites: {arm.name} has a disk for each site, so none can share it: use sites: 1"
+                yield place, f"sites: {arm.name} has a disk for each site, so sites cannot share it. Use sites: 1"
                 return
 
 
@@ -108,7 +108,7 @@ def _unslowed(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, s
     for cell in cells:
         if cell.disk_speed is not None and fixed:
             place = "workloads", cell.workload, DISK_SPEED
-            yield place, f"disk_speed: the disk of host {fixed[0]} cannot be limited: use hosts of kind guest"
+            yield place, f"disk_speed: the disk of host {fixed[0]} cannot be limited. Use hosts of kind guest"
             return
 
 
@@ -118,7 +118,7 @@ def _never_cold(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place,
     if placed not in file.hosts or not file.hosts[placed].traits.managed:
         return
     for name in dict.fromkeys(cell.workload for cell in cells if kinds[cell.kind].cold(cell.options)):
-        yield ("workloads", name), f"{name}: the page cache of host {placed} cannot be emptied: use 'cold: false'"
+        yield ("workloads", name), f"{name}: the page cache of host {placed} cannot be emptied. Use 'cold: false'"
 
 
 def _is_number(value: object) -> bool:

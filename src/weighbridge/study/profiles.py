@@ -9,10 +9,11 @@ from typing import Any
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.quantity import RATE_UNITS, parse_quantity
+from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Study
 from weighbridge.study.compose import Normalised
 from weighbridge.study.loader import check
-from weighbridge.study.source import Origin, Place, Source, nearest, plain, read, written
+from weighbridge.study.source import Origin, Place, Source, plain, read, written
 
 STANDARD = "standard"
 """The name of a study as it stands, unless it has a profile of this name."""
@@ -39,8 +40,8 @@ def load(
     named: MutableMapping[str, Any] = profiles if isinstance(profiles, MutableMapping) else {}
     if profile is not None and profile not in (*named, STANDARD):
         choices = ", ".join(dict.fromkeys((STANDARD, *map(str, named))))
-        problem = f"there is no profile '{plain(profile, 60)}' (known: {choices})"
-        raise StudyError(f"{source.where(('profiles',))}: {problem}{nearest(profile, (STANDARD, *named))}")
+        hint = nearest(profile, (STANDARD, *named)) or f". Known profiles: {choices}"
+        raise StudyError(f"{source.where(('profiles',))}: there is no profile '{plain(profile, 60)}'{hint}")
     check(source, normalised)  # the study itself first: a profile would repeat its mistakes
     written_profile = (
         profile if link is None else None
@@ -114,7 +115,7 @@ def _linked(source: Source, link: str) -> Source:
     data = copy.deepcopy(source.data)
     hosts = list(_linkable_hosts(data))
     if not hosts:
-        problem = f"--link: {plain(data.get('study'), 60)} has no testbed hosts: remove --link"
+        problem = f"--link: {plain(data.get('study'), 60)} has no testbed hosts. Remove --link"
         raise StudyError(problem)
     for host in hosts:
         host["link"] = link

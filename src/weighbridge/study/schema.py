@@ -69,7 +69,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "userland": {
             "anyOf": [{"$ref": f"#/$defs/{SourceOptions.__name__}"}, {"type": "null"}],
             "default": None,
-            "description": "Where this environment's programs come from, if from elsewhere",
+            "description": "Root filesystem with the programs of this environment, if it needs another one",
         },
         "clients": {
             "type": "array",

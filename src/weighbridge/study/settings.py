@@ -4,9 +4,10 @@ from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 from weighbridge.errors import StudyError
+from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Study
 from weighbridge.study.loader import check
-from weighbridge.study.source import nearest, parse, plain, written
+from weighbridge.study.source import parse, plain, written
 
 _NAMED = 2
 """Parts of a key that name what the study has (``hosts.a``); what is below may be new to it."""
@@ -41,7 +42,7 @@ def _set(data: Any, setting: str) -> None:
     try:
         value = YAML(typ="rt").load(text)
     except YAMLError:
-        raise StudyError(f"--set {plain(key, 100)}: the value is no YAML: {plain(text, 100)}") from None
+        raise StudyError(f"--set {plain(key, 100)}: the value is not YAML: {plain(text, 100)}") from None
     place = data
     for depth, name in enumerate(names[:-1], 1):
         inner = place.get(name)

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import StudyError
+from weighbridge.model.spelling import nearest
 from weighbridge.study.indentation import wrong_indentation
 
 LARGEST = 256 * 2**10
 """Bytes; a study file is a page or two, so anything larger is a mistake."""
 _MOST = (20_000, 20)
 """Values with every alias written out, and how deep they nest: far more than any study has."""
-_MOST_MEANT = 3
-"""Right spellings that one message names: more would be no answer."""
 
 Place = tuple[str | int, ...]
 
@@ -103,10 +102,10 @@ def read(study: str | Origin) -> Source:
         return _bundled_source(origin.name)
     path = Path(origin.name)
     if not path.suffix and not _exists(path):
-        raise StudyError(
-            f"there is neither a file nor a bundled study '{plain(path)}'{nearest(path, bundled())}; "
-            "give the path of a YAML file, or one of those that 'weighbridge studies' lists"
+        hint = (
+            nearest(path, bundled()) or ". Give the path of a YAML file, or a name that 'weighbridge studies' lists"
         )
+        raise StudyError(f"there is neither a file nor a bundled study '{plain(path)}'{hint}")
     return parse(_text(path), str(path))
 
 
@@ -119,24 +118,26 @@ def _exists(path: Path) -> bool:
 
 def _text(path: Path) -> str:
     if path.is_dir():
-        raise StudyError(f"{path} is a directory: give the path of a study file")
+        raise StudyError(f"{path} is a directory. Give the path of a study file")
     try:
         size = path.stat().st_size
         if size > LARGEST:
-            raise StudyError(f"{path} has {size / 2**10:.0f} KiB: a study file has at most {LARGEST // 2**10} KiB")
+            raise StudyError(
+                f"{path} has {size / 2**10:.0f} KiB, but a study file must have at most {LARGEST // 2**10} KiB"
+            )
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)  # a device or a pipe has no size
         if len(data) > LARGEST:
-            raise StudyError(f"{path} has more than {LARGEST // 2**10} KiB: it is not a study file")
+            raise StudyError(f"{path} has more than {LARGEST // 2**10} KiB, so it is not a study file")
         text = data.decode()
     except FileNotFoundError:
         raise StudyError(f"there is no file {path}") from None
     except UnicodeDecodeError:
-        raise StudyError(f"{path} is not text: a study file is YAML in UTF-8") from None
+        raise StudyError(f"{path} is not text. A study file is YAML in UTF-8") from None
     except OSError as error:
         raise StudyError(f"cannot read {path}: {error.strerror}") from None
     if "\0" in text:
-        raise StudyError(f"{path} is not text: a study file is YAML in UTF-8")
+        raise StudyError(f"{path} is not text. A study file is YAML in UTF-8")
     return text
 
 
@@ -160,12 +161,12 @@ def parse(text: str, name: str) -> Source:
     except MarkedYAMLError as error:
         mark, problem = error.problem_mark, plain(error.problem or error)
         wrong = wrong_indentation(text, problem, mark.line, mark.column) if mark else None
-        message = wrong or f"this is not YAML: {problem}"
+        message = wrong or f"this is not YAML ({problem})"
         raise StudyError(f"{name}:{mark.line + 1 if mark else 1}: {message}") from None
     except Exception as error:  # the parser itself stumbles over some texts: assertions, attributes, recursion
-        raise StudyError(f"{name}:1: this is not YAML: {plain(error) or type(error).__name__}") from None
+        raise StudyError(f"{name}:1: this is not YAML ({plain(error) or type(error).__name__})") from None
     if excess is not None:
-        raise StudyError(f"{name}:{excess[0] + 1}: {excess[1]}: too deeply nested, or too many repeated aliases")
+        raise StudyError(f"{name}:{excess[0] + 1}: {excess[1]} is nested too deeply, or repeats too many aliases")
     if not isinstance(data, CommentedMap):
         raise StudyError(f"{name}:1: a study file has 'key: value' lines, and starts with 'study: NAME'")
     return Source(name, text, data)
@@ -237,25 +238,3 @@ def plain(text: object, width: int = 200) -> str:
         return "a very long number"
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
     return line if len(line) <= width else f"{line[:width]}..."
-
-
-def nearest(word: object, choices: Any) -> str:
-    """``; did you mean 'X'?`` for the nearest right spellings, or nothing where none is near.
-
-    A slip of the pen first, then what has a word in common (redis: redis-benchmark), then what is only similar.
-    """
-    from difflib import get_close_matches
-
-    by_lower, lower = {str(name).lower(): str(name) for name in choices}, str(word).lower()
-    matches = get_close_matches(lower, by_lower, n=1, cutoff=0.8) or [name for name in by_lower if _akin(lower, name)]
-    if not 1 <= len(matches) <= _MOST_MEANT:
-        matches = get_close_matches(lower, by_lower, n=1, cutoff=0.6)
-    suggestions = " or ".join(f"'{by_lower[name]}'" for name in matches)
-    return f"; did you mean {suggestions}?" if matches else ""
-
-
-def _akin(word: str, name: str) -> bool:
-    """Whether two names share a word, or one begins the other."""
-    if min(len(word), len(name)) >= 3 and (name.startswith(word) or word.startswith(name)):
-        return True
-    return any(len(part) >= 3 for part in {*re.split("[-_. ]", word)} & {*re.split("[-_. ]", name)})

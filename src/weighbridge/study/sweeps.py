@@ -77,14 +77,17 @@ def sweep_problem(entry: Mapping[str, Any], model: type[BaseModel]) -> tuple[Pla
     reserved = {*model.model_fields, *OF_EVERY_KIND["workloads"], CLIENT}
     for factor in swept:
         if len(factor.place) > 1 and factor.name in reserved:
-            return factor.place, f"{factor.name}: every such workload has an option of this name: choose another name"
+            return (
+                factor.place,
+                f"{factor.name}: the workload already has an option of this name. Choose another name",
+            )
         written = [_as_written(level) for level in factor.values]
         if len(set(written)) < len(written):
             twice = next(level for level in written if written.count(level) > 1)
-            return factor.place, f"{factor.name}: the level {plain(twice, 60)} is listed twice: remove one"
+            return factor.place, f"{factor.name}: the level {plain(twice, 60)} is listed twice. Remove one"
     if (count := math.prod(len(factor.values) for factor in swept)) > MOST_LEVELS:
         last = swept[-1]
-        return last.place, f"{last.name}: the swept keys make {count} combinations: sweep at most {MOST_LEVELS}"
+        return last.place, f"{last.name}: the swept keys make {count} combinations. At most {MOST_LEVELS} are allowed"
     return None
 
 

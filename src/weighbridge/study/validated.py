@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from weighbridge import registry
 from weighbridge.model.options import Options
-from weighbridge.study.mistakes import location_of, sentence
+from weighbridge.study.mistakes import location_of, mistake
 from weighbridge.study.source import Place
 
 M = TypeVar("M", bound=BaseModel)
@@ -34,7 +34,7 @@ def validated(model: type[M], data: Any, place: Place, problems: list[tuple[Plac
         mistakes: dict[Place, tuple[Place, str]] = {}
         for item in error.errors():
             location = location_of(data, item)
-            mistakes.setdefault(location, sentence(model, by_kind, data, item, place, location))
+            mistakes.setdefault(location, mistake(model, by_kind, data, item, place, location))
         inner = {location[:end] for location in mistakes for end in range(1, len(location))}
         problems += [mistake for location, mistake in mistakes.items() if location not in inner]
         return None

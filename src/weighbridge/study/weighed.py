@@ -9,10 +9,11 @@ from typing import Any
 from weighbridge.errors import StudyError
 from weighbridge.model.facts import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
+from weighbridge.model.spelling import nearest
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import hosts as hosts_by_kind
 from weighbridge.registry import itself_in, weighed_in
-from weighbridge.study.source import nearest, plain, written
+from weighbridge.study.source import plain, written
 
 USUAL = (("docker",), ("podman-rootless",), ("netns",), ("bubblewrap",))
 """What a program is weighed in where nobody says, by the names of ``--in``: the first of these that can be had."""
@@ -199,7 +200,7 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     choices, host = weighed_in(_traits(weighed)), _baseline(weighed)
     for name in names:
         if name not in choices:
-            hint = nearest(name, choices) or f"; known: {', '.join(choices)}"
+            hint = nearest(name, choices) or f". Known names: {', '.join(choices)}"
             where = " in a cluster" if weighed.hosts else ""
             raise StudyError(f"--in: there is no '{plain(name, 60)}'{where}{hint}")
     if {*names} == {host}:

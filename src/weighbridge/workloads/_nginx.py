@@ -38,7 +38,7 @@ def _readable(path: str) -> str:
 
 
 class NginxOptions(Options):
-    """What a study file may say about nginx. The defaults are the published study's, else nginx's own."""
+    """Options of nginx. The defaults are those of the published study if it gives them, and otherwise nginx's own."""
 
     content: Annotated[
         Literal["page", "picture"], Field(description="What clients fetch: a static page, or a large picture")
@@ -62,11 +62,13 @@ class NginxOptions(Options):
         Duration, Field(ge=0, le=86400, description="Keep-alive time of idle connections; 0s: one request each")
     ] = 65.0
     keepalive_requests: Annotated[
-        int, Field(ge=1, le=10**9, description="Requests after which a connection is closed")
+        int, Field(ge=1, le=10**9, description="Requests after which nginx closes a connection")
     ] = 1000
-    sendfile: Annotated[bool, Field(description="The kernel sends files, nginx does not copy them")] = True
+    sendfile: Annotated[
+        bool, Field(description="Let the kernel send files instead of copying them through nginx")
+    ] = True
     backlog: Annotated[
-        int, Field(ge=1, le=65535, description="Connections that may wait for an accept; at most net.core.somaxconn")
+        int, Field(ge=1, le=65535, description="Connections that can wait to be accepted; at most net.core.somaxconn")
     ] = 65535
 
 

@@ -18,9 +18,11 @@ def must_fit(name: str, size: PacketBytes | None, protocol: str, least: int, mos
     """ValueError where the option ``name`` is ``mtu`` without UDP, or has more or fewer bytes than can be sent."""
     if size == "mtu":
         if not protocol.lower().startswith("udp"):
-            raise ValueError(f"{protocol} has no 'mtu', which is the size of a UDP datagram: write {name} in bytes")
+            raise ValueError(
+                f"{name} cannot be mtu with {protocol}, because mtu is the size of a UDP datagram. Write it in bytes"
+            )
     elif size is not None and not least <= size <= most:
-        raise ValueError(f"{protocol} takes a {name} of {least} to {most} B, not {size} B")
+        raise ValueError(f"{name} must be from {least} B to {most} B with {protocol}, not {size} B")
 
 
 def resolved(size: PacketBytes, at: Endpoint) -> int:
@@ -28,7 +30,9 @@ def resolved(size: PacketBytes, at: Endpoint) -> int:
     if size != "mtu":
         return size
     if at.udp_payload is None:
-        raise ProgramFailed("the path's largest UDP payload is unknown, so 'mtu' has no size: write it in bytes")
+        raise ProgramFailed(
+            "the largest UDP payload of the path is unknown, so 'mtu' has no size. Write the size in bytes"
+        )
     return at.udp_payload
 
 

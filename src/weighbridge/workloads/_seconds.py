@@ -9,7 +9,7 @@ from weighbridge.model.quantity import Duration
 
 def _whole_seconds(seconds: float) -> float:
     if not seconds.is_integer():
-        raise ValueError(f"{seconds:g}s is not a whole number of seconds, which this program needs")
+        raise ValueError(f"must be a whole number of seconds, not {seconds:g}s")
     return seconds
 
 

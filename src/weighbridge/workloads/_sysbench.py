@@ -59,5 +59,5 @@ def totals(text: str) -> tuple[float, int]:
     total_s = figure(text, rf"\n +total time: +{NUMBER}s\n", "total time")
     events = re.search(r"\n +total number of events: +([0-9]{1,15})\n", text)
     if events is None or total_s == 0:
-        raise Unparseable("sysbench's report lacks its number of events or its time")
+        raise Unparseable("sysbench did not report its number of events or its time")
     return total_s, int(events[1])

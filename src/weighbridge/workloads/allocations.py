@@ -20,7 +20,7 @@ _BEFORE_S = 0.02
 
 
 class AllocationsOptions(Options):
-    """What a study file may say about allocations. ``duration`` is in seconds, ``largest`` in bytes."""
+    """Options of allocations. ``duration`` is in seconds, ``largest`` in bytes."""
 
     duration: Annotated[Duration, Field(ge=0.01, le=3600, description="Measured time")] = 1.0
     threads: Annotated[int, Field(ge=1, le=256, description="Threads that allocate at the same time")] = 1
@@ -41,7 +41,7 @@ class Allocations(Workload):
     """
 
     kind = "allocations"
-    summary = "blocks of memory that the C library allocates and frees, from one thread or several"
+    summary = "the C library's allocator: blocks of memory allocated and freed by one or more threads"
     options = AllocationsOptions
     packages = ()
     c = "allocations"

@@ -34,7 +34,7 @@ _RESTORE = 'rm -rf "$1" && mkdir -p "$1" && exec sync --file-system "$1"'
 
 
 class BonnieOptions(Options):
-    """What a study file may say about bonnie++. Sizes are in bytes."""
+    """Options of bonnie++. Sizes are in bytes."""
 
     file_size: Annotated[Size, Field(ge=_MIB, le=2**44, description="Size of the large files, in whole MiB")] = (
         2 * _GIB
@@ -42,8 +42,8 @@ class BonnieOptions(Options):
     block_size: Annotated[Size, Field(ge=256, le=_MIB, description="Size of each read and write: a power of two")] = (
         8192
     )
-    files: Annotated[int, Field(ge=0, le=10_000, description="Small files, in units of 1024; 0: none")] = 16
-    sync_small: Annotated[bool, Field(description="fsync small files and what seeks write (-b)")] = False
+    files: Annotated[int, Field(ge=0, le=10_000, description="Small files, in units of 1024; 0 means none")] = 16
+    sync_small: Annotated[bool, Field(description="Sync small files and the writes of the seek test (-b)")] = False
     cold: Annotated[bool, Field(description="Start each trial with empty page caches")] = True
 
     @model_validator(mode="after")
@@ -63,7 +63,7 @@ class Bonnie(Workload):
     """
 
     kind = "bonnie"
-    summary = "bonnie++: large files and many small ones, each part once, for comparison with the literature"
+    summary = "bonnie++: large files and many small files, each test once, for comparison with the literature"
     options = BonnieOptions
     packages = ("bonnie++",)
     in_phases = True

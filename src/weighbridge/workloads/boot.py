@@ -21,7 +21,7 @@ ANSWER_S = 60.0
 
 
 class BootOptions(Options):
-    """What a study file may say about how sites start."""
+    """Options of the start of sites."""
 
     sites: Annotated[
         int, Field(ge=1, le=100, description="Fresh sites per trial, each closed before the next; the median counts")
@@ -42,7 +42,7 @@ class Boot(Workload):
     """
 
     kind = "boot"
-    summary = "time from the (warm) start of a fresh site to its first answer, and time to close it"
+    summary = "time from the warm start of a new site to its first answer, and time to close it"
     options = BootOptions
     packages = ("coreutils",)
 

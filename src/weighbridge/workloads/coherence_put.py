@@ -28,10 +28,10 @@ _START_S = 4.0
 
 
 class CoherencePutOptions(Options):
-    """What a study file may say about a coherence-put workload."""
+    """Options of a coherence-put workload."""
 
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
-    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before it, not counted")] = 5.0
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before the measured time")] = 5.0
     value_length: Annotated[int, Field(ge=1, le=10**6, description="Random characters per value")] = 700
     transport: Annotated[
         Literal["tcp", "datagram"], Field(description="Transport of the members' messages: TCP bus, or datagrams")

@@ -30,18 +30,18 @@ _PBZIP2_SIZES = re.compile(
 
 
 class CompressOptions(Options):
-    """What a study file may say about compression. Sizes are in bytes."""
+    """Options of compression. Sizes are in bytes."""
 
     program: Annotated[
         Literal["xz", "pbzip2"], Field(description="The program; results of different programs do not compare")
     ] = "xz"
     direction: Annotated[
         Literal["compress", "decompress"],
-        Field(description="What to measure; decompressed data are checked, not kept"),
+        Field(description="What to measure; decompressed data is checked and not kept"),
     ] = "compress"
     size: Annotated[Size, Field(ge=2**16, le=2**32, description="Size of the uncompressed file")] = 2**22
-    level: Annotated[int, Field(ge=1, le=9, description="Level, from fast to small")] = 6
-    threads: Annotated[int, Field(ge=1, le=256, description="Threads; xz gives each 1 MiB at a time")] = 1
+    level: Annotated[int, Field(ge=1, le=9, description="Compression level, from fast to small")] = 6
+    threads: Annotated[int, Field(ge=1, le=256, description="Threads; xz gives each thread 1 MiB at a time")] = 1
 
 
 class Compress(Workload):

@@ -41,9 +41,9 @@ _REPORT = re.compile(
 
 
 class DatagramTestOptions(Options):
-    """What a study file may say about a datagram-test workload. Numbers of packets; sizes are of UDP payload."""
+    """Options of a datagram-test workload. Sizes are sizes of the UDP payload."""
 
-    packet_size: Annotated[PacketSize, Field(description="Bytes of each datagram, or mtu: the largest that fits")] = (
+    packet_size: Annotated[PacketSize, Field(description="Bytes of each datagram; mtu is the largest that fits")] = (
         1468
     )
     packets: Annotated[int, Field(ge=1000, le=10**9, description="Datagrams to receive before the test ends")] = (
@@ -66,7 +66,7 @@ class DatagramTestOptions(Options):
         if self.packets % self.report_interval:
             raise ValueError(
                 f"packets ({self.packets}) must be a multiple of report_interval ({self.report_interval}), "
-                "at which the test counts"
+                "because the test counts at each report"
             )
         return self
 
@@ -80,7 +80,7 @@ class DatagramTest(Workload):
     """
 
     kind = "datagram-test"
-    summary = "Coherence's Datagram Test: UDP throughput and loss, as the listener sees them"
+    summary = "Coherence's Datagram Test: UDP throughput and loss at the listener"
     options = DatagramTestOptions
     packages = JRE
     maven = "coherence"

@@ -24,7 +24,7 @@ _LAST_LINE = re.compile(r"^([0-9]{1,18}) bytes .*copied, ([0-9.e+-]{1,20}) s, [^
 
 
 class DdOptions(Options):
-    """What a study file may say about dd. Sizes are in bytes."""
+    """Options of dd. Sizes are in bytes."""
 
     file_size: Annotated[Size, Field(ge=512, le=2**40, description="Bytes to write")] = 2**28
     block_size: Annotated[Size, Field(ge=512, le=2**30, description="Bytes per write")] = 2**20
@@ -35,7 +35,7 @@ class DdOptions(Options):
     @model_validator(mode="after")
     def _whole_blocks(self) -> "DdOptions":
         if self.file_size % self.block_size:
-            raise ValueError(f"file_size {self.file_size} is not a multiple of block_size {self.block_size}")
+            raise ValueError(f"file_size ({self.file_size} B) must be a multiple of block_size ({self.block_size} B)")
         return self
 
 

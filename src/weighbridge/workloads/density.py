@@ -24,10 +24,14 @@ _EXPECTED_S = 0.5
 
 
 class DensityOptions(Options):
-    """What a study file may say about many idle sites."""
+    """Options of many idle sites."""
 
-    sites: Annotated[int, Field(ge=2, le=500, description="Most sites open at the same time")] = 8
-    settle: Annotated[Duration, Field(ge=0, le=60, description="How long a site idles before memory is read")] = 0.5
+    sites: Annotated[
+        int, Field(ge=2, le=500, description="Largest number of sites that are open at the same time")
+    ] = 8
+    settle: Annotated[
+        Duration, Field(ge=0, le=60, description="How long a site is idle before Weighbridge reads its memory")
+    ] = 0.5
     slow: Annotated[
         float,
         Field(gt=1, le=1000, description="Stop after three starts in a row that take this many times the first ones"),

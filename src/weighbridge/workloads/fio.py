@@ -31,28 +31,28 @@ _PART = {"read": "read", "write": "write", "fsync": "sync"}
 
 
 class FioOptions(Options):
-    """What a study file may say about fio: sizes in bytes, ``duration`` in seconds.
+    """Options of fio. Sizes are in bytes, ``duration`` is in seconds.
 
-    ``depth`` requests of each job are on their way at a time: with ``psync`` (pread, pwrite) it is one, ``libaio``
-    (Linux AIO) has more of direct I/O alone, ``io_uring`` of any.
+    ``depth`` is the number of requests of each job that are in flight at the same time. ``psync`` (pread, pwrite)
+    allows one, ``libaio`` (Linux AIO) allows more only with direct I/O, and ``io_uring`` always allows more.
     """
 
     mode: Annotated[
         Literal["randread", "randwrite", "randrw", "read", "write", "rw"],
         Field(description="Random or sequential; reads, writes or both"),
     ] = "randrw"
-    file_size: Annotated[Size, Field(ge=512, le=2**44, description="Size of all jobs' files together")] = 2**30
+    file_size: Annotated[Size, Field(ge=512, le=2**44, description="Total size of the files of all jobs")] = 2**30
     block_size: Annotated[Size, Field(ge=512, le=2**30, description="Bytes per request")] = 2**12
     jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with its own file")] = 1
     engine: Annotated[Literal["psync", "libaio", "io_uring"], Field(description="I/O engine")] = "psync"
     depth: Annotated[int, Field(ge=1, le=4096, description="Requests in flight per job")] = 1
     direct: Annotated[bool, Field(description="Bypass the page cache (O_DIRECT)")] = False
-    read_share: Annotated[int, Field(ge=1, le=99, description="Per cent of reads in a mixed mode")] = _HALF
+    read_share: Annotated[int, Field(ge=1, le=99, description="Percentage of reads in a mixed mode")] = _HALF
     fsync: Annotated[
         Literal["never"] | Annotated[int, Field(ge=1, le=10**9)],
         Field(description="Never, or after this many writes of a job"),
     ] = "never"
-    sync_mode: Annotated[Literal["fsync", "fdatasync"], Field(description="System call for it")] = "fsync"
+    sync_mode: Annotated[Literal["fsync", "fdatasync"], Field(description="System call that syncs")] = "fsync"
     extra_flags: Annotated[
         Literal["none", "sync", "dsync"], Field(description="Flags to open the files with: O_SYNC or O_DSYNC")
     ] = "none"
@@ -85,7 +85,7 @@ class FioOptions(Options):
         if self.depth > 1 and self.engine == "psync":
             raise ValueError("depth: with engine psync a job has one request at a time; use libaio or io_uring")
         if self.depth > 1 and self.engine == "libaio" and not self.direct:
-            raise ValueError("depth: through the page cache libaio has one request at a time; use direct: true")
+            raise ValueError("depth: libaio sends one request at a time through the page cache. Try: direct: true")
         if self.direct and self.block_size % _SECTOR:
             raise ValueError(f"direct needs a block_size that is a multiple of {_SECTOR} bytes")
         if not self.writes and (self.fsync != "never" or self.extra_flags != "none"):
@@ -93,7 +93,7 @@ class FioOptions(Options):
         if self.read_share != _HALF and not (self.reads and self.writes):
             raise ValueError(f"read_share has no effect with mode {self.mode}: remove it")
         if self.sync_mode == "fdatasync" and self.fsync == "never":
-            raise ValueError("sync_mode: fdatasync contradicts fsync: never")
+            raise ValueError("sync_mode has no effect with 'fsync: never'. Remove one of them")
         return self
 
 
@@ -105,7 +105,7 @@ class Fio(Workload):
     """
 
     kind = "fio"
-    summary = "file reads and writes, one at a time or many in flight, with the latency of each kind"
+    summary = "file reads and writes, singly or many in flight, with the latency of each kind"
     options = FioOptions
     packages = ("fio",)
 

@@ -32,21 +32,23 @@ Bitrate = Annotated[Rate, Field(ge=1000)]
 
 
 class IperfOptions(Options):
-    """What a study file may say about an iperf workload: seconds, bits per second, bytes."""
+    """Options of an iperf workload. The units are seconds, bits per second and bytes."""
 
     protocol: Annotated[Literal["tcp", "udp"], Field(description="Transport protocol")] = "tcp"
     duration: Annotated[Duration, Field(ge=_SHORTEST_S, le=86400, description="Measured time")] = 10.0
     bitrate: Annotated[Bitrate | None, Field(description="Rate limit of each stream; udp needs it")] = None
     length: Annotated[
         PacketSize | None,
-        Field(description="Bytes per buffer (tcp) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
+        Field(description="Bytes per buffer (tcp) or datagram (udp; default: 1468 B; mtu is the largest that fits)"),
     ] = None
     parallel: Annotated[int, Field(ge=1, le=64, description="Parallel streams")] = 1
 
     @model_validator(mode="after")
     def _what_iperf_takes(self) -> "IperfOptions":
         if self.protocol == "udp" and self.bitrate is None:
-            raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): iperf would send 1 Mbit/s")
+            raise ValueError(
+                "udp needs a bitrate, because iperf sends only 1 Mbit/s without one. Try: bitrate: 10Mbit/s"
+            )
         must_fit("length", self.length, self.protocol, *_LENGTHS[self.protocol])
         return self
 

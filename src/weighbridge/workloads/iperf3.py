@@ -44,29 +44,30 @@ Bitrate = Annotated[Rate, Field(ge=1)]
 
 
 class Iperf3Options(Options):
-    """What a study file may say about an iperf3 workload: seconds, bits per second, bytes."""
+    """Options of an iperf3 workload. The units are seconds, bits per second and bytes."""
 
     protocol: Annotated[Literal["tcp", "udp"], Field(description="Transport protocol")] = "tcp"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     amount: Annotated[
-        Size | None, Field(ge=1, le=2**50, description="Bytes to send, in about the duration, instead of a time")
+        Size | None,
+        Field(ge=1, le=2**50, description="Bytes to send, instead of a time; they should take about the duration"),
     ] = None
-    omit: Annotated[
-        WholeSeconds, Field(ge=0, le=60, description="Warm-up before it, which iperf3 does not count")
-    ] = 0.0
+    omit: Annotated[WholeSeconds, Field(ge=0, le=60, description="Warm-up before the measured time")] = 0.0
     bitrate: Annotated[Bitrate | None, Field(description="Rate limit of each stream; udp needs it")] = None
     length: Annotated[
         PacketSize | None,
-        Field(description="Bytes per buffer (tcp) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
+        Field(description="Bytes per buffer (tcp) or datagram (udp; default: 1468 B; mtu is the largest that fits)"),
     ] = None
     parallel: Annotated[int, Field(ge=1, le=128, description="Parallel streams")] = 1
     reverse: Annotated[bool, Field(description="The server sends and the client receives")] = False
-    bidirectional: Annotated[bool, Field(description="Both send at once; not with reverse")] = False
+    bidirectional: Annotated[bool, Field(description="Both sides send at the same time; not with reverse")] = False
 
     @model_validator(mode="after")
     def _what_iperf3_takes(self) -> "Iperf3Options":
         if self.protocol == "udp" and self.bitrate is None:
-            raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): iperf3 reports false rates without one")
+            raise ValueError(
+                "udp needs a bitrate, because iperf3 reports false rates without one. Try: bitrate: 10Mbit/s"
+            )
         if self.amount is not None and self.omit:
             raise ValueError("amount and omit exclude each other: iperf3 counts an amount from the first byte")
         if self.reverse and self.bidirectional:

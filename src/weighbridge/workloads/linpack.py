@@ -71,14 +71,14 @@ HPL.out      output file name (if any)
 
 
 class LinpackOptions(Options):
-    """What a study file may say about Linpack."""
+    """Options of Linpack."""
 
     size: Annotated[
         int, Field(ge=100, le=20_000, description="Number of equations: the matrix has size x size x 8 bytes")
     ] = 2000
-    block: Annotated[int, Field(ge=8, le=1024, description="The block size, NB")] = 128
+    block: Annotated[int, Field(ge=8, le=1024, description="HPL's block size (NB)")] = 128
     repeats: Annotated[int, Field(ge=1, le=20, description="Solutions per trial")] = 5
-    threads: Annotated[int, Field(ge=1, le=64, description="Threads of the BLAS, in one process")] = 1
+    threads: Annotated[int, Field(ge=1, le=64, description="Threads of OpenBLAS, in one process")] = 1
 
 
 class Linpack(Workload):

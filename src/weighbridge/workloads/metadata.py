@@ -23,15 +23,15 @@ _IN_FOLDER = 'mkdir -p "$1" && cd "$1" && shift && "$@" && exec sync --file-syst
 
 
 class MetadataOptions(Options):
-    """What a study file may say about metadata."""
+    """Options of metadata."""
 
     operation: Annotated[
         Literal["create", "stat", "delete"],
-        Field(description="What to do to each file; create opens a new one, and its close is not timed"),
+        Field(description="The operation on each file; create opens a new file, and closing it is not timed"),
     ] = "create"
     files: Annotated[int, Field(ge=1, le=10_000_000, description="Files per job, in one folder")] = 10_000
     file_size: Annotated[
-        Size, Field(ge=1, le=2**30, description="Size of the files of stat and delete; new ones are empty")
+        Size, Field(ge=1, le=2**30, description="Size of the files for stat and delete; created files are empty")
     ] = 4096
     jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with its own files")] = 1
 

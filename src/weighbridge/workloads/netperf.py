@@ -43,25 +43,30 @@ _SYN_AGAIN_S = 0.9
 
 
 class NetperfOptions(Options):
-    """What a study file may say about a netperf workload. Sizes are in bytes; of UDP tests also ``mtu``."""
+    """Options of a netperf workload. Sizes are in bytes; UDP tests also accept ``mtu``."""
 
     test: Annotated[
         Literal["TCP_RR", "TCP_CRR", "UDP_RR", "TCP_STREAM", "UDP_STREAM"],
         Field(
-            description="Request and response, one at a time (CRR: over a connection of its own), "
+            description="Requests and responses, sent singly (CRR opens a connection for each), "
             "or a stream to the server"
         ),
     ] = "TCP_RR"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     count: Annotated[
-        int | None, Field(ge=1, le=10**9, description="Transactions to make (TCP_RR, TCP_CRR), in about the duration")
+        int | None,
+        Field(
+            ge=1, le=10**9, description="Transactions to run (TCP_RR, TCP_CRR); they should take about the duration"
+        ),
     ] = None
-    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before it, not counted")] = 1.0
-    request_size: Annotated[PacketSize | None, Field(description="Bytes per request (RR: 1 B)")] = None
-    response_size: Annotated[PacketSize | None, Field(description="Bytes per response (RR: as the request)")] = None
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before the measured time")] = 1.0
+    request_size: Annotated[PacketSize | None, Field(description="Bytes per request (RR; 1 B by default)")] = None
+    response_size: Annotated[
+        PacketSize | None, Field(description="Bytes per response (RR; by default the size of the request)")
+    ] = None
     message_size: Annotated[
         PacketSize | None,
-        Field(description="Bytes per message of a stream (UDP: 1468 B; TCP: the socket's buffer)"),
+        Field(description="Bytes per message of a stream; default: 1468 B (UDP) or the socket's buffer (TCP)"),
     ] = None
 
     @property
@@ -99,13 +104,15 @@ class NetperfOptions(Options):
         for name, size in sizes.items():
             if size is not None and self.transactions == (name == "message_size"):
                 takes = "request_size and response_size" if self.transactions else "message_size"
-                raise ValueError(f"{self.test} has no {name}: it takes {takes}")
+                raise ValueError(f"{name} does not apply to {self.test}, which has {takes}")
             must_fit(name, size, self.test, 1, LARGEST_PAYLOAD if self.udp else 2**20)
         if self.count is not None and not self.counts:
-            why = "netperf would wait forever for a lost datagram" if self.udp else "only TCP_RR and TCP_CRR do"
-            raise ValueError(f"{self.test} takes no count: {why}")
+            why = "netperf would wait forever for a lost datagram" if self.udp else "only TCP_RR and TCP_CRR can"
+            raise ValueError(f"{self.test} cannot have a count, because {why}")
         if self.count is None and self.connects:
-            raise ValueError("TCP_CRR takes a count: netserver waits for 4 s after a test that ends by its time")
+            raise ValueError(
+                "TCP_CRR needs a count, because netserver waits for 4 s after a test that ends after a time"
+            )
         return self
 
 

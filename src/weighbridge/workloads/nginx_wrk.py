@@ -38,14 +38,16 @@ _WARM_UP_EACH = 8
 
 
 class NginxWrkOptions(NginxOptions):
-    """What a study file may say about nginx under wrk.
+    """Options of nginx under wrk.
 
     A connection holds one request at a time. wrk shares the connections evenly among its threads.
     """
 
     connections: Annotated[int, Field(ge=1, le=100_000, description="Load in connections")] = 50
     duration: Annotated[Duration, Field(ge=_SHORTEST_S, le=86400, description="Measured time")] = 10.0
-    warm_up: Annotated[WholeSeconds, Field(ge=0, le=600, description="Warm-up before it, at a light load")] = 1.0
+    warm_up: Annotated[
+        WholeSeconds, Field(ge=0, le=600, description="Warm-up before the measured time, at a light load")
+    ] = 1.0
     threads: Annotated[int, Field(ge=1, le=256, description="Threads of wrk, at most one per connection")] = 2
     timeout: Annotated[
         WholeSeconds, Field(ge=1, le=60, description="Slower responses count as errors, without a latency")
@@ -60,10 +62,8 @@ class NginxWrkOptions(NginxOptions):
     def _every_connection_is_opened(self) -> "NginxWrkOptions":
         over = self.connections % self.used_threads
         if over:
-            opened = (
-                f"{self.connections} connections on {self.threads} threads: wrk would open {self.connections - over}"
-            )
-            raise ValueError(f"{opened}; use a multiple of the threads")
+            opened = f"{self.connections - over} of {self.connections} connections with {self.threads} threads"
+            raise ValueError(f"wrk would open only {opened}. Use a multiple of the threads")
         return self
 
 
@@ -171,7 +171,7 @@ def _line(client: Completed) -> dict[str, float]:
     if client.returncode != 0:
         last_words = client.last_words
         if last_words.startswith("unable to connect") and last_words.lower().endswith(_UNANSWERED):
-            raise Broke(f"the server takes no connection: wrk was {last_words}")
+            raise Broke(f"the server accepts no connection: wrk was {last_words}")
         raise ProgramFailed(f"wrk exited with code {client.returncode}: {last_words}")
     try:
         line: Any = json.loads((client.text.splitlines() or [""])[-1], parse_int=float)
@@ -202,9 +202,9 @@ def _must_be_the_servers_fault(options: NginxWrkOptions, line: Mapping[str, floa
         return
     failure = f"wrk could not open {line['connect']:.0f} of {options.connections} connections"
     if line["out_of_files"]:
-        raise ProgramFailed(f"{failure}: it ran out of file descriptors (see ulimit -n)")
+        raise ProgramFailed(f"{failure}, because it ran out of file descriptors (see ulimit -n)")
     if 0 <= line["ports"] < options.connections:
-        raise ProgramFailed(f"{failure}: it may use {line['ports']:.0f} ports (net.ipv4.ip_local_port_range)")
+        raise ProgramFailed(f"{failure}. It can use {line['ports']:.0f} ports (net.ipv4.ip_local_port_range)")
 
 
 def _must_not_have_broken(options: NginxWrkOptions, line: Mapping[str, float], server: Completed | None) -> None:

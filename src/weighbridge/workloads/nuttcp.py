@@ -40,21 +40,23 @@ Bitrate = Annotated[Rate, AfterValidator(_whole_kilobits), Field(ge=1000)]
 
 
 class NuttcpOptions(Options):
-    """What a study file may say about a nuttcp workload: seconds, bits per second, bytes."""
+    """Options of a nuttcp workload. The units are seconds, bits per second and bytes."""
 
     protocol: Annotated[Literal["tcp", "udp"], Field(description="Transport protocol")] = "tcp"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     bitrate: Annotated[Bitrate | None, Field(description="Rate limit; udp needs it")] = None
     length: Annotated[
         PacketSize | None,
-        Field(description="Bytes per buffer (tcp: 64 KiB) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
+        Field(description="Bytes per buffer (tcp; default: 64 KiB) or datagram (udp; default: 1468 B)"),
     ] = None
     reverse: Annotated[bool, Field(description="The server sends and the client receives")] = False
 
     @model_validator(mode="after")
     def _what_nuttcp_takes(self) -> "NuttcpOptions":
         if self.protocol == "udp" and self.bitrate is None:
-            raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): without one nuttcp floods the network")
+            raise ValueError(
+                "udp needs a bitrate, because nuttcp floods the network without one. Try: bitrate: 10Mbit/s"
+            )
         must_fit("length", self.length, self.protocol, *_LENGTHS[self.protocol])
         return self
 

@@ -1,4 +1,4 @@
-"""sockperf: round-trip latency of small messages, one at a time or at a given rate."""
+"""sockperf: round-trip latency of small messages, sent singly or at a given rate."""
 
 import re
 from collections.abc import Mapping
@@ -34,11 +34,11 @@ _OVERHEAD_S = 2.3
 
 
 class SockperfOptions(Options):
-    """What a study file may say about a sockperf workload. Sizes are in bytes."""
+    """Options of a sockperf workload. Sizes are in bytes."""
 
     test: Annotated[
         Literal["ping-pong", "under-load"],
-        Field(description="ping-pong: one message at a time; under-load: messages at a rate"),
+        Field(description="ping-pong sends one message at a time; under-load sends messages at a rate"),
     ] = "ping-pong"
     protocol: Annotated[Literal["tcp", "udp"], Field(description="Transport protocol")] = "udp"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
@@ -55,9 +55,11 @@ class SockperfOptions(Options):
     def _what_sockperf_takes(self) -> "SockperfOptions":
         must_fit("message_size", self.message_size, self.protocol, 14, LARGEST_PAYLOAD)
         if self.test == "under-load" and self.rate is None:
-            raise ValueError("under-load needs a rate in messages per second (rate: 10000)")
+            raise ValueError("under-load needs a rate in messages per second. Try: rate: 10000")
         if self.test == "ping-pong" and (self.rate is not None or self.reply_every is not None):
-            raise ValueError("ping-pong has no rate and no reply_every: it waits for each answer (test: under-load)")
+            raise ValueError(
+                "ping-pong waits for each answer, so it cannot have rate or reply_every. Try: test: under-load"
+            )
         return self
 
 
@@ -70,7 +72,7 @@ class Sockperf(Workload):
     """
 
     kind = "sockperf"
-    summary = "round-trip latency of small messages, one at a time or at a given rate"
+    summary = "round-trip latency of small messages, sent singly or at a given rate"
     options = SockperfOptions
     packages = ("sockperf",)
 

@@ -28,7 +28,7 @@ _USUAL = {"full": 100, "off": 10_000}
 
 
 class SqliteOptions(Options):
-    """What a study file may say about sqlite."""
+    """Options of sqlite."""
 
     commits: Annotated[int, Field(ge=1, le=10_000_000, description="Transactions of one row each")] = 1000
     journal: Annotated[

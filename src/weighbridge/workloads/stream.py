@@ -23,7 +23,7 @@ _USUAL = 8e9
 
 
 class StreamOptions(Options):
-    """What a study file may say about memory bandwidth. Sizes are in bytes."""
+    """Options of memory bandwidth. Sizes are in bytes."""
 
     array_size: Annotated[
         Size,

@@ -20,7 +20,7 @@ _SHORTEST_S = 0.1
 
 
 class SysbenchCpuOptions(Options):
-    """What a study file may say about a sysbench cpu workload. ``duration`` is in seconds."""
+    """Options of a sysbench cpu workload. ``duration`` is in seconds."""
 
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 1
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
@@ -34,7 +34,7 @@ class SysbenchCpu(Workload):
     """Integer arithmetic that stays in the CPU's registers. Events of different prime limits do not compare.
 
     Its latencies are not measured: the mean is threads / events per second once more, and the percentiles come
-    from sysbench's own logarithmic buckets, 1.8 % wide, as one number that cannot be merged.
+    from sysbench's own logarithmic buckets, 1.8% wide, as one number that cannot be merged.
     """
 
     kind = "sysbench-cpu"

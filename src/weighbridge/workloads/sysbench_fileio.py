@@ -28,7 +28,7 @@ def _in_one_sentence(value: object, handler: ValidatorFunctionWrapHandler) -> ob
     try:
         return handler(value)
     except ValidationError:
-        raise ValueError(f"'{value!s:.60}' is not never, end or all, nor a number of requests from 1 on") from None
+        raise ValueError(f"must be never, end, all or a number of requests, not '{value!s:.60}'") from None
 
 
 Fsync = Annotated[
@@ -38,7 +38,7 @@ Fsync = Annotated[
 
 
 class SysbenchFileioOptions(Options):
-    """What a study file may say about sysbench fileio: sizes in bytes, ``duration`` in seconds.
+    """Options of sysbench fileio. Sizes are in bytes, ``duration`` is in seconds.
 
     ``fsync``: ``never``; at the ``end``, within the measured time; ``all``: its file after each write; or a number:
     all files after so many requests and at the end, as sysbench does by default after 100. 1 is not ``all``: as many
@@ -107,7 +107,7 @@ class SysbenchFileioOptions(Options):
         if self.io_mode == "mmap" and (self.extra_flags != "none" or self.sync_mode != "fsync"):
             raise ValueError("io_mode mmap uses msync: extra_flags and sync_mode have no effect, remove them")
         if self.sync_mode == "fdatasync" and self.fsync == "never":
-            raise ValueError("sync_mode: fdatasync contradicts fsync: never")
+            raise ValueError("sync_mode has no effect with 'fsync: never'. Remove one of them")
         return self
 
     def _must_sync_nothing(self) -> None:

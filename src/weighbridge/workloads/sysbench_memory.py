@@ -34,7 +34,7 @@ BlockSize = Annotated[Size, AfterValidator(_power_of_two), Field(ge=8, le=2**30)
 
 
 class SysbenchMemoryOptions(Options):
-    """What a study file may say about a sysbench memory workload. ``duration`` is in seconds, sizes in bytes."""
+    """Options of a sysbench memory workload. ``duration`` is in seconds, sizes in bytes."""
 
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 1
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0

@@ -19,10 +19,10 @@ _LOCK_S, _LOOP_S = 2e-7, 1e-9
 
 
 class SysbenchMutexOptions(Options):
-    """What a study file may say about a sysbench mutex workload. It has no duration: the work is fixed."""
+    """Options of a sysbench mutex workload. It has no duration: the work is fixed."""
 
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 4
-    mutexes: Annotated[int, Field(ge=1, le=10**6, description="Mutexes; each lock takes a random one")] = 4096
+    mutexes: Annotated[int, Field(ge=1, le=10**6, description="Mutexes; each lock uses a random one")] = 4096
     locks: Annotated[int, Field(ge=1, le=10**8, description="Locks that each thread takes")] = 1_000_000
     loops: Annotated[int, Field(ge=1, le=10**8, description="Iterations of an empty loop before each lock")] = 100
 
@@ -31,7 +31,7 @@ class SysbenchMutex(Workload):
     """Locks that are mostly free, in user space: a control, as `sysbench-cpu` is one. CPU-bound.
 
     With few mutexes threads wait for each other, in futexes. The defaults take more locks and fewer turns
-    of the loop than sysbench's own (50 000 and 10 000), with which nearly all of the time is the loop's.
+    of the loop than sysbench's own (50,000 and 10,000), with which nearly all of the time is the loop's.
     """
 
     kind = "sysbench-mutex"

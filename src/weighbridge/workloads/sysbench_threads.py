@@ -18,7 +18,7 @@ EVENTS = Metric("events", "1/s", "higher")
 
 
 class SysbenchThreadsOptions(Options):
-    """What a study file may say about a sysbench threads workload. ``duration`` is in seconds."""
+    """Options of a sysbench threads workload. ``duration`` is in seconds."""
 
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 4
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0

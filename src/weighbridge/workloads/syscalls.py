@@ -22,7 +22,7 @@ _BEFORE_S = 0.03
 
 
 class SyscallsOptions(Options):
-    """What a study file may say about system calls. ``duration`` is in seconds."""
+    """Options of system calls. ``duration`` is in seconds."""
 
     duration: Annotated[
         Duration, Field(ge=0.01, le=3600, description="Measured time of each of the seven kinds of calls")

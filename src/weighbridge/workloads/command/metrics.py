@@ -72,7 +72,7 @@ class _BoundedSearch(Search):
 
 
 class MetricOptions(Options):
-    """Where one number stands in the output, and what it is."""
+    """One number of the output: its place, its unit and which direction is better."""
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
@@ -82,12 +82,15 @@ class MetricOptions(Options):
     ] = None
     regex: Annotated[
         Annotated[str, AfterValidator(_is_regex)] | None,
-        Field(description="Regex that matches once; its one group is the number. ^ and $ match at line ends"),
+        Field(
+            description="Regular expression that matches once; its group is the number. ^ and $ match at line ends"
+        ),
     ] = None
     unit: Annotated[
-        str, Field(pattern=r"^[^\s\x00-\x1f]{1,20}$", description="Its unit: s, ms, 1/s, MiB/s, %, count, ...")
+        str,
+        Field(pattern=r"^[^\s\x00-\x1f]{1,20}$", description="The metric's unit: s, ms, 1/s, MiB/s, %, count, ..."),
     ]
-    better: Annotated[Better, Field(description="higher or lower")]
+    better: Annotated[Better, Field(description="Which direction is better")]
     stream: Annotated[
         Literal["stdout", "stderr"], Field(alias="from", description="Stream to read: stdout or stderr")
     ] = "stdout"
@@ -95,7 +98,7 @@ class MetricOptions(Options):
     @model_validator(mode="after")
     def _by_one_way(self) -> "MetricOptions":
         if (self.path is None) == (self.regex is None):
-            raise ValueError("give either 'json: PATH' or 'regex: EXPRESSION'")
+            raise ValueError("needs either 'json: PATH' or 'regex: EXPRESSION'")
         return self
 
     def metric(self, name: str) -> Metric:
@@ -172,5 +175,5 @@ def _finite(value: float, what: str) -> float:
     except OverflowError:
         number = math.inf
     if not is_plausible(number):
-        raise Unparseable(f"{what} is {number}, which is no valid measurement")
+        raise Unparseable(f"{what} is {number}, which is not a valid measurement")
     return number

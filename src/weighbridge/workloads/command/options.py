@@ -90,7 +90,7 @@ _READY = {
 
 
 class ReadyOptions(Options):
-    """When a server is ready: once its port is listened on, and it has printed such a line where one is named."""
+    """When a server is ready: once it listens on its port, and has printed a matching line if one is named."""
 
     line: Annotated[
         Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_is_line)] | None,
@@ -99,7 +99,7 @@ class ReadyOptions(Options):
 
 
 class CommandOptions(Options):
-    """What a study file may say about a command of its own. Text is split as by a shell, and none runs it."""
+    """Options of a command. Text is split into words as a shell does, but no shell runs it."""
 
     run: Annotated[
         _Words | None,
@@ -189,20 +189,22 @@ class CommandOptions(Options):
                 lacks = "'run', or 'server' and 'client'"
             raise ValueError(f"a command needs {lacks}")
         if self.run is not None and self.ready.line is not None:
-            raise ValueError("ready: 'run' is not a server: remove it")
+            raise ValueError(
+                "ready works only with a server. Remove it, or use 'server' and 'client' instead of 'run'"
+            )
         if self.server is None and self.port is not None:
-            raise ValueError("'port' needs a server: remove it")
+            raise ValueError("port works only with a server. Remove it")
         if self.server is None and self.server_env:
-            raise ValueError("'server_env' needs a server: remove it")
+            raise ValueError("server_env works only with a server. Remove it")
         if "\0" in "".join(self.server_env.values()):
-            raise ValueError("server_env: a value has a zero byte: remove it")
+            raise ValueError("server_env: a value contains a zero byte. Remove it")
         return self
 
     @model_validator(mode="after")
     def _words_are_known(self) -> "CommandOptions":
         for name in self.parameters:
             if name in OF_A_SERVER or name in type(self).model_fields:
-                raise ValueError(f"parameters: '{name}' is already taken: choose another name")
+                raise ValueError(f"parameters: '{name}' is already used by Weighbridge. Choose another name")
         allowed = (*(OF_A_SERVER if self.server is not None else ()), *self.parameters)
         used: set[str] = set()
         for key, template in self.templates():
@@ -214,9 +216,13 @@ class CommandOptions(Options):
             if problem:
                 raise ValueError(f"{key}: {problem}")
         if self.server is not None and self.port is None and not _told_a_port(Template(self.server, self.shell)):
-            raise ValueError("server: it gets no port: write {port} in its words, or 'port' if it has a fixed one")
+            raise ValueError(
+                "server: the command does not contain {port}. Write {port} in it, or set 'port' if it is fixed"
+            )
         if unused := [name for name in self.parameters if name not in used]:
-            raise ValueError(f"parameters: '{unused[0]}' is in no command: write {{{unused[0]}}} where it belongs")
+            raise ValueError(
+                f"parameters: no command uses '{unused[0]}'. Write {{{unused[0]}}} in a command, or remove it"
+            )
         return self
 
     @model_validator(mode="after")
@@ -224,14 +230,14 @@ class CommandOptions(Options):
         names = [metric.name for metric in (*self.own_metrics(), *BUILT_IN)]
         if twice := named_twice(names):
             built_in = any(twice == metric.name for metric in BUILT_IN)
-            why = "Weighbridge measures it for every command" if built_in else "two metrics have this name"
-            raise ValueError(f"metrics: '{twice}': {why}: choose another name")
+            why = "Weighbridge already measures this for every command" if built_in else "two metrics have this name"
+            raise ValueError(f"metrics: '{twice}' cannot be used, because {why}. Choose another name")
         if use := [
             name for name in names if is_resource_use(name) and name not in {each.name for each in OF_PROGRAM}
         ]:
-            raise ValueError(f"metrics: '{use[0]}' is reserved for Weighbridge's meters: choose another name")
+            raise ValueError(f"metrics: '{use[0]}' is reserved for Weighbridge's meters. Choose another name")
         if self.expects >= self.deadline:
-            raise ValueError("expects must be shorter than the deadline, at which the command is stopped")
+            raise ValueError("expects must be shorter than deadline, because the command is stopped at the deadline")
         return self
 
     def own_metrics(self) -> tuple[Metric, ...]:

@@ -38,7 +38,7 @@ _FEW = 8
 
 
 class MysqlOltpOptions(Options):
-    """What a study file may say about a mysql-oltp workload. Sizes are in bytes.
+    """Options of a mysql-oltp workload. Sizes are in bytes.
 
     ``durability`` is InnoDB's innodb_flush_log_at_trx_commit: ``synced`` (1, the default of both servers) has every
     commit on the disk, ``written`` (2) with the kernel, which loses up to a second of them with the machine,
@@ -54,7 +54,7 @@ class MysqlOltpOptions(Options):
 
     script: Annotated[
         Literal["oltp_read_write", "oltp_read_only", "oltp_write_only", "oltp_point_select"],
-        Field(description="sysbench's script: what a transaction does"),
+        Field(description="sysbench's script, which defines a transaction"),
     ] = "oltp_read_write"
     threads: Annotated[
         int, Field(ge=1, le=10_000, description="Connections, each with one transaction at a time")
@@ -62,19 +62,23 @@ class MysqlOltpOptions(Options):
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     count: Annotated[
         int | None,
-        Field(ge=1, le=10**9, description="Transactions to make on all threads, in about the duration"),
+        Field(ge=1, le=10**9, description="Transactions to run on all threads; they should take about the duration"),
     ] = None
-    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before it, not counted")] = 2.0
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before the measured time")] = 2.0
     tables: Annotated[int, Field(ge=1, le=1000, description="Tables")] = 10
     table_size: Annotated[int, Field(ge=100, le=10**8, description="Rows per table")] = 100_000
-    server: Annotated[mysql.Server, Field(description="The server; mysql needs a userland of Debian sid")] = "mariadb"
+    server: Annotated[mysql.Server, Field(description="The server; mysql needs a root filesystem of Debian sid")] = (
+        "mariadb"
+    )
     max_connections: Annotated[int, Field(ge=10, le=100_000, description="The server's limit of connections")] = 1500
     prepared_statements: Annotated[
-        bool, Field(description="Sysbench's default; without, each query is parsed again, and threads start sooner")
+        bool,
+        Field(description="Use prepared statements; without them each query is parsed again"),
     ] = True
     buffer_pool: Annotated[Size, Field(ge=8 * 2**20, le=2**40, description="InnoDB's cache for the tables")] = 2**27
     durability: Annotated[
-        Literal["synced", "written", "buffered"], Field(description="Where a commit is when it is acknowledged")
+        Literal["synced", "written", "buffered"],
+        Field(description="Where a commit is stored when the server acknowledges it"),
     ] = "synced"
 
 
@@ -88,7 +92,7 @@ class MysqlOltp(Workload):
     """
 
     kind = "mysql-oltp"
-    summary = "MariaDB or MySQL under sysbench's transactions: rate and latency over a rising number of threads"
+    summary = "MariaDB or MySQL under sysbench's transactions: rate and latency at a rising number of threads"
     options = MysqlOltpOptions
     packages = mysql.PACKAGES["mariadb"]
     fixed_per_study = ("server",)

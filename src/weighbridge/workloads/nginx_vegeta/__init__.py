@@ -23,7 +23,7 @@ _PAUSE_S = 0.3
 
 
 class NginxVegetaOptions(NginxOptions):
-    """What a study file may say about nginx under an open loop: a rate, or an objective whose rate is searched."""
+    """Options of nginx under an open loop: a fixed rate, or a latency objective whose rate is searched."""
 
     rate: Annotated[
         int | None,
@@ -64,14 +64,18 @@ class NginxVegetaOptions(NginxOptions):
         if self.objective is None:
             return self
         if self.rate is not None:
-            raise ValueError("a rate and an objective exclude each other: with an objective the rate is found")
+            raise ValueError(
+                "rate and objective exclude each other, because an objective makes Weighbridge search for the rate"
+            )
         if self.objective > self.timeout:
-            raise ValueError("the objective is longer than the timeout: timed-out requests cannot meet it")
+            raise ValueError(
+                "objective must not be longer than timeout, because a request that timed out cannot meet it"
+            )
         if self.search_from > self.search_to:
-            raise ValueError("search_from is higher than search_to")
+            raise ValueError("search_from must not be higher than search_to")
         if self.search_from * self.duration * (1 - self.percentile) < 1 - 1e-9:
             fewest = ceil(1 / (1 - self.percentile) / self.duration - 1e-9)
-            raise ValueError(f"too few requests for the percentile: use search_from: {fewest} or more")
+            raise ValueError(f"search_from gives too few requests for the percentile. Try: search_from: {fewest}")
         return self
 
     @property
@@ -93,7 +97,9 @@ class NginxVegeta(Workload):
     """
 
     kind = "nginx-vegeta"
-    summary = "nginx and vegeta: latency from the planned send at a constant rate, or the rate at an objective"
+    summary = (
+        "nginx and vegeta: latency from the planned send at a constant rate, or the rate that meets an objective"
+    )
     options = NginxVegetaOptions
     packages = _nginx.PACKAGES
     golang = "vegeta"

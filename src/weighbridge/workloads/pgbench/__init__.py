@@ -46,15 +46,15 @@ _DURABLE: Mapping[str, Durability] = {"synced": "synchronous", "buffered": "asyn
 
 
 class PgbenchOptions(Options):
-    """What a study file may say about a pgbench workload. Sizes are in bytes.
+    """Options of a pgbench workload. Sizes are in bytes.
 
-    ``durability``: ``synced`` has every commit on the disk, ``buffered`` (synchronous_commit off) loses up to 0.6 s
-    of them with the server, ``unsafe`` (fsync off) may lose all of the database with the machine.
+    ``durability``: with ``synced`` every commit is on disk. With ``buffered`` (synchronous_commit off) a crash of
+    the server loses up to 0.6 s of commits. With ``unsafe`` (fsync off) a crash of the machine can lose the database.
     """
 
     script: Annotated[
         Literal["tpcb-like", "simple-update", "select-only"],
-        Field(description="pgbench's script: what a transaction does"),
+        Field(description="pgbench's script, which defines a transaction"),
     ] = "tpcb-like"
     clients: Annotated[
         int, Field(ge=1, le=10_000, description="Connections, each with one transaction at a time")
@@ -63,7 +63,7 @@ class PgbenchOptions(Options):
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before it, not counted")] = 2.0
     scale: Annotated[
-        int, Field(ge=1, le=100_000, description="Scale factor: 100 000 accounts (about 15 MiB) each")
+        int, Field(ge=1, le=100_000, description="Scale factor; each step adds 100,000 accounts (about 15 MiB)")
     ] = 10
     protocol: Annotated[Literal["simple", "extended", "prepared"], Field(description="How queries are sent")] = (
         "simple"
@@ -73,7 +73,8 @@ class PgbenchOptions(Options):
         2**27
     )
     durability: Annotated[
-        Literal["synced", "buffered", "unsafe"], Field(description="Where a commit is when it is acknowledged")
+        Literal["synced", "buffered", "unsafe"],
+        Field(description="Where a commit is stored when the server acknowledges it"),
     ] = "synced"
 
 

@@ -52,7 +52,7 @@ def _split(value: object) -> object:
 
 def _once_each(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
-        raise ValueError("a test is named twice")
+        raise ValueError("the same test is listed twice. Remove one")
     return names
 
 
@@ -66,7 +66,7 @@ Tests = Annotated[
 
 
 class RedisBenchmarkOptions(redis.RedisServerOptions):
-    """What a study file may say about a redis-benchmark workload. Sizes are in bytes.
+    """Options of a redis-benchmark workload. Sizes are in bytes.
 
     redis-benchmark times a test in whole milliseconds: requests that take under 0.1 s give a coarse throughput. With
     ``threads`` it looks at its clock four times a second: then a test should take many seconds.
@@ -90,10 +90,14 @@ class RedisBenchmarkOptions(redis.RedisServerOptions):
     @model_validator(mode="after")
     def _work_for_every_client(self) -> "RedisBenchmarkOptions":
         if self.requests < self.clients * self.pipeline:
-            needed = f"{self.clients} clients x pipeline {self.pipeline}"
-            raise ValueError(f"{self.requests} requests are fewer than {needed}: some clients would send nothing")
+            needed = f"clients times pipeline ({self.clients * self.pipeline})"
+            raise ValueError(
+                f"requests ({self.requests}) must be at least {needed}, or some clients would send nothing"
+            )
         if self.threads > self.clients:
-            raise ValueError(f"{self.threads} threads are more than {self.clients} clients: some would have none")
+            raise ValueError(
+                f"threads ({self.threads}) must be at most clients ({self.clients}), or some would have none"
+            )
         return self
 
 

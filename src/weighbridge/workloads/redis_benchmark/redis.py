@@ -30,7 +30,7 @@ def _word(value: object) -> object:
 
 
 class RedisServerOptions(Options):
-    """How the server is configured: the names of redis.conf where it has one. Sizes are in bytes."""
+    """Configuration of the server, with the names that redis.conf uses. Sizes are in bytes."""
 
     appendonly: Annotated[
         Literal["no", "always", "everysec", "never"],
@@ -90,7 +90,7 @@ def complaint(client: Completed) -> str:
 
 
 _GENERATOR = {
-    "Too many open files": "redis-benchmark has no file descriptor left for {clients} clients: raise the limit of "
+    "Too many open files": "redis-benchmark ran out of file descriptors for {clients} clients. Raise the limit of "
     "open files (ulimit -Hn), or use fewer clients",
     "Cannot assign requested address": "redis-benchmark has no local port left for {clients} clients (a closed "
     "connection holds its port for a minute): use fewer clients, or widen net.ipv4.ip_local_port_range",
