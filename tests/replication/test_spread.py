@@ -209,7 +209,7 @@ def test_spreads_fit_in_a_terminal_and_name_the_hypervisors(run, tmp_path):
     print_spreads(found.spreads[0], Console(file=text, width=80))
     said = text.getvalue()
     words = {word for line in said.splitlines() for word in line.split()}
-    assert {"docker-bridge", "published", "measured", "coefficient", "variation", "(derived)", "[95"} <= words
+    assert {"docker-bridge", "published", "measured", "coefficient", "variation", "(derived)", "[95%]"} <= words
     assert {"qemu-tcg", "(QEMU,", "TCG:", "emulated)"} <= words
     assert "7.79 %" in said and "not measured (virtualbox is not in this run" in said
     rows = {row["environment"]: row["measured"] for row in replication_json(found)["spreads"]}

@@ -205,7 +205,7 @@ def _of_option(
             yield _again(item)
             continue
         context = {**item.get("ctx", {}), ALLOWED: allowed}
-        told = PydanticCustomError(item["type"], "{allowed}", context)  # type: ignore[arg-type]
+        told = PydanticCustomError(item["type"], "{allowed}", context)
         yield InitErrorDetails(type=told, loc=item["loc"], input=value)
 
 
@@ -228,7 +228,7 @@ def _again(item: ErrorDetails) -> InitErrorDetails:
     kind, context = item["type"], item.get("ctx", {})
     if kind in _OF_PYDANTIC and ALLOWED not in context:
         return InitErrorDetails(type=kind, loc=item["loc"], input=item["input"], ctx=context)
-    told = PydanticCustomError(kind, item["msg"], context)  # type: ignore[arg-type]
+    told = PydanticCustomError(kind, item["msg"], context)
     return InitErrorDetails(type=told, loc=item["loc"], input=item["input"])
 
 

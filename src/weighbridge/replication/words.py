@@ -140,7 +140,7 @@ PAIR_COLUMNS = (
 """The columns of a table. The run's own rules are those of its report: a ratio with its interval, and a verdict."""
 SPREAD_COLUMNS = (
     "environment", "published mean", "deviation", "coefficient of variation", "measured mean", "deviation",
-    "coefficient of variation [95 %]",
+    "coefficient of variation [95%]",
 )  # fmt: skip
 """The columns of a table; "derived" beside a published figure: it follows from the two others."""
 
@@ -390,7 +390,7 @@ def print_spreads(table: Spreads, console: "Console") -> None:
         if row.measured is not None:
             lines.append(("", "measured", *_measured_spread(row, table)))
     absent = [(row.why, row.name) for row in table.rows if row.measured is None]
-    columns = ("environment", "", "mean", "deviation", "coefficient of variation [95 %]")
+    columns = ("environment", "", "mean", "deviation", "coefficient of variation [95%]")
     _print_table(table.source.title, columns, lines, absent, console)
 
 
