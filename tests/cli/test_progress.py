@@ -35,7 +35,7 @@ def test_that_others_put_the_target_out_of_reach_is_a_sentence(flags, more, caps
 
 
 def estimate(environment: str, spread: float, ratio: float = 1.1) -> Estimate:
-    """A cost, of 10 % if it is not said, whose blocks differ by so much."""
+    """A cost, of 10% if it is not said, whose blocks differ by so much."""
     values = [100.0 * (1 + spread * (number % 5 - 2)) for number in range(10)], [100.0 * ratio] * 10
     cost = Contrast.between(environment, "native").cost(values, better="lower")
     assert cost is not None
@@ -81,7 +81,7 @@ def test_a_bar_is_full_where_a_cost_is_as_precise_as_it_is_to_become():
     ],
 )
 def test_what_has_a_direction_word_has_no_sign_and_what_has_both_signs_has_no_word(ratio, spread, says):
-    """As in the report: -5.4 % became "6.5 % faster" at the end."""
+    """As in the report: -5.4% became "6.5% faster" at the end."""
     (line,) = drawn(80, 10, estimate("docker", spread, ratio))
     assert says in line.replace("\u00a0", " ")
     assert ("faster" in line or "slower" in line) == ("cost" not in line)
@@ -158,12 +158,12 @@ def test_what_is_to_be_expected_is_one_sentence():
     ):  # fmt: skip
         assert_sentence(prospect(standings))
     for since_s, end in ((10.0, "in 2 to 30 s"), (20.0, "within 20 s"), (40.0, "any moment")):
-        assert prospect([NEAR], since_s=since_s).replace("\u00a0", " ") == f"±2 % expected {end}"
+        assert prospect([NEAR], since_s=since_s).replace("\u00a0", " ") == f"±2% expected {end}"
     slow = replace(NEAR, needed_s=(50.0, 200.0), cell="other")
     assert prospect([NEAR, slow]).endswith("in 62 s to 4 min") and prospect([slow]).endswith("in 50 s to 3 min")
     assert prospect([replace(NEAR, needed_s=(12.0, 12.0))]).endswith("in about 12 s")
     assert prospect([replace(FAR, expected=(0.0204, 0.031))]).endswith("might not be reached"), (
-        "and not: expect about ±2.0 %"
+        "and not: expect about ±2.0%"
     )
 
 

@@ -198,7 +198,7 @@ MISTAKES = {
     "an unknown role of pin": ("pin: spread", "pin: {sever: '0'}", "'sever'", "Did you mean 'server'?"),
     "pin is a number": ("pin: spread", "pin: 3", "pin", 'pin: must be spread, or {server: "0", client: "1"}'),
     "a CPU that is a number": ("pin: spread", "pin: {server: 0}", "server", 'like "0" or "0-1"'),
-    "a number of blocks": (REPETITIONS, "repetitions: 3", "repetitions", "write {blocks: 3}"),
+    "a number of blocks": (REPETITIONS, "repetitions: 3", "repetitions", "write {rounds: 3}"),
     "a host without a kind": ("inside: [server]", "hosts: {a: {}}", "kind", ", ".join(sorted(registry.hosts()))),
     "another machine's idle CPUs": (
         "inside: [server]",

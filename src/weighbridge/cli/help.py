@@ -6,12 +6,13 @@ are made from it.
 
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.models import CommandFunctionType
 
 WHAT: Final = "What to run"
 WHERE: Final = "Where"
@@ -176,7 +177,9 @@ class App(typer.Typer):
     def __init__(self, **settings: Any) -> None:
         super().__init__(cls=Group, **settings)
 
-    def command(self, name: str | None = None, *, cls: type[TyperCommand] = Command, **settings: Any) -> Any:
+    def command(
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **settings: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
         """Register a command."""
         return super().command(name, cls=cls, **settings)
 
