@@ -5,6 +5,10 @@ before the run, and in the container a cost that the study gives it there. Every
 sites, order of trials, store, analysis, and ``report --json``, from which alone all that is judged here is read.
 
     python benchmarks/injected_truth.py [--sessions N] [--blocks N | --adaptive] [--noise NAME ...]
+    python benchmarks/injected_truth.py --replay --figures 24 --sessions 40
+
+``--replay`` computes the coverage without an engine, from the same noise and the same order of trials. The seeds are
+fixed, so that it repeats the coverage of a real session exactly.
 
 The noise is that of `rule.py` (and so of `honesty.py`), with the same seeds on every machine. It goes by a trial's
 number in its run, as noise of a machine does: the program asks for this number at a port of this process, as the
@@ -71,6 +75,11 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import binom
+
+from weighbridge.statistics import compare
+from weighbridge.study.loader import check as checked
+from weighbridge.study.schedule import block as block_of
+from weighbridge.study.source import parse
 
 sys.path.insert(0, str(Path(__file__).parent))
 from honesty import SEED, Check
@@ -361,6 +370,30 @@ def sessions_of(
         yield outcome
 
 
+def replayed(noise: str, figures: Sequence[Figure], session: int, blocks: int) -> list[bool]:
+    """Return which intervals of a session hold the cost, computed from its noise and its order of trials alone.
+
+    Costs move an interval and what it should hold alike, so that none is needed.
+    """
+    with tempfile.TemporaryDirectory(prefix="injected-truth-") as folder:
+        for name in ("program.py", "figures.json"):
+            (Path(folder) / name).write_text("{}")
+        text = study_of(figures, Path(folder), 1, session + 1, {"blocks": blocks})
+        study = checked(parse(text, "injected-truth"))
+    values = noisy_values(noise, figures, (SEED, list(NOISES).index(noise), session))
+    before, numbers = Counter[str](), dict[tuple[str, str], list[int]]()
+    for trial in (each for number in range(1, blocks + 1) for each in block_of(study, number)):
+        numbers.setdefault((trial.workload, trial.environment), []).append(before[trial.workload])
+        before[trial.workload] += 1
+    covered = []
+    for figure in figures:
+        sides = (numbers[figure.workload, name] for name in ("native", TREATED))
+        native, treated = ([values[key_of(figure)][each] for each in side] for side in sides)
+        cost = compare(native, treated, better="lower", scale=figure.scale)
+        covered.append(cost.low <= (1.0 if figure.scale == "ratio" else 0.0) <= cost.high)
+    return covered
+
+
 @dataclass
 class Tally:
     """What sessions of one noise, or of all, come to."""
@@ -446,6 +479,7 @@ def main() -> int:
     parser.add_argument("--figures", type=int, default=30, metavar="N", help="per workload (default: 30)")
     parser.add_argument("--blocks", type=int, default=10, metavar="N", help="per session (default: 10)")
     parser.add_argument("--adaptive", action="store_true", help="10 to 60 blocks, stopped at ±2 %%")
+    parser.add_argument("--replay", action="store_true", help="only the coverage, without an engine")
     parser.add_argument("--noise", choices=NOISES, action="append", help="of these alone (default: all)")
     arguments = parser.parse_args()
     repetitions: dict[str, Any] = {"blocks": arguments.blocks}
@@ -454,6 +488,15 @@ def main() -> int:
     elif not 2 <= arguments.blocks <= MOST_BLOCKS:
         parser.error(f"--blocks must be 2 to {MOST_BLOCKS}")
     figures, started = figures_of(arguments.workloads, arguments.figures), time.monotonic()
+    if arguments.replay:
+        every: list[bool] = []
+        for noise in arguments.noise or NOISES:
+            sessions = range(arguments.sessions)
+            mine = [each for session in sessions for each in replayed(noise, figures, session, arguments.blocks)]
+            print(f"{noise:<20}{sum(mine):>7} of {len(mine)}{percent(mine):>8}", flush=True)
+            every += mine
+        print(f"{ALL:<20}{sum(every):>7} of {len(every)}{percent(every):>8}")
+        return 0
     tallies = {noise: Tally() for noise in arguments.noise or NOISES}
     total = Tally()
     print(HEADS, flush=True)

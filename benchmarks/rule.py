@@ -93,7 +93,7 @@ normal, and sees the stated cost in 88 to 100 % where t sees it in 72 to 86, fro
 The noise floor makes false alarms rarer than they may be, and takes the stated cost from every tenth session. Where
 two sites of the same differ by 1 % for a whole session no rule holds: of 10 to 60 blocks the floor errs in 7 to 35 %
 of families, the report in 20 to 48 %. So the rule rests on there being no such difference, which `aa_sessions.py`
-measures (docs/methods has the figures).
+measures (docs/methods/design.md has the figures).
 
 Whoever goes on until something is different finds that falsely in 3.0 to 5.7 % of families of four (`extended`;
 coverage 97.8 % and more), and in 2.6 to 7.7 % of single comparisons (92 %). Whoever asks for the report in each block

@@ -461,12 +461,10 @@ def _method(method: ast.FunctionDef) -> str:
             each.annotation = None
     returned = f" -> {ast.unparse(method.returns)}" if method.returns and ast.unparse(method.returns) != "Any" else ""
     words = "" if "property" in decorators else f"({ast.unparse(arguments)})"
-    returns = [each for each in method.body[1:] if isinstance(each, ast.Return) and each.value is not None]
-    default = (
-        f"Default: {code(_plain(returns[0].value))}."
-        if len(method.body) == 2 and returns and "self." not in ast.unparse(returns[0])
-        else ""
-    )
+    last = method.body[-1]
+    simple = len(method.body) == 2 and isinstance(last, ast.Return) and last.value is not None
+    value = _plain(last.value) if simple and isinstance(last, ast.Return) else ""
+    default = f"Default: {code(value)}." if value and "self." not in value else ""
     signature = f"```python\n{method.name}{words}{returned}\n```"
     return "\n\n".join(filter(None, [f"### {method.name}", signature, prose(ast.get_docstring(method)), default]))
 

@@ -55,9 +55,10 @@ def about_examples() -> dict[str, str]:
 def example_text(name: str) -> str:
     """Return a code block with the command that shows an example and the first lines that it prints."""
     if name == COMPARED:
-        with run_directory(SERVER_LATER) as later, run_directory(SERVER) as earlier:
-            printed = _weighbridge("compare", earlier, later)
-        command, text = f"weighbridge compare runs/{SERVER} runs/{SERVER_LATER}", printed
+        words = ("compare", f"runs/{SERVER}", f"runs/{SERVER_LATER}")
+        with _runs(SERVER, SERVER_LATER) as folder:
+            text = _weighbridge(*words, folder=folder)
+        command = " ".join(("weighbridge", *words))
     else:
         command, text = f"weighbridge report runs/{name}", terminal_text(name)
     lines = [f"$ {command}", *(line.rstrip() for line in text.splitlines())]
@@ -77,13 +78,21 @@ def _archive(name: str) -> Path:
 @contextmanager
 def run_directory(name: str) -> Iterator[Path]:
     """Give a temporary run directory with a kept run."""
+    with _runs(name) as folder:
+        yield folder / "runs" / name
+
+
+@contextmanager
+def _runs(*names: str) -> Iterator[Path]:
+    """Give a temporary folder that has the directories of kept runs in its folder ``runs``."""
     from weighbridge.store.run import DATABASE
 
     with tempfile.TemporaryDirectory(prefix="weighbridge-docs-") as folder:
-        directory = Path(folder) / name
-        directory.mkdir()
-        (directory / DATABASE).write_bytes(lzma.decompress(_archive(name).read_bytes()))
-        yield directory
+        for name in names:
+            directory = Path(folder) / "runs" / name
+            directory.mkdir(parents=True)
+            (directory / DATABASE).write_bytes(lzma.decompress(_archive(name).read_bytes()))
+        yield Path(folder)
 
 
 @cache
@@ -156,9 +165,9 @@ def gate_summary() -> str:
 
 def gate_text(name: str, budget: str) -> str:
     """Return the answer of a gate with a budget for the run time in docker."""
-    with run_directory(name) as directory:
-        words = ("gate", directory, "--budget", f"docker.command.time<={budget}")
-        return _weighbridge(*words, ends=(0, 11, 12, 10)).replace(str(directory), f"runs/{name}")
+    with _runs(name) as folder:
+        words = ("gate", f"runs/{name}", "--budget", f"docker.command.time<={budget}")
+        return _weighbridge(*words, ends=(0, 11, 12, 10), folder=folder)
 
 
 def write_page(directory: Path, page: Path) -> None:
@@ -166,10 +175,10 @@ def write_page(directory: Path, page: Path) -> None:
     _weighbridge("report", directory, "--html", page)
 
 
-def _weighbridge(*words: object, ends: tuple[int, ...] = (0,)) -> str:
+def _weighbridge(*words: object, ends: tuple[int, ...] = (0,), folder: Path | None = None) -> str:
     command = [sys.executable, "-m", "weighbridge", *map(str, words)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": str(WIDTH)}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=variables)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=variables, cwd=folder)
     if done.returncode not in ends:
         raise RuntimeError(f"weighbridge {' '.join(map(str, words))} ended with {done.returncode}:\n{done.stderr}")
     return done.stdout

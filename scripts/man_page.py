@@ -10,6 +10,7 @@ from typing import Any
 import typer.main
 
 from weighbridge.cli.app import app
+from weighbridge.cli.help import panels_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -32,7 +33,7 @@ def page() -> str:
     help_text = (group.help or "").split("\n\n")
     lines = ['.TH WEIGHBRIDGE 1 "" "" "User Commands"', ".SH NAME", "weighbridge \\- what does isolation cost?"]
     lines += [".SH SYNOPSIS", ".B weighbridge", r"[\fIOPTIONS\fR] \fICOMMAND\fR [\fIARGUMENTS\fR]"]
-    lines += [".SH DESCRIPTION", *_paragraphs(help_text), *_parameters(group, context)]
+    lines += [".SH DESCRIPTION", *_paragraphs(help_text), *_parameters(group)]
     lines += [".SH COMMANDS"]
     lines += _commands(group, context)
     lines += [".SH EXIT STATUS"]
@@ -52,17 +53,19 @@ def _commands(group: Any, context: Any) -> Iterator[str]:
         path = inner.command_path
         usage = " ".join(command.collect_usage_pieces(inner))
         yield f".SS {_plain(path)} {_plain(usage)}"
-        yield from (*_paragraphs((command.help or "").split("\n\n")), *_parameters(command, inner))
+        yield from (*_paragraphs((command.help or "").split("\n\n")), *_parameters(command))
         yield from _examples(command.epilog or "")
         if hasattr(command, "commands"):
             yield from _commands(command, inner)
 
 
-def _parameters(command: Any, context: Any) -> Iterator[str]:
-    for parameter in command.params:
-        if getattr(parameter, "hidden", False) or (record := parameter.get_help_record(context)) is None:
-            continue
-        yield from (".TP", f".B {_plain(record[0])}", _plain(record[1]) or r"\&")
+def _parameters(command: Any) -> Iterator[str]:
+    """Give each argument and option, under the headings of ``--help`` if there are several."""
+    panels = panels_of(command)
+    for name, entries in panels.items():
+        yield from (".PP", rf"\fB{_plain(name)}\fR") if len(panels) > 1 else ()
+        for entry in entries:
+            yield from (".TP", f".B {_plain(entry.usage)}", _plain(entry.about) or r"\&")
 
 
 def _paragraphs(texts: list[str]) -> Iterator[str]:

@@ -126,7 +126,7 @@ need_file debian-archive-keyring.gpg "$root"/usr/share/keyrings/debian-archive-k
 if [ "$extra" = dev ]; then
     for program in mkfs.ext4 mkfs.xfs mkfs.btrfs losetup depmod sshd sudo podman netavark runc slirp4netns \
         pasta newuidmap sar docker-compose jq chromium prometheus-node-exporter prometheus lxc-start systemd-nspawn bwrap nbdkit \
-        xorriso prometheus-process-exporter zsh fish groff; do
+        xorriso prometheus-process-exporter zsh fish groff redis-server; do
         need "$program"
     done
     need "qemu-system-$(uname -m)" # guests have the architecture of their machine

@@ -1,1 +1,1 @@
-"""Weighbridge: what does isolation cost?"""
+"""Weighbridge measures how much slower a program runs in a container, a sandbox or a virtual machine."""

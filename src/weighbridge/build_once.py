@@ -58,7 +58,7 @@ def ensure(
         raise Unavailable(": ".join(missing))
 
     def announce_and_build(work: Path) -> None:
-        say(f"building {what}, once")
+        say(f"building {what} (needed only once)")
         build(work)
 
     try:

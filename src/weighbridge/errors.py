@@ -1,72 +1,75 @@
-"""Every failure that a user can meet: one class each, with its stable exit code (docs/reference/exit-codes.md)."""
+"""Every failure that a user can see: one class for each, with its stable exit code.
+
+The first line of each class is the meaning of its exit code in docs/reference/exit-codes.md.
+"""
 
 from typing import ClassVar
 
 
 class WeighbridgeError(Exception):
-    """Something else failed; the message says what.
+    """Another failure; the message describes it.
 
-    Each kind of failure is told to the user as one sentence, which only the CLI does.
+    Only the command line turns failures into messages for the user.
     """
 
     exit_code = 1
     continuable: ClassVar[bool] = False
-    """Whether a run that ended so can be continued once the cause is removed."""
+    """Whether the run can be continued after the user removes the cause."""
     continue_with = ""
-    """The command that continues the run; empty where there is none to continue."""
+    """The command that continues the run; empty if no run can be continued."""
 
 
 class StudyError(WeighbridgeError):
-    """The study file is wrong; the message names file, line, key and the nearest valid spelling."""
+    """The study file is wrong; the message names the file, line and key, and suggests the nearest valid spelling."""
 
     exit_code = 3
 
 
 class TimeTooShort(StudyError):
-    """The study's time is too short for a verdict, as its first trials show; nothing of the run is kept."""
+    """The study's time is too short for a verdict, as its first trials show. The run is removed."""
 
 
 class SecretError(StudyError):
-    """A secret has no value, or its value differs from the value that the run began with."""
+    """A secret has no value, or its value differs from the value at the start of the run."""
 
 
 class Unavailable(WeighbridgeError):
-    """This machine lacks something that the study needs; the message says how to get it."""
+    """Something that the study needs is missing on this machine; the message says how to get it."""
 
     exit_code = 4
     continuable = True
 
 
 class UserlandError(WeighbridgeError):
-    """The root file system with the study's programs could not be built or unpacked."""
+    """The root filesystem with the study's programs could not be built or unpacked."""
 
     exit_code = 5
     continuable = True
 
     @classmethod
     def too_slow(cls, what: str, deadline_s: float) -> "UserlandError":
-        """The failure of what builds, a program or a compilation, that was ended at its deadline."""
+        """Return the failure of a build step (``what``) that did not finish before its deadline."""
         return cls(
-            f"{what} did not finish within {deadline_s / 60:.0f} minutes: try again when this machine is less busy"
+            f"{what} did not finish within {deadline_s / 60:.0f} minutes. Try again when this machine is less busy"
         )
 
 
 class RunDirectoryError(WeighbridgeError):
-    """The run directory holds no run or one of a newer Weighbridge, cannot be read or written, or is in use."""
+    """The run directory has no run, belongs to a newer Weighbridge, cannot be read or written, or is in use."""
 
     exit_code = 6
 
 
 class DiskFull(WeighbridgeError):
-    """No space is left where the run is saved; every finished trial is kept."""
+    """The disk of the run directory is full; every finished trial is kept."""
 
     exit_code = 7
     continuable = True
 
     @classmethod
     def of(cls, where: object) -> "DiskFull":
-        """The failure for a run directory, with the one sentence that a user needs."""
-        return cls(f"no space left in {where}: finished trials are kept; make room and continue the run")
+        """Return the failure for a run directory."""
+        return cls(f"no space left in {where}. Finished trials are kept: free some space and continue the run")
 
 
 class EnvironmentLost(WeighbridgeError):
@@ -77,44 +80,44 @@ class EnvironmentLost(WeighbridgeError):
 
 
 class TrialsFailed(WeighbridgeError):
-    """A comparison has no complete block, even after repeated trials (``run``, ``gate``, ``report --fail-if``)."""
+    """A comparison has no complete round, even after retries (``run``, ``gate``, ``report --fail-if``)."""
 
     exit_code = 9
 
 
 class Untrusted(WeighbridgeError):
-    """``run --strict``, ``gate``: the A/A arm shows a cost where there is none, so the session cannot be trusted."""
+    """The control failed: two copies of the baseline differ (``run --strict``, ``gate``)."""
 
     exit_code = 10
 
 
 class LimitExceeded(WeighbridgeError):
-    """``report --fail-if`` and ``gate``: the whole interval of a cost is above its limit."""
+    """A cost exceeds its limit: its whole interval is above it (``report --fail-if``, ``gate``)."""
 
     exit_code = 11
 
 
 class LimitUndecided(WeighbridgeError):
-    """``report --fail-if`` and ``gate``: no cost is certainly above its limit, but some may be."""
+    """Undecided: no cost certainly exceeds its limit, but at least one might (``report --fail-if``, ``gate``)."""
 
     exit_code = 12
 
 
 class Leftovers(WeighbridgeError):
-    """``clean --check`` found something, or ``clean`` could not remove it."""
+    """``clean --check`` found leftovers, or ``clean`` could not remove them."""
 
     exit_code = 1
 
 
 class Interrupted(BaseException):
-    """Ctrl-C or SIGTERM. Not an Exception, so that no handler of failures swallows it."""
+    """Ctrl-C or SIGTERM. It is not an Exception, so that handlers of failures do not catch it."""
 
     continuable = True
     continue_with = ""
     nothing_kept = False
     """Whether a new run ended before its first trial."""
     discarded = False
-    """Whether the trials that ended are of no use alone, and are gone."""
+    """Whether the finished trials were discarded because they are useless alone."""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)
@@ -122,9 +125,9 @@ class Interrupted(BaseException):
         self.exit_code = 128 + signal_number
 
     def __str__(self) -> str:
-        """Return what became of the run."""
+        """Return what happened to the run."""
         if self.discarded:
-            return "interrupted: nothing was kept, start it again"
+            return "interrupted; nothing was kept. Start it again"
         if self.nothing_kept:
-            return "interrupted before the first trial: nothing was kept"
+            return "interrupted before the first trial; nothing was kept"
         return "interrupted; finished trials are kept"

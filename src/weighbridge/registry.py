@@ -35,7 +35,7 @@ def register(plugins: Iterable[tuple[str, object]], base: type[P]) -> Mapping[st
     origin: dict[str, str] = {}
     for where, plugin in plugins:
         if not isinstance(plugin, base):
-            raise RegistryError(f"{where} has no PLUGIN that is a {base.__name__}: {_MEND}")
+            raise RegistryError(f"{where} has no PLUGIN of type {base.__name__}: {_MEND}")
         if lacking := [name for name in _needed(base) if not hasattr(plugin, name)]:
             raise RegistryError(f"{where}: its {base.__name__} has no {' and no '.join(lacking)}: {_MEND}")
         if plugin.kind in by_kind:

@@ -95,8 +95,8 @@ def refuse_values_in(*texts: str) -> None:
     for name, value in never_stored().items():
         if any(form in text for form in _forms(value) for text in texts):
             raise StudyError(
-                f"the value of {name} is also elsewhere in the study, which is stored: remove it there, or write "
-                f"{reference(name)} if it is in a command or a variable"
+                f"the value of {name} also appears elsewhere in the study, which runs store. Remove it there, or "
+                f"write {reference(name)} if it is in a command or a variable"
             )
 
 

@@ -24,6 +24,6 @@ def user_cache_folder() -> Path:
         return Path.home() / ".cache/weighbridge"
     except RuntimeError:  # HOME is not set, and the user's number is not in the passwd database
         raise Unavailable(
-            f"user {os.geteuid()} has no home folder to keep userlands in: set WEIGHBRIDGE_CACHE to a folder for "
+            f"user {os.geteuid()} has no home folder for root filesystems: set WEIGHBRIDGE_CACHE to a folder for "
             "them (on an ssh host: XDG_CACHE_HOME)"
         ) from None

@@ -60,7 +60,7 @@ def test_a_known_cost_is_found_in_ten_blocks(run):
     assert bridge.verdict == "different" and bridge.adjusted_p < 0.05 and not bridge.cost.exploratory
     assert bridge.cost.percent.low < 20 < bridge.cost.percent.high  # throughput divided by 1.25
     latency = row(analysis, "bridge", 1).cost.percent
-    assert latency.low < 25 < latency.high  # lower is better: 25 % more
+    assert latency.low < 25 < latency.high  # lower is better: 25% more
     assert host.verdict == "equivalent"
     assert analysis.trust.trusted is True and 0 < analysis.trust.noise_floor < 0.03
     assert throughput.aa.environment == "native-again" and throughput.aa.adjusted_p is None
@@ -96,7 +96,7 @@ def test_holm_skips_what_has_no_cost():
 def test_a_bad_aa_arm_makes_the_session_untrusted(run):
     analysis = analyse(run(costs={"host": 1.0}, aa_factor=1.08))
     assert analysis.trust.trusted is False
-    assert trust_sentence(analysis).startswith("UNTRUSTED: native measured twice disagrees with itself in tcp")
+    assert trust_sentence(analysis).startswith("CONTROL FAILED: two native copies differ in TCP")
 
 
 def test_a_shift_of_a_headline_is_not_lost_among_further_metrics(run):
@@ -156,7 +156,7 @@ def test_without_an_aa_arm_the_floor_is_not_known(run):
     analysis = analyse(run(costs={"host": 1.0}, aa=False))
     assert analysis.trust.trusted is None and analysis.trust.noise_floor is None
     assert analysis.metrics[0].aa is None
-    assert "no A/A arm" in trust_sentence(analysis)
+    assert "measured only once per round" in trust_sentence(analysis)
 
 
 def test_no_trial_at_all(run):
@@ -180,14 +180,17 @@ def test_six_blocks_are_exploratory_and_still_see_a_large_cost(run):
     analysis = analyse(run(costs={"bridge": 1.5}, blocks=6))
     bridge = row(analysis, "bridge")
     assert "exploratory" in codes(bridge) and bridge.verdict == "different"
-    assert analysis.exploratory and not analysis.few and comparison_verdict(bridge) == "different (exploratory)"
-    assert exploratory_sentence(analysis) == "Every verdict is exploratory: 6 blocks; 10 are needed."
+    assert analysis.exploratory and not analysis.few and comparison_verdict(bridge) == "significant (exploratory)"
+    assert (
+        exploratory_sentence(analysis)
+        == "Every verdict is exploratory: 6 rounds. You need 10 for a reliable verdict."
+    )
 
 
 def test_below_five_blocks_values_are_shown_and_no_verdict(run):
     analysis = analyse(run(costs={"bridge": 1.5}, blocks=4))
     bridge = row(analysis, "bridge")
-    assert analysis.few and bridge.few and bridge.shown_as == "few" and comparison_verdict(bridge) == "too few blocks"
+    assert analysis.few and bridge.few and bridge.shown_as == "few" and comparison_verdict(bridge) == "too few rounds"
     assert analysis.trust.noise_floor is None and len(analysis.block_values(analysis.metrics[0], "bridge")) == 4
     assert trust_sentence(analysis) == "" and exploratory_sentence(analysis).startswith("Quick test of 4 blocks")
     assert verdict_sentences(analysis) == [] and bridge.verdict == "inconclusive"
@@ -202,7 +205,7 @@ def test_only_some_exploratory_verdicts_are_said_one_by_one(run):
     analysis = analyse(run(costs={"a": 1.0, "b": 1.0}, failing={(4, "a"): Outcome.DEADLINE}))
     assert exploratory_sentence(analysis) == "" and comparison_verdict(row(analysis, "a")).endswith("(exploratory)")
     lines = [line for _, line in verdict_sentences(analysis)]
-    assert any(line.startswith("a ") and line.endswith("(9 blocks, exploratory)") for line in lines)
+    assert any(line.startswith("a ") and line.endswith("(9 rounds, exploratory)") for line in lines)
     assert any(line.startswith("b ") and line.endswith("(10 blocks)") for line in lines)
 
 
@@ -293,19 +296,19 @@ def test_the_noise_floor_and_its_range_are_of_one_metric(run, workloads):
 
 def test_a_session_that_sees_nothing_small_is_not_precise(run):
     few = analyse(run(costs={"host": 1.0}, blocks=6))
-    assert few.trust.trusted is True and imprecise(few) and "as far as so few blocks can tell" in trust_sentence(few)
+    assert few.trust.trusted is True and imprecise(few) and "(only " in trust_sentence(few)
     noisy = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.1)])]))
     assert noisy.trust.trusted is True and noisy.trust.noise_floor > 0.03
     text = trust_sentence(noisy).replace("\u00a0", " ")
-    assert text.startswith("Check passed: native measured twice agrees in 10 blocks to within 7.3 %. ")
+    assert text.startswith("Control passed: two native copies differ by at most 7.3% (10 rounds). ")
     assert "noise floor" not in text, "a word of ours: how well the check can tell is said in plain ones"
 
 
 def test_how_well_the_check_can_tell_is_said_of_the_metrics_that_it_is_about(run):
-    """A noise floor of 109 % stood beside another metric's cost within ±3 %."""
+    """A noise floor of 109% stood beside another metric's cost within ±3%."""
     quiet, noisy = Workload("quiet", [(REQUESTS, 1000, 0.001)]), Workload("noisy", [(REQUESTS, 1000, 0.2)])
     text = trust_sentence(analyse(run(costs={"host": 1.0}, workloads=[quiet, noisy]))).replace("\u00a0", " ")
-    assert re.search(r"to within \d\.\d+ % \(quiet requests/s\) to [\d.]+ % \(noisy requests/s\)\.", text)
+    assert re.search(r"differ by at most \d\.\d+% in quiet requests/s to [\d.]+% in noisy requests/s ", text)
 
 
 def flagged(analysis, *flags, every=1, environments=("native", "native-again", "host", "bridge")):
@@ -369,13 +372,13 @@ def test_what_is_out_of_reach_beside_others_is_said(run):
 def test_few_quiet_blocks_are_not_precise_either(run):
     quiet = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.0)])], blocks=6))
     assert quiet.trust.noise_floor < 1e-9 and quiet.trust.trusted is True
-    assert "as far as so few blocks can tell" in trust_sentence(quiet)
+    assert "(only " in trust_sentence(quiet)
     assert "to within the metric's resolution" in trust_sentence(quiet)
 
 
 def test_a_precise_session_is_trusted(run):
     analysis = analyse(run(costs={"host": 1.0}))
-    assert not imprecise(analysis) and trust_sentence(analysis).startswith("Check passed: ")
+    assert not imprecise(analysis) and trust_sentence(analysis).startswith("Control passed: ")
     assert "native measured twice agrees" in trust_sentence(analysis)
 
 
@@ -448,7 +451,7 @@ def test_of_an_extended_run_it_is_said_how_many_blocks_ran_and_the_price_before(
     """A report said that a run was extended to 371 blocks, of which 337 ran."""
     planned = run(costs={"bridge": 1.0}, blocks=20, workloads=[Workload("tcp", [(THROUGHPUT, 1e9, 0.06)])])
     before = next_blocks(analyse(planned))
-    assert before is not None and before.sentence.endswith("8\u00a0% false alarms instead of 5\u00a0%")
+    assert before is not None and before.sentence.endswith("8% false alarms instead of 5%")
     with RunStore(planned.directory, writable=True) as kept:
         kept.set_info("repetitions", Repetitions(blocks=10).model_dump_json())
         kept.set_info("extensions", json.dumps([asdict(RunExtension(10, 30, 10, 1e9))]))
@@ -509,7 +512,7 @@ def test_a_look_makes_no_shift_of_the_control_pass(run):
 
 @pytest.mark.parametrize("blocks", [6, 7, 9])
 def test_few_blocks_find_a_large_shift_of_the_control(run, blocks: int):
-    """No exact p-value of so few is below 1 %: native runs that took three times as long passed."""
+    """No exact p-value of so few is below 1%: native runs that took three times as long passed."""
     analysis = analyse(run(costs={"bridge": 1.0}, aa_factor=3.0, blocks=blocks))
     assert analysis.trust.trusted is False
 
@@ -560,7 +563,7 @@ def test_trial_flags_are_counted_beside_the_number(run):
     bridge = row(analyse(run(costs={"bridge": 1.25, "host": 1.0}, flags=flags)), "bridge")
     texts = [remark_text(remark) for remark in bridge.remarks]
     assert any(
-        text.startswith("bridge: the hypervisor took 3.0 to 9.0 % of the CPU time")
+        text.startswith("bridge: the hypervisor took 3.0 to 9.0% of the CPU time")
         and text.endswith("in 2 of 10 trials")
         for text in texts
     )
@@ -586,7 +589,7 @@ def test_confounders_are_found_per_role():
     assert [remark_text(each) for each in confounders(facts, "native", ["native", "docker"])] == [
         "docker: not metered: CPU time of all: nobody counts it",
         "docker: iperf3: 3.16, but 3.12 in native",
-        "docker: packages: differs from native",
+        "docker and native differ in packages",
         "docker: limit not applied: memory: swap is off",
         "outside: limit not applied: pin: no second CPU",
     ]
@@ -620,12 +623,12 @@ def test_sentences_say_which_way(run):
     both = Workload("app", [(LATENCY, 5, 0.01)])
     analysis = analyse(run(costs={"slow": 1.5, "fast": 0.6, "same": 1.0}, workloads=[both, TCP]))
     text = "\n".join(line for _, line in verdict_sentences(analysis)).replace("\u00a0", " ")
-    assert " slower than native in app p99 latency (10 blocks) - different" in text
+    assert " higher app p99 latency than native (10 rounds) - significant" in text
     assert (
         "fast is 40" in text and " faster than native in app p99 latency" in text and "-" not in text.split(" - ")[0]
     )
-    assert "slow costs " in text and " faster than native in tcp throughput" in text
-    assert "same is equivalent to native within ±3 % in " in text
+    assert "slow costs " in text and " faster than native in TCP throughput" in text
+    assert "same is equivalent to native within ±3% in " in text
 
 
 @pytest.mark.parametrize(("centre", "told"), [(-3.7, True), (8.0, False)])
@@ -684,7 +687,7 @@ def test_a_cost_against_a_baseline_that_is_not_resolved_is_marked(run):
 def test_the_largest_cost_that_may_be_missed_is_that_of_an_environment_where_there_is_one_metric(
     run, workloads, where
 ):
-    """It was "(12 % in command time)" where command time was the only metric."""
+    """It was "(12% in command time)" where command time was the only metric."""
     cells = [Workload(f"w{n}", [(REQUESTS, 1000, 0.04)]) for n in range(workloads)]
     analysis = analyse(run(costs={"a": 1.0, "noisy": 1.0}, workloads=cells, blocks=12))
     first, *others = analysis.metrics
@@ -696,7 +699,7 @@ def test_the_largest_cost_that_may_be_missed_is_that_of_an_environment_where_the
     ]
     made = replace(analysis, metrics=[replace(first, comparisons=rows), *others])
     words = trust_sentence(made).replace("\u00a0", " ")
-    assert f"likely have shown (12 % {where})" in words
+    assert f"likely have shown (12% {where})" in words
 
 
 def test_beside_an_undecided_cost_stands_what_would_have_shown(run):
@@ -712,7 +715,10 @@ def test_beside_an_undecided_cost_stands_what_would_have_shown(run):
         block_s = 4 * 2.0  # native, a, b and the A/A arm: 1.2 s each, one every 2 s
         assert each.visible.seconds == pytest.approx((each.visible.blocks - 12) * block_s)
         words = open_text(report, each).replace("\u00a0", " ")
-        assert " would likely have shown; " in words and f"about {each.visible.blocks} blocks (" in words
+        assert (
+            " or more would probably have been detected; " in words
+            and f"about {each.visible.blocks} rounds (" in words
+        )
     costs = {cost["environment"]: cost for cost in report_json(store, analysis)["costs"]}
     first = undecided[0]
     keys = ("visible_cost", "blocks_to_settle", "seconds_to_settle")

@@ -254,7 +254,7 @@ def disturbed(flags=OTHERS, blocks=15):
 
 
 def test_what_differs_with_the_disturbance_is_not_called_different(run):
-    """Two trusted runs seemed to differ by 99.7 % [57, 145] when the neighbours had gone meanwhile."""
+    """Two trusted runs seemed to differ by 99.7% [57, 145] when the neighbours had gone meanwhile."""
     worse = {"costs": {"bridge": 2.0}}
     assert pair_of(run, {}, worse).row(*KEY).verdict == "different"
     for one, other in (({"flags": disturbed()}, worse), ({}, {**worse, "flags": disturbed()})):
@@ -266,7 +266,7 @@ def test_what_differs_with_the_disturbance_is_not_called_different(run):
         assert_sentence(why_inconclusive(row, "bit/s"))
         assert_sentence(why_no_own_values(pair.no_own_values))
         letters = {"A": pair.first, "B": pair.second}
-        told = [run_words(letter, each).endswith("trusted, undisturbed)") for letter, each in letters.items()]
+        told = [run_words(letter, each).endswith("control passed, undisturbed)") for letter, each in letters.items()]
         assert told == ["flags" not in one, "flags" not in other]
         assert not any(each["verdict"] == "different" for each in compare_json(RunsCompared(pair.first, (pair,)))
                        ["pairs"][0]["costs"])  # fmt: skip

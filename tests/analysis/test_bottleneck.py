@@ -142,7 +142,7 @@ def test_every_output_says_so(run, tmp_path):
         flags=flags(CABLE, arms=(*ARMS, "host")),
         ladder=["native", "host", "bridge"],
     )
-    words = "hidden: both limited by the cable (99 % of 100 Mbit/s)"
+    words = "hidden by a bottleneck: both limited by the cable (99% of 100 Mbit/s)"
     (row,) = [r for r in analyse(store).metrics[0].comparisons if r.environment == "bridge"]
     assert " ".join(comparison_verdict(row).split()) == words
     document = report_json(store)
@@ -160,8 +160,8 @@ def test_every_output_says_so(run, tmp_path):
         (False, "hidden", "cable"), (True, None, "cable"),
     }  # fmt: skip
     text = " ".join(shown(store, width=200).split())
-    assert "limited by the cable (99 % of 100 Mbit/s)" in text and "adds no delay" in text
-    assert "limited by the cable (99 % of 100 Mbit/s)" in " ".join(page_of(store).text.split())
+    assert "limited by the cable (99% of 100 Mbit/s)" in text and "adds no delay" in text
+    assert "limited by the cable (99% of 100 Mbit/s)" in " ".join(page_of(store).text.split())
 
 
 def test_a_different_cost_carries_no_hidden_object(run):
@@ -171,7 +171,7 @@ def test_a_different_cost_carries_no_hidden_object(run):
 
 
 def test_a_replicated_row_is_neither_agreement_nor_disagreement(run):
-    """Published as 3.5 % slower, here equal because the cable was full: without the flags that is a disagreement."""
+    """Published as 3.5% slower, here equal because the cable was full: without the flags that is a disagreement."""
     latency = Workload("latency", [(Metric("one_way_latency", "ms", "lower"), 0.05, 0.002)])
     arms = ("native", "docker-host", "native-again")
 

@@ -164,7 +164,7 @@ def test_the_sentences_of_the_page_and_the_terminal(run):
     store = climbed(run)
     lines = [text.replace("\u00a0", " ") for _, text in ladder_sentences(analyse(store))]
     assert lines[2].startswith("step 3, overlay (network bridge → overlay): costs ")
-    assert "of tcp throughput against bridge (12 blocks) - different" in lines[2]
+    assert "lower TCP throughput than bridge (12 rounds) - significant" in lines[2]
     text, page = shown(store, width=240), page_of(store)
     assert "step by step" in text and lines[2] in text and "as one family" in " ".join(text.split())
     assert lines[1] in page.text.replace("\u00a0", " ") and "the steps of 1 more metric" in page.text
@@ -267,8 +267,8 @@ def test_many_levels_are_told_by_tables(run):
     cells = [Workload("redis", [(REQUESTS, 5e4, 0.01)], (("clients", str(n)),)) for n in range(10)]
     store = climbed(run, workloads=[*cells, TCP])
     text, page = shown(store, width=240), page_of(store)
-    assert "slower than native in redis requests/s at 10 of 10 levels (12 blocks) - different" in text
-    assert "host is equivalent to native within ±3 % in tcp throughput and redis requests/s at 10 of 10" in text
+    assert "lower redis requests/s than native at 10 of 10 levels (12 rounds) - significant" in text
+    assert "host is equivalent to native within ±3% in TCP throughput and redis requests/s at 10 of 10" in text
     assert "redis: requests/s over 10 levels" in page.text
     assert sum(attrs.get("class") == "more cell" for attrs in page.all("details")) == 11
     assert all(step[1].count("redis") == 0 for step in ladder_sentences(analyse(store)))

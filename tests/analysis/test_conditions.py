@@ -69,7 +69,7 @@ def test_other_packet_sizes_are_a_confounder(run):
 def test_a_program_that_runs_for_a_fixed_time_is_told(
     run, seconds: float, spread: float, options: dict[str, object], told: bool
 ):
-    """ "Every cost is within ±3 %" was said of sysbench's ten seconds, whatever they cost."""
+    """ "Every cost is within ±3%" was said of sysbench's ten seconds, whatever they cost."""
     store = run(costs={"pod": 1.0}, workloads=[Workload("w", [(Metric("time", "s", "lower"), 10.0, 0.0)])])
     context = analyse(store).context
     cells = {
@@ -79,8 +79,8 @@ def test_a_program_that_runs_for_a_fixed_time_is_told(
     study = StoredFile(**{"workloads": {"w": options}})
     found = on_top.remarks(replace(context, cells=cells, study=study))
     assert [remark_text(each) for each in found] == told * [
-        f"w took {seconds:#.3g} s in most trials: it seems to run for a fixed time, which shows no cost; give it a "
-        "fixed amount of work, or measure its own rate (--metric)"
+        f"w took {seconds:#.3g}\u00a0s in most trials. It seems to run for a fixed time, so its run time cannot show a "
+        "cost. Give it a fixed amount of work, or use --metric."
     ]
 
 
@@ -134,8 +134,8 @@ environments:
 
 
 def test_the_calibration_is_said_once_and_only_of_one_host():
-    again = [("calibration", "smallest visible cost, tcp", value, 0.0) for value in ("1 %", "2 %")]
-    whole = Calibration("this-run", {"smallest visible cost, tcp": "2 %"})
+    again = [("calibration", "smallest detectable cost, tcp", value, 0.0) for value in ("1%", "2%")]
+    whole = Calibration("this-run", {"smallest detectable cost, tcp": "2%"})
     assert calibration_of(again) == whole
     for kind in ("testbed: on this machine", "ssh: user@b"):
         assert calibration_of([*again, ("host a", "kind", kind, 0.0)]).about == "another-path"
@@ -148,8 +148,8 @@ def test_the_calibration_is_said_once_and_only_of_one_host():
 
 def test_the_conditions_have_words(run):
     analysis = analyse(run(costs={"bridge": 1.0}, blocks=2))
-    known = replace(analysis, calibration=Calibration("this-run", {"smallest visible cost, tcp": "2 %"}))
-    assert condition_lines(analysis) == [] and condition_lines(known) == ["smallest visible cost, tcp 2 %"]
+    known = replace(analysis, calibration=Calibration("this-run", {"smallest detectable cost, tcp": "2%"}))
+    assert condition_lines(analysis) == [] and condition_lines(known) == ["smallest detectable cost, tcp 2%"]
     path = replace(known, calibration=replace(known.calibration, about="another-path"))
     halting = replace(known, polled=True, calibration=replace(known.calibration, about="halting-cpus"))
     assert condition_lines(path) == [NOT_THIS_PATH] and condition_lines(halting) == [POLLED, NOT_POLLED]
@@ -169,7 +169,7 @@ def test_flags_are_said_plainly_and_once(run):
     )})  # fmt: skip
     text = shown(some, width=300)
     assert "bridge: limited by the load generator (CPU saturated or throttled) in 1 of 10 trials" in text
-    assert "bridge: the hypervisor took 2.0 % of the CPU time" in text
+    assert "bridge: the hypervisor took 2.0% of the CPU time" in text
 
 
 def test_filters_work_by_code(run, monkeypatch):
@@ -200,9 +200,9 @@ def test_every_code_has_words():
 def test_a_flag_beside_its_trial_and_for_machines():
     far = Flag(FlagCode.STEAL, "host b", {"share": 0.031})
     own = Flag("mine", figures={"x": 2.0}, text="as it said")
-    assert trial_flags.flags_text([far, own]) == "host b: steal 3.1 %; mine x=2 text=as it said"
+    assert trial_flags.flags_text([far, own]) == "host b: steal 3.1%; mine x=2 text=as it said"
     assert trial_flags.stable_text([far, own]) == "steal where=host b share=0.031; mine x=2 text=as it said"
-    assert trial_flags.flag_text(Flag(FlagCode.THROTTLED, "server", {"share": 0.2})) == "server throttled 20 %"
+    assert trial_flags.flag_text(Flag(FlagCode.THROTTLED, "server", {"share": 0.2})) == "server throttled 20%"
     assert trial_flags.flag_text(Flag(FlagCode.OTHER, text="errors")) == "errors"
     assert trial_flags.flag_kind_text(kind_of(own), figure_ranges([own])) == "mine"
 
@@ -239,7 +239,7 @@ def test_one_block_is_one_story(run):
     store = run(costs={"bridge": 1.0}, workloads=[Workload("tcp", [(LATENCY, 1.0, 0.0)])], blocks=1)
     row = report_json(store)["costs"][0]
     assert row["low"] is row["high"] is None and row["verdict"] == "inconclusive"
-    assert "too few blocks" in shown(store)
+    assert "too few rounds" in shown(store)
 
 
 def test_the_same_twice_proves_no_equivalence(run):
@@ -261,7 +261,7 @@ def test_names():
     assert metric_words("one_way_latency") == "one way latency (derived: half of 1/rate)"
     assert titled("latency (size=1)", "latency", "latency_mean", "us") == "latency (size=1) · mean"
     assert titled("jitter", "jitter", "jitter", "ms") == "jitter"
-    assert titled("tcp", "tcp", "throughput", "bit/s") == "tcp · throughput"
+    assert titled("tcp", "tcp", "throughput", "bit/s") == "TCP throughput"
     assert titled("redis-set", "redis-set", "set_throughput", "requests/s") == "redis-set · requests/s"
     assert titled("redis-set", "redis-set", "set_p99", "ms") == "redis-set · p99"
     assert titled("memory", "memory", "memory_usage", "MiB") == "memory · memory usage (committed, used or not)"

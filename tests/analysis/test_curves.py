@@ -28,7 +28,7 @@ from weighbridge.report.text.summary import remark_lines, verdict_sentences
 from weighbridge.report.text.verdicts import broke_count, broke_instead, comparison_verdict
 
 BROKE_BRIDGE = (
-    "bridge broke in web at 2 000 connections (3 of 10 trials) and 5 000 connections (10 of 10 trials): too many"
+    "bridge: overloaded in web at 2,000 connections (3 of 10 trials) and 5,000 connections (10 of 10 trials): too many"
     " connections"
 )
 
@@ -110,11 +110,11 @@ def test_a_peak_that_no_single_block_has_says_so():
     first, second, third = (SweptLevel(load, str(load), Level(), "") for load in (100, 200, 400))
     none = CurvePeak(second, 1.0, 0, 3, (first, third), "")
     assert plain_text(peak_doubt("threads", none)) == (
-        "highest in none of 3 blocks; they peaked at 100 or 400 threads"
+        "highest in none of 3 rounds; they peaked at 100 or 400 threads"
     )
     many = tuple(SweptLevel(load, str(load), Level(), "") for load in (1, 2, 3, 1000))
     assert plain_text(peak_doubt("threads", CurvePeak(second, 1.0, 1, 9, many, ""))).endswith(
-        "else at 1 to 1 000 threads"
+        "else at 1 to 1,000 threads"
     )
     assert peak_doubt("threads", CurvePeak(second, 1.0, 0, 0, (), "")) == ""
 
@@ -123,10 +123,10 @@ def test_breaks_for_several_reasons_are_told_apart():
     low, high = (SweptLevel(load, str(load), Level(), "") for load in (1000, 2000))
     memory, refused = (Breakage("b", count, 10, why, 10, 0) for count, why in ((4, "no memory"), (10, "refused")))
     assert plain_text(broke_words("threads", [(high, refused)], "mysql")) == (
-        "broke in mysql at 2 000 threads: refused (10 of 10 trials)"
+        "overloaded in mysql at 2,000 threads: refused (10 of 10 trials)"
     )
     assert plain_text(broke_words("threads", [(low, memory), (high, refused)])) == (
-        "broke at 1 000 threads (4 of 10 trials): no memory; at 2 000 threads (10 of 10 trials): refused"
+        "overloaded at 1,000 threads (4 of 10 trials): no memory; at 2,000 threads (10 of 10 trials): refused"
     )
 
 
@@ -164,7 +164,7 @@ def test_a_peak_below_a_level_that_broke_everywhere_is_the_last_that_it_bears(ru
 
 
 def test_the_page_says_why_the_cost_of_the_peak_is_not_that_of_the_peaks(store):
-    assert "so it may differ from the ratio of the highest medians" in page_of(store).text
+    assert "so it can differ from the ratio of the highest medians" in page_of(store).text
 
 
 def test_errors_begin_where_some_block_has_them(analysis, run):
@@ -258,7 +258,7 @@ def test_levels_are_numbers_or_there_is_no_curve(texts, found):
 
 @pytest.mark.parametrize(
     ("load", "text", "words"),
-    [("connections", "2000", "2 000 connections"), ("rate", "400", "400 requests/s"),
+    [("connections", "2000", "2,000 connections"), ("rate", "400", "400 requests/s"),
      ("clients", "1", "1 client"),
      ("bitrate", "1Mbit/s", "bitrate 1Mbit/s")],
 )  # fmt: skip
@@ -276,7 +276,10 @@ def row(analysis, load, environment="bridge", metric="requests"):
 
 def test_a_broken_trial_is_no_failure(analysis, run):
     assert analysis.failed == () and sum(trial.broke for trial in analysis.trials) == 13
-    assert broke_count(analysis.broken["web", Level([("connections", "2000")]), "bridge"]) == "broke 3 of 10"
+    assert (
+        broke_count(analysis.broken["web", Level([("connections", "2000")]), "bridge"])
+        == "overloaded in 3 of 10 trials"
+    )
     both = analyse(run(**rising_load(outputs=False, failing={(1, "host"): Outcome.DEADLINE}, blocks=3)))
     assert len(both.failed) == 6 and {trial.outcome for trial in both.failed} == {"deadline"}
     assert not any(remark.code == "failed" for remark in row(both, "2000")[1].remarks)
@@ -287,7 +290,7 @@ def test_the_cost_is_that_of_the_blocks_in_which_neither_broke_and_says_so(analy
     assert bridge.blocks == 7 and bridge.verdict == "different"
     told = {remark.code: remark_text(remark) for remark in bridge.remarks}
     assert told["broke"] == (
-        "bridge: measured in 7 of 10 blocks; broke in 3 (too many connections): the cost covers the measured blocks"
+        "bridge: measured in 7 of 10 rounds, overloaded in 3 (too many connections): the cost covers the measured rounds"
     )
     assert not {"incomplete", "selected", "failed", "no-blocks"} & set(told)
     assert told["broke"] in remark_lines(report, set())
@@ -304,9 +307,13 @@ def test_what_broke_is_never_equivalent(run):
 
 def test_what_always_broke_stands_where_the_cost_would(analysis):
     bridge = row(analysis, "5000")[1]
-    assert bridge.cost is None and broke_instead(bridge) == "broke 10 of 10" and comparison_verdict(bridge) == "broke"
+    assert (
+        bridge.cost is None
+        and broke_instead(bridge) == "overloaded in 10 of 10 trials"
+        and comparison_verdict(bridge) == "overloaded"
+    )
     assert [remark_text(remark) for remark in bridge.remarks] == [
-        "bridge: broke in every trial (10): too many connections"
+        "bridge: overloaded in every trial (10): too many connections"
     ]
     assert BROKE_BRIDGE in [plain_text(text) for text in broke_sentences(analysis)]
     sentences = verdict_sentences(analysis)
@@ -318,9 +325,9 @@ def test_where_the_baseline_broke_the_others_have_their_median(run):
     breaking = {(block, "native", level): TOO_MANY for block in range(1, 4) for level in levels(5000)}
     store = run(**rising_load(breaking=breaking, blocks=3))
     host = row(analyse(store), "5000", "host")[1]
-    assert broke_instead(host) == "native broke 3 of 3" and host.value is not None
+    assert broke_instead(host) == "native overloaded in 3 of 3 trials" and host.value is not None
     text = plain_text(page_of(store).text)
-    assert "native broke 3 of 3" in text and "here 40" in text
+    assert "native overloaded in 3 of 3 trials" in text and "here 40" in text
 
 
 def test_a_level_at_which_everything_broke_is_still_a_row(run):
@@ -337,11 +344,11 @@ def test_a_level_at_which_everything_broke_is_still_a_row(run):
     page = page_of(store)
     check_links(page, store.directory)
     text = plain_text(page.text)
-    assert "Every trial broke under the load: too many connections." in text
-    assert text.count("broke 3 of 3") >= 8 and "No trial of this workload" not in text
+    assert "Every trial was overloaded: too many connections." in text
+    assert text.count("overloaded in 3 of 3") >= 8 and "No trial of this workload" not in text
     told = shown(store, width=200)
-    assert "web (connections=5000): every trial broke: too many connections" in told
-    assert "native, host, bridge, native-again broke in web at 2 000 connections (3 of 3 trials)" in told
+    assert "web (connections=5000): every trial was overloaded: too many connections" in told
+    assert "native, host, bridge, native-again: overloaded in web at 2,000 connections (3 of 3 trials)" in told
     assert {(each["environment"], each["broke"], each["of"]) for each in report_json(store)["broke"]} == {
         (name, 3, 3) for name in ("native", "host", "bridge", "native-again")
     }
@@ -356,7 +363,7 @@ def test_a_run_in_which_everything_broke_is_reported(run):
     assert analysis.metrics == () and analysis.sweeps[0].metrics == () and analysis.failed == ()
     page = page_of(store)
     check_links(page, store.directory)
-    assert "broke 2 of 2" in page.text
+    assert "overloaded in 2 of 2" in page.text
     assert "died" in shown(store, width=200)
 
 
@@ -366,7 +373,7 @@ def test_a_repetition_does_not_try_a_break_away(analysis, run):
         assert row(each, "2000")[1].blocks == 7 and curve(each, "bridge").points[4].blocks == 7
     assert analysis.sweeps[0].metrics[0].whole_costs == twice.sweeps[0].metrics[0].whole_costs
     told = next(remark_text(r) for r in row(twice, "2000")[1].remarks if r.code == "broke")
-    assert told.startswith("bridge: measured in 7 of 10 blocks; broke in 3 ")
+    assert told.startswith("bridge: measured in 7 of 10 rounds, overloaded in 3 ")
 
 
 def made(block, attempt, outcome, message="", environment="b"):
@@ -394,10 +401,10 @@ def test_the_page_has_the_curves_with_a_table_and_every_link_leads_somewhere(sto
     assert {"#load0", "#broke", "#w4"} <= set(links) and "#failed" not in links
     text = plain_text(page.text)
     assert "web: requests/s over 6 levels of connections" in text
-    assert "13 of 240 trials broke under their load" in text
-    assert "broke 3 of 10: too many connections" in text and BROKE_BRIDGE in text
-    assert "cost of the peak" in text and "10 blocks, 4 levels (neither broke)" in text
-    assert "Zero in every block, not drawn: errors timeout." in text
+    assert "13 of 240 trials were overloaded" in text
+    assert "overloaded in 3 of 10 trials: too many connections" in text and BROKE_BRIDGE in text
+    assert "cost of the peak" in text and "10 rounds, 4 levels (neither overloaded)" in text
+    assert "Zero in every round, not drawn: errors timeout." in text
     assert text.count("over 6 levels") == 1  # and no second table of the same costs
     ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}
     specs = [json.loads(script) for attrs, script in page.scripts if attrs.get("type") == "application/json"]
@@ -468,8 +475,11 @@ def test_the_terminal_says_a_line_for_each_environment(store):
     told = shown(store, width=400)
     assert "web: requests/s over 6 levels of connections" in told
     assert "  bridge: peak " in told and "the peak costs 20." in told and "against native's" in told
-    assert "broke at 2 000 connections (3 of 10 trials) and 5 000 connections (10 of 10 trials): too many" in told
-    assert "trials failed" not in told and "broke 10 of 10" in told
+    assert (
+        "overloaded in web at 2,000 connections (3 of 10 trials) and 5,000 connections (10 of 10 trials): too many"
+        in told
+    )
+    assert "trials failed" not in told and "10 of 10 trials" in told
 
 
 @pytest.mark.parametrize("width", [40, 80])

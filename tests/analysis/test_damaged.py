@@ -65,7 +65,7 @@ DAMAGE = [
 ]
 """Table, column (with a condition), and what is written there: a report cannot be made of any of it."""
 ODD = [
-    ("trial", "flags", '["steal 1e999 %", "load \\u001b[31m"]'),
+    ("trial", "flags", '["steal 1e999%", "load \\u001b[31m"]'),
     ("trial", "message", "\x1b[31m"),
     ("measurement", "value", 1e100),
     ("fact", "value", "x" * 100_000),

@@ -136,7 +136,7 @@ def test_a_cost_that_is_not_proven_is_not_explained(explained):
     same = dict.fromkeys(made["costs"], 1.0)
     analysis = explained(costs=same, workloads=[Workload("redis", [(REQUESTS, 1000, 0.2)])])
     sentence = explanation_sentence(analysis, analysis.explanations[0])
-    assert "not proven, so it is not explained" in sentence
+    assert "not significant, so it is not explained" in sentence
 
 
 @pytest.mark.parametrize("verdict", ["hidden", "equivalent"])
@@ -145,13 +145,15 @@ def test_a_cost_that_is_hidden_or_does_not_matter_is_not_explained(explained, ve
     (explanation,) = analysis.explanations
     total = replace(explanation.total, verdict=verdict)
     sentence = explanation_sentence(analysis, replace(explanation, total=total))
-    assert sentence.endswith("it is not explained") and "filter" not in sentence
+    assert sentence.endswith("it is not explained.") and "filter" not in sentence
 
 
 def test_where_everything_off_is_faster_than_the_baseline_it_says_so(explained):
     faster = {**recipe()["costs"], "bridge-bare": 0.9}
     analysis = explained(costs=faster)
-    assert "with all of them off it is better than native" in explanation_sentence(analysis, analysis.explanations[0])
+    assert "With all of them off, it is better than native" in explanation_sentence(
+        analysis, analysis.explanations[0]
+    )
 
 
 def test_the_page_the_terminal_and_json_have_every_row(run):

@@ -51,6 +51,6 @@ def test_what_disturbed_is_told_with_what_can_be_done(run):
     found = machine_noise(run(costs={}, flags=flags, facts=facts))
     assert [(each.flag.code, each.count) for each in found.disturbed] == [(FlagCode.STEAL, 2)]
     steal, governor, threads = cause_lines(found)
-    assert steal.startswith("2 of 20 trials: the hypervisor took 10 to 20 % of the CPU time")
+    assert steal.startswith("2 of 20 trials: the hypervisor took 10 to 20% of the CPU time")
     assert "schedutil" in governor and "SMT" in threads
     assert cause_lines(machine_noise(run(costs={}))) == ["nothing known disturbed these trials"]

@@ -147,7 +147,7 @@ def test_other_packet_sizes_are_said_beside_the_comparison(run):
         }  # fmt: skip
     store = run(costs={"overlay": 1.3}, facts={"packet sizes": sizes})
     text = shown(store, width=200)
-    assert "different; packets of 1418 B; the baseline's are 1468 B" in text
+    assert "significant; packets of 1418 B; the baseline's are 1468 B" in text
 
 
 def test_datagrams_that_only_one_path_carries_whole_are_said_beside_the_comparison(run):
@@ -176,7 +176,7 @@ def test_hosts_and_what_differs_between_them(run):
         remark_text(each) for each in analysis.confounders
     }
     assert "The hosts" in page.text and page.text.count("testbed: on this machine") == 2 and HOSTILE in page.text
-    assert "host (this machine)" in page.text and "2 differences besides isolation" in page.text
+    assert "host (this machine)" in page.text and "2 differences other than isolation" in page.text
     assert not [r for m in analysis.metrics for row in m.comparisons for r in row.remarks if r.code == "confounder"]
 
 

@@ -49,8 +49,8 @@ def test_blocks_of_two_sessions(run):
     store = continued(run(costs={"bridge": 1.2}, facts=FACTS), after=12)
     lines = session_lines(analyse(store))
     assert lines == [
-        "measured in 2 sessions; this machine may have changed in between: blocks 1 to 4 in session 1 "
-        "(2023-11-14 22:13 UTC), blocks 5 to 10 in session 2 (2023-11-14 22:13 UTC)",
+        "measured in 2 sessions; this machine might have changed in between: rounds 1 to 4 in session 1 "
+        "(2023-11-14 22:13 UTC), rounds 5 to 10 in session 2 (2023-11-14 22:13 UTC)",
         "frequency governor changed between sessions: powersave, then performance",
         "docker in bridge changed between sessions: 20.10, then 29.1",
     ]
@@ -69,7 +69,7 @@ def test_a_block_that_mixes_two_sessions_is_named(run):
     analysis = analyse(store)
     assert analysis.sessions.mixed == (5,) == tuple(report_json(store)["mixed_blocks"])
     assert [each.blocks for each in analysis.sessions.sessions] == [(1, 2, 3, 4, 5), (5, 6, 7, 8, 9, 10)]
-    assert session_lines(analysis)[1].startswith("block 5 was interrupted")
+    assert session_lines(analysis)[1].startswith("round 5 was interrupted")
 
 
 def test_a_session_without_a_trial_is_none(run):

@@ -27,7 +27,7 @@ def remarked(rng: np.random.Generator, blocks: int, drift: float = 0.0) -> tuple
 
 
 def test_a_clean_run_rarely_has_a_remark():
-    """Held at 5 % by Holm; at 1 % for each series it were 38 % of such runs. 150 runs: at most 13 by chance."""
+    """Held at 5% by Holm; at 1% for each series it were 38% of such runs. 150 runs: at most 13 by chance."""
     rng = np.random.default_rng(1)
     assert sum(remarked(rng, 12)[0] for _ in range(150)) <= 13
 
@@ -63,7 +63,7 @@ def test_an_effect_of_the_place_in_a_block_is_said_beside_trust(run):
         assert analysis.trust.trusted, "the order is random: no cost is biased"
         (row,) = report_json(later, analysis)["place_effects"]
         assert (row["metric"], row["per_place_unit"], row["blocks"]) == ("p99 latency", "%", 20)
-        assert "later trials in their block: tcp p99 latency" in trust_sentence(analysis).replace(" · ", " ")
+        assert "later trials in their round: TCP p99 latency" in trust_sentence(analysis).replace(" · ", " ")
 
 
 def test_a_clean_run_has_no_effect_of_the_place(run):

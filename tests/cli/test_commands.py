@@ -538,7 +538,7 @@ def test_limits_without_effect_are_told_before_anything_runs(weighbridge: Weighb
     weighbridge("init", "s.yaml")
     Path("s.yaml").write_text(Path("s.yaml").read_text().replace("cpus: 1,", "cpus: 5000,"))
     for said in (weighbridge("plan", "s.yaml").out, weighbridge("run", "s.yaml", "--out", "there", "-y").err):
-        assert re.search(r"note: .*cpus: 5000 is more than .*no limit in effect", said)
+        assert re.search(r"note: .*cpus: 5000 is more than .*has no effect in", said)
 
 
 def test_where_no_trial_has_ended_only_the_cause_is_told(weighbridge: Weighbridge, monkeypatch, ready: list):
@@ -1127,9 +1127,12 @@ def test_a_run_that_was_begun_is_swept_before_it_is_asked_what_there_is(
 def test_nothing_but_the_baseline_is_no_study(weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(running, "readiness_of", without_docker)
     Path("s.yaml").write_text(OPTIONAL.replace("  inner: {kind: netns}\n", ""))
-    assert "will refuse: nothing is left to compare with native" in weighbridge("plan", "s.yaml").out
+    assert "will refuse: no environment is left to compare with native" in weighbridge("plan", "s.yaml").out
     said = weighbridge("run", "s.yaml", "--out", "there", "--yes")
-    assert said.code == 4 and "nothing is left to compare with native: port is skipped: docker does not" in said.err
+    assert (
+        said.code == 4
+        and "no environment is left to compare with native: port is skipped: docker does not" in said.err
+    )
     assert ready == []
 
 

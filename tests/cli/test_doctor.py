@@ -150,7 +150,7 @@ def test_doctor_says_the_same_thing_once(weighbridge: Weighbridge, monkeypatch: 
     every = [row for section in found.values() for row in section]
     for remedy in {row["remedy"] for row in every if row["remedy"]}:
         assert re.search(rf"\[\d+\] {re.escape(remedy)}(?= |$)", told), remedy
-    assert told.count("or use a userland built by root (WEIGHBRIDGE_CACHE)") == 1
+    assert told.count("or use a root filesystem built by root (WEIGHBRIDGE_CACHE)") == 1
     assert all(row["name"] in told and row["unverified"] in told for row in every)
 
 

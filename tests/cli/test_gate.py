@@ -377,7 +377,7 @@ def test_no_more_blocks_are_run_beside_another_run(weighbridge, run, continued, 
     monkeypatch.delenv("WEIGHBRIDGE_BESIDE_OTHERS")
     monkeypatch.setattr("weighbridge.runner.living.others", lambda own="": {"ba9876543210": "/runs/other"})
     said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")
-    assert stand_in.asked == [] and "run ba9876543210 in /runs/other is measuring on this machine" in said.err
+    assert stand_in.asked == [] and "run ba9876543210 in /runs/other has been measuring on this machine" in said.err
     assert said.code == Unavailable.exit_code
     assert weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min", "--beside-others").code == 0
     assert stand_in.asked

@@ -287,7 +287,7 @@ def test_what_it_is_weighed_in_is_the_first_that_can_be_had(
     assert _environments(tmp_path, *image, "--", "true") == ["native", "podman-rootless"]
     lacking["podman"] = "podman lacks newuidmap"
     assert _environments(tmp_path, *image, "--", "true") == ["native", "netns"]
-    lacking["netns"] = "this user may not make network namespaces"
+    lacking["netns"] = "this user is not allowed to make network namespaces"
     assert _environments(tmp_path, "--", "true") == ["native", "bubblewrap"]
     lacking["bubblewrap"] = "bwrap is not installed"
     assert _environments(tmp_path, "--", "true") == ["native", "docker"], "its own refusal says what to do"

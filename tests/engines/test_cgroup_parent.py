@@ -48,7 +48,7 @@ def test_containers_are_where_native_programs_are_as_far_as_the_engine_lets_them
 
 def test_where_no_group_can_be_made_the_engine_puts_them_where_it_does(monkeypatch: pytest.MonkeyPatch):
     def refuse(_: object) -> None:
-        raise Unavailable("no control group can be made: Read-only file system")
+        raise Unavailable("no control group can be created: Read-only file system")
 
     monkeypatch.setattr("weighbridge.engines.docker.Cgroup.create", refuse)
     monkeypatch.setattr(os, "geteuid", lambda: 0)

@@ -35,14 +35,14 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "attach by ssh": (SSH, {"attach": "interface"}, "which other programs use on a ssh host: put both roles on tes"),
     "a sandbox that ends at once": (
         Needs(network=True, resources=Resources.model_validate({"memory": "16MiB"})), {"runtime": "runsc"},
-        "gVisor needs at least 24 MiB of memory, but the limit is 16 MiB: raise it (resources: memory)",
+        "gVisor needs at least 24 MiB of memory, but the limit is 16 MiB. Raise it (resources: memory)",
     ),
     "a user's host filtered": (HERE, {"bridge_netfilter": True}, "'bridge_netfilter' changes a host's network: use"),
     "a user's host with rules": (HERE, {"filter_rules": 10}, "use hosts of kind testbed, not local"),
-    "offloads of the host": (BETWEEN, {"network": "host", "no_offloads": ["gro"]}, "'no_offloads' needs an int"),
+    "offloads of the host": (BETWEEN, {"network": "host", "no_offloads": ["gro"]}, "'no_offloads' needs a network"),
     "VXLAN of a bridge": (BETWEEN, {"attach": "interface", "vxlan_offload": False}, "needs network: overlay"),
     "netfilter of an overlay": (BETWEEN, {"network": "overlay", "bridge_netfilter": False}, "needs network: bridge"),
-    "untracked ports": (BETWEEN, {"publish": True, "conntrack": False}, "leaves no published ports"),
+    "untracked ports": (BETWEEN, {"publish": True, "conntrack": False}, "published ports do not work with"),
     "MTU of the host": (HERE, {"network": "host", "mtu": 1400}, "'mtu' needs network: bridge or overlay"),
     "no such parent there": (
         BETWEEN, {"network": "macvlan", "parent": "enp3s0"}, "a testbed host has no network interface 'enp3s0', onl",
@@ -74,7 +74,8 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     ),
     "subnet without addresses": (BETWEEN, {**MACVLAN, "subnet": "10.0.0.0/24"}, "'subnet' needs the addresses of bo"),
     "no network": (HERE, {"network": "none"}, "network: none cannot carry this workload: choose another network"),
-    "overlay, client outside": (SERVER, {"network": "overlay"}, "network: overlay reaches containers only: put both"),
+    "overlay, client outside": (SERVER, {"network": "overlay"}, "network: overlay connects only "
+        "containers. Put both"),
     "macvlan, client outside": (SERVER, MACVLAN, "macvlan cannot be reached from its own host: put both roles insid"),
     "an engine on a host of its own, client outside": (
         Needs(network=True, hosts=traits("testbed")), {"publish": True}, "put both roles inside, or the client on an",
@@ -83,9 +84,10 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
         Needs(network=True, inside=CLIENT), {}, "a server outside listens on the loopback interface",
     ),
     "a server elsewhere that connects back": (
-        Needs(network=True, inside=CLIENT, apart=True, server_calls_client=True), {}, "which a bridge lets nobody do",
+        Needs(network=True, inside=CLIENT, apart=True, server_calls_client=True), {}, "a bridge does not allow that",
     ),
-    "bridge between hosts": (BETWEEN, {}, "a bridge cannot be reached from another host: publish: true, or attach"),
+    "bridge between hosts": (BETWEEN, {}, "a bridge cannot be reached from another host. Add publish: true, "
+        "or attach"),
     "loopback between hosts": (
         BETWEEN, {"publish": True, "publish_on": "loopback"}, "'publish_on: loopback' cannot be reached from another",
     ),
@@ -95,7 +97,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "a server that connects back, over a published port": (
         Needs(network=True, server_calls_client=True),
         {"publish": True},
-        "a published port carries only those to the server",
+        "a published port only carries connections to the server",
     ),
     "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for"),
     "an engine of this machine elsewhere": (
@@ -142,7 +144,7 @@ def test_an_interface_of_this_machine_must_be_there():
     lacking = unmet(HERE, "nosuch0")
     assert lacking is not None and not lacking.ready
     assert lacking.detail == "parent: this machine has no network interface 'nosuch0'"
-    assert lacking.remedy.startswith("name one that it has: ") and "lo" in lacking.remedy
+    assert lacking.remedy.startswith("choose from ") and "lo" in lacking.remedy
     assert unmet(HERE, "lo") is None
     assert unmet(SSH, "nosuch0") is None, "it may have that one"
 

@@ -39,7 +39,7 @@ def test_an_engine_that_runs_already(monkeypatch: pytest.MonkeyPatch, kind: str,
         assert not lacking.ready and lacking.detail.startswith(
             "'engine: idle' needs a host without a running Docker engine"
         )
-        assert lacking.remedy == "stop it, or use testbed hosts"
+        assert lacking.remedy == "stop the engine, or use testbed hosts"
 
 
 def test_a_host_that_has_no_site_of_it_may_have_an_engine(monkeypatch: pytest.MonkeyPatch):

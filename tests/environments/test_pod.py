@@ -67,14 +67,12 @@ def test_a_guarantee_needs_limits():
 
 def test_the_quota_in_force_is_the_kernels():
     assert quota_not_honoured(Limits(1), ("100000", "100000")) == {} == quota_not_honoured(Limits(), ("max", "1"))
-    assert "no quota" in quota_not_honoured(Limits(1), ("max", "100000"))["cpus"]
-    assert "no quota" in quota_not_honoured(Limits(1), ("-1", "100000"))["cpus"]
-    assert quota_not_honoured(Limits(1), ("5000", "5000")) == {"cpu_period": "kubelet's is 5 ms"}
+    assert "did not set a CPU quota" in quota_not_honoured(Limits(1), ("max", "100000"))["cpus"]
+    assert "did not set a CPU quota" in quota_not_honoured(Limits(1), ("-1", "100000"))["cpus"]
+    assert quota_not_honoured(Limits(1), ("5000", "5000")) == {"cpu_period": "kubelet uses 5 ms"}
     assert quota_not_honoured(Limits(1), None) == {}
     assert quota_not_honoured(Limits(0.005), ("1000", "100000")) == {}, "kubelet's least"
-    assert quota_not_honoured(Limits(0.5), ("100000", "100000")) == {
-        "cpus": "the quota of CPU time is that of 1 CPUs"
-    }
+    assert quota_not_honoured(Limits(0.5), ("100000", "100000")) == {"cpus": "the CPU quota equals 1 CPUs"}
     top = "/sys/fs/cgroup"
     one = {f"{top}/cpu/cpu.cfs_quota_us": "-1\n", f"{top}/cpu/cpu.cfs_period_us": "100000\n"}
     assert "not honoured: cpus" in site_of(one).facts()
@@ -184,7 +182,7 @@ def test_how_long_a_pod_was_held_back_is_of_both_groups_where_it_sees_them():
     alone = {f"{top}/cgroup.controllers": "cpu", f"{top}/cpu.stat": "usage_usec 1000000\nthrottled_usec 1300000\n"}
     assert site_of(alone).meters()["throttled_s"] == pytest.approx(1.3)
     assert "or more" in site_of(alone).facts()[told]
-    assert told not in site_of({**alone, f"{top}/cpu.max": "max 100000"}).facts(), "there is no quota"
+    assert told not in site_of({**alone, f"{top}/cpu.max": "max 100000"}).facts(), "there is did not set a CPU quota"
 
 
 def test_groups_as_kubelet_made_them_are_read():

@@ -115,15 +115,15 @@ def test_numbers_do_not_fall_together():
 @pytest.mark.parametrize(("options", "needs", "problem"), [
     ({"reach": "service"}, {}, ""),
     ({"reach": "service", "network": "host"}, {}, "needs 'network: pod'"),
-    ({"reach": "nodeport"}, {"inside": frozenset({"client"})}, "add server to 'inside'"),
+    ({"reach": "nodeport"}, {"inside": frozenset({"client"})}, "Add server to 'inside'"),
     ({"reach": "nodeport"}, {"network": False}, "without a network"),
-    ({"reach": "headless"}, {}, "use 'reach: pod'"),
+    ({"reach": "headless"}, {}, "Use 'reach: pod'"),
     ({"policy": "allow"}, {}, ""),
     ({"policy": "allow", "network": "host"}, {}, "needs 'network: pod'"),
     ({"policy": "allow"}, {"inside": frozenset({"server"})}, "both roles in pods"),
     ({"policy": "allow"}, {"network": False}, "without a network"),
     ({"policy": "allow", "reach": "service"}, {}, ""),
-    ({"policy": "allow", "reach": "nodeport"}, {}, "cannot name the client"),
+    ({"policy": "allow", "reach": "nodeport"}, {}, "cannot identify the client"),
 ])  # fmt: skip
 def test_what_cannot_be_is_said(options: dict[str, Any], needs: dict[str, Any], problem: str):
     asked = Needs(**{"network": True, "inside": frozenset({"server", "client"}), **needs})

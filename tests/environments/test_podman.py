@@ -40,7 +40,7 @@ def options(**given: Any) -> Any:
 
 WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "rootless bridge": (HERE, {"rootless": True, "network": "bridge"}, "network: bridge needs root"),
-    "slirp4netns of root": (HERE, {"network": "slirp4netns", "publish": True}, "add rootless: true, or use bridge"),
+    "slirp4netns of root": (HERE, {"network": "slirp4netns", "publish": True}, "Add rootless: true, or use bridge"),
     "publish on host": (HERE, {"network": "host", "publish": True}, "'publish' needs network: bridge, slirp4net"),
     "loopback unpublished": (HERE, {"publish_on": "loopback"}, "'publish_on' needs network: bridge and publish"),
     "namespace of a user": (HERE, {"rootless": True, "user_namespace": True}, "'user_namespace' is for root's"),
@@ -50,13 +50,13 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "pasta of both": (
         INSIDE, {"rootless": True, "network": "pasta", "publish": True}, "does not connect two containers",
     ),
-    "bridge from afar": (BETWEEN, {}, "a bridge cannot be reached from another host: add publish: true"),
+    "bridge from afar": (BETWEEN, {}, "a bridge cannot be reached from another host. Add publish: true"),
     "loopback from afar": (BETWEEN, {"publish": True, "publish_on": "loopback"}, "cannot be reached from"),
     "pasta from afar": (
         BETWEEN, {"rootless": True, "network": "pasta", "publish": True}, "pasta needs its client on the same",
     ),
     "by ssh": (SSH, {"publish": True}, "does not work on hosts of kind ssh"),
-    "called back": (CALLS, {"publish": True}, "a published port carries only those to the server"),
+    "called back": (CALLS, {"publish": True}, "a published port only carries connections to the server"),
 }  # fmt: skip
 
 

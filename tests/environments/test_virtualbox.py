@@ -53,10 +53,10 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "attached nat": (HERE, {"network": "nat", "attach": "interface"}, "'attach' needs network: bridge, not nat"),
     "bridge from afar": (BETWEEN, {}, "attach: interface, or network: nat"),
     "host-only from afar": (BETWEEN, {"network": "host-only"}, "cannot be reached from another host"),
-    "internal from outside": (HERE, {"network": "internal"}, "put the client inside too"),
-    "nat of both": (INSIDE, {"network": "nat"}, "put the client outside"),
+    "internal from outside": (HERE, {"network": "internal"}, "Put the client inside, too"),
+    "nat of both": (INSIDE, {"network": "nat"}, "Put the client outside"),
     "called back": (CALLS, {"network": "nat"}, "this workload needs connections in both directions"),
-    "by ssh": (SSH, {"network": "nat"}, "its disk is made on this machine"),
+    "by ssh": (SSH, {"network": "nat"}, "its disk is created on this machine"),
 }
 
 

@@ -153,7 +153,7 @@ def test_single_machines_are_measured_at_the_same_time(world: World):
     _fleet(world, SINGLE)
     said = _drive(world)
     assert world.started == ["n1", "n2", "n3", "n4"] and world.most[-1] == {*world.started}
-    assert said[-1] == "every run came to its end" and world.folder.machines() == ("n1", "n2", "n3", "n4")
+    assert said[-1] == "every run finished" and world.folder.machines() == ("n1", "n2", "n3", "n4")
     assert {each[FLEET_VARIABLE] for each in world.variables} == {str(world.folder.path)}
     assert world.words["n2"][:3] == ("srun", "-w", "n2") and "--rehearsal" not in world.words["n2"]
     text = (world.folder.runs / "n2.yaml").read_text()
@@ -182,7 +182,7 @@ def test_no_more_runs_go_at_once_than_can(world: World, provider: Chosen, monkey
     _fleet(world, SINGLE)
     _drive(world)
     assert max(map(len, world.most)) == 3 and world.started == ["n1", "n2", "n3", "n4"]
-    assert _drive(world)[-1] == "every run came to its end"
+    assert _drive(world)[-1] == "every run finished"
 
 
 def test_machines_are_had_as_long_as_they_are_driven(world: World, provider: Chosen, monkeypatch: pytest.MonkeyPatch):
@@ -227,7 +227,7 @@ def test_what_is_finished_is_not_measured_again_and_what_has_begun_goes_on(world
     assert world.started == ["n1", "n3", "n4"]
     assert str(world.folder.runs / "n1.yaml") in world.words["n1"] and "--out" in world.words["n1"]
     assert str(world.folder.runs / "n3.yaml") in world.words["n3"]  # a run directory of another study is refused
-    assert _drive(world) == ["asking 4 machines what they lack: n1, n2, n3, n4", "every run came to its end"]
+    assert _drive(world) == ["checking 4 machines: n1, n2, n3, n4", "every run finished"]
 
 
 @pytest.mark.parametrize("name", ["runs/n1.yaml", "runs/n1.log", "runs/n1.json", "drive.log", "job.sh", "drive.lock"])

@@ -87,7 +87,7 @@ def test_a_wrong_option_is_told(tmp_path: Path, given: dict[str, object]):
 
 
 def test_a_word_that_names_nobody_is_told():
-    with pytest.raises(ValueError, match=r"^--on nobody: there is neither such a file"):
+    with pytest.raises(ValueError, match=r"^--on nobody: this is neither a file"):
         provided_by("nobody", {})
 
 
@@ -125,7 +125,7 @@ def test_a_process_is_told_from_others_of_its_number(monkeypatch: pytest.MonkeyP
     for each in (before, elsewhere, own):
         PLUGIN.cancel(options, str(each), tmp_path / "x" / "..")
     assert signals == [(own.pid, 15)]
-    with pytest.raises(Unavailable, match="left alone"):  # somebody else's folder may name any process
+    with pytest.raises(Unavailable, match="was not stopped"):  # somebody else's folder may name any process
         PLUGIN.cancel(options, str(own), Path("/another"))
     assert len(signals) == 1
 

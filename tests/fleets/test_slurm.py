@@ -68,15 +68,16 @@ STATES: Mapping[str, tuple[Answer, Answer, str, str]] = {
     "array": ((0, "PENDING|JobArrayTaskLimit\nRUNNING|None\nRUNNING|None\n", ""), NO_ACCOUNTING, "running",
               "job 17 1 PENDING, 2 RUNNING (JobArrayTaskLimit)"),
     "not shared": ((0, "FAILED|JobLaunchFailure\n", ""), NO_ACCOUNTING, "ended",
-                   "job 17 FAILED (its node could not start it: --out has to be on storage that all nodes share)"),
+                   "job 17 FAILED (its node could not start it: put --out on storage that all nodes share)"),
     "killed": ((0, "FAILED|JobLaunchFailure\n", ""), NO_ACCOUNTING, "ended",
-               "job 17 FAILED (the driver was ended by signal 9)"),
+               "job 17 FAILED (the driver was killed by signal 9)"),
     "forgotten": (INVALID, NO_ACCOUNTING, "ended", "job 17"),
     "accounted": (INVALID, (0, "CANCELLED by 0\n", ""), "ended", "job 17 CANCELLED by 0"),
     "requeued": (INVALID, (0, "NODE_FAIL\nCOMPLETED\n", ""), "ended", "job 17 COMPLETED"),
     "empty": ((0, "", ""), (0, "", ""), "ended", "job 17"),
     "cut": ((0, "RUNN", ""), (0, "", ""), "ended", "job 17"),
-    "no controller": (NO_CONTROLLER, NO_ACCOUNTING, "unknown", "Slurm's controller does not answer: scontrol ping"),
+    "no controller": (NO_CONTROLLER, NO_ACCOUNTING, "unknown", "Slurm's controller does not answer. Try: "
+        "scontrol ping"),
 }  # fmt: skip
 
 
@@ -205,7 +206,7 @@ def test_how_a_job_is_cancelled(answers: Callable[..., list[tuple[str, ...]]], s
 def test_what_a_folder_names_is_no_option_of_slurms_programs(answers: Callable[..., list[tuple[str, ...]]], job: str):
     called = answers(squeue=(0, "PENDING|None", ""), scancel=(0, "", ""), sacct=NO_ACCOUNTING)
     assert PLUGIN.state(options(), job).state == "unknown"
-    with pytest.raises(Unavailable, match="is not a job of Slurm"):
+    with pytest.raises(Unavailable, match="is not a Slurm job"):
         PLUGIN.cancel(options(), job, FOLDER)
     assert called == []
 

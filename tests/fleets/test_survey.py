@@ -164,7 +164,7 @@ def test_limits_that_a_user_cannot_have_are_told_first(machines: dict[str, Machi
         limit=lambda limits: {"pin": "the controller cpuset is not delegated to this user"},
         remove=lambda: removed.append(True),
     )
-    none = Unavailable("host n1: no control group can be made: only root can use control groups of version 1")
+    none = Unavailable("host n1: no control group can be created: only root can use control groups of version 1")
     machines |= {"n1": UsersMachine(none), "n2": UsersMachine(none), "n3": UsersMachine(partly)}
     hosts = {name: SshOptions(kind="ssh", destination=name) for name in machines}
     notes = notes_of(survey(LIMITED, hosts, lambda _: None))

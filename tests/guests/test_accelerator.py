@@ -57,7 +57,7 @@ def test_no_device(tmp_path: Path):
     [
         (errno.EACCES, 1000, "this user cannot open", "run as root"),
         (errno.EPERM, 0, "this user cannot open", "give this container the device"),
-        (errno.ENODEV, 0, "no driver is behind", "use a machine with hardware virtualisation"),
+        (errno.ENODEV, 0, "has no driver", "use a machine with hardware virtualisation"),
     ],
 )
 def test_a_device_that_does_not_open(
@@ -85,9 +85,9 @@ def test_what_is_not_known_to_be_impossible_is_not_refused(device: Path, tmp_pat
     ("wanted", "impossible", "ready", "caveat"),
     [
         ("kvm", IMPOSSIBLE, False, ""),
-        ("kvm", None, True, "left out or refused if no guest boots under KVM in the run"),
+        ("kvm", None, True, "left out or refused if no guest boots with KVM in the run"),
         ("auto", IMPOSSIBLE, True, "emulated"),
-        ("auto", None, True, "emulated if no guest boots under KVM in the run"),
+        ("auto", None, True, "emulated if no guest boots with KVM in the run"),
         ("tcg", IMPOSSIBLE, True, "emulated"),
         ("tcg", None, True, "emulated"),
     ],

@@ -18,8 +18,8 @@ NOWHERE = b"mkfs.ext4: No such file or directory while trying to determine files
     ("said", "failure", "sentence"),
     [
         (FULL, DiskFull, f"host b has no room for a data disk ({FULL.decode().strip()}): make room"),
-        (NOWHERE, Unavailable, f"host b: the data disk cannot be made: {NOWHERE.decode().strip()}"),
-        (b"", Unavailable, "host b: the data disk cannot be made: "),
+        (NOWHERE, Unavailable, f"host b: the data disk cannot be created: {NOWHERE.decode().strip()}"),
+        (b"", Unavailable, "host b: the data disk cannot be created: "),
     ],
 )
 def test_why_there_is_none(said: bytes, failure: type[WeighbridgeError], sentence: str) -> None:

@@ -52,9 +52,9 @@ def test_what_is_reserved_is_not_free():
     [
         (560, 1, ""),
         (280, 2, ""),
-        (562, 1, "a guest of 562 MiB takes 281 huge pages of 2 MiB, and this machine has 280 free"),
-        (512, 2, "2 guests of 512 MiB each take 512 huge pages of 2 MiB, and this machine has 280 free"),
-        (255, 1, "255 MiB of memory are not a whole number of huge pages of 2 MiB"),
+        (562, 1, "a guest with 562 MiB needs 281 huge pages of 2 MiB, but this machine has 280 free"),
+        (512, 2, "2 guests with 512 MiB each need 512 huge pages of 2 MiB, but this machine has 280 free"),
+        (255, 1, "255 MiB of memory is not a multiple of the huge page size, 2 MiB"),
     ],
 )
 def test_a_guest_needs_as_many_as_its_memory_takes(memory: int, guests: int, why: str):

@@ -145,7 +145,7 @@ def test_a_guest_that_would_not_come_up_is_refused(kind: str):
     environment = registry.environments()[kind]
     options, small = environment.options.model_validate({}), limited("100MiB")
     (why,) = environment.problems(options, needs=Needs(resources=small))
-    assert why == ("a guest needs at least 128 MiB of memory, but the limit is 100 MiB: raise it (resources: memory)")
+    assert why == ("a guest needs at least 128 MiB of memory, but its limit is 100 MiB: raise it (resources: memory)")
 
 
 @pytest.mark.parametrize("kind", ["qemu", "virtualbox"])
@@ -154,10 +154,10 @@ def test_guests_that_are_larger_than_this_machine_are_refused(kind: str):
     options, large = environment.options.model_validate({}), limited("921600GiB")
     lacking = environment.unmet(options, needs=Needs(resources=large))
     assert lacking is not None and not lacking.ready and lacking.remedy == "set a smaller limit (resources: memory)"
-    assert lacking.detail.startswith("a guest of 943718400 MiB does not fit on this machine: ")
+    assert lacking.detail.startswith("a guest with 943718400 MiB does not fit on this machine: ")
     both = Needs(network=True, inside=frozenset({"server", "client"}), resources=large)
     lacking = environment.unmet(options, needs=both)
-    assert lacking is not None and lacking.detail.startswith("2 guests of 943718400 MiB each do not fit")
+    assert lacking is not None and lacking.detail.startswith("2 guests with 943718400 MiB each do not fit")
     assert environment.unmet(options, needs=Needs(resources=limited("128MiB"))) is None
 
 

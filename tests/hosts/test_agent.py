@@ -399,9 +399,9 @@ def test_where_a_host_is(given: dict[str, str], said: dict[str, object], place: 
     ("given", "said", "told"),
     [
         ({"interface": "eth9"}, {}, "no interface eth9 with an IPv4 address: use eth0, lo"),
-        ({}, {"server": "fd00::7"}, "not reached by IPv4: name its IPv4 address"),
-        ({}, {"server": "UNKNOWN"}, "name its IPv4 address"),
-        ({}, {"server": ""}, "name its IPv4 address"),
+        ({}, {"server": "fd00::7"}, "not reached over IPv4: set 'address'"),
+        ({}, {"server": "UNKNOWN"}, "set 'address' to its IPv4 address"),
+        ({}, {"server": ""}, "set 'address' to its IPv4 address"),
     ],
 )
 def test_where_a_host_cannot_be(given: dict[str, str], said: dict[str, object], told: str):

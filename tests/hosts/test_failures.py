@@ -28,8 +28,8 @@ SAID = {
     "root@127.0.0.1: Permission denied (publickey,password,keyboard-interactive).": "none of this user's keys",
     CHANGED: 'remove the old key with: ssh-keygen -f "/home/me/.ssh/known_hosts" -R "[127.0.0.1]:20222";',
     "No ED25519 host key is known for [127.0.0.1]:20222 and you have requested strict checking.\r\n"
-    "Host key verification failed.\r\n": f"is unknown. Check and accept it once with: {LOGIN}",
-    "Host key verification failed.": f"is unknown. Check and accept it once with: {LOGIN}",
+    "Host key verification failed.\r\n": f"is unknown. Check it and accept it once with: {LOGIN}",
+    "Host key verification failed.": f"is unknown. Check it and accept it once with: {LOGIN}",
     "ssh: connect to host 127.0.0.1 port 20223: Connection refused\r\n": "no ssh server listens there",
     "ssh: connect to host 198.51.100.7 port 22: Connection timed out": "check that it is on",
     "ssh: connect to host 10.0.0.9 port 22: No route to host": "check that it is on",
@@ -41,7 +41,7 @@ SAID = {
     "/bin/sh: 1: exec: python3: not found": "python3 is not installed there",
     "bash: line 1: python3: command not found": "python3 is not installed there",
     "sudo: python3: command not found": "python3 is not installed there",
-    "weighbridge: python3 is 3.8.18": "its python3 is 3.8.18: 3.9 or newer",
+    "weighbridge: python3 is 3.8.18": "its python3 has version 3.8.18",
     "/home/me/.ssh/config: line 1: Bad configuration option: nonsense\r\n/home/me/.ssh/config: terminating, "
     "1 bad configuration options": "the ssh configuration cannot be used (/home/me/.ssh/config: line 1:",
     "Can't open user config file /nowhere: No such file or directory": "the ssh configuration cannot be used",

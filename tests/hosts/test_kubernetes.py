@@ -307,7 +307,7 @@ def test_the_cluster_is_named_by_the_kubeconfig(monkeypatch: pytest.MonkeyPatch)
     options = kind.options.model_validate({"kind": "kubernetes", "namespace": "mine"})
     assert "namespace mine" in kind.whereabouts(options)
     fake(monkeypatch, (0, '{"contexts": null, "clusters": []}', ""))
-    assert kind.whereabouts(options).startswith("cluster: the cluster that kubectl finds by itself, namespace mine")
+    assert kind.whereabouts(options).startswith("cluster: the cluster that kubectl uses by default, namespace mine")
 
 
 def test_rights_are_there_or_lacking_or_not_told(monkeypatch: pytest.MonkeyPatch):
@@ -326,7 +326,7 @@ def test_only_what_a_run_does_is_needed(monkeypatch: pytest.MonkeyPatch):
     assert kind.readiness(kind.options.model_validate({"kind": "kubernetes", "node": "n1"})).ready
     refused = kind.readiness(kind.options.model_validate({"kind": "kubernetes"}))
     assert (refused.detail, refused.remedy) == (
-        "this user may not list nodes",
+        "this user is not allowed to list nodes",
         'bind this user to a ClusterRole with rules: [{apiGroups: [""], resources: [nodes], verbs: [list]}]',
     )
     answering(monkeypatch, ("get", "services"))
@@ -336,7 +336,7 @@ def test_only_what_a_run_does_is_needed(monkeypatch: pytest.MonkeyPatch):
     answering(monkeypatch, ("list", "nodes"), ("get", "nodes"), ("list", "events"))
     rows = survey.survey(Kubectl())
     assert all(row.ready for row in rows.values()) and "node: NAME" in rows["nodes"].caveat
-    assert "facts of nodes" in rows["rights"].caveat and "proxy" not in rows["rights"].detail
+    assert "facts about nodes" in rows["rights"].caveat and "proxy" not in rows["rights"].detail
 
 
 def test_a_cluster_that_does_not_answer_has_one_row(monkeypatch: pytest.MonkeyPatch):
@@ -379,13 +379,13 @@ def test_a_node_that_there_is_not_is_refused_where_it_may_be_read(monkeypatch: p
 
 def test_a_row_says_how_nodes_get_images():
     assert "{load: kind}" in survey.images("kind-dev").detail and not survey.images("kind-dev").caveat
-    assert survey.images("prod").caveat and "--images of weigh" in survey.images("prod").detail
+    assert survey.images("prod").caveat and "weigh --images" in survey.images("prod").detail
 
 
 def test_lacking_rights_are_named_with_the_rule_that_gives_them(monkeypatch: pytest.MonkeyPatch):
     answering(monkeypatch, ("create", "pods/exec"), ("create", "pods"), ("delete", "pods"))
     row = survey.rights(Kubectl(namespace="there"))
-    assert not row.ready and row.detail == "this user may not create pods, delete pods, create pods/exec"
+    assert not row.ready and row.detail == "this user is not allowed to create pods, delete pods, create pods/exec"
     assert row.remedy == (
         'bind this user to a Role in namespace there with rules: [{apiGroups: [""], resources: [pods], '
         'verbs: [create, delete]}, {apiGroups: [""], resources: [pods/exec], verbs: [create]}]'
@@ -412,7 +412,7 @@ def test_lacking_rights_are_named_with_the_rule_that_gives_them(monkeypatch: pyt
         ),
         (
             'admission webhook "policy.example.org" denied the request: no',
-            "have the webhook policy.example.org exempt the namespace, or use another one",
+            "exempt the namespace from the webhook policy.example.org, or use another namespace",
         ),
         ('pods "x" is forbidden: failed quota: q: must specify limits.cpu', "(resources: cpus, memory)"),
         ("0/2 nodes are available: 1 Insufficient cpu.", "quality: burstable"),
@@ -465,8 +465,8 @@ def test_what_only_some_environments_need_has_rows_where_it_is_lacking(monkeypat
     monkeypatch.setattr(Kubectl, "get", lambda *_: {"items": [NODE]})
     rows = survey.survey(Kubectl(namespace="there"))
     assert [name for name, row in rows.items() if not row.ready] == ["Services", "NetworkPolicies"]
-    assert "Services that a run may add" not in rows, "none may be made"
-    assert rows["Services"].detail == "this user may not get services, patch services"
+    assert "Services that a run can add" not in rows, "none may be made"
+    assert rows["Services"].detail == "this user is not allowed to get services, patch services"
     assert "resources: [services], verbs: [get, patch]" in rows["Services"].remedy
 
 
@@ -520,7 +520,7 @@ def test_each_host_has_a_node_of_its_own(tmp_path: Path, monkeypatch: pytest.Mon
     assert two.node("a", None, None, {"n1"}).name == "n2"
     assert two.node("b", "n1", None, {"n1"}).name == "n1"
     assert two.node("c", None, None, {"n1"}).name == "n3"
-    with pytest.raises(Unavailable, match="no further node"):
+    with pytest.raises(Unavailable, match="and other hosts use them"):
         two.node("d", None, None, {"n1"})
     with pytest.raises(Unavailable, match="has no node n9: it has n1, n2, n3"):
         two.node("d", "n9", None, {"n9"})
@@ -628,7 +628,9 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     assert withdrawn in told.words and "resources: [pods/exec], verbs: [create]" in told.words and not told.patience_s
     assert judged(running, "").patience_s > 0 and not judged(running, "").of_server
     assert judged(Unreached("connection refused"), "") == Break(
-        "its stream was cut: kubectl ended with exit code 1 without a word; connection refused", 45, of_server=True
+        "the connection to it was cut: kubectl ended with exit code 1 and printed nothing; connection refused",
+        45,
+        of_server=True,
     )
 
 
@@ -708,7 +710,7 @@ def test_objects_that_nothing_finalizes_are_not_waited_for_endlessly(monkeypatch
     one.namespace, now = "n", [0.0]
     monkeypatch.setattr("weighbridge.hosts.kubernetes.kubectl.time.monotonic", lambda: now[0])
     monkeypatch.setattr("weighbridge.hosts.kubernetes.kubectl.time.sleep", lambda _: now.__setitem__(0, now[0] + 50))
-    with pytest.raises(Unavailable, match="2 services are still there 120 s after"):
+    with pytest.raises(Unavailable, match="2 services still exist 120 s after"):
         one.delete_all("/api/v1", "services", "a=b")
     assert len(calls) == 4
 
@@ -967,7 +969,7 @@ def test_an_image_of_the_users_is_pulled_by_its_digest(tmp_path: Path):
     assert one.userland(info("n1"), own) == "shop@sha256:1" and one.pulls
     one._run.userlands = Userlands(USERLAND, own={"x": own})
     assert one.launcher(info("n1")) == "shop@sha256:1", "the launcher is in no image"
-    with pytest.raises(Unavailable, match="images that a registry has"):
+    with pytest.raises(Unavailable, match="needs an image from a registry"):
         one.userland(info("n1"), USERLAND)
 
 

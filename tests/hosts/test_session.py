@@ -194,7 +194,7 @@ def test_a_stream_goes_on_over_new_connections():
     stream.send(data)
     assert received(stream, len(data)) == data
     assert len(far.carriers) == 4 and stream.unheard_s > 0
-    assert said[0] == "the stream was cut: connecting again" and said[1].startswith("connected again after")
+    assert said[0] == "the stream was cut; reconnecting" and said[1].startswith("reconnected after")
     stream.end()
     assert stream.receive(10) == b"" and stream.why == "it was ended"
     stream.close()
@@ -238,7 +238,7 @@ def test_a_first_connection_is_tried_again_where_the_api_server_is_away():
     stream = opened(far, lambda _: Break("connection refused", 45, of_server=True), said)
     stream.send(b"x")
     assert received(stream, 1) == b"x" and len(far.carriers) == 3
-    assert said[0] == "connection refused: connecting again"
+    assert said[0] == "connection refused; reconnecting"
 
 
 def test_a_pod_that_does_not_come_back_is_given_up():

@@ -44,7 +44,7 @@ def test_readiness_says_what_is_wrong(job: Job, monkeypatch: pytest.MonkeyPatch)
     assert PLUGIN.readiness().ready and not PLUGIN.readiness().caveat
     assert PLUGIN.readiness(options(node="n2")).ready and PLUGIN.readiness(options()).ready
     wrong = PLUGIN.readiness(options(node="n9"))
-    assert not wrong.ready and wrong.detail == "node n9 is none of job 17, which has n1, n2, n3"
+    assert not wrong.ready and wrong.detail == "node n9 is not one of the nodes of job 17 (n1, n2, n3)"
     monkeypatch.delenv("SLURM_JOB_ID")
     assert PLUGIN.readiness().ready and PLUGIN.readiness().caveat == "no job"
     without = PLUGIN.readiness(options())

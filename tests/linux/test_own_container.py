@@ -36,7 +36,7 @@ def test_what_is_kept_from_it_is_told_by_the_engine_s_options(root: Path, monkey
     ready = preflight.checks()[own_container.FACT]
     assert not ready.ready
     states = f"-v {run_lock.ROOTS}:{run_lock.ROOTS}"
-    assert ready.remedy == f"start it with --privileged --pid host --cgroupns host --network host {states}"
+    assert ready.remedy == f"start the container with --privileged --pid host --cgroupns host --network host {states}"
     first = {name: (root / "proc/self/ns" / name).stat().st_ino for name in ("pid", "cgroup")}
     monkeypatch.setattr(own_container, "_FIRST", first)
     assert own_container.missing_options(run_lock.ROOTS) == ["--privileged", "--network host", states]

@@ -45,7 +45,7 @@ def test_what_is_missing_is_named_in_the_words_of_the_distribution(os_release, c
 def test_what_a_distribution_does_not_have_is_said_so():
     wanted = ["dockerd", "mmdebstrap", "systemd-nspawn"]
     assert install(wanted, distribution_of(ARCH)) == "pacman -S docker systemd; install mmdebstrap from the AUR"
-    none = "install mmdebstrap by hand (this distribution has no package)"
+    none = "install mmdebstrap yourself (this distribution has no package)"
     assert install(wanted, distribution_of(TUMBLEWEED)) == f"zypper install docker systemd-container; {none}"
     assert install(["VBoxManage"], distribution_of(FEDORA)) == "install VirtualBox from RPM Fusion"
 
@@ -93,8 +93,8 @@ def test_a_plug_in_says_how_to_install_what_no_table_knows(monkeypatch, tmp_path
 def test_what_is_for_another_architecture_is_not_to_be_installed(monkeypatch, kind):
     plugin = {**registry.environments(), **registry.hosts()}[kind]  # before: each module is imported once
     monkeypatch.setattr("weighbridge.runner.preflight.platform.machine", lambda: "aarch64")
-    told = "it needs x86_64; this machine is aarch64"
-    assert lacking_here(plugin) == Readiness(False, told, "use a machine of that kind")
+    told = "it needs x86_64, and this machine is aarch64"
+    assert lacking_here(plugin) == Readiness(False, told, "use a machine with that architecture")
 
 
 def test_every_program_of_ours_is_in_the_table_for_every_distribution():

@@ -11,7 +11,7 @@ from weighbridge.linux import remedies
 def test_a_module_is_loaded_where_the_kernel_has_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(remedies, "_MODULES", tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert remedies.load_module("tun") == "use a kernel that has the module tun"
+    assert remedies.load_module("tun") == "use a kernel with the module tun"
     folder = tmp_path / remedies.platform.release()
     folder.mkdir()
     (folder / "modules.dep").write_text("kernel/drivers/net/tun.ko.xz:\n")

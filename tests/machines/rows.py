@@ -13,7 +13,7 @@ MACHINES = {
 NOT_TRIED = {
     "Ubuntu 24.04": "AppArmor denies user namespaces to programs without a profile, so native runs without root need "
     "`kernel.apparmor_restrict_unprivileged_userns=0`; `debian-archive-keyring` is a separate package",
-    "Fedora": "SELinux labels files that are mounted into containers; firewalld has nftables rules; packages come from dnf",
+    "Fedora": "SELinux labels files in containers; firewalld has nftables rules; packages come from dnf",
     "Arch": "packages come from pacman, and mmdebstrap from the AUR; kernel, Docker and Python are the newest",
     "arm64 on real hardware": "`cpu_idle: auto` might poll; guests run under KVM instead of emulation",
 }

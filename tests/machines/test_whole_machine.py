@@ -74,7 +74,7 @@ def test_own_image(machine: Guest, weighbridge: Weighbridge):
         words = f"weigh --image shop:1.5 --blocks 6 --out run --export-json run.json -- {_KLIBC}/sh -c '{PROGRAM}'"
         answer = from_image(words)
         assert answer.code == 0 and "Weighbridge runs in a Docker container" in answer.text, answer.text
-        assert "start it with" not in answer.text and "Traceback" not in answer.text, answer.text
+        assert "start the container with" not in answer.text and "Traceback" not in answer.text, answer.text
     report = json.loads(machine.must("root", "cat", "own/run.json"))
     costs = [cost for cost in report["costs"] if cost["environment"] == "docker" and not cost["resource_use"]]
     assert costs and all(cost["blocks"] == 6 for cost in costs), report["costs"]

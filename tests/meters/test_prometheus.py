@@ -157,8 +157,8 @@ def test_a_native_histogram_has_no_values():
 GARBAGE: list[tuple[int, bytes, str]] = [
     (200, b"", "not from a Prometheus server (HTTP 200: is this a Prometheus server?)"),
     (404, b"<html>nothing here</html>", "HTTP 404"),
-    (401, b"no", "it asks for a password"),
-    (403, b"no", "it forbids this"),
+    (401, b"no", "it requires a password"),
+    (403, b"no", "it forbids this request"),
     (302, b"", "HTTP 302"),
     (200, b"[1]", "not from"),
     (200, b'"success"', "not from"),
@@ -342,7 +342,7 @@ def test_more_series_than_are_kept_are_a_flag():
 
 def test_a_good_server_is_ready():
     server = Server(reads=(200, matrix(({}, full()), began=time.time() - 9)), nothing=(200, captured("empty")))
-    assert watched(server).require() == ["Prometheus has no samples of nothing now"]
+    assert watched(server).require() == ["Prometheus currently has no samples of nothing"]
     asked = [parameters["query"] for _, parameters in server.asked]
     assert asked == ["time()", "reads", "timestamp(reads\n)", "nothing", "timestamp(nothing\n)"]
 

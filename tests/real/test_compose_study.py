@@ -50,7 +50,7 @@ def test_a_run_of_it_needs_the_compose_file_once(tmp_path: Path, small_userland:
     assert f"Compose file {compose}" in done.stderr
 
     compose.write_text(file.replace("serve", "other"))
-    weighbridge("run", study, "--out", run, "--yes").must_fail(6, "another study, version of it")
+    weighbridge("run", study, "--out", run, "--yes").must_fail(6, "another study, of another version of it")
     compose.unlink()
     weighbridge("run", study, "--yes").must_fail(3, f"shop.yaml:4: compose: there is no file {compose}")
     continued = weighbridge("run", "--out", run, "--blocks", "3", "--yes")

@@ -51,7 +51,7 @@ def test_it_says_where_it_is_and_what_would_help(engine: docker.DockerClient, tm
     assert code == 0, errors
     row = next(row for row in json.loads(out)["machine"] if row["name"] == own_container.FACT)
     missing = ("--privileged", "--pid host", "--network host", "-v /run/weighbridge:/run/weighbridge")
-    assert not row["ready"] and row["remedy"].startswith("start it with ")
+    assert not row["ready"] and row["remedy"].startswith("start the container with ")
     assert [option for option in missing if option not in row["remedy"]] == []  # --cgroupns: of version 2 alone
 
 

@@ -282,7 +282,7 @@ def test_containerd_killed_while_sites_open_exits_with_8(machine: Machine, tmp_p
     run = tmp_path / "run"
     study = write_study(tmp_path, environments=(NATIVE, DOCKER), workloads=(REDIS,), blocks=1)
     with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
-        going_on.await_text("importing the userland")
+        going_on.await_text("importing the root filesystem")
         going_on.await_that(kill_once(run, ("containerd",), signal.SIGKILL))
         done = going_on.end()
     done.must_fail(8, "containerd no longer answers")
@@ -293,7 +293,7 @@ def test_two_runs_on_one_directory(machine: Machine, tmp_path: Path):
     study = write_study(tmp_path, workloads=("cpu: {kind: sysbench-cpu, duration: 1s}",), blocks=10)
     with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
         going_on.await_that(lambda: len(trials(run)) >= 1)
-        weighbridge("run", study, "--out", run, "--yes").must_fail(6, "another 'weighbridge run' writes")
+        weighbridge("run", study, "--out", run, "--yes").must_fail(6, "another 'weighbridge run' is writing")
         done = going_on.end()
     assert done.code == 0, done
     assert [row["outcome"] for row in trials(run)] == ["ok"] * 10

@@ -202,7 +202,9 @@ def test_a_study_on_it_and_a_guest_killed_in_its_midst(tmp_path: Path):
         os.kill(int(guest.name), signal.SIGKILL)
         ended = run.end()
     assert "Traceback" not in ended.stderr, ended
-    assert "host lab is lost: its guest ended" in ended.stderr + "".join(row["message"] for row in trials(out))
+    assert "lost the connection to host lab: its guest ended" in ended.stderr + "".join(
+        row["message"] for row in trials(out)
+    )
     assert not _processes(run_id(out))
 
 

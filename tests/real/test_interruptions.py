@@ -99,7 +99,7 @@ def _at_dockerd(going_on: Going, run: Path) -> None:
 
 
 def _at_import(going_on: Going, run: Path) -> None:
-    going_on.await_text("importing the userland")
+    going_on.await_text("importing the root filesystem")
 
 
 def _in_a_trial(going_on: Going, run: Path) -> None:
@@ -182,7 +182,7 @@ def test_two_runs_with_private_engines_take_turns(machine: Machine, study: Path,
     for folder in folders:
         folder.mkdir()
     with going("run", study, "--out", folders[0] / "run", "--yes", files=folders[0]) as first:
-        first.await_text("importing the userland")
+        first.await_text("importing the root filesystem")
         with going("run", study, "--out", folders[1] / "run", "--yes", files=folders[1]) as second:
             second.await_text("for another run's engine to end")
             assert first.process.poll() is None

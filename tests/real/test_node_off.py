@@ -28,7 +28,7 @@ def test_a_node_that_is_off_is_told_and_finished_trials_are_kept(tmp_path: Path,
         going("run", study(cluster, tmp_path, 0, 1), "--rehearsal", "--out", run, "--yes", files=tmp_path) as program,
     ):
         program.await_that(lambda: trials(run), "a trial is saved")
-        with told("nothing is heard from node node-b|no route to host", 15):  # 10 s of patience, then a look
+        with told("node node-b does not answer|no route to host", 15):  # 10 s of patience, then a look
             running = site.start(Command(("sleep", "60"), 90))
             cluster.nodes[1].power_off()
             running.wait(60)

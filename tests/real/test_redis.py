@@ -133,9 +133,9 @@ def test_a_program_that_is_not_in_the_userland(both: Looks):
         (name, outcome) for name in ("native", "bridge") for outcome in ("program failed", "server not ready")
     }
     assert {record.message for record in both.of("absent")} == {
-        "the program no-such-program is not in the userland: add it, or check its name"
+        "the program no-such-program is not in the root filesystem: add it, or check its name"
     }
-    assert both.told.startswith("no block of killed, absent (role=client), absent (role=server) could be completed")
+    assert both.told.startswith("no round of killed, absent (role=client), absent (role=server) could be completed")
 
 
 def test_limits_of_the_server_are_results(machine: Machine, tmp_path: Path):

@@ -103,7 +103,7 @@ def test_a_users_fleet(slurm: Slurm, home: Path):
     job = job_of(folder)
     slurm.eventually("the job ends", lambda: slurm.state_of(job) not in ("PENDING", "RUNNING", "COMPLETING"), 400)
     told = (folder / "drive.log").read_text()
-    assert "no limit of cpus, memory in effect in native, image, folder" in told.partition("round 1")[0], told
+    assert "the limit of cpus, memory has no effect in native, image, folder" in told.partition("round 1")[0], told
     assert states(slurm, folder) == dict.fromkeys(("n1", "n2"), "finished")
     for name in ("n1", "n2"):
         run = folder / "runs" / name

@@ -92,7 +92,7 @@ def test_one_of_them_dies_in_a_trial_and_then_weighbridge(machine: Machine, tmp_
         os.kill(second, signal.SIGKILL)
         ended = run.end()
     assert ended.code != 0 and "Traceback" not in ended.stderr, ended
-    assert "host peer is lost: its guest ended" in ended.stderr
+    assert "lost the connection to host peer: its guest ended" in ended.stderr
     mine = run_id(out)
     assert not _guests(mine)
 

@@ -111,7 +111,7 @@ def test_doctor_says_what_needs_root(machine: Machine, user: Path):
     assert rows["native"]["ready"]
     assert not rows["root"]["ready"]
     limits = rows["control groups"]
-    assert limits["ready"] or "are not in force (reported as a confounder)" in limits["detail"]
+    assert limits["ready"] or "have no effect (reported as a confounder)" in limits["detail"]
     assert not rows["docker"]["ready"] and "root" in rows["docker"]["remedy"]
     assert as_user(user, "doctor").code == 0
     left = {path.name for path in Path("/tmp").iterdir()} - before

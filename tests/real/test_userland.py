@@ -60,7 +60,7 @@ def at_work(place: Path) -> list[str]:
 
 
 def half_built() -> list[str]:
-    return [left.name for left in clean.find().left if left.kind == "half-built userland"]
+    return [left.name for left in clean.find().left if left.kind == "half-built root filesystem"]
 
 
 def test_killed_then_built_once_by_two(place: Path):

@@ -32,7 +32,7 @@ OPTIONS = GuestOptions.model_validate(
 )
 MIB = 2**20
 STUDY = """study: on-xen
-question: Does it run in domains of Xen?
+question: Does it run in Xen domains?
 hosts: {lab: {kind: guest, memory: 1280MiB, accelerator: tcg, hypervisor: xen}}
 placement: {client: lab, server: lab}
 resources: {cpus: 1, memory: 192MiB}

@@ -119,7 +119,7 @@ def test_each_cost_stands_once_and_its_environments_are_told(document):
 
 
 def test_trust_follows_from_the_document(document):
-    """A shift: the A/A arm's 99 % interval excludes no cost, and so does Holm at 1 %, headlines by themselves."""
+    """A shift: the A/A arm's 99% interval excludes no cost, and so does Holm at 1%, headlines by themselves."""
     checks = [row for row in document["costs"] if row["aa"] and row["blocks"] >= 6]
     p_values = [NOTHING if little_memory(row) else p_values_of(document, row, aa=True) for row in checks]
     shifted = [

@@ -12,14 +12,14 @@ from weighbridge.report.text.verdicts import judged_cost_text
 
 from .made_up_runs import LOSS, TCP, Workload
 
-QUESTION = "What <b>costs</b> 5 % & #1?"
+QUESTION = "What <b>costs</b> 5% & #1?"
 TWO = [TCP, Workload("udp", [(LOSS, 0.05, 2.0)])]
 
 
 def test_every_headline_cost_is_a_row_in_markdown_and_latex(run):
     analysis = analyse(run(costs={"bridge": 1.25, "host": 1.0}, workloads=TWO, question=QUESTION))
     html = MarkdownIt("commonmark").enable("table").render(run_markdown(analysis))
-    assert "&lt;b&gt;costs&lt;/b&gt; 5 % &amp; #" in re.sub("<!-- -->", "", html)
+    assert "&lt;b&gt;costs&lt;/b&gt; 5% &amp; #" in re.sub("<!-- -->", "", html)
     table = run_latex(analysis)
     rows = [row for report in analysis.headlines for row in report.comparisons if not row.aa]
     assert html.count("<tr>") == 1 + len(rows) == 5
@@ -32,7 +32,7 @@ def test_every_headline_cost_is_a_row_in_markdown_and_latex(run):
 
 
 def test_latex_reads_no_letter_of_a_text_as_its_own():
-    assert latex("a_b & 5\u00a0% [-1.0, 2] x--y {$}") == (r"a\_b \& 5~\% [$-$1.0, 2] x-{}-{}y \{\$\}")
+    assert latex("a_b & 5% [-1.0, 2] x--y {$}") == (r"a\_b \& 5~\% [$-$1.0, 2] x-{}-{}y \{\$\}")
     assert latex("\\input{/etc/passwd}\nnext") == r"\textbackslash{}input\{/etc/passwd\} next"
 
 

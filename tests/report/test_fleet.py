@@ -89,15 +89,17 @@ def test_it_is_a_screen_no_wider_than_the_terminal(singles, pairs, changed, widt
 
 def test_what_is_odd_stands_on_top_with_what_sets_it_apart(singles):
     text = " ".join(shown(singles, 160).split())
-    assert text.startswith("uplink: 2 of 12 machines are odd: n3, n7. n3: bridge tcp throughput against native is ")
-    assert "slower than on the other machines. Unlike its peers: firmware 1.2 (11 of 11 others: 1.3" in text
-    assert text.index("n7: tcp throughput in native is") < text.index("typical [95 %]")
+    assert text.startswith(
+        "uplink: 2 of 12 machines are outliers: n3, n7. n3: bridge TCP throughput against native is "
+    )
+    assert "lower than on the other machines. It differs from its peers: firmware 1.2 (11 of 11 others: 1.3" in text
+    assert text.index("n7: TCP throughput in native is") < text.index("typical [95%]")
 
 
 def test_pairs_on_a_screen(pairs):
     text = " ".join(shown(pairs, 160).split())
-    assert "n5, with 4 partners: tcp throughput in native is" in text
-    assert "n8 → n9: tcp throughput in native is" in text and "look at the cable or port between them" in text
+    assert "n5, with 4 partners: TCP throughput in native is" in text
+    assert "n8 → n9: TCP throughput in native is" in text and "look at the cable or port between them" in text
     assert "Pairs of one round disturb one another (3 pairs also measured alone)" in text
 
 
@@ -207,7 +209,7 @@ def test_a_fleet_of_which_nothing_can_be_said(tmp_path):
     untrusted = read_fleet(make_fleet(tmp_path / "untrusted", 3, recipe=replace(RECIPE, aa_factor=1.3)))
     assert fleet_answer(untrusted) == "3 machines: no two of them have a run that counts."
     few = read_fleet(make_fleet(tmp_path / "few", 2))
-    assert fleet_answer(few) == f"2 machines, too few to call one odd: that takes {MIN_MACHINES_ODD}."
+    assert fleet_answer(few) == f"2 machines: an outlier needs at least {MIN_MACHINES_ODD} machines."
     for number, fleet in enumerate((one, nothing, untrusted, few)):
         page_of(fleet, tmp_path)
         assert shown(fleet) and odd_lines(fleet) == []
@@ -247,7 +249,7 @@ def test_the_worst_machine_is_on_top_and_odd_ones_are_marked(singles):
     chart = caterpillar(singles.metrics[0])
     assert chart is not None
     rows = next(each for each in definition_of(chart)["datasets"].values() if "machine" in each[0])
-    assert (rows[0]["machine"], rows[0]["verdict"]) == ("n3", "odd")
+    assert (rows[0]["machine"], rows[0]["verdict"]) == ("n3", "outlier")
     assert [each["cost"] for each in rows] == sorted((each["cost"] for each in rows), reverse=True)
 
 
@@ -268,7 +270,7 @@ def test_of_many_machines_only_odd_ones_have_their_names(singles):
 def test_changes_in_words(changed):
     answer = changes_answer(changed).replace("\u00a0", " ")
     assert re.match(r"A cost changed on \d of 11 machines: n3[,.]", answer)
-    assert re.search(r"n7 changed unlike the others: tcp throughput in native is [\d.]+ % \[.*\] slower", answer)
+    assert re.search(r"n7's change is an outlier: TCP throughput in native is [\d.]+% \[.*\] lower", answer)
     assert controls_answer((), "native") == ""
 
 
@@ -284,7 +286,7 @@ def test_facts_in_words():
 def test_amounts_have_one_sign_and_one_unit(singles):
     cost, own = singles.metrics
     at = Interval(0.1, 0.05, 0.15)
-    assert distance_text(cost, at).replace("\u00a0", " ") == "9.5 % [4.9, 13.9]"
+    assert distance_text(cost, at).replace("\u00a0", " ") == "9.5% [4.9, 13.9]"
     assert range_text(cost, None) == "–" and range_text(cost, Interval(0, float("-inf"), 1)) == "–"
     value = amount(own, Interval(-22.88, -22.9, -22.86)).replace("\u00a0", " ")
     assert value == "8 643 Mbit/s [8 472, 8 817]"

@@ -32,7 +32,7 @@ ANY = st.text(alphabet=st.characters(), max_size=40)
 OUTCOMES = st.sampled_from(["passed", "failed", "undecided"])
 ROWS = st.builds(GateRow, ANY, ANY, OUTCOMES, ANY, ANY, st.integers(0, 99), st.booleans())
 PASSED, FAILED, UNDECIDED = (
-    GateRow("bridge.tcp.throughput", "<= 35 %", outcome, "20.0 % [19.1, 20.9]", "because", 12)
+    GateRow("bridge.tcp.throughput", "<= 35%", outcome, "20.0% [19.1, 20.9]", "because", 12)
     for outcome in ("passed", "failed", "undecided")
 )
 
@@ -61,31 +61,31 @@ def test_for_people(judged):
     gate, _, analysis = judged
     bridge, host, noisy = (row.sentence for row in gate_rows(gate, analysis))
     assert bridge.startswith("failed: bridge.tcp.throughput: 2") and "over its budget" in bridge
-    assert host.startswith("passed: host.tcp.throughput: ") and "(10 blocks)" in host
+    assert host.startswith("passed: host.tcp.throughput: ") and "(10 rounds)" in host
     assert noisy.endswith("the budget is inside the interval")
-    assert all("] (95\u00a0% interval)" in each for each in (bridge, host, noisy))
-    assert gate_answer(gate) == "Gate failed: 1 of 3 over budget, 1 of 3 undecided."
+    assert all("] (95% interval)" in each for each in (bridge, host, noisy))
+    assert gate_answer(gate) == "Gate failed: 1 of 3 comparisons over budget, 1 of 3 comparisons undecided."
 
 
 @pytest.mark.parametrize(("blocks", "words", "cell"), [
-    (2, "(2 blocks, exploratory)", "| 2, exploratory |"), (9, "(9 blocks, exploratory)", "| 9, exploratory |"),
-    (10, "(10 blocks)", "| 10 |"), (1, "passed: a.b.c: 1 %, budget <= 3 %: within", "| 1 |"),
+    (2, "(2 rounds, exploratory)", "| 2, exploratory |"), (9, "(9 rounds, exploratory)", "| 9, exploratory |"),
+    (10, "(10 rounds)", "| 10 |"), (1, "passed: a.b.c: 1%, budget <= 3%: within", "| 1 |"),
 ])  # fmt: skip
 def test_a_gate_of_fewer_than_ten_blocks_is_exploratory(blocks: int, words: str, cell: str):
-    row = GateRow("a.b.c", "<= 3 %", "passed", "1 %", "within", blocks)
+    row = GateRow("a.b.c", "<= 3%", "passed", "1%", "within", blocks)
     assert words in row.sentence and cell in gate_markdown("study", "", [row])
 
 
 def test_an_interval_is_labelled_as_it_differs_from_the_reports(judged):
-    """A single gate has intervals of 96 %, the report of the same run 95 %: both looked alike."""
+    """A single gate has intervals of 96%, the report of the same run 95%: both looked alike."""
     _, store, analysis = judged
     budget = parse_requirement("bridge.tcp.throughput<=10%", BUDGET)
     gate = judge_gate([budget], store, analysis, Spending(now=0.8))
     (finding,), (row,) = gate_json(gate, analysis)["findings"], gate_rows(gate, analysis)
-    assert finding["confidence"] == pytest.approx(0.96) and row.cost.endswith("] (96\u00a0% interval)")
+    assert finding["confidence"] == pytest.approx(0.96) and row.cost.endswith("] (96% interval)")
     (limit,) = judge([parse_requirement("bridge.tcp.throughput > 10%", LIMIT)], analysis)
-    assert "] (95\u00a0% interval)" in limit_sentence(limit, analysis)
-    assert "96 % interval" in gate_markdown("study", "", [row])
+    assert "] (95% interval)" in limit_sentence(limit, analysis)
+    assert "96% interval" in gate_markdown("study", "", [row])
 
 
 def test_every_reason_has_words_whichever_way_a_requirement_is_spelled(judged):
@@ -105,10 +105,10 @@ def test_limits_for_people(judged):
     limits = ("bridge.tcp.throughput > 10%", "host.tcp.throughput >= 10%", "bridge.udp.throughput > 20%")
     findings = judge([parse_requirement(each, LIMIT) for each in limits], analysis)
     exceeded, kept, unsure = (limit_sentence(each, analysis).replace("\u00a0", " ") for each in findings)
-    assert exceeded.startswith("limit exceeded: bridge.tcp.throughput: ") and exceeded.endswith(", limit 10 %")
-    assert kept.startswith("limit kept: host.tcp.throughput: ") and kept.endswith(", limit 10 %")
+    assert exceeded.startswith("limit exceeded: bridge.tcp.throughput: ") and exceeded.endswith(", limit 10%")
+    assert kept.startswith("limit kept: host.tcp.throughput: ") and kept.endswith(", limit 10%")
     assert unsure.startswith("undecided: bridge.udp.throughput: ")
-    assert unsure.endswith(", limit 20 %, the limit is inside the interval")
+    assert unsure.endswith(", limit 20%, the limit is inside the interval")
 
 
 def test_junit_counts_and_names(judged):
@@ -118,7 +118,7 @@ def test_junit_counts_and_names(judged):
     assert [suite.get(key) for key in ("name", "tests", "failures", "errors")] == ["tour", "3", "1", "1"]
     ends = [[child.tag for child in case] for case in suite]
     assert ends == [["failure"], ["system-out"], ["error"]]
-    assert suite[0].get("name") == "bridge.tcp.throughput <= 10 %"
+    assert suite[0].get("name") == "bridge.tcp.throughput <= 10%"
 
 
 @given(study=ANY, rows=st.lists(ROWS, max_size=3))
@@ -145,7 +145,7 @@ def test_a_summary_can_be_appended():
 def test_github_s_commands_have_a_line_each():
     failed, undecided, passed = github_commands([FAILED, UNDECIDED, PASSED]).splitlines()
     assert failed.startswith("::error title=weighbridge gate failed::failed: bridge.tcp.throughput")
-    assert "20.0 %25 [19.1" in failed.replace("\u00a0", " ")
+    assert "20.0%25 [19.1" in failed.replace("\u00a0", " ")
     assert undecided.startswith("::warning ") and passed.startswith("::notice ")
 
 
@@ -163,9 +163,9 @@ def test_gitlab_s_report_has_what_is_not_passed():
     assert [each["severity"] for each in made] == ["major", "minor"]
     assert {each["location"]["path"] for each in made} == {"runs/one"}
     assert all(each["location"]["lines"]["begin"] == 1 and each["check_name"] for each in made)
-    again = GateRow(FAILED.name, FAILED.budget, "failed", "99 %", "because", 20)
+    again = GateRow(FAILED.name, FAILED.budget, "failed", "99%", "because", 20)
     assert json.loads(gitlab_code_quality([again], "runs/one"))[0]["fingerprint"] == made[0]["fingerprint"]
-    other = GateRow(FAILED.name, "<= 36 %", "failed", "99 %", "because", 20)
+    other = GateRow(FAILED.name, "<= 36%", "failed", "99%", "because", 20)
     assert json.loads(gitlab_code_quality([other], "runs/one"))[0]["fingerprint"] != made[0]["fingerprint"]
     assert json.loads(gitlab_code_quality([PASSED], "runs/one")) == []
 

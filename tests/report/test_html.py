@@ -165,7 +165,7 @@ def test_few_blocks_and_zero_values(run, blocks):
     page = page_of(store)
     check_links(page, store.directory)
     told = page.text.split("How to read")[0]
-    assert "too few blocks" in told and "points" not in told and "±" not in told
+    assert "too few rounds" in told and "points" not in told and "±" not in told
 
 
 def test_the_page_stays_small(run):

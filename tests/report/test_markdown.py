@@ -81,5 +81,5 @@ def test_nothing_from_a_run_steers_a_renderer(text):
 
 
 def test_plain_text_stays_readable():
-    told = "bridge.tcp.throughput, 20.1 [19.2, 21.0] - of 12 blocks: 4 % at 08:26"
+    told = "bridge.tcp.throughput, 20.1 [19.2, 21.0] - of 12 blocks: 4% at 08:26"
     assert escaped(told) == told.replace("[", "\\[").replace("]", "\\]")

@@ -10,7 +10,7 @@ from weighbridge.report.sections.top import matrix_section
 from weighbridge.report.text.matrix import cost_range, large, matrix, native, small
 from weighbridge.report.text.steps import ladder_sentences
 from weighbridge.report.text.summary import sentence, verdict_sentences
-from weighbridge.report.text.verdicts import comparison_verdict, cost_text, effect
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text, effect, open_ends
 from weighbridge.workloads.command.options import TIME
 
 from .made_up_runs import JITTER, LATENCY, REQUESTS, TCP, THROUGHPUT, Workload, rising_load
@@ -30,11 +30,11 @@ def test_costs_by_environment_and_workload_in_words_and_figures(run):
     analysis = analyse(run(costs={"host": 1.0, "bridge": 1.25, "fast": 0.8}, workloads=[TCP, NOISY]))
     found = words(analysis)
     assert matrix(analysis).environments == ("host", "bridge", "fast")  # neither the baseline nor its A/A arm
-    assert found["tcp · throughput"] == ["within ±3 %", "20 % slower", "25 % faster"]
+    assert found["TCP throughput"] == ["within ±3%", "20% lower", "25% higher"]
     assert "undecided" in found["noisy · throughput"]
     first = matrix(analysis).rows[0]
     assert native(analysis, first).replace("\u00a0", " ").startswith("native 8 ")
-    assert small(first, first.cells[1]).startswith("[") and "slower" not in small(first, first.cells[1])
+    assert small(first, first.cells[1]).startswith("[") and "lower" not in small(first, first.cells[1])
 
 
 def test_what_is_not_decided_has_its_interval_and_why(run):
@@ -42,33 +42,37 @@ def test_what_is_not_decided_has_its_interval_and_why(run):
     certain, noisy = matrix(analysis).rows
     (open_,) = [cell for cell in noisy.cells if cell.shown_as == "inconclusive"][:1]
     cost = open_.rows[0][1].cost
-    assert cost_range(noisy, open_).startswith(f"cost [{cost.percent.low:.1f},")
+    low = f"{abs(cost.percent.low):.1f}% {'higher' if cost.percent.low < 0 else 'lower'} to "
+    assert cost_range(noisy, open_).replace("\u00a0", " ").startswith(low) or abs(cost.percent.low) >= 9.95
     assert [cost_range(certain, cell) for cell in certain.cells] == ["", ""]
     report, compared = open_.rows[0]
     within = replace(open_, rows=((report, replace(compared, remarks=(Unproven(),))),))
-    assert cost_range(noisy, within).splitlines()[1:] == ["run untrusted"]
+    assert cost_range(noisy, within).splitlines()[1:] == ["control failed"]
 
 
 def test_a_small_cost_that_is_proven_is_said_beside_the_margin(run):
     """*No difference* stood over an interval that excludes 0."""
     analysis = analyse(run(costs={"host": 1.0, "small": 1.02, "gain": 0.985}, blocks=20, workloads=[CPU]))
     (row,) = matrix(analysis).rows
-    assert words(analysis)["cpu · events"] == ["within ±3 %"] * 3
+    assert words(analysis)["cpu · events"] == ["within ±3%"] * 3
     host, small_, gain = (small(row, cell).replace("\u00a0", " ") for cell in row.cells)
-    assert re.fullmatch(r"cost -?0\.\d % \[-0\.\d, \d\.\d\] \(90 %\)", host)
-    assert re.fullmatch(r"\d\.\d % \[[12]\.\d, [123]\.\d\] \(90 %\) slower", small_) and gain.endswith("faster")
+    assert re.fullmatch(r"cost -?0\.\d% \[-0\.\d, \d\.\d\] \(90%\)", host)
+    assert re.fullmatch(r"\d\.\d% \[[12]\.\d, [123]\.\d\] \(90%\) lower", small_) and gain.endswith("higher")
     (report,) = analysis.headlines
     verdicts = [comparison_verdict(each) for each in report.comparisons]
-    assert verdicts[:3] == ["equivalent", "equivalent, small cost proven", "equivalent, small gain proven"]
+    assert verdicts[:3] == ["within ±3%", "within ±3%, but a significant cost", "within ±3%, but a significant gain"]
     sentences = [text.replace("\u00a0", " ") for _, text in verdict_sentences(analysis)]
-    assert any(re.match(r"small costs \d\.\d % .*\(20 blocks\) - equivalent, small cost", each) for each in sentences)
-    assert "host is equivalent to native within ±3 % in cpu events (20 blocks)" in sentences
-    assert re.search(r"\d % \[.*slower", shown(run(costs={"small": 1.02}, blocks=20, workloads=[CPU]), whole=False))
+    assert any(
+        re.match(r"small has \d\.\d% .*\(20 rounds\) - within ±3%, but a significant cost", each)
+        for each in sentences
+    )
+    assert "host is within ±3% of native in cpu events (20 rounds)" in sentences
+    assert re.search(r"\d% \[.*lower", shown(run(costs={"small": 1.02}, blocks=20, workloads=[CPU]), whole=False))
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.02, 0.98])
 def test_what_is_undecided_has_one_sign_everywhere(run, factor):
-    """The page said "0.0 % [-4.9, 5.0] faster" where the terminal said "cost [-5.0, 4.9]"."""
+    """The page said "0.0% [-4.9, 5.0] faster" where the terminal said "cost [-5.0, 4.9]"."""
     for metric in (THROUGHPUT, LATENCY):
         noisy = Workload("noisy", [(metric, 1.0, 0.15)])
         store = run(costs={"bridge": factor}, workloads=[noisy], ladder=["native", "bridge"])
@@ -78,16 +82,21 @@ def test_what_is_undecided_has_one_sign_everywhere(run, factor):
         assert compared.verdict == "inconclusive"
         text = cost_text(compared, report.unit)
         assert f"{compared.cost.percent.low:.1f},\u00a0{compared.cost.percent.high:.1f}" in text
+        ends = open_ends(report, compared)
+        gain, cost = ("lower", "higher") if report.better == "lower" else ("higher", "lower")
+        assert [each.split()[1] for each in ends] == [
+            cost if end >= 0 else gain for end in (compared.cost.percent.low, compared.cost.percent.high)
+        ]
         (cell,) = matrix_section(analysis).rows[0].cells
-        assert cell.small == cell.title == f"cost {text}"
-        assert text[text.index("[") :].replace("\u00a0", " ") in shown(store, whole=False)
-        assert f"may cost {text} in " in sentence(report, compared, "native")
-        assert [f" may cost {text}" in each for _, each in ladder_sentences(analysis)] == [True]
+        assert cell.small == cell.title == f"between {ends[0]} and {ends[1]}"
+        assert " to ".join(ends) in " ".join(shown(store, whole=False).split())
+        assert f"has between {ends[0]} and {ends[1]} " in sentence(report, compared, "native")
+        assert [f" has between {ends[0]}" in each for _, each in ladder_sentences(analysis)] == [True]
 
 
 @pytest.mark.parametrize(
     ("metric", "word"),
-    [(THROUGHPUT, "slower"), (Metric("latency_p99", "us", "lower"), "slower"), (TIME, "slower"), (JITTER, "higher"),
+    [(THROUGHPUT, "lower"), (Metric("latency_p99", "us", "lower"), "higher"), (TIME, "slower"), (JITTER, "higher"),
      (Metric("memory_per_site", "MiB", "lower"), "higher"), (CPU_USER, "higher"),
      (Metric("score", "x", "higher"), "lower")],
     ids=lambda each: getattr(each, "name", each),
@@ -103,14 +112,14 @@ def test_a_verdict_that_is_not_known_is_said_as_it_is(run):
     (report, *others) = analysis.metrics
     rows = tuple(replace(row, verdict="hidden") if not row.aa else row for row in report.comparisons)
     hidden = replace(analysis, metrics=(replace(report, comparisons=rows), *others))
-    assert words(hidden) == {"tcp · throughput": ["hidden"]}
+    assert words(hidden) == {"TCP throughput": ["hidden by a bottleneck"]}
     assert matrix_section(hidden).rows[0].cells[0].style == "hidden"
 
 
 def test_few_blocks_show_the_measured_value(run):
     analysis = analyse(run(costs={"host": 1.0}, blocks=2))
     (row,) = matrix(analysis).rows
-    assert large(row, row.cells[0]).endswith("Mbit/s") and small(row, row.cells[0]) == "too few blocks"
+    assert large(row, row.cells[0]).endswith("Mbit/s") and small(row, row.cells[0]) == "too few rounds"
 
 
 def test_an_environment_may_be_absent_from_a_cell(run):
@@ -119,7 +128,7 @@ def test_an_environment_may_be_absent_from_a_cell(run):
     )
     kept = tuple(t for t in analysis.trials if (t.workload, t.environment) != ("web", "bridge"))
     without = replace(analysis, trials=kept)
-    assert words(without)["web · requests/s"] == ["within ±3 %", "–"]
+    assert words(without)["web · requests/s"] == ["within ±3%", "–"]
     assert matrix_section(without).rows[1].cells[1].style == ""
 
 
@@ -127,8 +136,8 @@ def test_many_levels_are_one_row_that_leads_to_their_curve(run):
     store = run(**rising_load())
     analysis = analyse(store)
     (row,) = matrix(analysis).rows
-    assert words(analysis) == {"web · requests/s": ["1.3 to 3.1 % slower", "20 to 43 % slower"]}
-    assert small(row, row.cells[1]) == "at 5 of 6 levels, broke at 2"
+    assert words(analysis) == {"web · requests/s": ["1.3 to 3.1% lower", "20 to 43% lower"]}
+    assert small(row, row.cells[1]) == "at 5 of 6 levels, overloaded at 2 of them"
     assert "#load0" in check_links(page_of(store), store.directory)
 
 
@@ -143,7 +152,7 @@ def test_a_click_leads_to_the_metric(run):
 @pytest.mark.parametrize("width", [40, 80, 160])
 def test_the_terminal_has_it_in_bands_that_fit(run, width):
     text = shown(run(costs={f"environment-{n}": 1.25 for n in range(7)}), width=width)
-    assert text.count("20 % slower") + text.count("20 %\n") >= 1 and max(map(len, text.splitlines())) <= width
+    assert text.count("20% lower") + text.count("20%\n") >= 1 and max(map(len, text.splitlines())) <= width
     head = text.split("Trusted")[0]
     assert all(f"{n}" in head for n in range(7)) and "…" not in head
 
@@ -151,5 +160,5 @@ def test_the_terminal_has_it_in_bands_that_fit(run, width):
 def test_the_terminal_keeps_the_medians_at_80_columns(run):
     text = shown(run(costs={"docker-published": 1.25}), width=80)
     line = next(line for line in text.splitlines() if line.startswith(" docker-published") and "[" in line)
-    assert "Mbit/s" in line and "different" in line
+    assert "Mbit/s" in line and "significant" in line
     assert "Mbit/s" in shown(run(costs={"docker-published": 1.25}), width=50)

@@ -35,17 +35,17 @@ METRICS = {
     "share, higher is better": (Metric("success_rate", "%", "higher"), 50.0),
     "share, lower is better": (Metric("loss", "%", "lower"), 4.0),
 }
-NUMBER = r"(-?[\d\u00a0 ]*\d(?:\.\d+)?)"
+NUMBER = r"(-?[\d,]*\d(?:\.\d+)?)"
 
 
 def numbers(text: str, start: str) -> tuple[float, float, float]:
-    """The cost with its limits in the first line that begins like this: ``20.1 % [19.1, 20.9]``."""
+    """The cost with its limits in the first line that begins like this: ``20.1% [19.1, 20.9]``."""
     line = next(
         line for line in text.replace("\\", "").splitlines() if line.strip().startswith(start) and "[" in line
     )
     match = re.search(rf"{NUMBER}\s*(?:%|points)?\s*\[{NUMBER},\s*{NUMBER}\]", line.strip().removeprefix(start))
     assert match is not None, line
-    return tuple(float(re.sub(r"\s", "", each)) for each in match.groups())
+    return tuple(float(re.sub(r"[\s,]", "", each)) for each in match.groups())
 
 
 @pytest.mark.parametrize("factor", [1.25, 0.8], ids=["cost", "gain"])

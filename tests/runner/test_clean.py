@@ -24,7 +24,7 @@ class MadeUp(Leavings):
         self.things = [
             Leftover(RUN, "thing", "one"), Leftover(f"{ENDING}{RUN[-6:]}", "network link", "wb-6789ab-0"),
             Leftover(OTHER, "thing", "two"), Leftover("no id", "thing", "somebody's"),
-            Leftover(NO_RUN, "packet filter of an engine", RULES),
+            Leftover(NO_RUN, "packet filter rules of an engine", RULES),
         ]  # fmt: skip
         self.steps: list[str] = []
         self.stays: set[str] = set()
@@ -57,7 +57,7 @@ def kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MadeUp:
 
 ONE, TWO = Leftover(RUN, "thing", "one"), Leftover(OTHER, "thing", "two")
 LINK = Leftover(RUN, "network link", "wb-6789ab-0")
-FILTER = Leftover(NO_RUN, "packet filter of an engine", RULES)
+FILTER = Leftover(NO_RUN, "packet filter rules of an engine", RULES)
 
 
 def test_everything_is_removed_that_is_found(kind: MadeUp):
@@ -106,7 +106,8 @@ def test_what_is_unfinished_in_the_cache_is_found_and_removed(kind: MadeUp, tmp_
     for folder in (half, noise):
         folder.mkdir(parents=True)
     unfinished = (
-        Leftover(NO_RUN, "half-built userland", str(half)), Leftover(NO_RUN, "measured noise", str(noise)),
+        Leftover(NO_RUN, "half-built root filesystem", str(half)),
+        Leftover(NO_RUN, "unfinished noise measurement", str(noise)),
     )  # fmt: skip
     assert clean.find().left == unfinished
     assert clean.find(RUN).left == (), "they are of no run"

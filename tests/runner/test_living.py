@@ -145,7 +145,11 @@ def test_a_user_is_told_of_a_run_of_root_that_lives(
     monkeypatch.setattr(living, "is_locked", lambda _: locked)
     assert living.hidden_runs() == ([RUN] if refused else [])
     living.require_alone(beside_others=True)
-    with pytest.raises(Unavailable, match=f"run {RUN} of root is measuring") if refused else nullcontext():
+    with (
+        pytest.raises(Unavailable, match=f"run {RUN}, which belongs to root, is probably measuring")
+        if refused
+        else nullcontext()
+    ):
         living.require_alone(beside_others=False)
 
 

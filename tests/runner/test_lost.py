@@ -29,7 +29,9 @@ def test_a_companion_that_ends_in_a_trial_leaves_its_record(
 ):
     def require() -> None:
         if len(world.started) == 3:
-            raise EnvironmentLost("companion counter exited with code 137 while it was measured: it printed nothing")
+            raise EnvironmentLost(
+                "supporting service counter exited with code 137 while it was measured: it printed nothing"
+            )
 
     really_open = Sites.open_all
 
@@ -40,7 +42,7 @@ def test_a_companion_that_ends_in_a_trial_leaves_its_record(
     monkeypatch.setattr(Sites, "open_all", open_all)
     with pytest.raises(EnvironmentLost) as lost:
         go(tmp_path, study(SOLO))
-    assert "companion counter exited with code 137" in str(lost.value)
+    assert "supporting service counter exited with code 137" in str(lost.value)
     assert Counter(finished_trials(tmp_path).values()) == {Outcome.OK: 2, Outcome.ENVIRONMENT_LOST: 1}
     assert world.left() == []
 
@@ -56,7 +58,7 @@ def test_a_host_whose_counters_are_lost_at_any_time_leaves_the_trials_record(
         nonlocal reads
         reads += 1
         if reads >= read:
-            raise EnvironmentLost("host b is lost: its sshd was killed")
+            raise EnvironmentLost("lost the connection to host b: its sshd was killed")
         return {"cpu_s": 1.0}
 
     monkeypatch.setattr(FakeSite, "meters", meters)

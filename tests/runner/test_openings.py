@@ -137,7 +137,7 @@ def test_one_that_cannot_be_opened_is_told_and_all_are_closed(world: World, fail
 def test_one_whose_first_command_fails_is_told(world: World):
     world.fails = ("true",)
     done = open_sites(Openings(), TRUE, fresh(world), reader(2**33))
-    assert done.stderr == b"its first command, true, exited with code 1: no space left"
+    assert done.stderr == b"its first command (true) exited with code 1: no space left"
     assert world.sites[0].closed
 
 

@@ -37,7 +37,7 @@ def test_auto_polls_where_a_hypervisor_has_the_cpus_of_all_hosts(tmp_path: Path)
         (1000, "6.1.0", "", "it needs root"),
         (0, "5.10.0-30-amd64", "", "it needs Linux 5.15"),
         (0, "unreadable", "", "it needs Linux 5.15"),
-        (0, "6.1.0", "150000 100000\n", "a container, whose CPU limit"),
+        (0, "6.1.0", "150000 100000\n", "a container, and polling would use up its CPU limit"),
     ],
 )
 def test_why_idle_cpus_cannot_poll(

@@ -36,7 +36,7 @@ TCP = "workloads: {tcp: {kind: iperf3}}\n"
         ("hosts: {a: {kind: testbed, cpus: '0-3'}}", ["hosts: a: cpus: CPU 2"]),
         ("hosts: {a: {kind: ssh, destination: a}}\nresources: {pin: {server: '7'}}", []),  # it may have that one
         ("resources: {cpus: 3}", ["resources: cpus: 3"]),
-        ("resources: {memory: 900000GiB}", ["resources: memory: 921600000 MiB is more than this machine has ("]),
+        ("resources: {memory: 900000GiB}", ["resources: memory: 921600000 MiB is more than the "]),
     ],
 )
 def test_cpus_that_are_not_here_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch, more: str, about: list[str]):
@@ -61,7 +61,7 @@ def test_what_a_study_on_nodes_cannot_have_is_told():
     servers = "workloads: {sql: {kind: pgbench}, kv: {kind: redis-benchmark}, tcp: {kind: iperf3}}\n"
     warnings = preflight.warnings(check(parse(CLUSTER + servers + "resources: {pin: spread}", "a.yaml")))
     assert warnings == [
-        "resources: pin: no effect on nodes of a cluster, whose kubelet chooses the CPUs of pods: remove it",
+        "resources: pin has no effect on nodes of a cluster, because kubelet chooses the CPUs of pods. Remove it",
     ]
     assert preflight.warnings(check(parse(CLUSTER + TCP, "a.yaml"))) == []
 
@@ -111,7 +111,7 @@ def test_limits_of_one_environment_are_looked_at_too(monkeypatch: pytest.MonkeyP
             "",
             "{cpus: 1, pin: {client: '0', server: '1'}}",
             [
-                "resources: pin: no limit in effect in n, n-again: systemd delegates no cpuset to this user: "
+                "resources: pin: the limit has no effect in n, n-again: systemd delegates no cpuset to this user: "
                 "as root, add 'Delegate=cpu cpuset io memory pids' to user@.service (systemctl edit), and log in "
                 "again"
             ],
@@ -123,7 +123,7 @@ def test_limits_of_one_environment_are_looked_at_too(monkeypatch: pytest.MonkeyP
             1000,
             "w",
             "{cpus: 1, memory: 1GiB}",
-            ["resources: cpus, memory: no limit in effect in n, n-again: w; sudo"],
+            ["resources: cpus, memory: the limit has no effect in n, n-again: w; sudo"],
         ),
     ],
 )
@@ -175,11 +175,11 @@ def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == []
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "921600GiB"))
-    assert why.startswith("a.yaml:6: host a: a guest of 943718400 MiB does not fit on this machine: ")
+    assert why.startswith("a.yaml:6: host a: a guest with 943718400 MiB does not fit on this machine: ")
     assert why.endswith(": give it less memory")
     monkeypatch.setattr(preflight, "room_in", lambda _: Room(800 * 2**20))  # room for one of them
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "512MiB"))
-    assert "host a: a guest of 512 MiB" in why and "of which 512 MiB are for other guests" in why
+    assert "host a: a guest of 512 MiB" in why and "of which other guests need 512 MiB" in why
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(preflight, "which", lambda _: None)  # nobody is to install what is of no use then
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == [
@@ -229,7 +229,7 @@ def test_what_this_machine_lacks_names_its_line(monkeypatch: pytest.MonkeyPatch)
     states = running.readiness_of(study)
     assert {name: state.ready for name, state in states.items()} == {"n": True, "x": False, "n-again": True}
     (why,) = refusals(study, states)
-    assert why.startswith("a:4: x: parent: this machine has no network interface 'nosuch0': name one that it has: ")
+    assert why.startswith("a:4: x: parent: this machine has no network interface 'nosuch0': choose from ")
     fewer = with_blocks(study, 3)
     assert refusals(fewer, states) == [why], "its lines are those of the file"
 

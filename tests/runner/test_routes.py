@@ -75,4 +75,4 @@ def test_servers_on_nodes_of_a_cluster_get_a_password_which_is_another_one_in_ea
 
 def test_who_is_unreached_is_told():
     told = str(unreached("native", "datagram", Endpoint("0.0.0.0", "10.0.0.2", 8000), 15))
-    assert told == "environment native: no datagram from the client reaches the server at 10.0.0.2 (tried for 15 s)"
+    assert told == "environment native: no datagram from the client reached the server at 10.0.0.2 within 15 s"

@@ -421,7 +421,7 @@ def test_a_worker_that_somebody_kills_is_not_broken_by_the_load(world: World, mo
     monkeypatch.setattr(FakeWorkload, "parse", parse)
     failed(measure(world), Outcome.SERVER_DIED, "exited on signal 9")
     warming = measure(world, warm=True, warm_up=Act(stdout=b"", returncode=1))
-    failed(warming, Outcome.SERVER_DIED, "in the warm-up, worker 7 exited on signal 9")
+    failed(warming, Outcome.SERVER_DIED, "during the warm-up, worker 7 exited on signal 9")
     counted = iter([0.0] * 4)
     world.oom_kills = lambda: next(counted, 1.0)
     failed(measure(world), Outcome.BROKE, "the server exceeded its memory limit")
@@ -491,7 +491,7 @@ def test_a_warm_up_under_a_load_fails_as_the_workload_tells(world: World, monkey
 
     monkeypatch.setattr(FakeWorkload, "parse", Telling.parse)
     for load, words, outcome, says in (
-        ("n", b"full", Outcome.BROKE, "in the warm-up, it is full"),
+        ("n", b"full", Outcome.BROKE, "during the warm-up, it is full"),
         ("n", b"", Outcome.PROGRAM_FAILED, "the warm-up failed with exit code 1"),
         ("", b"full", Outcome.PROGRAM_FAILED, "the warm-up failed with exit code 1: full"),
     ):
@@ -508,7 +508,7 @@ def test_a_warm_up_under_a_load_fails_as_the_workload_tells(world: World, monkey
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_program_that_is_not_in_the_userland(world: World, code: int, said: str, stream: str):
     act = Act(**{"stdout": b"", "returncode": code, stream: said.encode()})
-    sentence = "the program wrk is not in the userland: add it, or check its name"
+    sentence = "the program wrk is not in the root filesystem: add it, or check its name"
     for outcome, record in (
         (Outcome.PROGRAM_FAILED, measure(world, client=act)),
         (Outcome.PROGRAM_FAILED, measure(world, warm=True, warm_up=act)),
@@ -521,7 +521,7 @@ def test_a_program_that_is_not_in_the_userland(world: World, code: int, said: st
 @pytest.mark.parametrize(
     ("number", "sentence"),
     [
-        (errno.ENOENT, "the program client is not in the userland: add it, or check its name"),
+        (errno.ENOENT, "the program client is not in the root filesystem: add it, or check its name"),
         (errno.EACCES, "the program client cannot be started: Permission denied"),
     ],
 )
@@ -758,7 +758,7 @@ def test_a_fault_of_a_plugin_fails_its_trial(world: World, monkeypatch: pytest.M
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: ().index(1))
     failed(measure(world), Outcome.UNPARSEABLE, "fake failed with ValueError")
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (Measurement(SPEED, 42.0),))
-    failed(measure(world), Outcome.UNPARSEABLE, "parse gave a tuple, not a TrialResult")
+    failed(measure(world), Outcome.UNPARSEABLE, "parse returned a tuple instead of a TrialResult")
     monkeypatch.undo()
     monkeypatch.setattr(FakeWorkload, "generator_threads", lambda *_: 1 / 0)
     failed(measure(world), Outcome.PROGRAM_FAILED, "fake failed with ZeroDivisionError")

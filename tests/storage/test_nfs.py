@@ -170,15 +170,15 @@ def test_it_is_one_server_with_an_export_for_each_site(run: RunContext, host: Re
     ("changed", "given", "why"),
     [
         ({"threads": "8"}, {}, "host lab already has an NFS server: "),
-        ({"exported": "rw,async"}, {}, "its NFS export is not 'sync' and 'rw', but "),
-        ({"exported": "ro,sync"}, {}, "its NFS export is not 'sync' and 'rw', but "),
-        ({"mounted": "vers=3,hard"}, {}, "its NFS mount is not 'vers=4.2', but "),
-        ({}, {"mount": "sync"}, "its NFS mount is not 'sync', but "),
-        ({}, {"write_size": "64KiB"}, "its NFS mount is not 'wsize=65536', but "),
+        ({"exported": "rw,async"}, {}, "its NFS export should be 'sync' and 'rw', but is "),
+        ({"exported": "ro,sync"}, {}, "its NFS export should be 'sync' and 'rw', but is "),
+        ({"mounted": "vers=3,hard"}, {}, "its NFS mount should be 'vers=4.2', but is "),
+        ({}, {"mount": "sync"}, "its NFS mount should be 'sync', but is "),
+        ({}, {"write_size": "64KiB"}, "its NFS mount should be 'wsize=65536', but is "),
         ({"failing": "try-XXXXXX"}, {}, "a writable NFS mount is unavailable: Permission denied"),
         ({"root": False}, {}, "only root can mount NFS"),
         ({"machine": "host"}, {}, "kind: guest"),
-        ({"disposable": None}, {}, "would outlive a killed run"),
+        ({"disposable": None}, {}, "would remain after a killed run"),
     ],
 )
 def test_what_is_not_in_force_is_refused_and_taken_back(

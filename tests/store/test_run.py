@@ -207,7 +207,7 @@ def test_what_is_no_run_is_refused_and_left_as_it_is(tmp_path: Path):
 )
 def test_garbage_is_refused_and_left_as_it_is(tmp_path: Path, data: bytes):
     (tmp_path / DATABASE).write_bytes(data)
-    _refused(tmp_path, "is not a run")
+    _refused(tmp_path, "is not a Weighbridge run")
     assert [path.name for path in tmp_path.iterdir()] == [DATABASE]
     assert (tmp_path / DATABASE).read_bytes() == data
 
@@ -228,8 +228,8 @@ def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path):
     with sqlite3.connect(tmp_path / DATABASE) as other:
         other.execute("CREATE TABLE mine (x)")
     other.close()
-    _refused(tmp_path, "is not a run")
-    _refused(tmp_path, "is not a run", writable=True)
+    _refused(tmp_path, "is not a Weighbridge run")
+    _refused(tmp_path, "is not a Weighbridge run", writable=True)
     with sqlite3.connect(tmp_path / DATABASE) as other:
         assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
     other.close()
@@ -312,7 +312,7 @@ def test_a_damaged_file_is_told_when_it_is_read(run: Path):
     readers = ["info", "environments", "cells", "facts", "finished", "values", "trials", "processes", "samples",
                "series", "histograms"]  # fmt: skip
     for reader in readers:
-        with pytest.raises(RunDirectoryError, match=r"malformed|not a run"), RunStore(run) as store:
+        with pytest.raises(RunDirectoryError, match=r"malformed|not a Weighbridge run"), RunStore(run) as store:
             getattr(store, reader)()
 
 
@@ -368,7 +368,7 @@ def test_parts_of_a_study_that_reports_read_have_their_types(run: Path):
 def test_options_that_differ_from_themselves_are_damaged(run: Path, table: str):
     with RunStore(run, writable=True) as store:
         store._db.execute(f"UPDATE {table} SET options = '{{\"a\": [NaN]}}'")
-        with pytest.raises(RunDirectoryError, match="expected numbers that are finite"):
+        with pytest.raises(RunDirectoryError, match="expected finite numbers"):
             store.environments() if table == "environment" else store.cells()
 
 
@@ -437,7 +437,7 @@ def test_a_writer_that_was_refused_holds_nothing(tmp_path: Path):
     (tmp_path / DATABASE).write_bytes(b"garbage" * 100)
     open_files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     for _ in range(5):
-        _refused(tmp_path, "is not a run", writable=True)
+        _refused(tmp_path, "is not a Weighbridge run", writable=True)
     assert len(os.listdir("/proc/self/fd")) <= open_files + 1  # noqa: PTH208
     (tmp_path / DATABASE).unlink()
     RunStore(tmp_path, writable=True).close()

@@ -229,7 +229,7 @@ def test_what_is_replaced_is_there_or_as_it_was(tmp_path: Path, monkeypatch: pyt
 def test_a_sparse_file_that_no_run_has_is_refused(tmp_path: Path):
     (tmp_path / "run.sqlite").touch()
     os.truncate(tmp_path / "run.sqlite", 2**40)
-    with SafeFolder.open(tmp_path) as folder, pytest.raises(RunDirectoryError, match="more than 4 GiB"):
+    with SafeFolder.open(tmp_path) as folder, pytest.raises(RunDirectoryError, match="larger than 4 GiB"):
         folder.read("run.sqlite")
-    with pytest.raises(RunDirectoryError, match="more than 4 GiB"):
+    with pytest.raises(RunDirectoryError, match="larger than 4 GiB"):
         RunStore(tmp_path)

@@ -196,7 +196,10 @@ def test_a_size_of_shared_memory_gives_way_to_that_of_its_kind():
         ({"/sys/module/apparmor/parameters/enabled": b"Y\n"}, ""),
         ({"/sys/module/apparmor/parameters/enabled": b"N\n"}, "this kernel has no AppArmor"),
         ({}, "this kernel has no AppArmor"),
-        ({"/sys/fs/selinux/enforce": b"1"}, "this kernel has no AppArmor, but SELinux, which is not switched"),
+        (
+            {"/sys/fs/selinux/enforce": b"1"},
+            "this kernel has no AppArmor, and Weighbridge does not switch off SELinux",
+        ),
     ],
 )
 def test_whether_a_kernel_has_apparmor(files: dict[str, bytes], why: str):

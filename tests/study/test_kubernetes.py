@@ -127,7 +127,7 @@ def test_a_host_is_told_in_the_plan():
     options = KubernetesOptions(kind="kubernetes", context="prod", namespace="bench", selector="disk=ssd")
     assert options.description == "Kubernetes, context prod, namespace bench, a node with disk=ssd"
     assert options.networks == {"kubernetes  prod"} and options.image_way.startswith(
-        "must be on the node already, else say"
+        "must be on the node already; otherwise say"
     )
 
 

@@ -90,7 +90,7 @@ MISTAKES = {
         REPETITIONS,
         "repetitions: {target: 2%, max: 5}",
         "repetitions",
-        "min (10) is more than max (5)",
+        "min (10) is larger than max (5)",
     ),
     "baseline unknown": ("baseline: native", "baseline: nativ", "baseline", "did you mean 'native'?"),
     "baseline is a list": ("baseline: native", "baseline: [native]", "baseline", "text is expected"),
@@ -215,7 +215,7 @@ MISTAKES = {
         "inside: [server]",
         "hosts: {a: {kind: testbed, link: 1gbit, offloads: true}}",
         "150 Mbit/s",
-        "leave offloads",
+        "remove 'offloads'",
     ),
     "a ladder to nowhere": ("inside: [server]", "ladder: [native, brigde]", "ladder", "did you mean 'bridge'?"),
     "a ladder to nothing": (

@@ -272,7 +272,10 @@ def test_a_word_of_a_terminal_is_no_reason():
 
 def test_what_a_shell_did_not_find_is_named():
     done = ended(b"", b"/bin/sh: 1: fibb: not found\n", 127)
-    assert failure(options(shell=True), done) == "the program fibb is not in the userland: add it, or check its name"
+    assert (
+        failure(options(shell=True), done)
+        == "the program fibb is not in the root filesystem: add it, or check its name"
+    )
     assert failure(options(), done) == "prog exited with code 127: /bin/sh: 1: fibb: not found"
 
 

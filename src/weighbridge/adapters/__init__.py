@@ -1,1 +1,4 @@
-"""Adapters: the output formats of programs that measure by themselves, one file each, found by the registry."""
+"""Readers for the output of programs that measure themselves, with one output format per module.
+
+The workload `command` uses them to turn a program's own output into metrics.
+"""

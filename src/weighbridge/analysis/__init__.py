@@ -1,1 +1,4 @@
-"""Everything that a report computes: comparisons, verdicts, remarks, curves, resource use. Reads the store."""
+"""Computes everything that a report shows: costs, verdicts, remarks, load curves and resource use.
+
+It reads a run from `store` and passes plain data to `report` and `cli`.
+"""

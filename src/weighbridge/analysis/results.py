@@ -24,6 +24,7 @@ from weighbridge.model.level import Level
 from weighbridge.model.measurement import is_resource_use
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, Looks, SlowRuns, Verdict
+from weighbridge.statistics.contrast import shown_level
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import noise_range, within_noise
 
@@ -457,8 +458,11 @@ class Analysis:
 
     @property
     def confidence(self) -> float:
-        """The share of runs like this one whose interval of a cost is right: 0.95, less if extended."""
-        return 1 - EXTENDED_ERROR if self.extended else 0.95
+        """The level of the intervals of costs: 0.95, or higher if the run was extended or is unfinished.
+
+        It says nothing about how many runs have a false alarm: of extended ones up to `EXTENDED_ERROR`.
+        """
+        return shown_level(self.looks)
 
     @property
     def unfinished(self) -> bool:

@@ -1,1 +1,4 @@
-"""The command line: one module per command; the only place that catches WeighbridgeError."""
+"""The `weighbridge` command line, with one module per command.
+
+Only this package catches `WeighbridgeError` and turns it into a message and an exit code.
+"""

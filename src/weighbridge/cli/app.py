@@ -1,7 +1,8 @@
-"""The commands put together, and every failure turned into one sentence and an exit code."""
+"""The program: all commands, and the conversion of every failure into a message and an exit code."""
 
 import errno
 import sys
+from typing import Any
 
 import typer
 
@@ -27,19 +28,21 @@ from weighbridge.cli import (
     userland,
     weigh,
 )
+from weighbridge.cli.help import App, usage_problem
 from weighbridge.cli.output import fail, reader_gone, take_any_character
 from weighbridge.cli.version import version_text
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 from weighbridge.secret_values import take_over
 
-app = typer.Typer(
+app = App(
     name="weighbridge",
     help="Measure what isolation costs: run the same programs natively and isolated, and compare.\n\n"
-    "Start with 'weighbridge weigh -- ./prog'. 'weighbridge doctor' shows what this machine can measure.",
-    no_args_is_help=True,
+    "Start with 'weighbridge weigh -- ./prog'. Run 'weighbridge doctor' to see what this machine can measure.",
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
 )
+_UsageError: Any = typer.BadParameter.__base__
+"""The error of every command line that cannot be parsed; typer has no public name for it."""
 for module in (
     weigh,
     doctor,
@@ -65,7 +68,7 @@ for module in (
     module.register(app)
 
 
-def _tell_version(version: bool) -> None:
+def _print_version(version: bool) -> None:
     if version:
         print(version_text())
         raise typer.Exit
@@ -78,7 +81,7 @@ def _options(
         "--version",
         help="Print the version and the launcher's digest, and exit.",
         is_eager=True,
-        callback=_tell_version,
+        callback=_print_version,
     ),
 ) -> None:
     """Options of every command."""
@@ -93,15 +96,19 @@ def main() -> None:
     take_any_character()
     take_over()
     if sys.platform != "linux":
-        fail("Weighbridge measures Linux isolation (cgroups, namespaces, engines), so it needs Linux", 4)
+        fail("Weighbridge measures isolation on Linux (cgroups, namespaces, engines), so it needs Linux", 4)
     try:
-        app(standalone_mode=True)
+        sys.exit(app(prog_name="weighbridge", standalone_mode=False) or 0)
+    except _UsageError as error:
+        fail(usage_problem(error), error.exit_code)
+    except typer.Abort:
+        fail("not started", 1)
     except WeighbridgeError as error:
         fail(_with_advice(str(error), error), error.exit_code)
     except Interrupted as interrupted:
         fail(_with_advice(str(interrupted), interrupted), interrupted.exit_code)
     except BrokenPipeError:
         reader_gone()
-    except OSError as error:  # a report, a page or a table that cannot be written
+    except OSError as error:  # for example a page that cannot be written
         code = DiskFull.exit_code if error.errno in (errno.ENOSPC, errno.EDQUOT) else WeighbridgeError.exit_code
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), code)

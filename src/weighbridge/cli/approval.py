@@ -1,4 +1,4 @@
-"""What a person is told and asked before a run starts: a study is code."""
+"""The announcement of a run and the question before it starts, because a study can start any program."""
 
 import os
 import shlex
@@ -49,14 +49,14 @@ def load_named(
 
 
 def approved_already(study: "Study", origin: Origin, *, yes: bool) -> "Study":
-    """Return the study with ``approved`` as it is before any question: bundled studies and ``yes`` need none."""
+    """Return the study, approved if it needs no question: it is bundled, or the user gave ``yes``."""
     return study.model_copy(update={"approved": yes or origin.is_bundled})
 
 
-def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, rehearsal: bool = False) -> bool:
+def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, quick_test: bool = False) -> bool:
     """Show what will run and for how long, and ask the user; return whether continuing the run needs ``yes``.
 
-    Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
+    Without a terminal, a study that is not bundled needs ``yes``. Raises Unavailable if the study cannot run here.
     """
     _require_yes(origin, yes=yes)
     from weighbridge.model.stored_study import secrets_of
@@ -64,7 +64,7 @@ def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, rehea
     from weighbridge.study.brings import brought_by
 
     require_values(names := secrets_of(study))
-    announced = announce(approved_already(study, origin, yes=yes), directory, rehearsal=rehearsal)
+    announced = announce(approved_already(study, origin, yes=yes), directory, quick_test=quick_test)
     tell_secrets(names)
     _ask(brought_by(announced), yes=yes)
     return not is_bundled(announced)
@@ -73,7 +73,7 @@ def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, rehea
 def require_values(
     names: "Sequence[SecretName]", *, same: bool = False, again: str = ""
 ) -> "Mapping[SecretName, Comparison]":
-    """Require that the secrets of a study have values, and that the study takes every value that the user gives.
+    """Require that the secrets of a study have values, and that the study uses every value that the user gives.
 
     ``same``, ``again`` and the result: as in `secret_values.require`. Raises SecretError.
     """
@@ -88,7 +88,7 @@ def require_values(
 
 
 def secrets_lines(names: "Sequence[SecretName]") -> list[str]:
-    """Say which secrets a study receives, and which of them have no value yet."""
+    """Return lines that name the secrets of a study, and the secrets that have no value yet."""
     from weighbridge.model.secret import env_options, variables_of
     from weighbridge.secret_values import without_value
 
@@ -105,13 +105,13 @@ def tell_secrets(names: "Sequence[SecretName]") -> None:
         err().print(line, markup=False)
 
 
-def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed: bool = True) -> "Study":
-    """Tell what will be run, for how long and what it can decide; gives the study as it is run here.
+def announce(study: "Study", directory: Path, *, quick_test: bool = False, timed: bool = True) -> "Study":
+    """Print the plan, its duration and its possible verdicts. Return the study as it runs here.
 
-    Not ``timed``: how long its programs take is not known before one has run, and nothing is said of it.
+    If not ``timed``, the duration of its programs is unknown and not printed.
 
-    Raises StudyError where its blocks can give no verdict and it is no ``rehearsal``, Unavailable where it cannot
-    be run.
+    Raises StudyError if the study has too few rounds for a verdict (unless it is a ``quick_test``), Unavailable if
+    it cannot run here.
     """
     from weighbridge.cli.plan import whereabouts
     from weighbridge.runner.estimate import clock_range, seconds
@@ -127,7 +127,7 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed:
     from weighbridge.runner.run import readiness_of, require_ready
     from weighbridge.runner.userlands import require_userlands
 
-    if not rehearsal and (why := too_few_blocks(study)):
+    if not quick_test and (why := too_few_blocks(study)):
         raise StudyError(why)
     for line in whereabouts(study):
         err().print(line, markup=False)
@@ -152,7 +152,7 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed:
 
 
 def _explained_lines(study: "Study") -> Iterator[str]:
-    """What is switched off to explain costs, a line for each environment, and what cannot be."""
+    """Yield the mechanisms that will be switched off, one line per environment, and notes on those that cannot be."""
     from weighbridge.model.explained import sides
     from weighbridge.study.explained import unexplained
 
@@ -172,40 +172,40 @@ def _explained_lines(study: "Study") -> Iterator[str]:
 
 
 def traced_afterwards(tracer: str) -> str:
-    """Say what a tracer will do."""
-    return f"afterwards, uncounted: {tracer} watches this whole machine in what is explained"
+    """Return the sentence about the extra run with a tracer."""
+    return f"after the measurement, {tracer} records one extra run of each explained environment on the whole machine"
 
 
 def nothing_switched(names: Sequence[str]) -> str:
-    """Say of which environments nothing can be switched off."""
-    return f"nothing of {' and '.join(names)} can be switched off, so no cost of it is explained"
+    """Return the sentence about environments without a mechanism that can be switched off."""
+    return f"no mechanism of {' and '.join(names)} can be switched off, so its costs will not be explained"
 
 
 def decides_sentence(size: "Decidable") -> str:
-    """Say what a run of this size can decide: ``2 blocks: a verdict is impossible (...)``."""
+    """Return what a run of this size can decide, for example ``2 rounds: too few for a verdict (...)``."""
     from weighbridge.report.text.formatting import plain
 
-    blocks = plural(size.blocks, "block")
+    rounds = plural(size.blocks, "round")
     if size.verdicts == "none":
-        first = f"{size.fewest_blocks} for a first one, {size.reliable_blocks} for a reliable one"
-        return f"{blocks}: too few for a verdict ({first})"
+        needed = f"{size.fewest_blocks} for a first one, {size.reliable_blocks} for a reliable one"
+        return f"{rounds}: too few for a verdict ({needed})"
     if size.comparisons == 0:
-        return f"{blocks}: nothing to compare with the baseline"
-    which = f"{blocks} or more" if size.most_blocks > size.blocks else blocks
+        return f"{rounds}: nothing to compare with the baseline"
+    which = f"{rounds} or more" if size.most_blocks > size.blocks else rounds
     if size.verdicts == "exploratory":
-        which += f", exploratory (below {size.reliable_blocks} blocks)"
+        which += f", exploratory (fewer than {size.reliable_blocks} rounds)"
     if size.visible:
-        sizes = ", ".join(f"{kind} {plain(100 * cost, 2)} %" for kind, cost in size.visible.items())
-        return f"{which}: can detect costs from {sizes} (80 % power; doctor --noise, {size.measured})"
+        sizes = ", ".join(f"{kind} {plain(100 * cost, 2)}%" for kind, cost in size.visible.items())
+        return f"{which}: can detect costs from {sizes} (80% power; doctor --noise, {size.measured})"
     if size.on_nodes:
-        return f"{which}; from what size on a cost shows depends on the nodes' noise, which the run's control tells"
-    return f"{which}; from what size on a cost shows depends on this machine's noise: weighbridge doctor --noise"
+        return f"{which}. The smallest detectable cost depends on the nodes' noise, which the run's control shows"
+    return f"{which}. The smallest detectable cost depends on this machine's noise: run weighbridge doctor --noise"
 
 
 def confirm_named(origin: Origin, brought: "Iterable[Brought]", *, yes: bool, advice: str = "") -> None:
-    """Ask as `confirm` does, for a study that does not run on this machine or not as a whole.
+    """Ask as `confirm` does, for a study that does not run (completely) on this machine.
 
-    ``advice`` says how the user can read before that what the study brings, if not by `weighbridge plan`.
+    ``advice`` says how the user can inspect the study first, if not with `weighbridge plan`.
     """
     _require_yes(origin, yes=yes, advice=advice)
     _ask(brought, yes=yes)
@@ -243,9 +243,9 @@ def _ask(brought: "Iterable[Brought]", *, yes: bool) -> None:
 def confirm_continued(directory: Path, *, yes: bool) -> bool:
     """Show what the study in a run brings, and ask before it starts again; return whether there was a question.
 
-    A bundled study needs no question. Any other can start programs, even if it brings nothing. Without a terminal it
-    needs ``yes``. Raises RunDirectoryError if there is no run, SecretError if a secret of the run has no value or
-    another one.
+    A bundled study needs no question. Any other study can start programs, even if it brings nothing, so it needs
+    ``yes`` without a terminal. Raises RunDirectoryError if the directory has no run, SecretError if a secret
+    of the run has no value or a different value.
     """
     from weighbridge import secret_values
     from weighbridge.model.stored_study import secrets_of
@@ -276,7 +276,7 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
 
 
 _HEADINGS = {True: "The fleet contacts or reads:", False: "The study starts, reads or contacts:"}
-"""The heading of what the command line names (the machines of a fleet), and of what the study names."""
+"""The headings for the parts that the command line names (machines of a fleet) and for the study's parts."""
 _ABOUT_LINES = {"ssh configuration": ", its lines:", "kubeconfig": ", its fields:"}
 
 
@@ -322,4 +322,4 @@ def _person_there() -> bool:
 
 
 def _needs_yes(what: str, advice: str) -> NoReturn:
-    fail(f"{what}. {advice}, then add --yes, because there is no terminal to ask on.", WRONG_COMMAND_LINE)
+    fail(f"{what}. {advice}, then add --yes, because Weighbridge has no terminal to ask on", WRONG_COMMAND_LINE)

@@ -8,7 +8,8 @@ from typing import Any
 
 import typer
 
-from weighbridge.cli.output import BesideOthersOption, JsonFlag, err, examples, out, print_json
+from weighbridge.cli.options import AllowConcurrentOption, JsonFlag
+from weighbridge.cli.output import err, examples, out, print_json
 
 STUDIES = ("calibrate-cpu", "calibrate-link")
 
@@ -18,13 +19,16 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples("weighbridge calibrate", "weighbridge calibrate --out calibration/today --json"))
     def calibrate(
-        directory: Path | None = typer.Option(None, "--out", help="Folder for the runs and calibration.json."),
-        beside_others: bool = BesideOthersOption,
+        directory: Path | None = typer.Option(
+            None, "--out", metavar="DIR", help="Folder for the runs and calibration.json."
+        ),
+        allow_concurrent: bool = AllowConcurrentOption,
         as_json: bool = JsonFlag,
     ) -> None:
-        """Inject known costs and measure them: how accurate is this machine?
+        """Check the accuracy of this machine: inject known costs and measure them.
 
-        CPU time and link rate are cut by 0, 2, 5, 10 and 25 %. Reports of later runs on this machine show the result.
+        Weighbridge reduces CPU time and link rate by 0, 2, 5, 10 and 25%. Later reports on this machine show the
+        result.
         """
         from weighbridge.analysis.calibration import summary
         from weighbridge.cli.progress import show
@@ -44,7 +48,7 @@ def register(app: typer.Typer) -> None:
         for study in studies.values():  # before there is a directory
             require_ready(study)
             require_userlands(study)
-        require_alone(beside_others=beside_others)
+        require_alone(beside_others=allow_concurrent)
         with interruptible(), continuable(directory / STUDIES[0], *again):
             for name, study in studies.items():
                 err().print(f"{name}: results go to {directory / name}", markup=False)
@@ -65,13 +69,13 @@ def register(app: typer.Typer) -> None:
 def _print(calibration: dict[str, Any]) -> None:
     from rich.table import Table
 
-    table = Table("what", "true cost", "measured", "95 % interval", "blocks", "inside", box=None, pad_edge=False)
+    table = Table("what", "true cost", "measured", "95% interval", "rounds", "inside", box=None, pad_edge=False)
     for row in calibration["readings"]:
-        interval = f"[{row['low'] * 100:.2f}, {row['high'] * 100:.2f}] %"
-        read, true = f"{row['read'] * 100:.2f} %", f"{row['true'] * 100:.1f} %"
+        interval = f"[{row['low'] * 100:.2f}, {row['high'] * 100:.2f}]%"
+        read, true = f"{row['read'] * 100:.2f}%", f"{row['true'] * 100:.1f}%"
         table.add_row(row["what"], true, read, interval, str(row["blocks"]), "yes" if row["inside"] else "NO")
     out().print(table)
     out().print(f"{calibration['inside']} of {len(calibration['readings'])} true costs lie inside their intervals")
     for what, spans in calibration["smallest_visible"].items():
-        costs = ", ".join(f"{cost * 100:.2f} % in {span}" for span, cost in spans.items())
+        costs = ", ".join(f"{cost * 100:.2f}% in {span}" for span, cost in spans.items())
         out().print(f"smallest detectable cost of {what}: {costs}")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, err, examples, out, print_json
+from weighbridge.cli.options import ContextOption, JsonFlag, NamespaceOption
+from weighbridge.cli.output import err, examples, out, print_json
 from weighbridge.report.text.formatting import plural
 from weighbridge.runner.trust import Fault
 
@@ -36,15 +37,15 @@ def register(app: typer.Typer) -> None:
         check: bool = typer.Option(False, "--check", help="Only list leftovers; exit with 1 if there are any."),
         run: str | None = typer.Option(None, "--run", metavar="DIR|ID", help="Only this run: its directory or id."),
         cluster: bool = typer.Option(
-            False, "--cluster", help="In the Kubernetes cluster of kubectl's context, of runs of all machines."
+            False, "--cluster", help="Clean the Kubernetes cluster of kubectl's context, after runs of any machine."
         ),
-        context: str = typer.Option("", "--context", help="With --cluster: another context of the kubeconfig."),
-        namespace: str = typer.Option("", "--namespace", help="With --cluster: another namespace."),
+        context: str = ContextOption,
+        namespace: str = NamespaceOption,
         as_json: bool = JsonFlag,
     ) -> None:
-        """Remove what interrupted or killed runs left on this machine, or in a cluster.
+        """Remove the leftovers of interrupted or killed runs from this machine, or from a cluster.
 
-        Running measurements, run directories and cached userlands are kept.
+        Active runs, run directories and cached root filesystems are kept.
         """
         from weighbridge.errors import Leftovers
         from weighbridge.runner import clean as cleaning
@@ -62,32 +63,32 @@ def register(app: typer.Typer) -> None:
             inventory = cleaning.find(only) if check else cleaning.clean(only)
         if only is not None and only in inventory.alive and not check:
             raise Leftovers(
-                f"run {only} is still running ({inventory.alive[only]}): stop it, and it cleans up itself"
+                f"run {only} is still active ({inventory.alive[only]}). Stop it, and it cleans up by itself"
             )
         _print(inventory, as_json=as_json)
         _require_clean(inventory, " ".join(words), only, check=check)
         if not as_json:
             of_run = f" of run {only}" if only else ""
-            out().print(f"nothing {'else ' * bool(inventory.alive or inventory.foreign)}is left{of_run}")
+            out().print(f"no {'other ' * bool(inventory.alive or inventory.foreign)}leftovers{of_run}")
 
 
 def _require_clean(inventory: "Inventory", command: str, only: str | None, *, check: bool) -> None:
-    """Raise Leftovers where something is left, or could not be told."""
+    """Raise Leftovers if leftovers remain, or if part of the machine could not be checked."""
     from weighbridge.errors import Leftovers
 
     if inventory.left and check:
         of_run = f" --run {only}" if only else ""
-        raise Leftovers(f"{plural(len(inventory.left), 'leftover')}: remove with '{command}{of_run}'")
+        raise Leftovers(f"found {plural(len(inventory.left), 'leftover')}: remove with '{command}{of_run}'")
     if inventory.left:
         raise Leftovers(f"{plural(len(inventory.left), 'leftover')} could not be removed")
     if inventory.failures:
         what = "checked" if check else "cleaned"
-        raise Leftovers(f"not everything could be {what}: fix the above, then run '{command}' again")
+        raise Leftovers(f"not everything could be {what}. Fix the problems above, then run '{command}' again")
 
 
 def _print(inventory: "Inventory", *, as_json: bool) -> None:
     for alive, why in inventory.alive.items():
-        err().print(f"run {alive} is still running ({why}): not listed", markup=False, soft_wrap=True)
+        err().print(f"run {alive} is still active ({why}) and not listed", markup=False, soft_wrap=True)
     for each in inventory.foreign:
         err().print(f"ignored: {each.path} {_FAULTS[each.fault]}", markup=False, soft_wrap=True)
     for failure in inventory.failures:
@@ -103,7 +104,7 @@ def _print(inventory: "Inventory", *, as_json: bool) -> None:
 
 
 def _run_id(named: str) -> "RunId":
-    """The id of the run that a person means by its directory or its id. Raises RunDirectoryError."""
+    """Return the id of the run that the user names by its directory or its id. Raises RunDirectoryError."""
     from weighbridge.cli.runs import run_directory
     from weighbridge.errors import RunDirectoryError
     from weighbridge.model.names import RunId

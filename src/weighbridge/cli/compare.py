@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, err, examples, fail, out, print_json
+from weighbridge.cli.help import MEASURE, OUTPUT
+from weighbridge.cli.options import JsonFlag
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, print_json
 
 if TYPE_CHECKING:
     from weighbridge.analysis.between_runs import RunsCompared
@@ -26,25 +28,43 @@ def register(app: typer.Typer) -> None:
         )
     )
     def compare(
-        runs: list[Path] = typer.Argument(help="Two or more run directories; each is compared with the first."),
+        runs: list[Path] = typer.Argument(
+            metavar="RUN...", help="Two or more run directories. Each is compared with the first."
+        ),
         as_json: bool = JsonFlag,
         as_markdown: bool = typer.Option(
-            False, "--markdown", help="Print Markdown to standard output, and nothing else."
+            False,
+            "--markdown",
+            help="Print Markdown to standard output, and nothing else.",
+            rich_help_panel=OUTPUT,
         ),
-        page: Path | None = typer.Option(None, "--html", help="Write a page with all runs in every chart."),
-        all_metrics: bool = typer.Option(False, "--all", help="Show every metric's table, not only the first."),
+        page: Path | None = typer.Option(
+            None, "--html", metavar="FILE", help="Write a page with all runs in every chart.", rich_help_panel=OUTPUT
+        ),
+        all_metrics: bool = typer.Option(
+            False, "--all", help="Show the table of every metric, not only the first.", rich_help_panel=OUTPUT
+        ),
         margin: str | None = typer.Option(
-            None, "--margin", help="Changes within this margin are equivalent, such as 3%. Default: the study's."
+            None,
+            "--margin",
+            metavar="PERCENT",
+            help="Changes within this margin are equivalent, for example 3%. Default: the study's margin.",
+            rich_help_panel=MEASURE,
         ),
         allowance: str = typer.Option(
-            "1%", "--allowance", help="How much a cost may differ between two identical sessions."
+            "1%",
+            "--allowance",
+            metavar="PERCENT",
+            help="How much a cost can differ between two identical sessions.",
+            rich_help_panel=MEASURE,
         ),
         changed: list[str] = typer.Option(
             [],
             "--changed",
             metavar="FACT",
-            help="A fact you changed on purpose, such as sysctl:vm.swappiness; absolute rates are still compared. "
-            "Repeatable.",
+            help="A fact that you changed on purpose, for example sysctl:vm.swappiness. Absolute rates are still "
+            "compared. Repeatable.",
+            rich_help_panel=MEASURE,
         ),
     ) -> None:
         """Compare runs of one study: what changed, and how much each cost changed."""
@@ -75,7 +95,7 @@ def register(app: typer.Typer) -> None:
 
 
 def compared(runs: "list[Path]", allowance: float, margin: float | None, on_purpose: list[str]) -> "RunsCompared":
-    """Read and compare runs. Ends the program with one sentence where they cannot be compared."""
+    """Read and compare runs. Exit with a message if they cannot be compared."""
     from weighbridge.analysis.between_runs import compare_runs
     from weighbridge.analysis.compared_run import FactNotChangedError, OtherQuestionError
     from weighbridge.cli.runs import run_directory
@@ -97,13 +117,13 @@ def compared(runs: "list[Path]", allowance: float, margin: float | None, on_purp
 
 
 def percent(option: str, text: str) -> float:
-    """Return a percentage as a fraction. Ends the program with one sentence where it is none below 100 %."""
+    """Return a percentage as a fraction. Exit with a message if it is not a percentage below 100%."""
     from weighbridge.model.quantity import parse_percent
 
     with contextlib.suppress(ValueError):
         if (percentage := parse_percent(text)) < 100:
             return percentage / 100
-    fail(f"{option} '{text}' is not a percentage below 100 %: write {option} 3%", WRONG_COMMAND_LINE)
+    fail(f"{option} '{text}' is not a percentage below 100%: write {option} 3%", WRONG_COMMAND_LINE)
 
 
 def _read(directory: Path, name: str) -> "ComparedRun":
@@ -114,5 +134,5 @@ def _read(directory: Path, name: str) -> "ComparedRun":
     with RunStore(directory) as store:
         run = read_run(store, name)
     if not run.analysis.metrics:
-        raise RunDirectoryError(f"{directory} has nothing to compare: none of its trials succeeded")
+        raise RunDirectoryError(f"{directory} has nothing to compare, because none of its trials succeeded")
     return run

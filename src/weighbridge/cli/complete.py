@@ -1,15 +1,15 @@
-"""What a shell offers for a word that is being typed: names that the program knows."""
+"""The completion of words in a shell, from the names that the program knows."""
 
 
 def complete_study(incomplete: str) -> list[str]:
-    """Return the bundled studies that begin so; of another one the shell completes the path of a file."""
+    """Return the bundled studies that begin with a word. For other words, the shell completes file names."""
     from weighbridge.study.source import bundled
 
     return sorted(name for name in bundled() if name.startswith(incomplete))
 
 
 def complete_environments(incomplete: str) -> list[str]:
-    """Return the names of `weigh --in` with which a list of names, parted by commas, may go on."""
+    """Return the ways to continue the comma-separated list of names after `weigh --in`."""
     from weighbridge import registry
 
     before, comma, last = incomplete.rpartition(",")

@@ -1,4 +1,4 @@
-"""`weighbridge doctor`: what this machine can measure; with `--noise`, how noisy it is."""
+"""`weighbridge doctor`: check what this machine can measure and, with `--noise`, how noisy it is."""
 
 import textwrap
 import time
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from weighbridge.cli.output import BesideOthersOption, JsonFlag, err, examples, out, print_json
+from weighbridge.cli.help import MEASURE, OUTPUT, WHERE
+from weighbridge.cli.options import AllowConcurrentOption, ContextOption, JsonFlag, NamespaceOption
+from weighbridge.cli.output import err, examples, out, print_json
 
 if TYPE_CHECKING:
     from weighbridge.analysis.noise import MachineNoise
@@ -16,19 +18,19 @@ if TYPE_CHECKING:
     from weighbridge.model.plugin import Readiness
     from weighbridge.runner.default_environments import DefaultEnvironments
 
-UNVERIFIED = "never tested on real hardware"
+UNVERIFIED = "untested on real hardware"
 NOISE_STUDY = "noise"
 _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster")
 _GROUPS = ("machine", "engines", "userlands", "load generators", "virtual machines", "storage", "network")
-"""In the order in which what is missing of them helps a newcomer."""
+"""The groups, ordered by the help of their missing parts to a newcomer."""
 _LABEL = 18
-"""Characters before what is said of a group."""
+"""The width of the column with the names of the groups."""
 _WEIGHED = {"a program": False, "a server": True}
 LIMITED = "*"
-"""Behind a name that is ready for less than one would take it for; a note says for what."""
+"""The mark after a name that is ready with a limitation; a note explains the limitation."""
 _CUT = " ... (--all)"
 OFTEN_PER_S = 100.0
-"""Interrupts that are told: at 5 us each, one in 2000 of a CPU's time."""
+"""Interrupts per second that are reported. At 5 us each, they use 0.05% of a CPU."""
 
 
 def register(app: typer.Typer) -> None:
@@ -43,23 +45,34 @@ def register(app: typer.Typer) -> None:
         )
     )
     def doctor(
-        everything: bool = typer.Option(False, "--all", help="Show every plug-in, and all that would be missing."),
+        everything: bool = typer.Option(
+            False, "--all", help="Show every plug-in, and everything that is missing.", rich_help_panel=OUTPUT
+        ),
         noisy: bool = typer.Option(
-            False, "--noise", help="Measure this machine's noise for a minute and find its causes."
+            False,
+            "--noise",
+            help="Measure this machine's noise for a minute, and find its causes.",
+            rich_help_panel=MEASURE,
         ),
         cluster: bool = typer.Option(
-            False, "--cluster", help="Ask the Kubernetes cluster of kubectl's own context what can be measured there."
+            False,
+            "--cluster",
+            help="Check the Kubernetes cluster of kubectl's current context instead.",
+            rich_help_panel=WHERE,
         ),
-        context: str = typer.Option("", "--context", help="With --cluster: another context of the kubeconfig."),
-        namespace: str = typer.Option("", "--namespace", help="With --cluster: another namespace."),
-        beside_others: bool = BesideOthersOption,
+        context: str = ContextOption,
+        namespace: str = NamespaceOption,
+        allow_concurrent: bool = AllowConcurrentOption,
         as_json: bool = JsonFlag,
     ) -> None:
-        """Show what weigh compares by default, what is ready and what is missing; of a cluster, or the noise."""
+        """Check this machine: what can be measured, what is missing, and how to add it.
+
+        The first lines show the environments that weigh compares by default.
+        """
         if noisy:
             from weighbridge.runner.living import require_alone
 
-            require_alone(beside_others=beside_others)
+            require_alone(beside_others=allow_concurrent)
             measure_noise(as_json=as_json)
             return
         from weighbridge.errors import Unavailable
@@ -70,7 +83,7 @@ def register(app: typer.Typer) -> None:
             print_json(sections)
         elif of_cluster:
             _print_sections(sections, remedies_title="to do")
-        if of_cluster and not sections["cluster"][0]["ready"]:  # nobody answers
+        if of_cluster and not sections["cluster"][0]["ready"]:  # the cluster does not answer
             raise typer.Exit(Unavailable.exit_code)
         if as_json or of_cluster:
             return
@@ -93,16 +106,16 @@ def _print_sections(sections: Mapping[str, Sequence[Mapping[str, Any]]], remedie
 def summary_lines(
     sections: Mapping[str, Sequence[Mapping[str, Any]]], width: int, *, whole: bool = False
 ) -> list[str]:
-    """What `weigh` compares here by default and why, then a line or two for each group, and where the rest is.
+    """Return the summary: the default comparison with its reasons, and one or two lines per group.
 
-    ``whole``: the first alone. Where there is no room for why something is not compared, that is left out.
+    With ``whole``, return only the default comparison. Its reasons are left out if the summary has no room for them.
     """
     from weighbridge.report.screen import LINES
     from weighbridge.runner.default_environments import default_environments
 
     defaults = {label: default_environments("host", server=server) for label, server in _WEIGHED.items()}
     long, short = (
-        ["weigh compares here, unless --in says otherwise:"]
+        ["weigh compares by default (--in changes this):"]
         + [
             line
             for label, each in defaults.items()
@@ -138,7 +151,7 @@ def summary_lines(
 
 
 def _note_lines(rows: Sequence[Mapping[str, Any]], groups: str, width: int, most: int) -> list[str]:
-    """What the mark behind names that are shown in the ``groups`` stands for, a note for all with the same limit."""
+    """Return a note for each limitation whose mark is shown in the ``groups``."""
     names: dict[str, list[str]] = {}
     for row in rows:
         name = _shown_name(row)
@@ -155,29 +168,31 @@ def _note_lines(rows: Sequence[Mapping[str, Any]], groups: str, width: int, most
 
 
 def _shown_name(row: Mapping[str, Any]) -> str:
-    """The name of a row among others, which commas part."""
+    """Return the name of a row for a comma-separated list."""
     return str(row["name"]).replace(", ", " ")
 
 
 def _default_words(defaults: "DefaultEnvironments", *, reasons: bool) -> str:
-    """``native with netns; not docker: no Docker engine is installed``, or without the ``reasons``."""
+    """Return ``native against netns; not docker: no Docker engine is installed``, with or without the ``reasons``."""
     if not defaults.ready:
-        return f"nothing; one is enough: {defaults.remedies}"
+        return f"nothing yet. Install one of: {defaults.remedies}"
     with_ = " and ".join(
         f"{name} ({state.detail})" if state.detail and reasons else name for name, state in defaults.ready.items()
     )
     if not reasons:
-        return f"native with {with_}" + (f"; not {', '.join(defaults.passed_over)}" if defaults.passed_over else "")
+        return f"native against {with_}" + (
+            f"; not {', '.join(defaults.passed_over)}" if defaults.passed_over else ""
+        )
     without = "; ".join(f"not {name}: {state.detail}" for name, state in defaults.passed_over.items())
-    return f"native with {with_}" + (f"; {without}" if without else "")
+    return f"native against {with_}" + (f"; {without}" if without else "")
 
 
 def _group_lines(
     group: str, rows: Sequence[Mapping[str, Any]], width: int, most: tuple[int, int] = (2, 2)
 ) -> list[str]:
-    """Which plug-ins of a group are ready and which are not, by name or counted, and one command that provides more.
+    """Return the ready and the missing plug-ins of a group, by name or counted, and one command that adds some.
 
-    ``most``: the lines that the one and the other may have.
+    ``most`` is the maximum number of lines of each of the two parts.
     """
     from weighbridge.runner.preflight import most_helpful
 
@@ -198,22 +213,24 @@ def _group_lines(
     if not command:
         return lines
     of_all = len(helped) == len(names[False])
-    for which in ("",) if of_all else (f" for {', '.join(helped)}", f" for {len(helped)} of {len(lacking)}"):
-        told = _cell("", f"remedy{which}: {command}", width, most[1])
+    for which in (
+        ("it" if len(helped) == 1 else "them",) if of_all else (", ".join(helped), f"{len(helped)} of {len(lacking)}")
+    ):
+        told = _cell("", f"to add {which}: {command}", width, most[1])
         if not told[-1].endswith(_CUT):
             return lines + told
-    return lines  # no part of a command is of use
+    return lines  # part of a command is useless
 
 
 def _limits_mark(row: Mapping[str, Any]) -> str:
-    """What stands behind a name that is ready for less than one would take it for: why, where that is short."""
+    """Return the suffix of a name that is ready with a limitation: the limitation itself if it is short."""
     if row["caveat"] and len(row["caveat"]) <= len("emulated"):
         return f" ({row['caveat']})"
     return LIMITED if row["caveat"] or row["unverified"] else ""
 
 
 def _cell(label: str, text: str, width: int, most: int) -> list[str]:
-    """Lines of a text behind a label, no more than ``most``."""
+    """Return the lines of a labelled text, at most ``most``."""
     return textwrap.wrap(
         text, max(40, width), initial_indent=f"{label:{_LABEL}} ", subsequent_indent=" " * (_LABEL + 1),
         max_lines=most, placeholder=_CUT, break_on_hyphens=False,
@@ -221,9 +238,9 @@ def _cell(label: str, text: str, width: int, most: int) -> list[str]:
 
 
 def rows_of(section: Sequence[Mapping[str, Any]], remedies: list[str]) -> list[tuple[str, str]]:
-    """The rows of a section, (state, text): one row for all plug-ins with the same state for the same reason.
+    """Return the rows (state, text) of a section: one row for all plug-ins with the same state for the same reason.
 
-    What is not ready refers to ``remedies`` by number, to which those are added that are not in it yet.
+    A plug-in that is not ready refers to ``remedies`` by number. New remedies are added to that list.
     """
     names: dict[tuple[bool, str, str], list[str]] = {}
     for row in section:
@@ -255,7 +272,7 @@ def _print(title: str, rows: Sequence[tuple[str, str]]) -> None:
 
 
 def examine() -> dict[str, Any]:
-    """Readiness of every plug-in, and what the machine itself must have; what is unverified on real hardware."""
+    """Return the readiness of every plug-in and of the machine itself, with the parts untested on real hardware."""
     from weighbridge import registry
     from weighbridge.runner.preflight import (
         checks,
@@ -297,7 +314,7 @@ def examine() -> dict[str, Any]:
 
 
 def examine_cluster(context: str, namespace: str) -> dict[str, Any]:
-    """What the cluster of a context lets this user measure in a namespace; "": kubectl's own."""
+    """Return what the user can measure in a namespace of a cluster. "" stands for kubectl's current ones."""
     from weighbridge import registry
     from weighbridge.runner.preflight import lacking_here
 
@@ -326,7 +343,7 @@ def _documents(
 
 
 def _as_weighed(plugin: "Environment", state: "Readiness") -> "Readiness":
-    """Whether ``weigh --in`` can use what it calls like the kind, where it has other names for the kind too."""
+    """Return whether ``weigh --in`` can use the environment whose name is the kind, if the kind has several names."""
     from weighbridge.runner.preflight import ready
 
     names = plugin.weighed_in()
@@ -337,7 +354,7 @@ def _as_weighed(plugin: "Environment", state: "Readiness") -> "Readiness":
 
 
 def measure_noise(*, as_json: bool) -> None:
-    """Measure how noisy this machine is, and print it. Raises what a run raises."""
+    """Measure and print the noise of this machine. Raises the errors of a run."""
     from weighbridge.analysis.noise import machine_noise
     from weighbridge.cli.progress import show
     from weighbridge.errors import Interrupted
@@ -353,7 +370,9 @@ def measure_noise(*, as_json: bool) -> None:
     require_ready(study)
     require_userlands(study)
     first = (
-        "" if userlands_built(study) else "first builds a userland with its programs, once, in a few minutes; then "
+        ""
+        if userlands_built(study)
+        else "first builds a root filesystem with its programs (once, a few minutes), then "
     )
     err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for about a minute")
     with run_folder() as folder:
@@ -374,7 +393,7 @@ def measure_noise(*, as_json: bool) -> None:
 
 
 def noise_document(noise: "MachineNoise") -> dict[str, Any]:
-    """What ``--json`` prints: fractions and seconds."""
+    """Return the document of ``--json``, in fractions and seconds."""
     from weighbridge.analysis.noise import TARGETS
 
     return {
@@ -405,14 +424,14 @@ def _print_noise(noise: "MachineNoise") -> None:
     from weighbridge.report.text.noise import cause_lines
     from weighbridge.runner.estimate import clock
 
-    table = Table("what", "between runs", *(f"to ±{100 * each:g} %" for each in TARGETS), box=None, pad_edge=False)
+    table = Table("what", "between runs", *(f"to ±{100 * each:g}%" for each in TARGETS), box=None, pad_edge=False)
     for row in noise.rows:
         times = (clock(row.seconds(each)) for each in TARGETS)
-        table.add_row(f"{row.workload} ({row.kind})", f"{plain(100 * row.variation, 2)} %", *times)
+        table.add_row(f"{row.workload} ({row.kind})", f"{plain(100 * row.variation, 2)}%", *times)
     out().print(table)
     out().print(
         "\nbetween runs: standard deviation of the ratio of two successive runs of the same program. "
-        "Times are for one comparison of two native environments with this noise.\n",
+        "The times are for one comparison of two native environments with this noise.\n",
         markup=False,
     )
     for line in cause_lines(noise):

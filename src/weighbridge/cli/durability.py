@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from weighbridge.cli.complete import complete_study
-from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, err, examples, fail, out, print_json
+from weighbridge.cli.options import JsonFlag, ProfileOption, YesOption
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, print_json
 from weighbridge.model.power_cut import SCOPE, PowerCut, Promise, power_cut_facts
 
 if TYPE_CHECKING:
@@ -27,23 +28,27 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples(*_EXAMPLES))
     def durability(
         study: str | None = typer.Argument(
-            None, help="A bundled study or a study file; not needed with --out.", autocompletion=complete_study
+            None, help="A bundled study or a study file. Not needed with --out.", autocompletion=complete_study
         ),
         directory: Path | None = typer.Option(
-            None, "--out", metavar="RUN", help="A run directory; its reports show the result."
+            None, "--out", metavar="RUN", help="A run directory. Its reports then show the result."
         ),
         profile: str | None = ProfileOption,
         promise: list[Promise] = typer.Option(
-            list(Promise), help="How records are written before they are acknowledged. Repeatable; default: all."
+            list(Promise),
+            metavar="|".join(Promise),
+            help="How records are written before they are acknowledged. Repeatable. Default: all.",
         ),
-        seconds: float = typer.Option(3.0, min=0.5, max=600.0, help="Seconds of writing before the power cut."),
+        seconds: float = typer.Option(
+            3.0, metavar="NUMBER", min=0.5, max=600.0, help="Seconds of writing before the power cut."
+        ),
         as_json: bool = JsonFlag,
-        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
+        yes: bool = YesOption,
     ) -> None:
-        """Cut the power while a study's environments write: which acknowledged records survive?
+        """Check which acknowledged records survive a power cut in a study's environments.
 
-        For each environment with its data on a guest host: a new guest writes, is killed, restarts, and is checked
-        for every record it acknowledged. Its disk loses unflushed data. Needs nbdkit.
+        For each environment whose data is on a guest host, Weighbridge starts a new guest that writes records, kills
+        it, restarts it and looks for every acknowledged record. The guest's disk loses unflushed data. Needs nbdkit.
         """
         from weighbridge.cli.approval import confirm_continued, confirm_named
         from weighbridge.cli.progress import show
@@ -55,9 +60,9 @@ def register(app: typer.Typer) -> None:
         from weighbridge.study.brings import brought_by
 
         if study is None and directory is None:
-            fail("name a study (see 'weighbridge studies'), or a run with --out DIR", WRONG_COMMAND_LINE)
+            fail("name a study ('weighbridge studies' lists them), or a run with --out DIR", WRONG_COMMAND_LINE)
         if study is None and profile is not None:
-            fail("--profile needs a study; a run has its own", WRONG_COMMAND_LINE)
+            fail("--profile needs a study, because a run already has one", WRONG_COMMAND_LINE)
         directory = directory and run_directory(directory)
         loaded, origin = _study(study, profile, directory, yes=yes)
         if origin is not None:
@@ -82,9 +87,9 @@ def register(app: typer.Typer) -> None:
 def _study(
     named: str | None, profile: str | None, directory: Path | None, *, yes: bool
 ) -> "tuple[Study, Origin | None]":
-    """Return the study that is meant, and the origin of a named one. That of the run comes first.
+    """Return the study of the run, or else the named study with its origin.
 
-    Raises RunDirectoryError if the two differ.
+    Raises RunDirectoryError if the run has a different study than the named one.
     """
     from weighbridge.cli.approval import load_named
     from weighbridge.errors import RunDirectoryError
@@ -99,12 +104,14 @@ def _study(
     with RunStore(directory) as store:
         of_run = study_of(store)
     if loaded is not None and (place := first_difference(of_run, loaded)):
-        raise RunDirectoryError(f"the run in {directory} differs in {place}: omit the study to check it")
+        raise RunDirectoryError(
+            f"the run in {directory} differs in {place}. Omit the study to check the run as it is"
+        )
     return of_run, origin
 
 
 def document_of(result: "Durability") -> dict[str, Any]:
-    """What ``--json`` prints."""
+    """Return the document of ``--json``."""
     from weighbridge.report.export.json import power_cut_json
 
     return {

@@ -1,21 +1,20 @@
-"""`weighbridge explain`: a study of why one environment of a run costs what it does."""
+"""`weighbridge explain`: find the cause of a cost in a run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from weighbridge.cli.output import (
-    WRONG_COMMAND_LINE,
-    BesideOthersOption,
+from weighbridge.cli.help import OUTPUT, WHAT
+from weighbridge.cli.options import (
+    AllowConcurrentOption,
     EnvOption,
-    RehearsalOption,
+    QuickTestOption,
+    RoundsOption,
     TraceOption,
-    examples,
-    fail,
-    out,
-    write_new,
+    YesOption,
 )
+from weighbridge.cli.output import WRONG_COMMAND_LINE, examples, fail, out, write_new
 
 if TYPE_CHECKING:
     from weighbridge.analysis.results import Analysis, Comparison, MetricReport
@@ -33,30 +32,39 @@ def register(app: typer.Typer) -> None:
         )
     )
     def explain(
-        run: Path = typer.Argument(..., metavar="RUN", help="A run whose costs are to be explained."),
+        run: Path = typer.Argument(..., metavar="RUN", help="A run with costs to explain."),
         environment: str | None = typer.Option(
-            None, "--environment", help="Explain this environment. Default: the one with the largest proven cost."
+            None,
+            "--environment",
+            metavar="NAME",
+            help="Explain this environment. Default: the environment with the largest significant cost.",
+            rich_help_panel=WHAT,
         ),
         workload: str | None = typer.Option(
-            None, "--workload", help="Explain its cost in this workload. Default: where it is largest."
+            None,
+            "--workload",
+            metavar="NAME",
+            help="Explain its cost in this workload. Default: the workload with the largest cost.",
+            rich_help_panel=WHAT,
         ),
-        blocks: int | None = typer.Option(
-            None, "--blocks", min=1, max=1000, help="Run this many blocks instead of as many as the run's study."
-        ),
+        rounds: int | None = RoundsOption,
         trace: str | None = TraceOption,
-        directory: Path | None = typer.Option(None, "--out", help="The new run's directory. Default: a new one."),
-        save: Path | None = typer.Option(None, "--save", help="Write the study file and run nothing."),
+        directory: Path | None = typer.Option(
+            None, "--out", metavar="DIR", help="Directory of the new run. Default: a new one.", rich_help_panel=OUTPUT
+        ),
+        save: Path | None = typer.Option(
+            None, "--save", metavar="FILE", help="Write the study file and run nothing.", rich_help_panel=OUTPUT
+        ),
         env: list[str] = EnvOption,
-        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
-        beside_others: bool = BesideOthersOption,
-        rehearsal: bool = RehearsalOption,
+        yes: bool = YesOption,
+        allow_concurrent: bool = AllowConcurrentOption,
+        quick_test: bool = QuickTestOption,
     ) -> None:
-        """Say why a cost that a run has proven is what it is: switch off one thing at a time that causes it.
+        """Find out what causes a cost, by switching off one mechanism at a time.
 
-        It measures the environment again, and in the same blocks without each of its mechanisms (the filter of system
-        calls, its network, address translation, limits) and without all of them. Of a run that explains the cost
-        already it switches those that cost something (at most four) in every combination, to say which of them depend
-        on one another.
+        In every round, Weighbridge measures the environment again: complete, without each single mechanism (seccomp,
+        network, address translation, limits), and without all of them. If RUN already explains the cost, Weighbridge
+        switches its costly mechanisms (at most four) in every combination to find interactions.
         """
         from weighbridge.analysis.analyse import analyse
         from weighbridge.cli.approval import confirm
@@ -88,23 +96,23 @@ def register(app: typer.Typer) -> None:
         study = on_this_kernel(check(parse(text, f"why {row.environment}")))
         if not any(arm.explains is not None for arm in study.arms):
             reasons = "; ".join(f"{each.title}: {each.refused}" for each in study.mechanisms if each.refused)
-            why = f": {reasons}" if reasons else ": no mechanism is known of it"
-            fail(f"nothing of {row.environment} can be switched off{why}", WRONG_COMMAND_LINE)
-        if blocks is not None:
-            study = with_blocks(study, blocks)
+            why = f": {reasons}" if reasons else ", because Weighbridge knows none for it"
+            fail(f"no mechanism of {row.environment} can be switched off{why}", WRONG_COMMAND_LINE)
+        if rounds is not None:
+            study = with_blocks(study, rounds)
         if save is not None:
             write_new(save, study.text)
             out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
             return
         directory = directory or new_directory(study)
         origin = Origin(OriginKind.RUN, str(run))
-        needs_yes = confirm(origin, study, directory, yes=yes, rehearsal=rehearsal)
-        require_alone(beside_others=beside_others)
+        needs_yes = confirm(origin, study, directory, yes=yes, quick_test=quick_test)
+        require_alone(beside_others=allow_concurrent)
         measured(study, directory, yes=yes and needs_yes, env=env)
 
 
 def _to_cross(analysis: "Analysis", report: "MetricReport", row: "Comparison") -> tuple[str, ...]:
-    """Return the mechanisms to switch in every combination; none where the run does not explain the cost yet."""
+    """Return the mechanisms to switch in every combination; empty if the run does not explain the cost yet."""
     from weighbridge.analysis.explanation import second_pass
     from weighbridge.report.text.environments import display_name
 
@@ -113,19 +121,20 @@ def _to_cross(analysis: "Analysis", report: "MetricReport", row: "Comparison") -
     if (explanation := explained.get(place)) is None:
         return ()
     if not (kinds := second_pass(explanation)):
-        already = "fewer than two of its mechanisms show a cost"
-        done = "its mechanisms were switched in every combination" if explanation.crossed else already
+        few = "fewer than two of its mechanisms have a significant cost"
+        done = "its mechanisms were switched in every combination" if explanation.crossed else few
         rows = [*(each.row for each in explanation.mechanisms), *(each.row for each in explanation.pairs)]
         undecided = sum(each is not None and not each.decided for each in rows)
-        left = f"more blocks may settle the {undecided} undecided ones" if undecided else "nothing is left to tell"
-        fail(f"{display_name(row.environment)} is explained in this run, and {done}: {left}", 1)
+        more = f"More rounds might decide the {undecided} undecided costs"
+        left = more if undecided else "Nothing is left to explain"
+        fail(f"this run already explains {display_name(row.environment)}, and {done}. {left}", 1)
     titles = {each.mechanism.kind: each.mechanism.title for each in explanation.mechanisms}
     out().print(f"in every combination: {', '.join(titles[kind] for kind in kinds)}", markup=False)
     return kinds
 
 
 def _chosen(analysis: "Analysis", environment: str | None, workload: str | None) -> "tuple[MetricReport, Comparison]":
-    """The cost to be explained: the largest proven one of those that are asked for."""
+    """Return the cost to explain: the largest significant cost of the chosen environment and workload."""
     from weighbridge.report.text.environments import display_name
     from weighbridge.report.text.metric_names import metric_phrase
     from weighbridge.report.text.verdicts import cost_text
@@ -133,11 +142,11 @@ def _chosen(analysis: "Analysis", environment: str | None, workload: str | None)
 
     if environment is not None and environment not in analysis.others:
         hint = nearest(environment, analysis.others) or f"; it has: {', '.join(analysis.others)}"
-        fail(f"--environment: the run compares no '{environment}'{hint}", WRONG_COMMAND_LINE)
+        fail(f"--environment: the run has no environment '{environment}'{hint}", WRONG_COMMAND_LINE)
     workloads = dict.fromkeys(report.workload for report in analysis.headlines)
     if workload is not None and workload not in workloads:
         hint = nearest(workload, workloads) or f"; it has: {', '.join(workloads)}"
-        fail(f"--workload: the run has no '{workload}'{hint}", WRONG_COMMAND_LINE)
+        fail(f"--workload: the run has no workload '{workload}'{hint}", WRONG_COMMAND_LINE)
     asked = [
         (report, row)
         for report in analysis.headlines
@@ -149,7 +158,7 @@ def _chosen(analysis: "Analysis", environment: str | None, workload: str | None)
         key=lambda each: -(each[1].cost.worsening.estimate if each[1].cost is not None else 0.0),
     )
     if not proven:
-        fail("the run proves no such cost, so there is nothing to explain: its report says what would settle it", 1)
+        fail("the run has no significant cost to explain. Its report says what would decide the undecided costs", 1)
     report, row = proven[0]
     words = f"{display_name(row.environment)}: {metric_phrase(report)} {cost_text(row, report.unit)}"
     further = f" ({len(proven) - 1} more: --environment, --workload)" if len(proven) > 1 else ""

@@ -12,9 +12,9 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples("weighbridge export runs/first-look-20261121-090000 --csv tables/"))
     def export(
-        run: Path = typer.Argument(help="A run directory."),
+        run: Path = typer.Argument(metavar="RUN", help="A run directory."),
         csv: Path | None = typer.Option(
-            None, "--csv", help="Folder for measurements.csv, costs.csv and programs.csv."
+            None, "--csv", metavar="FOLDER", help="Folder for measurements.csv, costs.csv and programs.csv."
         ),
     ) -> None:
         """Export a run's measurements, costs and CPU times as CSV."""
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.store.run import RunStore
 
         if csv is None:
-            fail("name an output folder: --csv FOLDER", WRONG_COMMAND_LINE)
+            fail("name an output folder with --csv FOLDER", WRONG_COMMAND_LINE)
         with RunStore(run_directory(run)) as store:
             analysis = analyse(store)
             for path in (*write_csv(store, csv, analysis), write_programs(store, csv, analysis)):

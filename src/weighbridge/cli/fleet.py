@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli import fleet_runs
-from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, err, examples, fail, out, print_json
+from weighbridge.cli.help import MEASURE, OUTPUT, WHAT, App
+from weighbridge.cli.options import JsonFlag
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, print_json
 
 if TYPE_CHECKING:
     from weighbridge.analysis.fleet import Fleet
 
 PAGE = "fleet.html"
-"""The page of a fleet, in its folder."""
+"""The name of a fleet's page in its folder."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the group of commands."""
-    fleet = typer.Typer(help="One study on many machines, or on pairs of them.", no_args_is_help=True)
+    fleet = App(help="Run one study on many machines, or on pairs of machines.", rich_markup_mode=None)
     app.add_typer(fleet, name="fleet")
     fleet_runs.register(fleet)
 
@@ -30,21 +32,36 @@ def register(app: typer.Typer) -> None:
         )
     )
     def report(
-        folder: Path = typer.Argument(metavar="DIR", help="A fleet's folder, or any folder with runs of one study."),
+        folder: Path = typer.Argument(
+            metavar="DIR", help="The folder of a fleet, or any folder with runs of one study."
+        ),
         against: Path | None = typer.Option(
-            None, "--against", metavar="DIR", help="An earlier fleet: also show which machines changed since."
+            None,
+            "--against",
+            metavar="DIR",
+            help="An earlier fleet. The report then also shows which machines changed since.",
+            rich_help_panel=WHAT,
         ),
         as_json: bool = JsonFlag,
         margin: str | None = typer.Option(
-            None, "--margin", help="Distances below it are never odd, such as 3%. Default: the study's."
+            None,
+            "--margin",
+            metavar="PERCENT",
+            help="A machine closer to the others than this is never an outlier, for example 3%. Default: the study's "
+            "margin.",
+            rich_help_panel=MEASURE,
         ),
         page: Path | None = typer.Option(
-            None, "--out", metavar="FILE", help=f"Write the page here instead of to DIR/{PAGE}."
+            None,
+            "--out",
+            metavar="FILE",
+            help=f"Write the page here instead of to DIR/{PAGE}.",
+            rich_help_panel=OUTPUT,
         ),
     ) -> None:
-        """Show what a study's costs are over all machines, and which machines are odd.
+        """Show a study's costs over all machines, and which machines are outliers.
 
-        Runs that cannot be read, or are of another study, are left out and named.
+        Runs that are unreadable or belong to another study are skipped and listed.
         """
         from weighbridge.analysis.fleet_changes import compare_fleets
         from weighbridge.errors import WeighbridgeError
@@ -52,10 +69,10 @@ def register(app: typer.Typer) -> None:
         from weighbridge.report.fleet_page import write_fleet
         from weighbridge.report.terminal_fleet import print_fleet
 
-        gc.set_threshold(100_000)  # what is read of hundreds of runs is needed to the end
+        gc.set_threshold(100_000)  # the data of hundreds of runs is needed until the end
         limit = _margin(margin)
         if against is not None and against.resolve() == folder.resolve():
-            fail(f"--against {against} is the fleet itself: name an earlier one", WRONG_COMMAND_LINE)
+            fail(f"--against {against} is the fleet itself: name an earlier fleet", WRONG_COMMAND_LINE)
         this = _read(folder, limit)
         compared = compare_fleets(this, _read(against, limit)) if against is not None else None
         if as_json:
@@ -68,7 +85,7 @@ def register(app: typer.Typer) -> None:
         try:
             write_fleet(this, at, compared)
         except PermissionError as error:
-            refused = f"{error.filename}: {error.strerror}: no page was written: name another file with --out FILE"
+            refused = f"{error.filename}: {error.strerror}. No page was written: name another file with --out FILE"
         print_fleet(this, out(), compared, pages=[] if refused else [f"page: {at}"])
         if refused:
             fail(refused, WeighbridgeError.exit_code)
@@ -80,7 +97,7 @@ def _margin(text: str | None) -> float | None:
     if text is None:
         return None
     if (fraction := percent("--margin", text)) == 0:
-        fail("--margin 0% makes every proven distance odd: use a margin such as 3%", WRONG_COMMAND_LINE)
+        fail("--margin 0% makes every significant distance an outlier: use a margin such as 3%", WRONG_COMMAND_LINE)
     return fraction
 
 
@@ -90,5 +107,5 @@ def _read(folder: Path, margin: float | None) -> "Fleet":
 
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
-        raise RunDirectoryError(f"{folder} {what}: name a fleet's folder, or one with run directories")
+        raise RunDirectoryError(f"{folder} {what}: name the folder of a fleet, or a folder with run directories")
     return read_fleet(folder, margin=margin)

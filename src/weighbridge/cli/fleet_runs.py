@@ -1,4 +1,4 @@
-"""`weighbridge fleet plan`, `submit`, `status`, `continue` and `cancel`: one study is run on many machines."""
+"""`weighbridge fleet plan`, `submit`, `status`, `continue` and `cancel`: run one study on many machines."""
 
 import contextlib
 import math
@@ -15,20 +15,18 @@ from typing_extensions import TypedDict
 
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.doctor import UNVERIFIED
-from weighbridge.cli.output import (
-    WRONG_COMMAND_LINE,
-    BesideOthersOption,
+from weighbridge.cli.help import MEASURE, OUTPUT, WHERE
+from weighbridge.cli.options import (
+    AllowConcurrentOption,
     EnvOption,
     JsonFlag,
     ProfileOption,
-    RehearsalOption,
+    QuickTestOption,
+    RoundsOption,
     SetOption,
-    err,
-    examples,
-    fail,
-    out,
-    print_json,
+    YesOption,
 )
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, print_json
 from weighbridge.cli.provider_options import ProviderCommand, given_options
 from weighbridge.report.text.formatting import plural
 
@@ -43,32 +41,45 @@ if TYPE_CHECKING:
     from weighbridge.study.brings import Brought
     from weighbridge.study.source import Origin
 
-NOT_CONTACTED = "no machine was contacted; --yes contacts them and checks whether they can run the study"
+NOT_CONTACTED = "no machine was contacted. Add --yes to contact them and check whether they can run the study"
 STATUS_VERSION: Final = 1
-"""Of the document of ``fleet status --json``."""
+"""The version of the document of ``fleet status --json``."""
 _LISTED = 40
-"""Runs that `status` lists; of more than so many, those that are not finished."""
+"""The maximum number of runs that `status` lists. Of a larger fleet it lists only the unfinished runs."""
 _CANCEL_S, _LOOK_S = 30.0, 0.5
 
 StudyArgument = typer.Argument(
-    help="A bundled study or a study file, of one host or of two.", autocompletion=complete_study
+    help="A bundled study or a study file, for one host or two.", autocompletion=complete_study
 )
 OnOption = typer.Option(
-    ..., "--on", metavar="WHERE", help="A file with an ssh machine a line, or who provides machines."
+    ...,
+    "--on",
+    metavar="WHERE",
+    help="Where to run: a file with one ssh host per line, 'slurm' or 'kubernetes'.",
+    rich_help_panel=WHERE,
 )
-BlocksOption = typer.Option(None, min=1, max=1000, help="Run this many blocks instead of the study's.")
 PartnersOption = typer.Option(
-    None, "--partners", min=1, help="Of pairs: with how many others each machine is measured. Default: 4, or all."
+    None,
+    "--partners",
+    metavar="N",
+    min=1,
+    help="For pairs: number of partners per machine. Default: 4, or all.",
+    rich_help_panel=MEASURE,
 )
 AloneOption = typer.Option(
-    None, "--alone", min=0, help="Of pairs: how many are measured once more with no other pair running. Default: 2."
+    None,
+    "--alone",
+    metavar="N",
+    min=0,
+    help="For pairs: number of pairs to measure a second time while no other pair is running. Default: 2.",
+    rich_help_panel=MEASURE,
 )
-AgainOption = typer.Option(True, help="Measure machines that seem odd a second time.")
-FolderArgument = typer.Argument(metavar="DIR", help="The fleet's folder, as --out of 'fleet submit' named it.")
+AgainOption = typer.Option(True, help="Measure outliers a second time (default).", rich_help_panel=MEASURE)
+FolderArgument = typer.Argument(metavar="DIR", help="The fleet's folder, which --out of 'fleet submit' named.")
 
 
 class FleetRunDocument(TypedDict):
-    """One run of a fleet. ``exit_code``: null before it has ended; ``trials``: how many have finished."""
+    """One run of a fleet. ``exit_code`` is null until the run ends; ``trials`` counts finished trials."""
 
     name: str
     machines: list[str]
@@ -101,7 +112,7 @@ def register(fleet: typer.Typer) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A fleet that could be submitted: nothing of it is kept, and nobody was asked."""
+    """A fleet that could be submitted. It is not stored yet, and the user was not asked yet."""
 
     study: "Study"
     provided: "Provided"
@@ -110,19 +121,19 @@ class _Prepared:
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """The machines' names; made up where a scheduler chooses them."""
+        """The names of the machines, or placeholders if a scheduler chooses them."""
         return self.fleet.machines or tuple(f"machine{number}" for number in range(1, self.count + 1))
 
     @property
-    def rounds(self) -> "tuple[Round, ...]":
-        """Its rounds."""
+    def waves(self) -> "tuple[Round, ...]":
+        """The fleet's waves: the runs of each wave go on at the same time."""
         from weighbridge.fleets.drive import planned_rounds
 
         return planned_rounds(self.fleet, self.machines)
 
     @property
     def unit_study(self) -> "Study":
-        """The study on the first of the machines. StudyError where it cannot be on such hosts."""
+        """The study on the first machine, or the first pair. Raises StudyError if it cannot run on such hosts."""
         from weighbridge.fleets.study import study_on
 
         provider, options = self.provided
@@ -136,14 +147,14 @@ class _Prepared:
 
     @property
     def hosts(self) -> "dict[str, HostOptions]":
-        """How each machine is reached, where they are known beforehand. StudyError where an option is wrong."""
+        """The hosts of the machines that are known before the start. Raises StudyError if an option is wrong."""
         from weighbridge.fleets.providers import host_options
 
         return host_options(self.study, self.provided, self.fleet.machines or ())
 
     @property
     def brought(self) -> "tuple[Brought, ...]":
-        """What the fleet brings: of its machines how each is reached, where that is known beforehand."""
+        """Everything that the fleet brings, with the ways to reach its machines if they are known already."""
         from weighbridge.fleets.study import hosts_of
         from weighbridge.model.options import Brings
         from weighbridge.study.brings import brought_by, brought_by_machines
@@ -159,14 +170,14 @@ class _Prepared:
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """How long the rounds take, from-to, where no more runs go at once than can."""
+        """The shortest and longest duration of all waves, with the provider's limit of simultaneous runs."""
         from weighbridge.runner.estimate import seconds
 
         provider, options = self.provided
         at_once = provider.at_once(options)
-        turns = sum(math.ceil(len(units) / (at_once or len(units))) for units in self.rounds)
+        batches = sum(math.ceil(len(units) / (at_once or len(units))) for units in self.waves)
         least, most = seconds(self.unit_study)
-        return turns * least, turns * most
+        return batches * least, batches * most
 
 
 def _prepare(
@@ -175,7 +186,7 @@ def _prepare(
     ctx: typer.Context,
     profile: str | None,
     settings: Sequence[str],
-    blocks: int | None,
+    rounds: int | None,
     *,
     yes: bool,
     **more: Any,
@@ -190,7 +201,7 @@ def _prepare(
 
     study, origin = load_named(named, profile, yes=yes)
     study = with_settings(study, settings)
-    study = study if blocks is None else with_blocks(study, blocks)
+    study = study if rounds is None else with_blocks(study, rounds)
     pairs = len(hosts_of(study)) > 1
     try:
         provider, options = provided_by(on, given_options(ctx))
@@ -202,18 +213,18 @@ def _prepare(
     machines = provider.machines(options)
     count = provider.count(options) if machines is None else len(machines)
     if pairs and count < 2:
-        raise Unavailable(f"{study.file.study} has roles on two hosts: a fleet of it takes at least two machines")
+        raise Unavailable(f"{study.file.study} has roles on two hosts, so its fleet needs at least two machines")
     fleet = Fleet(
         name=study.file.study, study=study.text, pairs=pairs, on=options.model_dump(mode="json"),
         machines=machines, seed=study.file.seed, cwd=str(Path.cwd()), created=time.time(), **more,
     )  # fmt: skip
     prepared = _Prepared(study, (provider, options), fleet, count)
-    _ = prepared.hosts  # a wrong option of any machine is told before all else
+    _ = prepared.hosts  # report a wrong option of any machine first
     return prepared, origin
 
 
 def _refusals(prepared: _Prepared) -> list[str]:
-    """Why the fleet would be refused: what this machine lacks of runs that are driven here, and what each machine."""
+    """Return the reasons to refuse the fleet: everything that is missing here or on one of its machines."""
     from weighbridge.fleets.survey import notes_of, refusals, survey
     from weighbridge.runner.run import readiness_of
     from weighbridge.runner.run import refusals as refusals_here
@@ -227,7 +238,7 @@ def _refusals(prepared: _Prepared) -> list[str]:
     if prepared.fleet.machines is None:
         return reasons
     hosts = prepared.hosts
-    err().print(f"asking {plural(len(hosts), 'machine')} what they lack", markup=False)
+    err().print(f"checking {plural(len(hosts), 'machine')}", markup=False)
     surveyed = survey(study, hosts, lambda _: None)
     reasons += refusals(surveyed)
     for note in () if reasons else notes_of(surveyed):
@@ -243,15 +254,15 @@ def _plan(fleet: typer.Typer) -> None:
         on: str = OnOption,
         profile: str | None = ProfileOption,
         settings: list[str] = SetOption,
-        blocks: int | None = BlocksOption,
+        rounds: int | None = RoundsOption,
         partners: int | None = PartnersOption,
         alone: int | None = AloneOption,
-        rehearsal: bool = RehearsalOption,
+        quick_test: bool = QuickTestOption,
         yes: bool = typer.Option(
-            False, "--yes", "-y", help="Also contact the machines and check whether they can run the study."
+            False, "--yes", "-y", help="Also contact the machines, and check whether they can run the study."
         ),
     ) -> None:
-        """Show the rounds of a fleet, how long they take, and what each machine runs. Measures nothing.
+        """Show the waves of a fleet, their duration, and the runs of each machine. Measures nothing.
 
         For a bundled study, or with --yes, Weighbridge contacts the machines and checks whether they can run it.
         Exits with 4 if 'fleet submit' would refuse.
@@ -261,11 +272,11 @@ def _plan(fleet: typer.Typer) -> None:
         from weighbridge.runner.preflight import too_few_blocks
 
         prepared, origin = _prepare(
-            study, on, ctx, profile, settings, blocks, yes=yes, partners=partners, controls=alone,
-            rehearsal=rehearsal,
+            study, on, ctx, profile, settings, rounds, yes=yes, partners=partners, controls=alone,
+            rehearsal=quick_test,
         )  # fmt: skip
         _print_plan(prepared)
-        few = "" if rehearsal else too_few_blocks(prepared.study)
+        few = "" if quick_test else too_few_blocks(prepared.study)
         agreed = yes or origin.is_bundled
         reasons = [few] if few else _refusals(prepared) if agreed else []
         if not agreed:
@@ -286,28 +297,28 @@ def _print_plan(prepared: _Prepared) -> None:
     from weighbridge.runner.estimate import clock_range, seconds
     from weighbridge.runner.known_noise import decidable
 
-    study, rounds, (provider, options) = prepared.unit_study, prepared.rounds, prepared.provided
+    study, waves, (provider, options) = prepared.unit_study, prepared.waves, prepared.provided
     out().print(f"{study.file.study}: {study.file.question}\n", markup=False)
     out().print(f"machines: {options.description}", markup=False)
     if why := provider.unverified(options):
         out().print(f"note: --on {provider.kind} is {UNVERIFIED}: {why}", markup=False)
     _print_notes(prepared)
     if prepared.fleet.machines is None:
-        out().print("their names are known once they are there; below they are made up")
+        out().print("their names are not known yet; the names below are placeholders")
     arms = ", ".join(arm.name for arm in study.arms)
     cells = ", ".join(dict.fromkeys(cell.workload for cell in study.cells))
     who = "pair" if prepared.fleet.pairs else "machine"
     out().print(f"each {who} runs: {cells} in {arms}; {clock_range(*seconds(study))}", markup=False)
-    size = replace(decidable(study), visible={}, on_nodes=True)  # this machine's noise is not theirs
+    size = replace(decidable(study), visible={}, on_nodes=True)  # the machines have a noise of their own
     out().print(f"precision: {decides_sentence(size)}\n", markup=False)
-    table = Table("round", "runs at the same time", box=None, pad_edge=False)
-    for number, units in enumerate(rounds, 1):
+    table = Table("wave", "runs at the same time", box=None, pad_edge=False)
+    for number, units in enumerate(waves, 1):
         table.add_row(str(number), "  ".join(unit.name for unit in units))
     out().print(table)
     if (most := provider.at_once(options)) is not None:
-        out().print(f"\ndriven from this machine, at most {plural(most, 'run')} at once (--at-once)", markup=False)
-    again = "; machines that seem odd are measured once more" if prepared.fleet.again else ""
-    out().print(f"\ntime: {clock_range(*prepared.seconds)} for {plural(len(rounds), 'round')}{again}", markup=False)
+        out().print(f"\nthis machine drives at most {plural(most, 'run')} at once (--at-once)", markup=False)
+    again = "; outliers are measured a second time" if prepared.fleet.again else ""
+    out().print(f"\ntime: {clock_range(*prepared.seconds)} for {plural(len(waves), 'wave')}{again}", markup=False)
 
 
 def _submit(fleet: typer.Typer) -> None:
@@ -322,21 +333,27 @@ def _submit(fleet: typer.Typer) -> None:
         ctx: typer.Context,
         study: str = StudyArgument,
         on: str = OnOption,
-        directory: Path | None = typer.Option(None, "--out", help="A new folder. Default: ./fleets/STUDY-DATE."),
+        directory: Path | None = typer.Option(
+            None,
+            "--out",
+            metavar="DIR",
+            help="A new folder. Default: ./fleets/STUDY-DATE.",
+            rich_help_panel=OUTPUT,
+        ),
         profile: str | None = ProfileOption,
         settings: list[str] = SetOption,
-        blocks: int | None = BlocksOption,
+        rounds: int | None = RoundsOption,
         partners: int | None = PartnersOption,
         alone: int | None = AloneOption,
         again: bool = AgainOption,
         env: list[str] = EnvOption,
-        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
-        beside_others: bool = BesideOthersOption,
-        rehearsal: bool = RehearsalOption,
+        yes: bool = YesOption,
+        allow_concurrent: bool = AllowConcurrentOption,
+        quick_test: bool = QuickTestOption,
     ) -> None:
-        """Run a study on every machine, or on pairs of them; goes on when this terminal closes.
+        """Run a study on every machine, or on pairs of machines, in the background.
 
-        Each run is an ordinary run directory below the fleet's folder.
+        The fleet continues if you close this terminal. Each run is an ordinary run directory in the fleet's folder.
         """
         from weighbridge.cli.approval import confirm_named
         from weighbridge.errors import StudyError, Unavailable
@@ -345,10 +362,10 @@ def _submit(fleet: typer.Typer) -> None:
         from weighbridge.runner.preflight import too_few_blocks
 
         prepared, origin = _prepare(
-            study, on, ctx, profile, settings, blocks, yes=yes, partners=partners, controls=alone, again=again,
-            rehearsal=rehearsal, beside_others=beside_others,
+            study, on, ctx, profile, settings, rounds, yes=yes, partners=partners, controls=alone, again=again,
+            rehearsal=quick_test, beside_others=allow_concurrent,
         )  # fmt: skip
-        if not rehearsal and (few := too_few_blocks(prepared.study)):
+        if not quick_test and (few := too_few_blocks(prepared.study)):
             raise StudyError(few)
         folder = FleetFolder((directory or _new_directory(prepared.fleet.name)).absolute())
         folder.require_new()
@@ -357,7 +374,7 @@ def _submit(fleet: typer.Typer) -> None:
         advice = f"Read what 'weighbridge fleet plan {study} --on {on}' shows"
         confirm_named(origin, prepared.brought, yes=yes, advice=advice)
         if prepared.provided[0].drives_here:
-            require_alone(beside_others=beside_others)
+            require_alone(beside_others=allow_concurrent)
         if reasons := _refusals(prepared):
             raise Unavailable("; ".join(reasons))
         folder.create(prepared.fleet)
@@ -374,7 +391,7 @@ def _with_secrets(prepared: _Prepared) -> _Prepared:
 
 
 def _require_secrets(study: "Study", provided: "Provided", known: "Fleet | None" = None) -> "tuple[SecretName, ...]":
-    """Find the values that the study of a fleet needs, and return their names.
+    """Require the secrets that the study of a fleet needs, and return their names.
 
     Raises SecretError if one is missing, Unavailable if the provider of the machines would store it.
     """
@@ -386,7 +403,7 @@ def _require_secrets(study: "Study", provided: "Provided", known: "Fleet | None"
     names = secrets_of(study)
     if names and provided[0].stores_environment:
         raise Unavailable(
-            f"--on {provided[0].kind} would store the value of {', '.join(names)} in files: use ssh machines "
+            f"--on {provided[0].kind} would store the value of {', '.join(names)} in files. Use ssh machines "
             "(--on FILE), or let the program read the value from a file on each node"
         )
     if known is not None:
@@ -400,10 +417,10 @@ def _require_secrets(study: "Study", provided: "Provided", known: "Fleet | None"
 def _announce(prepared: _Prepared, folder: "FleetFolder") -> None:
     from weighbridge.runner.estimate import clock_range
 
-    rounds, (_, options) = prepared.rounds, prepared.provided
-    units = sum(map(len, rounds))
+    waves, (_, options) = prepared.waves, prepared.provided
+    units = sum(map(len, waves))
     err().print(
-        f"{prepared.fleet.name} on {options.description}: {plural(units, 'run')} in {plural(len(rounds), 'round')}, "
+        f"{prepared.fleet.name} on {options.description}: {plural(units, 'run')} in {plural(len(waves), 'wave')}, "
         f"{clock_range(*prepared.seconds)}; results go to {folder.path}",
         markup=False,
     )
@@ -429,9 +446,10 @@ def _start(
     seconds: tuple[float, float],
     refused: Callable[[], None] = lambda: None,
 ) -> None:
-    """Have the driver started, keep what tells it, and say how to follow it.
+    """Start the driver, store its job with the fleet, and print how to follow it.
 
-    ``refused`` is called where it is not started. Once it is, the fleet is kept and told, whatever ends this process.
+    If the driver does not start, call ``refused``. Once it has started, the fleet is stored and printed even if this
+    process is interrupted.
     """
     from weighbridge.errors import Unavailable, WeighbridgeError
     from weighbridge.model.machine_provider import Submission
@@ -454,7 +472,7 @@ def _start(
                     raise
                 try:
                     folder.write(fleet.model_copy(update={"jobs": (*fleet.jobs, job)}))
-                except WeighbridgeError:  # nobody would know of it
+                except WeighbridgeError:  # without the file, the job would be lost
                     with contextlib.suppress(Unavailable):
                         provider.cancel(options, job, folder.path)
                         job = ""
@@ -467,7 +485,7 @@ def _start(
 
 
 def _driver(fleet: "Fleet", provided: "Provided") -> "DriverState":
-    """What became of the driver that was submitted last."""
+    """Return the state of the last submitted driver."""
     from weighbridge.model.machine_provider import DriverState
 
     provider, options = provided
@@ -475,7 +493,7 @@ def _driver(fleet: "Fleet", provided: "Provided") -> "DriverState":
 
 
 def _statuses(folder: "FleetFolder", fleet: "Fleet", driver: "DriverState") -> "list[UnitStatus]":
-    """What became of every run: the planned ones in their order, then those of suspects."""
+    """Return the status of every run: first the planned runs in their order, then the repeated runs of outliers."""
     from weighbridge.fleets.drive import planned_rounds
 
     machines = fleet.machines or folder.machines()
@@ -487,9 +505,9 @@ def _statuses(folder: "FleetFolder", fleet: "Fleet", driver: "DriverState") -> "
 def _status(fleet: typer.Typer) -> None:
     @fleet.command(epilog=examples("weighbridge fleet status fleet/"))
     def status(directory: Path = FolderArgument, as_json: bool = JsonFlag) -> None:
-        """Show which runs of a fleet are finished, and why others are not.
+        """Show which runs of a fleet are finished, and why the others are not.
 
-        What is finished is read from the run directories, not from a queue.
+        The states come from the run directories, not from a queue.
         """
         from weighbridge.fleets.folder import FleetFolder
 
@@ -501,7 +519,7 @@ def _status(fleet: typer.Typer) -> None:
 
 
 def fleet_status(folder: "FleetFolder") -> FleetStatusDocument:
-    """What became of a fleet's driver and runs. RunDirectoryError where there is no fleet."""
+    """Return the state of a fleet's driver and runs. Raises RunDirectoryError if the folder has no fleet."""
     from weighbridge.fleets.folder import last_line
     from weighbridge.fleets.providers import provider_of
 
@@ -510,7 +528,7 @@ def fleet_status(folder: "FleetFolder") -> FleetStatusDocument:
     statuses = _statuses(folder, fleet, driver)
     detail = driver.detail
     if driver.state == "running" and not statuses and (words := last_line(folder.driver_log)):
-        detail = f"{detail}: {words}"  # it has no machines yet
+        detail = f"{detail}: {words}"  # the driver has no machines yet
     return {
         "version": STATUS_VERSION,
         "study": fleet.name,
@@ -533,7 +551,7 @@ def _print_status(status: FleetStatusDocument) -> None:
 
     runs, folder = status["runs"], status["folder"]
     counts = {state: sum(each["state"] == state for each in runs) for state in ("finished", "running", "stopped")}
-    parts = [f"{counts['finished']} of {plural(len(runs), 'run')} finished"] if runs else ["no run has begun"]
+    parts = [f"{counts['finished']} of {plural(len(runs), 'run')} finished"] if runs else ["no run has started"]
     parts += [f"{counts[state]} {state}" for state in ("running", "stopped") if counts[state]]
     detail = f" ({status['detail']})" if status["detail"] else ""
     out().print(f"{status['study']}: {', '.join(parts)}; driver {status['driver']}{detail}", markup=False)
@@ -550,7 +568,7 @@ def _print_status(status: FleetStatusDocument) -> None:
             line = f"{each['name']}: exit code {each['exit_code']}: {each['reason']}"
             out().print(line, markup=False, soft_wrap=True)
     if status["driver"] == "ended" and (counts["finished"] < len(runs) or not runs):
-        out().print(f"what the driver said: {folder}/drive.log", markup=False, soft_wrap=True)
+        out().print(f"log of the driver: {folder}/drive.log", markup=False, soft_wrap=True)
         out().print(f"weighbridge fleet continue {folder}", markup=False, soft_wrap=True)
 
 
@@ -564,17 +582,17 @@ def _continue(fleet: typer.Typer) -> None:
     def continue_(
         directory: Path = FolderArgument,
         env: list[str] = EnvOption,
-        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
+        yes: bool = YesOption,
         driver_ended: bool = typer.Option(
             False,
             "--driver-ended",
-            help="The fleet's driver has ended, where nobody can tell from here.",
+            help="Continue although Weighbridge cannot verify that the old driver has stopped.",
         ),
     ) -> None:
-        """Measure what is missing of a fleet that was cancelled, killed or failed in part.
+        """Continue a fleet that was cancelled, killed or failed in part.
 
-        Finished runs are never repeated, and others go on from their last trial; those that another version of
-        Weighbridge began are measured anew.
+        Finished runs are not repeated, and the others continue after their last trial. Unfinished runs that another
+        version of Weighbridge started are measured again.
         """
         from weighbridge.cli.approval import confirm_named
         from weighbridge.errors import RunDirectoryError, Unavailable
@@ -590,13 +608,13 @@ def _continue(fleet: typer.Typer) -> None:
         driver = _driver(known, provided)
         if driver.state in ("running", "waiting"):
             raise RunDirectoryError(
-                f"the fleet in {folder.path} goes on already ({driver.detail}): wait for it, or end it with "
+                f"the fleet in {folder.path} is still active ({driver.detail}). Wait for it, or end it with "
                 f"'weighbridge fleet cancel {folder.path}'"
             )
         if driver.state == "unknown" and not driver_ended:
             raise Unavailable(
-                f"whether the driver of the fleet in {folder.path} has ended is not known here ({driver.detail}): "
-                "try again where, or when, it is; --driver-ended says that it has"
+                f"Weighbridge cannot verify here that the driver of the fleet in {folder.path} has stopped "
+                f"({driver.detail}). Try again on the driver's machine, or add --driver-ended if you are sure"
             )
         folder.refuse_links()
         study = study_of(known, folder.path)
@@ -611,18 +629,18 @@ def _continue(fleet: typer.Typer) -> None:
         others = {each.unit.name: folder.begun_by(each.unit) for each in statuses if each.state != "finished"}
         if older := [name for name, began in others.items() if began not in ("", own_version())]:
             err().print(
-                f"note: {', '.join(older)} began with another Weighbridge ({others[older[0]]}; this is "
-                f"{own_version()}): measured anew, what they had is kept in {folder.path}/set-aside",
+                f"note: another Weighbridge ({others[older[0]]}; this is {own_version()}) started "
+                f"{', '.join(older)}. These runs are measured again; their old trials are in {folder.path}/set-aside",
                 markup=False,
             )
         confirm_named(Origin(OriginKind.FLEET, str(folder.path)), prepared.brought, yes=yes)
-        prepared = replace(prepared, count=provider.count(options))  # a kubeconfig of the folder may start programs
-        _note_what_is_gone(prepared)
+        prepared = replace(prepared, count=provider.count(options))  # a kubeconfig in the folder can start programs
+        _note_missing_machines(prepared)
         _start(folder, known, provided, prepared.seconds)
 
 
-def _note_what_is_gone(prepared: _Prepared) -> None:
-    """Tell which machines cannot be measured now: the others are. Raises Unavailable where none can."""
+def _note_missing_machines(prepared: _Prepared) -> None:
+    """Print which machines cannot be measured now. Raises Unavailable if none can."""
     from weighbridge.errors import Unavailable
     from weighbridge.fleets.survey import refusals, survey
 
@@ -639,7 +657,7 @@ def _note_what_is_gone(prepared: _Prepared) -> None:
 def _cancel(fleet: typer.Typer) -> None:
     @fleet.command(epilog=examples("weighbridge fleet cancel fleet/"))
     def cancel(directory: Path = FolderArgument) -> None:
-        """End a fleet. Its runs clean up and keep every finished trial: 'fleet continue' goes on from there."""
+        """End a fleet. Its runs clean up and keep every finished trial for 'fleet continue'."""
         from weighbridge.errors import Unavailable
         from weighbridge.fleets.folder import FleetFolder
         from weighbridge.fleets.providers import provider_of
@@ -652,12 +670,12 @@ def _cancel(fleet: typer.Typer) -> None:
             out().print("nothing to cancel: the driver has ended")
             return
         if driver.state == "unknown":
-            raise Unavailable(f"the fleet's driver cannot be asked from here: {driver.detail}")
+            raise Unavailable(f"Weighbridge cannot reach the fleet's driver from here: {driver.detail}")
         provider.cancel(options, known.jobs[-1], folder.path)
         deadline = time.monotonic() + _CANCEL_S
         while (state := _driver(known, (provider, options)).state) != "ended" and time.monotonic() < deadline:
             time.sleep(_LOOK_S)
-        word = "ended" if state == "ended" else "told to end: its runs clean up"
+        word = "ended" if state == "ended" else "is ending, and its runs are cleaning up"
         out().print(f"{driver.detail or 'the driver'} {word}; finished trials are kept", markup=False, soft_wrap=True)
         out().print(f"weighbridge fleet continue {folder.path}", markup=False, soft_wrap=True)
 
@@ -668,15 +686,15 @@ def _drive(fleet: typer.Typer) -> None:
         directory: Path = FolderArgument,
         yes: bool = typer.Option(False, "--yes", help="The user has agreed to everything that the fleet uses."),
     ) -> None:
-        """Run the rounds of a fleet here and now. 'fleet submit' and 'fleet continue' start this once they asked."""
-        from weighbridge.fleets.drive import drive as do_rounds
+        """Run the waves of a fleet in this process. 'fleet submit' and 'fleet continue' start this."""
+        from weighbridge.fleets.drive import drive as run_waves
         from weighbridge.fleets.folder import FleetFolder
         from weighbridge.runner.signals import interruptible
 
         if not yes:
             FleetFolder(directory.absolute()).read()
             fail(
-                f"a fleet runs code: 'weighbridge fleet continue {directory}' asks before it starts",
+                f"a fleet can run any program. Use 'weighbridge fleet continue {directory}', which asks first",
                 WRONG_COMMAND_LINE,
             )
 
@@ -684,4 +702,4 @@ def _drive(fleet: typer.Typer) -> None:
             print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", flush=True)
 
         with interruptible():
-            do_rounds(FleetFolder(directory.absolute()), say)
+            run_waves(FleetFolder(directory.absolute()), say)

@@ -1,6 +1,6 @@
-"""`weighbridge gate`: what it is asked, its looks at a run, more blocks where it cannot decide, and what it writes.
+"""`weighbridge gate`: its questions, its interim looks at a run, more rounds if it is undecided, and its output.
 
-A look is kept with the run before anybody hears what it came to.
+Every interim look is stored with the run before its result is printed.
 """
 
 import contextlib
@@ -17,18 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from weighbridge.cli.output import (
-    WRONG_COMMAND_LINE,
-    BesideOthersOption,
-    EnvOption,
-    JsonFlag,
-    err,
-    examples,
-    fail,
-    out,
-    print_json,
-    without_values,
-)
+from weighbridge.cli.help import DURATION, LIMITS, OUTPUT, WHAT
+from weighbridge.cli.options import AllowConcurrentOption, EnvOption, JsonFlag
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, print_json, without_values
 from weighbridge.errors import (
     Interrupted,
     LimitExceeded,
@@ -60,11 +51,11 @@ EXAMPLES = (
 
 
 GATE_STYLES = {"failed": "bold red", "undecided": "yellow", "passed": "green"}
-"""How a finding is shown by its outcome, the gravest first."""
+"""The style of each outcome, worst first."""
 
 
 class Annotations(StrEnum):
-    """Whose remarks beside the code are made."""
+    """The services whose annotations can be written."""
 
     GITHUB = "github"
     GITLAB = "gitlab"
@@ -75,42 +66,71 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples(*EXAMPLES))
     def gate(
-        run: Path = typer.Argument(help="A run directory."),
+        run: Path = typer.Argument(metavar="RUN", help="A run directory."),
         budget: list[str] = typer.Option(
             [],
             "--budget",
             metavar="BUDGET",
-            help="A cost limit: ENVIRONMENT.WORKLOAD.METRIC<=35%, with * for any part. Repeatable.",
+            help="A budget for a cost: ENVIRONMENT.WORKLOAD.METRIC<=35%, with * for any part. Repeatable.",
+            rich_help_panel=LIMITS,
         ),
         against: Path | None = typer.Option(
-            None, "--against", help="An earlier run; no headline cost may have risen above it by more than --margin."
+            None,
+            "--against",
+            metavar="RUN",
+            help="An earlier run. The cost of a primary metric can rise above it by at most --margin.",
+            rich_help_panel=WHAT,
         ),
         margin: str | None = typer.Option(
-            None, "--margin", metavar="PERCENT", help="Allowed rise for --against, such as 3%."
+            None,
+            "--margin",
+            metavar="PERCENT",
+            help="Largest allowed increase over the earlier run, for example 3%.",
+            rich_help_panel=LIMITS,
         ),
         extend: str | None = typer.Option(
             None,
             "--extend",
             metavar="TIME",
-            help="If undecided, run more blocks for at most this long (10min).",
+            help="If undecided, run more rounds for at most this time, for example 10min.",
+            rich_help_panel=DURATION,
         ),
-        yes: bool = typer.Option(False, "--yes", "-y", help="Run more blocks without asking."),
+        yes: bool = typer.Option(
+            False, "--yes", "-y", help="Run more rounds without asking.", rich_help_panel=DURATION
+        ),
         env: list[str] = EnvOption,
-        beside_others: bool = BesideOthersOption,
-        junit: Path | None = typer.Option(None, "--junit", help="Write a JUnit report."),
-        markdown: Path | None = typer.Option(None, "--markdown", help="Append a Markdown summary to this file."),
+        allow_concurrent: bool = AllowConcurrentOption,
+        junit: Path | None = typer.Option(
+            None, "--junit", metavar="FILE", help="Write a JUnit report.", rich_help_panel=OUTPUT
+        ),
+        markdown: Path | None = typer.Option(
+            None,
+            "--markdown",
+            metavar="FILE",
+            help="Append a Markdown summary to this file.",
+            rich_help_panel=OUTPUT,
+        ),
         annotations: Annotations | None = typer.Option(
             None,
             "--annotations",
-            help="github: also print workflow commands; gitlab: print only a code quality report.",
+            metavar="github|gitlab",
+            help="github: also print workflow commands. gitlab: print only a code quality report.",
+            rich_help_panel=OUTPUT,
         ),
-        bmf: Path | None = typer.Option(None, "--bmf", help="Write the costs in Bencher Metric Format."),
+        bmf: Path | None = typer.Option(
+            None,
+            "--bmf",
+            metavar="FILE",
+            help="Write the costs in Bencher Metric Format.",
+            rich_help_panel=OUTPUT,
+        ),
         as_json: bool = JsonFlag,
     ) -> None:
-        """Check a run's costs against budgets: passed (exit code 0), failed (11), undecided (12), untrusted (10).
+        """Check a run's costs against budgets, and report the answer as the exit code.
 
-        A cost passes if its whole interval is within the budget, fails if all of it is above, and is undecided in
-        between. A gate that is undecided because trials failed ends with 9.
+        A cost passes if its whole interval is within the budget, fails if the whole interval is above, and is
+        undecided otherwise. Exit codes: 0 passed, 11 failed, 12 undecided, 9 undecided because trials failed, 10 the
+        control failed.
         """
         from weighbridge.cli.runs import run_directory
         from weighbridge.store.run import RunStore
@@ -125,7 +145,7 @@ def register(app: typer.Typer) -> None:
             extends = limit_s is not None and bool(judged.gate.open)
             refused = [] if extends else outputs.write(judged, store)
         if extends and limit_s is not None:
-            ended = _extend(run, questions, judged, limit_s, yes=yes, beside_others=beside_others)
+            ended = _extend(run, questions, judged, limit_s, yes=yes, allow_concurrent=allow_concurrent)
             with RunStore(run) as store:
                 judged = questions.judge(store)
                 refused = outputs.write(judged, store)
@@ -137,7 +157,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _seconds(extend: str | None) -> float | None:
-    """The time for more blocks; a wrong one ends the command."""
+    """Return the time for more rounds in seconds. Exit with a message if it is wrong."""
     from weighbridge.model.quantity import TIME_UNITS, parse_quantity
 
     if extend is None:
@@ -149,20 +169,20 @@ def _seconds(extend: str | None) -> float | None:
 
 
 def _end(judged: "JudgedRun", refused: list[str], run: Path) -> None:
-    """Raise what the gate comes to, unless it has passed and everything is written."""
+    """Raise the result of the gate as an error, unless the gate has passed and all output is written."""
     if judged.gate.answer == "undecided" and (failed := judged.failed):
-        why = f"no block of {', '.join(failed)} is complete, as trials failed: 'weighbridge report {run}' says why"
-        raise TrialsFailed(f"{judged.answer} But {why}")
+        why = f"No round of {', '.join(failed)} is complete, because trials failed: see 'weighbridge report {run}'"
+        raise TrialsFailed(f"{judged.answer} {why}")
     ends = {"failed": LimitExceeded, "undecided": LimitUndecided, "untrusted": Untrusted}
     if (end := ends.get(judged.gate.answer)) is not None:
         raise end(judged.answer)
     if refused:
-        raise WeighbridgeError(f"{judged.answer} But some output could not be written: see above")
+        raise WeighbridgeError(f"{judged.answer} But some output could not be written: see the messages above")
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """A run as a gate sees it at a look. ``plan``: this look and those to come, where it may be extended."""
+    """A run as judged at an interim look. ``plan`` has this and the following looks if the run can be extended."""
 
     gate: "Gate"
     analysis: "Analysis"
@@ -173,35 +193,35 @@ class JudgedRun:
 
     @property
     def rows(self) -> "tuple[GateRow, ...]":
-        """Every finding in words."""
+        """Every finding as a sentence."""
         from weighbridge.report.text.gate import gate_rows
 
         return gate_rows(self.gate, self.analysis)
 
     @property
     def disturbance(self) -> str:
-        """What others took of the machine in both runs, in a sentence; empty where they took nothing."""
+        """A sentence about the load of other programs in both runs; empty if there was none."""
         from weighbridge.report.text.gate import disturbance_sentence
 
         return "" if self.against is None else disturbance_sentence(self.analysis, self.against)
 
     @property
     def failed(self) -> list[str]:
-        """The workloads that a finding is about without a complete block, as their trials failed."""
+        """The workloads of findings without a complete round, because trials failed."""
         from weighbridge.analysis.gate import failed_workloads
 
         return failed_workloads(self.gate.findings, self.analysis)
 
     @property
     def notes(self) -> list[str]:
-        """What stands below the findings for people: why intervals are at another level, and what to do next."""
+        """The sentences below the findings: the reason for another interval level, and the next step."""
         from weighbridge.report.text.gate import intervals_sentence, next_sentence
 
         return [*filter(None, (intervals_sentence(self.gate), next_sentence(self.gate)))]
 
     @property
     def answer(self) -> str:
-        """The answer in a sentence."""
+        """The answer as a sentence."""
         from weighbridge.report.text.gate import gate_answer
 
         return gate_answer(self.gate)
@@ -216,9 +236,9 @@ class Questions:
     against: "ComparedRun | None" = None
 
     def judge(self, store: "RunStore", limit_s: float | None = None) -> JudgedRun:
-        """Judge a run; ``limit_s``: as the first look of those that so much more time is planned to have.
+        """Judge a run; with ``limit_s``, as the first of the interim looks that fit into that many more seconds.
 
-        What the budgets name and the run does not have ends the command.
+        Exits with a message if a budget names something that the run does not have.
         """
         from weighbridge.analysis.gate_looks import plan_gate, spending_of
 
@@ -231,7 +251,7 @@ class Questions:
         return replace(self.judge_at(store, spending), plan=plan)
 
     def judge_at(self, store: "RunStore", spending: "Spending") -> JudgedRun:
-        """Judge a run with so much of the error to spend."""
+        """Judge a run with a given share of the error rate."""
         from weighbridge.analysis.analyse import analyse
         from weighbridge.analysis.compared_run import read_run
         from weighbridge.analysis.gate import judge_gate
@@ -244,7 +264,7 @@ class Questions:
             return JudgedRun(gate, analysis, None, spending)
         now, against, margin = read_run(store), self.against, self.margin
         if now.analysis.run_id == against.analysis.run_id:
-            fail(f"--against: {against.name} is the run to check: name an earlier one", WRONG_COMMAND_LINE)
+            fail(f"--against: {against.name} is the checked run itself: name an earlier run", WRONG_COMMAND_LINE)
         plan = against.analysis.context.plan if against.analysis.context else None
         looks = looks_of_both(store, plan)
         changes = checked(lambda: judge_changes(margin, now, against, spending, looks))
@@ -253,14 +273,14 @@ class Questions:
 
 
 def _questions(budgets: Sequence[str], against: Path | None, margin: str | None) -> Questions:
-    """What the command line asks; what is wrong with it ends the command."""
+    """Return the questions of the command line. Exit with a message if they are wrong."""
     from weighbridge.analysis.compared_run import read_run
     from weighbridge.analysis.requirement import BUDGET, MARGIN, parse_requirement
     from weighbridge.cli.runs import run_directory
     from weighbridge.store.run import RunStore
 
     if not budgets and against is None and margin is None:
-        message = "give a budget: --budget 'ENVIRONMENT.WORKLOAD.METRIC<=35%', or --against RUN --margin 3%"
+        message = "a gate needs --budget 'ENVIRONMENT.WORKLOAD.METRIC<=35%', or --against RUN --margin 3%"
         fail(message, WRONG_COMMAND_LINE)
     if margin is not None and against is None:
         fail("--margin needs the earlier run: --against RUN", WRONG_COMMAND_LINE)
@@ -275,7 +295,7 @@ def _questions(budgets: Sequence[str], against: Path | None, margin: str | None)
 
 
 def checked(judge: Callable[[], T], prefix: str = "--budget: ") -> T:
-    """Return what is made of requirements; a wrong one is a wrong command line."""
+    """Return the result of ``judge``. A wrong requirement exits as a wrong command line."""
     from weighbridge.analysis.compared_run import OtherQuestionError
     from weighbridge.analysis.requirement import RequirementError
     from weighbridge.model.text import printable
@@ -290,10 +310,10 @@ def checked(judge: Callable[[], T], prefix: str = "--budget: ") -> T:
 
 @contextmanager
 def _opened_to_look(run: Path) -> "Iterator[tuple[RunStore, bool]]":
-    """Open a run that is judged, and yield with it whether a new look can be stored with the run.
+    """Open a run to judge it, and yield with it whether a new interim look can be stored with the run.
 
-    The run is opened to write only if this look is new. RunDirectoryError if a process writes a run that has grown
-    since its last look: it has not come to a look yet.
+    The run is opened for writing only if this look is new. Raises RunDirectoryError if another process is writing a
+    run that has grown since its last look.
     """
     from weighbridge.analysis.gate_looks import spending_of
     from weighbridge.store.run import DATABASE, RunStore
@@ -311,9 +331,9 @@ def _opened_to_look(run: Path) -> "Iterator[tuple[RunStore, bool]]":
 def _keep_look(
     store: "RunStore", spending: "Spending", still_open: "tuple[ComparedArm, ...]", until: int | None
 ) -> None:
-    """Keep the present look with the run; ``until``: how many blocks it asks for.
+    """Store the present interim look with the run; ``until`` is the number of rounds that it requests.
 
-    Of one that was kept before, only what it asks for is new.
+    If the look was stored before, only ``until`` changes.
     """
     from weighbridge.analysis.gate_looks import look_of
     from weighbridge.model.decisions import gate_looks_text
@@ -326,20 +346,22 @@ def _keep_look(
 def _keep_first_look(
     store: "RunStore", spending: "Spending", still_open: "tuple[ComparedArm, ...]", *, keeps: bool
 ) -> None:
-    """Keep a new look with the run; nothing where it is the last one again. Tells where that cannot be done."""
+    """Store an interim look with the run if it is new. Print a note if the run is not writable."""
     if spending.now is None:
         return
     if keeps:
         _keep_look(store, spending, still_open, None)
     else:
-        message = f"{store.directory} is not writable, so this look is not stored. A later gate on a longer copy"
-        err().print(f"note: {message} will not count it, and may err more often", markup=False)
+        message = (
+            f"{store.directory} is not writable, so this interim look is not stored. A later gate on a longer copy"
+        )
+        err().print(f"note: {message} does not count it, so its error rate can be higher", markup=False)
 
 
 def _extend(
-    run: Path, questions: Questions, judged: JudgedRun, limit_s: float, *, yes: bool, beside_others: bool
+    run: Path, questions: Questions, judged: JudgedRun, limit_s: float, *, yes: bool, allow_concurrent: bool
 ) -> WeighbridgeError | Interrupted | None:
-    """Run more blocks; what ended that too soon, so that the gate tells first what it knows by then."""
+    """Run more rounds. Return the error that ended them early, so that the gate can first print its answer."""
     from weighbridge.cli.approval import confirm_continued
     from weighbridge.cli.progress import show
     from weighbridge.cli.runs import continuable
@@ -349,32 +371,32 @@ def _extend(
     from weighbridge.runner.signals import interruptible
 
     if judged.plan is None or not judged.plan.goes_on:
-        err().print("no block fits into --extend: give it more time", markup=False)
+        err().print("no round fits into the time of --extend: allow more time", markup=False)
         return None
     try:
         confirm_continued(run, yes=yes)
     except (typer.Abort, KeyboardInterrupt):
-        err().print("running no more blocks", markup=False)
+        err().print("no more rounds will run", markup=False)
         return None
     looks = ", ".join(map(str, judged.plan.looks[1:]))
-    err().print(f"undecided: running more blocks, and judging again after {looks}", markup=False)
+    err().print(f"undecided: running more rounds, with further looks after {looks} rounds", markup=False)
     extension = GateExtender(questions, limit_s, judged.plan)
     extender = BlockExtender(limit_s, extension.total_blocks)
     try:
-        require_alone(beside_others=beside_others)
+        require_alone(beside_others=allow_concurrent)
         with interruptible(), show() as progress, continuable(run, *without_values(sys.argv[1:])):
             run_study(None, run, progress, _write_page, extender=extender)
     except TrialsFailed:
-        pass  # the gate says of each comparison what there is of it
+        pass  # the gate reports each comparison as far as it was measured
     except (WeighbridgeError, Interrupted) as ended:
-        extension.finish(run, interrupted=True)  # what was looked at is spent
+        extension.finish(run, interrupted=True)  # the error rate of the looks so far is spent
         return ended
     extension.finish(run)
     return None
 
 
 def _write_page(store: "RunStore") -> None:
-    """Write the run's page anew."""
+    """Rewrite the run's page."""
     from weighbridge.analysis.analyse import analyse
     from weighbridge.report.html import write_html
 
@@ -383,10 +405,10 @@ def _write_page(store: "RunStore") -> None:
 
 @dataclass(slots=True)
 class GateExtender:
-    """Judges a run at each look, keeps the look with the run, and asks for the blocks up to the next one.
+    """Judges a run at each interim look, stores the look, and requests the rounds up to the next look.
 
-    ``plan`` is that of the look at what there was. Where the run comes to another number of blocks first (it was not
-    finished), the looks are planned anew, by what is left then.
+    ``plan`` was made at the first look. If the run was unfinished and reaches another number of rounds first, the
+    remaining looks are planned again.
     """
 
     questions: Questions
@@ -394,11 +416,11 @@ class GateExtender:
     plan: "GatePlan"
 
     def total_blocks(self, store: "RunStore") -> int | None:
-        """Look at the run; how many blocks it is to have at the next look, None if nothing is left to decide."""
+        """Judge the run. Return the total of rounds at the next look, or None if nothing is left to decide."""
         from weighbridge.analysis.gate_looks import blocks_of, plan_gate, spending_of
 
         blocks, spending = blocks_of(store), spending_of(store)
-        completed = spending.now is not None and not self.plan.share(blocks)  # a half block, since the last look
+        completed = spending.now is not None and not self.plan.share(blocks)  # part of a round since the last look
         if completed or not self.plan.plans(blocks):
             self.plan = plan_gate(store, self.limit_s, spending)
         if spending.now is not None:
@@ -412,10 +434,10 @@ class GateExtender:
         return until
 
     def finish(self, run: Path, *, interrupted: bool = False) -> None:
-        """Look at what there is where the session was over before the next look.
+        """Judge the run once more if the session ended before the next planned look.
 
-        Where the time was over, that look has what the plan has left; after an interruption what the next one was to
-        have, so that there is enough for whoever goes on.
+        At the end of the time, this look gets the remaining error rate of the plan. After an interruption it gets
+        only the share of the next look, so that enough remains for a continued run.
         """
         from weighbridge.analysis.gate_looks import blocks_of, share_of_end, spending_of
         from weighbridge.runner.run import study_of
@@ -437,7 +459,7 @@ class GateExtender:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What is written for CI, and what is printed. A file that cannot be written loses nothing else."""
+    """The output for CI and for the terminal. If one file cannot be written, the others still are."""
 
     junit: Path | None = None
     markdown: Path | None = None
@@ -446,7 +468,7 @@ class Outputs:
     as_json: bool = False
 
     def require_possible(self) -> None:
-        """End the command, before anything is measured, where two outputs have one place or a folder is missing."""
+        """Exit before anything is measured if two outputs share a destination or a folder is missing."""
         if self.as_json and self.annotations is not None:
             fail("--json and --annotations both use standard output: choose one", WRONG_COMMAND_LINE)
         paths = [path for path in (self.junit, self.markdown, self.bmf) if path is not None]
@@ -463,7 +485,7 @@ class Outputs:
                 fail(f"{path} {why}", WeighbridgeError.exit_code)
 
     def write(self, judged: JudgedRun, store: "RunStore") -> list[str]:
-        """Print and write everything; a sentence for each file that could not be written."""
+        """Print and write everything. Return a sentence for each file that could not be written."""
         from weighbridge.report.export.gate import bmf, gate_markdown, junit_xml
 
         self._print(judged, store)
@@ -492,7 +514,7 @@ class Outputs:
         elif self.annotations is Annotations.GITLAB:
             print(gitlab_code_quality(judged.rows, _path_in_project(store.directory)), end="", flush=True)
         else:
-            stopped = secrets.token_hex(16)  # no name in a run gives orders to GitHub's runner, which reads this
+            stopped = secrets.token_hex(16)  # so that GitHub's runner cannot read commands in names of the run
             if self.annotations is Annotations.GITHUB:
                 print(f"::stop-commands::{stopped}", flush=True)
             if out().is_terminal and self.annotations is None:
@@ -505,15 +527,15 @@ class Outputs:
 
 
 def _print_lines(judged: JudgedRun) -> None:
-    """Print a line for each finding, as logs keep them."""
-    answer = judged.answer if judged.gate.answer == "passed" else ""  # what has not passed ends the command with it
+    """Print one line per finding, for logs."""
+    answer = judged.answer if judged.gate.answer == "passed" else ""  # any other answer is the final message
     sentences = (judged.disturbance, *(row.sentence for row in judged.rows), *judged.notes, answer)
     for sentence in filter(None, sentences):
         out().print(sentence, markup=False, soft_wrap=True)
 
 
 def _print_screen(judged: JudgedRun) -> None:
-    """Print what fits on a screen, failed findings first, and how many more there are."""
+    """Print the findings that fit on the screen, failed ones first, and the number of hidden ones."""
     from weighbridge.report.screen import print_screen
     from weighbridge.report.terminal_layout import styled
 
@@ -525,14 +547,14 @@ def _print_screen(judged: JudgedRun) -> None:
         [styled(row.sentence, GATE_STYLES[row.outcome]) for row in rows],
         lambda hidden: [
             *(styled(note, "dim") for note in judged.notes),
-            *([styled(f"{hidden} more: --json or --markdown FILE has all", "dim")] if hidden else []),
+            *([styled(f"{hidden} more findings: use --json or --markdown FILE", "dim")] if hidden else []),
             *([styled(judged.answer, "bold green")] if judged.gate.answer == "passed" else []),
         ],
     )
 
 
 def _path_in_project(run: Path) -> str:
-    """The run's place below the folder of the job, as GitLab wants paths; its name where it is elsewhere."""
+    """Return the run's path within the folder of the GitLab job, or its name if it is outside of that folder."""
     project = Path(os.environ.get("CI_PROJECT_DIR") or Path.cwd())
     with contextlib.suppress(ValueError, OSError):
         return run.resolve().relative_to(project.resolve()).as_posix()

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, err, examples, out, print_json
+from weighbridge.cli.options import JsonFlag
+from weighbridge.cli.output import err, examples, out, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -20,11 +21,13 @@ def register(app: typer.Typer) -> None:
     def history(
         directory: Path = typer.Argument(metavar="DIR", help="A folder with runs, or with folders of runs."),
         as_json: bool = JsonFlag,
-        page: Path | None = typer.Option(None, "--html", help="Write a page with each headline cost over time."),
+        page: Path | None = typer.Option(
+            None, "--html", metavar="FILE", help="Write a page with the cost of each primary metric over time."
+        ),
     ) -> None:
-        """List the runs in a folder, oldest first: their costs, and what changed in between.
+        """List the runs in a folder, oldest first, with their costs and the changes between them.
 
-        Unreadable runs are skipped, with a line on standard error.
+        Unreadable runs are skipped and named on standard error.
         """
         from weighbridge.analysis.history import history as read_history
         from weighbridge.errors import RunDirectoryError

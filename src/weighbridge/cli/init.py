@@ -10,32 +10,32 @@ from weighbridge.errors import StudyError
 
 TEMPLATE = """\
 # A study: one question, answered by `weighbridge run {file}`.
-# Every size, rate, time and share has its unit. `weighbridge plan {file}` shows what will run, and for how long.
+# Every size, rate, time and share has a unit. `weighbridge plan {file}` shows what will run, and for how long.
 study: {name}
 question: What does a published port cost a Redis server?
 
-inside: [server]              # which roles are in the environment; the others run natively on the host
-# Between two hosts: uncomment these three lines, the last one instead of the 'inside' above, and add
-# 'attach: interface' to the environment 'bridge', so that other hosts reach its containers.
-# A machine of yours is {{kind: ssh, destination: user@machine}} instead of a testbed.
-#hosts: {{a: {{kind: testbed, cpus: "0"}}, b: {{kind: testbed, cpus: "1"}}}}   # made on this machine for the run
-#placement: {{client: a, server: b}}    # which host each role is on
+inside: [server]              # the roles that run in the environment; the others run natively on the host
+# For two hosts, uncomment these three lines (the last one replaces the 'inside' above), and add
+# 'attach: interface' to the environment 'bridge' so that other hosts can reach its containers.
+# For a machine of your own, write {{kind: ssh, destination: user@machine}} instead of a testbed.
+#hosts: {{a: {{kind: testbed, cpus: "0"}}, b: {{kind: testbed, cpus: "1"}}}}   # created on this machine for the run
+#placement: {{client: a, server: b}}    # the host of each role
 #inside: [server, client]             # both ends in the environment
 
-resources: {{cpus: 1, memory: 512MiB, pin: spread}}   # the same limits for every environment, native too
+resources: {{cpus: 1, memory: 512MiB, pin: spread}}   # the same limits for every environment, including native
 
-baseline: native              # the others are compared with it; it is measured twice (the A/A arm)
+baseline: native              # the others are compared with it; it is measured twice (the control)
 environments:
   native:    {{kind: native}}
   bridge:    {{kind: docker, network: bridge}}
   published: {{kind: docker, network: bridge, publish: true}}
 
 workloads:
-  # With 'pipeline: 1' redis-benchmark needs more CPU than Redis and would be the bottleneck.
-  redis: {{kind: redis-benchmark, requests: 1000000, pipeline: 16, clients: [10, 50]}}   # a list sweeps a factor
-  cpu:   {{kind: sysbench-cpu, duration: 2s}}   # a control: isolation should cost nothing here
+  # With 'pipeline: 1', redis-benchmark would need more CPU than Redis and be the bottleneck.
+  redis: {{kind: redis-benchmark, requests: 1000000, pipeline: 16, clients: [10, 50]}}   # a list measures each value
+  cpu:   {{kind: sysbench-cpu, duration: 2s}}   # for comparison: isolation should cost nothing here
 
-repetitions: {{blocks: 10}}     # each block measures every environment once, in random order
+repetitions: {{rounds: 10}}     # each round measures every environment once, in random order
 equivalence: 3%               # costs below this do not matter
 seed: 1                       # the same seed gives the same order
 """
@@ -46,8 +46,10 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples("weighbridge init my-study.yaml", "weighbridge init --from first-look mine.yaml"))
     def init(
-        file: Path = typer.Argument(Path("study.yaml"), help="The file to write."),
-        of: str | None = typer.Option(None, "--from", metavar="STUDY", help="Copy this bundled study."),
+        file: Path = typer.Argument(Path("study.yaml"), metavar="FILE", help="The file to write."),
+        of: str | None = typer.Option(
+            None, "--from", metavar="STUDY", help="Copy this bundled study instead of the template."
+        ),
     ) -> None:
         """Write a commented study file to start from."""
         text = _template(file) if of is None else _copied(of)
@@ -56,7 +58,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _template(file: Path) -> str:
-    """A study of the file's own name."""
+    """Return the template, with the file's name as the study's name."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", file.stem).strip("-.") or "my-study"
     if not re.match("[A-Za-z]", name):
         name = f"study-{name}"
@@ -64,11 +66,11 @@ def _template(file: Path) -> str:
 
 
 def _copied(study: str) -> str:
-    """A bundled study as it stands. StudyError where there is none of this name."""
+    """Return the text of a bundled study. Raises StudyError if the name is unknown."""
     from weighbridge.study.source import bundled, nearest, plain
 
     studies = bundled()
     if study not in studies:
         hint = nearest(study, studies)
-        raise StudyError(f"no bundled study '{plain(study)}'{hint}: 'weighbridge studies' lists them")
+        raise StudyError(f"no bundled study '{plain(study)}'{hint}. 'weighbridge studies' lists them")
     return studies[study]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from weighbridge.kit.kit import KitFile
 
 PUBLISHED = "published"
-"""The profile that kits have by default, where the study has it."""
+"""The default profile of kits, if the study has it."""
 
 
 def register(app: typer.Typer) -> None:
@@ -30,15 +30,21 @@ def register(app: typer.Typer) -> None:
     )
     def kit(
         study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
-        folder: Path | None = typer.Option(None, "--out", help="Output folder, empty or new. [default: kit-STUDY]"),
+        folder: Path | None = typer.Option(
+            None, "--out", metavar="FOLDER", help="Output folder, empty or new. Default: kit-STUDY."
+        ),
         profile: str | None = typer.Option(
             None,
             "--profile",
+            metavar="NAME",
             help="A profile of the study, or 'standard': the study itself. Default: 'published' if it exists.",
         ),
         yes: bool = typer.Option(False, "--yes", "-y", help="Read the files that the study names without asking."),
     ) -> None:
-        """Write a folder to run a study by hand, without Weighbridge: Dockerfile, Compose files, ..."""
+        """Write a folder with everything to run a study by hand, without Weighbridge.
+
+        The folder has a Dockerfile, Compose files, scripts and a README.
+        """
         from weighbridge.cli.approval import confirm_use, load_named
         from weighbridge.kit.kit import kit as files_of
         from weighbridge.replication.published import parameters_of
@@ -50,11 +56,11 @@ def register(app: typer.Typer) -> None:
         name = loaded.file.study
         target = folder or Path(f"kit-{name}")
         write(files_of(loaded, parameters_of(name)), target)
-        out().print(f"{target} written: {target / 'README.md'} says how to run it", markup=False, soft_wrap=True)
+        out().print(f"{target} written. {target / 'README.md'} explains how to run it", markup=False, soft_wrap=True)
 
 
 def write(files: "Mapping[str, KitFile]", folder: Path) -> None:
-    """Write the files of a kit. Raises WeighbridgeError where the folder has something in it already."""
+    """Write the files of a kit. Raises WeighbridgeError if the folder is not empty."""
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise WeighbridgeError(f"{folder} is not empty: choose another folder with --out")

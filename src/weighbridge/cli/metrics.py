@@ -1,4 +1,4 @@
-"""The option --metrics: the run is also told to Prometheus."""
+"""The option --metrics: serve the running run to Prometheus."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from weighbridge.cli.help import OUTPUT
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, fail
 
 if TYPE_CHECKING:
@@ -18,12 +19,13 @@ MetricsOption = typer.Option(
     None,
     "--metrics",
     metavar="127.0.0.1:PORT",
-    help="Serve the live run to Prometheus at this address, loopback only (port 0: any free port).",
+    help="Serve the progress of the run to Prometheus at this loopback address. Port 0 selects any free port.",
+    rich_help_panel=OUTPUT,
 )
 
 
 def address(text: str | None) -> Address | None:
-    """Where metrics are wanted; a wrong address ends the command."""
+    """Return the address of ``--metrics``. Exit with a message if it is wrong."""
     if text is None:
         return None
     from weighbridge.live.server import address_of
@@ -36,7 +38,10 @@ def address(text: str | None) -> Address | None:
 
 @contextmanager
 def watched(at: Address | None, progress: "Progress", study: "Study | None", directory: Path) -> Iterator["Progress"]:
-    """Who is told of the run: the person, and Prometheus where metrics are wanted. Unavailable: the port is taken."""
+    """Yield the progress that informs the user and, if there is an address, also Prometheus.
+
+    Raises Unavailable if the port is in use.
+    """
     if at is None:
         yield progress
         return
@@ -51,7 +56,7 @@ def watched(at: Address | None, progress: "Progress", study: "Study | None", dir
 
 
 def _name(directory: Path) -> str:
-    """The study of the run that is continued."""
+    """Return the name of the study of a continued run."""
     from weighbridge.store.run import RunStore
 
     with RunStore(directory) as store:

@@ -1,4 +1,4 @@
-"""How commands talk: results to standard output, everything else to standard error."""
+"""The output of commands: results go to standard output, everything else to standard error."""
 
 import functools
 import io
@@ -13,8 +13,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import typer
-
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.text import printable
 
@@ -22,37 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
-JsonFlag = typer.Option(False, "--json", help="Print JSON to standard output, and nothing else.")
-ProfileOption = typer.Option(None, "--profile", help="A profile of the study; default: the study itself.")
-ExplainOption: bool = typer.Option(
-    False, "--explain", help="Say why, too: switch off one thing at a time that the environments do."
-)
-TraceOption: str | None = typer.Option(
-    None,
-    "--trace",
-    metavar="perf|bpftrace",
-    help="Afterwards, uncounted, watch what is explained with perf (functions) or bpftrace (events of the kernel).",
-)
-EXPLAIN = "explain=true"
-"""What it sets in a study."""
-SetOption = typer.Option(
-    [],
-    "--set",
-    metavar="KEY=VALUE",
-    help="Set one value of the study, such as hosts.a.node=worker-1. May be repeated.",
-)
-BesideOthersOption = typer.Option(
-    False,
-    "--beside-others",
-    envvar="WEIGHBRIDGE_BESIDE_OTHERS",
-    help="Measure while another run measures on this machine; both reports say so.",
-)
-RehearsalOption = typer.Option(
-    False,
-    "--rehearsal",
-    envvar="WEIGHBRIDGE_REHEARSAL",
-    help="Run even with too few blocks for a verdict.",
-)
 WRONG_COMMAND_LINE = 2
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
@@ -89,43 +56,23 @@ def without_values(words: Sequence[str]) -> list[str]:
     ]
 
 
-def _offer(env: list[str]) -> list[str]:
-    from weighbridge.secret_values import offer
-
-    given = given_variables(env)
-    for name, value in given.items():
-        offer(name, value)
-    return [*given]
-
-
-EnvOption: list[str] = typer.Option(
-    [],
-    "--env",
-    "-e",
-    metavar="NAME[=VALUE]",
-    callback=_offer,
-    help=(
-        "Pass a secret to the study: NAME is read from your environment. With NAME=VALUE, other users can see the "
-        "value. Repeatable."
-    ),
-)
 READER_GONE = 141
 
 
 @functools.cache
 def err() -> "Console":
-    """The console for progress and messages."""
+    """Return the console for progress and messages."""
     return _console(stderr=True, soft_wrap=True)
 
 
 @functools.cache
 def out() -> "Console":
-    """The console for results."""
+    """Return the console for results."""
     return _console()
 
 
 def _console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
-    """A console to which nothing that others wrote gives orders."""
+    """Return a console that escapes control characters, so that stored text cannot control the terminal."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -152,20 +99,20 @@ def _console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
 
 
 def take_any_character() -> None:
-    """Have standard output and error escape the characters that their encoding lacks, rather than fail at them."""
+    """Let standard output and error escape characters that their encoding cannot represent, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON, in ASCII where standard output takes no more or would be given orders."""
-    from pydantic_core import PydanticSerializationError, to_json  # not for commands that print none
+    """Print a value as JSON, in ASCII if the terminal cannot show the text safely."""
+    from pydantic_core import PydanticSerializationError, to_json  # only for commands that print JSON
 
     try:
         text = to_json(value, indent=2).decode()  # a large run has 6 MB: two and a half times as fast as json
         as_it_is = printable(text) == text and _takes(text)
-    except PydanticSerializationError:  # of half a character, as names of files can have
+    except PydanticSerializationError:  # file names can contain half of a character
         as_it_is = False
     if not as_it_is:
         text = json.dumps(value, indent=2, allow_nan=False).replace("\x7f", r"\u007f")
@@ -184,14 +131,14 @@ def _takes(text: str) -> bool:
 
 
 def reader_gone() -> NoReturn:
-    """End quietly where the reader of our output has gone (``| head``): nobody is left to tell."""
+    """Exit quietly after the reader of the output has gone (``| head``)."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())  # what is still to be flushed
+    os.dup2(nowhere, sys.stdout.fileno())  # for the output that is still buffered
     sys.exit(READER_GONE)
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Say what went wrong, and exit."""
+    """Print a message for each line on standard error, and exit."""
     from weighbridge.secret_values import redacted
 
     for line in redacted(message).splitlines():
@@ -203,7 +150,7 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 def _between_words(text: str, width: int) -> str:
-    """The text in lines of the terminal's width, which would break them inside words; no word is cut into two."""
+    """Break a text into lines of the terminal's width, between words only."""
     return "\n".join(
         textwrap.fill(line, max(40, width), break_long_words=False, break_on_hyphens=False)
         for line in text.split("\n")
@@ -211,7 +158,7 @@ def _between_words(text: str, width: int) -> str:
 
 
 def write_new(file: Path, text: str) -> None:
-    """Write a file that is not there yet. Raises WeighbridgeError where it is, or cannot be written."""
+    """Write a new file. Raises WeighbridgeError if it exists or cannot be written."""
     try:
         with file.open("x") as target:
             target.write(text)
@@ -222,6 +169,6 @@ def write_new(file: Path, text: str) -> None:
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help: its examples, a line each."""
+    """Return the epilog of a command's help, one example per line."""
     head = "Example:" if len(lines) == 1 else "Examples:"
     return "\n\n".join((head, *(f"- {line}" for line in lines)))

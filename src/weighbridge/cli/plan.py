@@ -1,6 +1,6 @@
-"""`weighbridge plan`, and the types of its JSON document, of which the schema is made.
+"""`weighbridge plan`, and the types of its JSON document, from which the schema is made.
 
-docs/reference/json.md says what the keys mean.
+docs/reference/json.md explains the keys.
 """
 
 import math
@@ -14,17 +14,17 @@ from typing_extensions import TypedDict
 from weighbridge.cli.approval import decides_sentence, nothing_switched, secrets_lines, tell, traced_afterwards
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.doctor import UNVERIFIED
-from weighbridge.cli.output import (
+from weighbridge.cli.help import OUTPUT
+from weighbridge.cli.options import (
     EXPLAIN,
     ExplainOption,
     JsonFlag,
     ProfileOption,
-    RehearsalOption,
+    QuickTestOption,
+    RoundsOption,
     SetOption,
-    examples,
-    out,
-    print_json,
 )
+from weighbridge.cli.output import examples, out, print_json
 from weighbridge.model.level import level_label
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import secrets_of
@@ -37,17 +37,18 @@ if TYPE_CHECKING:
     from weighbridge.model.study import Arm, Study
 
 _NOT_EXAMINED = (
-    "without --yes, Weighbridge {} and contacted nothing, and read only the study and the configuration files shown "
-    "above."
+    "without --yes, Weighbridge {} and contacted nothing. It read only the study and the configuration files "
+    "shown above."
 )
 VERSION: Final = 1
-"""Of the document of ``plan --json``."""
+"""The version of the document of ``plan --json``."""
 
 
 class PlannedEnvironment(TypedDict):
-    """One environment, its limits, and whether it can be opened here. An optional one that is not is left out.
+    """One environment, its limits, and whether it can be opened here. A run skips optional ones that cannot.
 
-    ``explains`` is the environment whose cost it explains, as that is with these mechanisms ``off``.
+    ``explains`` names the environment whose cost it explains; it equals that environment with these mechanisms
+    ``off``.
     """
 
     name: str
@@ -67,7 +68,7 @@ class PlannedEnvironment(TypedDict):
 
 
 class PlannedMechanism(TypedDict):
-    """What is switched off to explain an environment's cost; ``why_not``: why it cannot be here, or ""."""
+    """A mechanism that is switched off to explain a cost; ``why_not`` is the reason if that is impossible, or ""."""
 
     environment: str
     kind: str
@@ -78,7 +79,7 @@ class PlannedMechanism(TypedDict):
 
 
 class PlannedHosts(TypedDict):
-    """Where everything runs."""
+    """The hosts, and the host of each role."""
 
     hosts: dict[str, dict[str, Any]]
     placement: dict[str, list[str]]
@@ -86,7 +87,7 @@ class PlannedHosts(TypedDict):
 
 
 class PlannedWorkload(TypedDict):
-    """One workload at one level; of a ``short`` one a pilot block chooses how long its trials are."""
+    """One workload at one level. If it is ``short``, a pilot round chooses the length of its trials."""
 
     label: str
     kind: str
@@ -96,7 +97,7 @@ class PlannedWorkload(TypedDict):
 
 
 class PlannedTrial(TypedDict):
-    """One trial, in the order in which they run."""
+    """One trial, in running order."""
 
     block: int
     workload: str
@@ -109,7 +110,7 @@ PlannedTime = TypedDict("PlannedTime", {"from": int, "to": int})
 
 
 class PlannedVerdicts(TypedDict):
-    """What a run of this size can decide; ``sentence`` says it."""
+    """The verdicts that a run of this size can reach; ``sentence`` summarises them."""
 
     verdicts: Literal["none", "exploratory", "reliable"]
     blocks: int
@@ -123,9 +124,9 @@ class PlannedVerdicts(TypedDict):
 
 
 class PlannedImage(TypedDict):
-    """How the image of a userland gets to a host. ``bytes``: of its archive; null where it is not built yet.
+    """How the image of a root filesystem gets to a host. ``bytes`` is the size of its archive, null before the build.
 
-    ``on_nodes``: whether nodes that the host may be hold it; null where that is not known.
+    ``on_nodes`` has the possible nodes of the host and whether each has the image; null means unknown.
     """
 
     host: str
@@ -136,7 +137,7 @@ class PlannedImage(TypedDict):
 
 
 class BroughtDocument(TypedDict):
-    """What the study brings from outside."""
+    """A program, file or machine that the study brings from outside."""
 
     what: str
     place: str
@@ -188,17 +189,17 @@ def register(app: typer.Typer) -> None:
         profile: str | None = ProfileOption,
         settings: list[str] = SetOption,
         explain: bool = ExplainOption,
-        blocks: int | None = typer.Option(
-            None, min=1, max=1000, help="Plan this many blocks instead of the study's."
-        ),
-        rehearsal: bool = RehearsalOption,
+        rounds: int | None = RoundsOption,
+        quick_test: bool = QuickTestOption,
         as_json: bool = JsonFlag,
-        trials: bool = typer.Option(False, "--trials", help="Also list every trial, in running order."),
+        trials: bool = typer.Option(
+            False, "--trials", help="Also list every trial, in running order.", rich_help_panel=OUTPUT
+        ),
         yes: bool = typer.Option(
             False,
             "--yes",
             "-y",
-            help="Also run docker-compose, read the study's files and images, and ask its cluster and Prometheus "
+            help="Also run docker-compose, read the study's files and images, and contact its cluster and Prometheus "
             "server. Only a run contacts ssh hosts.",
         ),
     ) -> None:
@@ -206,8 +207,8 @@ def register(app: typer.Typer) -> None:
 
         Without --yes, Weighbridge starts and contacts nothing that your own study names.
 
-        If 'weighbridge run' would refuse it, the plan says why and exits with the same code: 3 if it has too few
-        blocks for a verdict, 4 if this machine lacks something.
+        If 'weighbridge run' would refuse the study, the plan gives the reason and exits with the same code: 3 for too
+        few rounds, 4 if something is missing on this machine.
         """
         from weighbridge.cli.approval import approved_already, load_named
         from weighbridge.errors import StudyError, Unavailable
@@ -217,14 +218,14 @@ def register(app: typer.Typer) -> None:
 
         named, origin = load_named(study, profile, yes=yes)
         loaded = with_settings(named, [*settings, *([EXPLAIN] if explain else [])])
-        chosen = approved_already(loaded if blocks is None else with_blocks(loaded, blocks), origin, yes=yes)
-        planned = describe(chosen, rehearsal=rehearsal)
+        chosen = approved_already(loaded if rounds is None else with_blocks(loaded, rounds), origin, yes=yes)
+        planned = describe(chosen, quick_test=quick_test)
         if as_json:
             print_json(planned)
         else:
             _print(planned, [hosts_line(chosen), *whereabouts(chosen)], set_up_line(chosen), trials)
         if planned["refusals"]:
-            few = not rehearsal and too_few_blocks(chosen)
+            few = not quick_test and too_few_blocks(chosen)
             raise typer.Exit((StudyError if few else Unavailable).exit_code)
 
 
@@ -246,8 +247,8 @@ def _decides(study: "Study") -> PlannedVerdicts:
     }
 
 
-def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
-    """The plan as data: environments with readiness, cells, trials in order, seconds from and to, what it decides."""
+def describe(study: "Study", *, quick_test: bool = False) -> PlanDocument:
+    """Return the plan as data: environments with readiness, trials in order, duration, possible verdicts."""
     from weighbridge.errors import StudyError, Unavailable
     from weighbridge.model.options import Brings
     from weighbridge.runner.estimate import seconds
@@ -270,7 +271,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
     spec = userland_of(study)
     problem = next(userland_problems(study), None)
-    lacking = [f"cannot build the userland here: {problem.detail}: {problem.remedy}"] if problem else []
+    lacking = [f"cannot build the root filesystem here: {problem.detail}. Try: {problem.remedy}"] if problem else []
     openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
     notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
     least, most = seconds(study)
@@ -278,7 +279,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     brought = brought_by(declared)
     if not study.approved and any(each.what not in (Brings.COMMAND, Brings.ARGUMENT) for each in brought):
         notes.append(_NOT_EXAMINED.format("started only docker-compose" if study.compose else "started"))
-    of_study = [nothing_left(declared, left_out), "" if rehearsal else too_few_blocks(study)]
+    of_study = [nothing_left(declared, left_out), "" if quick_test else too_few_blocks(study)]
     try:
         notes += require_prometheus(study)
     except (StudyError, Unavailable) as error:
@@ -338,7 +339,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
 
 
 def _mechanisms(study: "Study", ready: "Mapping[str, Readiness]") -> list[PlannedMechanism]:
-    """What is switched off, and what cannot be: in no arm of this study, or in none that can be opened here."""
+    """Return the mechanisms of a study, each with the reason if it cannot be switched off here."""
     rows: list[PlannedMechanism] = []
     for each in study.mechanisms:
         arm = study.arms_by_off(each.environment).get(frozenset({*each.off_with, each.kind}), "")
@@ -352,7 +353,7 @@ def _mechanisms(study: "Study", ready: "Mapping[str, Readiness]") -> list[Planne
 
 
 def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
-    """Give what is switched off of each explained environment, what cannot be, and the time that it takes."""
+    """Yield the mechanisms to switch off per explained environment, those that cannot be, and the extra time."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -364,7 +365,7 @@ def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
     for name in dict.fromkeys(each["environment"] for each in planned["mechanisms"]):
         mine = [each for each in planned["mechanisms"] if each["environment"] == name]
         crossed = any(each["crossed"] for each in mine)
-        how = "in every combination" if crossed else "each by itself, and all together"
+        how = "in every combination" if crossed else "one at a time, and all together"
         several = sum(not each["why_not"] for each in mine) > 1
         if not any(not each["why_not"] for each in mine):
             yield f"\nto explain {escape(name)}, nothing can be switched off:"
@@ -380,25 +381,25 @@ def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
         share = sum(arms[each["environment"]] == name for each in trials) / max(1, len(trials))
         number = sum(explains == name for explains in arms.values())
         took = clock_range(round(times["from"] * share), round(times["to"] * share))
-        yield f"  {plural(number, 'environment')} more: {took} of the time below"
+        yield f"  this adds {plural(number, 'environment')}: {took} of the time below"
         if several and not crossed:
             names = ", ".join(each["kind"] for each in mine if not each["why_not"])
-            yield escape(f"  only some (four at most): explain: {{{name}: [{names}]}}")
+            yield escape(f"  to choose some (at most four): explain: {{{name}: [{names}]}}")
         if not any(arm["aa_of"] for arm in planned["environments"]):
-            yield "  without the A/A arm (aa: false) no cost is proven, so none is explained"
+            yield "  without the control (aa: false), no cost can be significant, so none will be explained"
     if planned["trace"] is not None and any(arms.values()):
         yield f"  {traced_afterwards(planned['trace'])}"
 
 
 def _resources(study: "Study", arm: "Arm") -> dict[str, Any]:
-    """The limits of an environment's sites, in base units, by the keys of ``resources``; {} without any."""
+    """Return the limits of an environment in base units, by the keys of ``resources``; {} if there are none."""
     resources = study.file.resources if arm.resources is None else arm.resources
     limits = resources.model_dump(mode="json", exclude_none=True)
     return limits if "cpus" in limits else {key: each for key, each in limits.items() if key != "cpu_period"}
 
 
 def limits_words(arm: PlannedEnvironment) -> str:
-    """An environment's limits: ``0.5 CPUs, 1024 MiB, /dev/shm 64 MiB``; ``none, net.core.somaxconn=4096``."""
+    """Return an environment's limits: ``0.5 CPUs, 1024 MiB, /dev/shm 64 MiB``, or ``none``."""
     from weighbridge.model.facts import SHARED
 
     limits = arm["resources"]
@@ -417,7 +418,7 @@ def limits_words(arm: PlannedEnvironment) -> str:
 
 
 def hosts_of(study: "Study") -> PlannedHosts:
-    """Where everything runs: hosts with their options, which role is on which, and which roles are inside."""
+    """Return the hosts with their options, the host of each role, and the roles inside of the environments."""
     from weighbridge import registry
 
     roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles(cell.options)}
@@ -449,7 +450,7 @@ def whereabouts(study: "Study") -> list[str]:
 
 
 def hosts_line(study: "Study") -> str:
-    """The hosts and placement as one line; empty where everything is on this machine."""
+    """Return the hosts and placement as one line; empty if everything is on this machine."""
     hosts, layout = study.file.hosts, hosts_of(study)
     if all(host.traits.this_machine for host in hosts.values()):
         return ""
@@ -460,15 +461,15 @@ def hosts_line(study: "Study") -> str:
     inside = " and ".join(layout["inside"])
     unknown = not all(host.traits.here and not host.traits.own_kernel for host in hosts.values())
     return f"hosts: {places}; inside the environments: {inside}" + (
-        "; the run checks what the hosts lack" if unknown else ""
+        "; the run checks whether the hosts have everything" if unknown else ""
     )
 
 
-_PRESENCE = {True: "it is on", False: "it is not on", None: "not known whether it is on"}
+_PRESENCE = {True: "present on", False: "missing on", None: "not checked on"}
 
 
 def images_lines(images: Iterable[PlannedImage]) -> list[str]:
-    """How images get to hosts: a line for all hosts that have them in one way."""
+    """Return how images get to hosts: one line for all hosts that get them in the same way."""
     hosts: dict[tuple[str, str], dict[str, dict[str, bool | None]]] = {}
     for each in images:
         size = "not built yet" if each["bytes"] is None else f"{each['bytes'] / 1e6:.0f} MB"
@@ -484,7 +485,7 @@ def images_lines(images: Iterable[PlannedImage]) -> list[str]:
 
 
 def set_up_line(study: "Study") -> str:
-    """What the times of the trials leave out; machines of ours start at every run."""
+    """Return the set-up that is not part of the time, for example guests that boot at every run."""
     started = [name for name, host in study.file.hosts.items() if host.traits.here and host.traits.own_kernel]
     if not started:
         return "plus set-up the first time"
@@ -495,7 +496,7 @@ def set_up_line(study: "Study") -> str:
 
 
 def _caveats(ready: "Mapping[str, Readiness]") -> list[str]:
-    """Why what is ready is less than one would take it for, each reason once."""
+    """Return the limitations of environments that are ready, each once."""
     why = {(state.caveat, state.detail): None for state in ready.values() if state.caveat and state.detail}
     return [f"{caveat}: {detail}" for caveat, detail in why]
 
@@ -505,7 +506,7 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
     from rich.table import Table
 
     from weighbridge.model.options import Brings
-    from weighbridge.runner.estimate import clock, clock_range
+    from weighbridge.runner.estimate import clock_range
     from weighbridge.study.brings import Brought
 
     out().print(f"[bold]{escape(planned['study'])}[/bold]: {escape(planned['question'])}\n")
@@ -513,7 +514,7 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
     apart = len({*limits.values()}) > 1
     table = Table("environment", "kind", *(["limits"] if apart else []), "ready", box=None, pad_edge=False)
     for arm in (each for each in planned["environments"] if not each["explains"]):
-        note = f" ({arm['aa_of']} measured again, to show the noise)" if arm["aa_of"] else ""
+        note = f" (the control: {arm['aa_of']} measured a second time)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
         good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
         state = good if arm["ready"] else f"skipped: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"
@@ -531,25 +532,12 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
     arms, cells = len(measured), len(planned["workloads"])
     out().print(f"\nworkloads: {escape(names)}")
     each = f"{plural(cells, 'workload')} x {plural(arms, 'environment')}"
-    in_block = _in_block(planned, {arm["name"] for arm in measured})
-    each += f", {plural(in_block, 'trial')} a block" if in_block < cells * arms else ""
-    fewest, most = planned["blocks"], planned["most_blocks"]
-    if planned["target"] is not None and planned["within_s"] is not None:
-        target, within = f"±{planned['target'] * 100:g} %", clock(planned["within_s"])
-        least = f"at least {plural(fewest, 'block')}"
-        rule = f"{each}, {least}, until every headline reaches {target} or {within} have passed"
-    elif planned["target"] is None:
-        rule = f"{plural(fewest, 'block')} x {each} = {plural(fewest * in_block, 'trial')}"
-    else:
-        count = plural(most, "block") if fewest == most else f"{fewest} to {most} blocks"
-        budget = f" (budget {clock(planned['budget_s'])})" if planned["budget_s"] is not None else ""
-        trials = " to ".join(str(blocks * in_block) for blocks in sorted({fewest, most}))
-        rule = (
-            f"{each}, {count}, until every headline reaches ±{planned['target'] * 100:g} %{budget}: {trials} trials"
-        )
+    in_round = _in_round(planned, {arm["name"] for arm in measured})
+    each += f", {plural(in_round, 'trial')} per round" if in_round < cells * arms else ""
+    rule = _length(planned, each, in_round)
     out().print(f"{rule}, in random order (seed {planned['seed']})")
     if short := dict.fromkeys(cell["label"].partition(" (")[0] for cell in planned["workloads"] if cell["short"]):
-        out().print(f"an uncounted pilot block sets the trial length of {escape(', '.join(short))}")
+        out().print(f"an uncounted pilot round sets the trial length of {escape(', '.join(short))}")
     times = planned["seconds"]
     out().print(f"time: {clock_range(times['from'], times['to'])}, {escape(set_up)}")
     for line in (
@@ -572,8 +560,25 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
         out().print(_trial_table(planned["trials"]))
 
 
-def _in_block(planned: PlanDocument, measured: Collection[str]) -> int:
-    """Return how many trials a block has: fewer than cells times environments where clients reach not every one."""
+def _length(planned: PlanDocument, each: str, in_round: int) -> str:
+    """Return the number of rounds and trials of a run, whose rounds are described by ``each``."""
+    fewest, most, target = planned["blocks"], planned["most_blocks"], planned["target"]
+    if target is None:
+        return f"{plural(fewest, 'round')} x {each} = {plural(fewest * in_round, 'trial')}"
+    from weighbridge.runner.estimate import clock
+
+    until = f"until every primary metric reaches ±{target * 100:g}%"
+    if planned["within_s"] is not None:
+        least = f"at least {plural(fewest, 'round')}"
+        return f"{each}, {least}, {until} or {clock(planned['within_s'])} have passed"
+    count = plural(most, "round") if fewest == most else f"{fewest} to {most} rounds"
+    budget = f" (budget {clock(planned['budget_s'])})" if planned["budget_s"] is not None else ""
+    trials = " to ".join(f"{rounds * in_round:,}" for rounds in sorted({fewest, most}))
+    return f"{each}, {count}, {until}{budget}: {trials} trials"
+
+
+def _in_round(planned: PlanDocument, measured: Collection[str]) -> int:
+    """Return the trials per round. If clients cannot reach every environment, it has fewer than all combinations."""
     trials = sum(trial["environment"] in measured for trial in planned["trials"])
     return trials // max(1, planned["blocks"])
 
@@ -581,7 +586,7 @@ def _in_block(planned: PlanDocument, measured: Collection[str]) -> int:
 def _trial_table(trials: Iterable[PlannedTrial]) -> Any:
     from rich.table import Table
 
-    table = Table("#", "block", "workload", "level", "environment", box=None, pad_edge=False)
+    table = Table("#", "round", "workload", "level", "environment", box=None, pad_edge=False)
     for number, trial in enumerate(trials, 1):
         level = level_label(trial["level"])
         table.add_row(str(number), str(trial["block"]), trial["workload"], level, trial["environment"])

@@ -1,4 +1,4 @@
-"""Progress of a run: a live bar on a terminal; elsewhere a line now and then."""
+"""The progress of a run: a live bar on a terminal, otherwise a line from time to time."""
 
 import math
 import time
@@ -12,7 +12,7 @@ from weighbridge.model.level import cell_label
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.text import printable
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.report.text.formatting import SPACE, plural
+from weighbridge.report.text.formatting import plural
 from weighbridge.runner.estimate import Forecast, clock
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing, needed_s
 from weighbridge.secret_values import redacted
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _LINES_S = (0.0, 10.0, 30.0, 60.0, 120.0, 300.0)
-"""Seconds after the first trial at which a line is due where there is no terminal; the last ones time and again."""
+"""Seconds after the first trial at which a line is due without a terminal; the last interval repeats."""
 _QUIET_S = 10.0
-"""Seconds without a line after which each step is one, where there is no terminal: opening sites may take minutes."""
+"""Seconds of silence after which each step prints a line without a terminal: set-up can take minutes."""
 _BARS = {100: 20, 70: 10}
-"""Characters of a bar by those that a terminal has at least; a narrower one has none."""
+"""The width of a bar by the minimum width of the terminal. Narrower terminals show no bar."""
 _WITH_BAR = min(_BARS)
 _REFRESHES = 4
-"""A second: drawing takes CPU time of the machine that is measured."""
+"""Refreshes per second. Drawing uses CPU time of the measured machine."""
 
 
 class Shown:
-    """Tells a person how a session goes on. Implements ``Progress`` of the session."""
+    """Shows the progress of a session to the user. Implements ``Progress`` of the session."""
 
     def __init__(self, bar: "Bar | None") -> None:
         self._bar = bar
@@ -49,48 +49,50 @@ class Shown:
         self._estimates: Sequence[Estimate] = ()
         self._standings: Sequence[Standing] = ()
         self._looked_at = 0.0
+        self._has_time_limit = False
         self._last_look = 0
-        """Blocks of the last look: a run that goes on comes to its earlier ones again, of which nothing is said."""
+        """Rounds at the last interim look. A continued run passes its earlier looks again, which print nothing."""
 
     def _line(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self._line_at = time.monotonic()
         err().print(redacted(text), markup=False)
 
     def say(self, text: str) -> None:
-        """One line about what happens now."""
-        self._standings = ()  # what is expected is of the trials, which have ended, or were disturbed
+        """Show one line about the current step."""
+        self._standings = ()  # the forecast was for trials that have ended, or were disturbed
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=redacted(text), left="")
         else:
             self._line(text)
 
     def step(self, text: str) -> None:
-        """What is done now: a line only after a while without any, where there is no terminal."""
+        """Show the current step. Without a terminal, print it only after a time of silence."""
         if self._bar is not None or time.monotonic() - self._line_at >= _QUIET_S:
             self.say(text)
 
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
-        """No figure is shown here that hypervisors would have to stand beside."""
+        """Ignore the hypervisors: the live screen does not show them."""
 
     def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
-        """Show what runs now, how far the session is and how long it still takes, or may take.
+        """Show the current trial, the progress of the session and the remaining time.
 
-        Repeated blocks may make more trials than were planned: then this one is the last that is known of.
+        Repeated rounds can add trials to the planned ones. Then the current trial counts as the last one.
         """
         total = max(total, finished + 1)
         self._ended, self._total = finished, total
-        text = f"{_block(trial)}: {_where(trial)}"
+        self._has_time_limit = left.ends_by != "blocks"
+        text = f"{_round(trial)}: {_where(trial)}"
         if self._bar is not None and self._task is not None:
             self._advance()
             self._bar.update(self._task, description=text, left=_left(left))
         else:
-            every = left.ends_by == "blocks" and not left.at_most  # else the end may come before
+            every = left.ends_by == "blocks" and not left.at_most  # otherwise the run can end earlier
             of = f" of {total}" if every else ""
             self._line_if_due(", ".join(filter(None, [f"{finished}{of} trials done", _left(left)])), text)
 
     def _line_if_due(self, done: str, text: str) -> None:
-        """Print a line where one is due: how far the run is, and costs so far, else what runs now."""
+        """Print a line if one is due: the progress, and the costs so far or else the current trial."""
         now = time.monotonic()
         if self._began is None:
             self._began = now
@@ -102,37 +104,38 @@ class Shown:
         self._line(f"{f'{clock(elapsed_s)}: ' if elapsed_s >= 1 else ''}{done}; {so_far or text}")
 
     def _prospect(self) -> str:
-        return prospect(self._standings, time.monotonic() - self._looked_at)
+        return prospect(self._standings, time.monotonic() - self._looked_at, has_time_limit=self._has_time_limit)
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """Count a trial, and tell of one that failed, or broke under its load."""
+        """Count a trial, and print a line if it failed or was overloaded."""
         self._ended += 1
         self._advance()
         if record.outcome is not Outcome.OK:
-            where = f"{_block(record.trial)}, {_where(record.trial)}"
-            how = "broke under its load" if record.outcome is Outcome.BROKE else str(record.outcome)
+            where = f"{_round(record.trial)}, {_where(record.trial)}"
+            how = "overloaded" if record.outcome is Outcome.BROKE else str(record.outcome)
             self._line(f"{where}: {how}: {record.message}")
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
-        """Keep what is to be expected; tell what is precise enough but undecided, and where all is precise enough."""
+        """Store the forecasts. Print a line if every cost is precise enough, decided or not."""
         self._standings, self._looked_at = standings, time.monotonic()
         targets = [each.target for each in standings if each.target is not None]
         new, self._last_look = self._total > 0 and blocks > self._last_look, max(blocks, self._last_look)
         if not (new and targets):
             return
         if all(each.reached and each.width <= max(targets) for each in standings):
-            line = f"every interval is within {_half_width_text(max(targets))}"
+            line = f"every interval has reached {_half_width_text(max(targets))}"
         elif all(each.reached or each.for_verdict for each in standings):
             needed = min(each.target or 0.0 for each in standings if not each.reached)
-            line = f"precise enough, but undecided: measuring on to {_half_width_text(needed)}, which decides"
+            further = f"continuing to {_half_width_text(needed)}, where every cost can be decided"
+            line = f"target reached but undecided, {further}"
         else:
             return
-        self._line(f"after {plural(blocks, 'block')} {line}")
+        self._line(f"after {plural(blocks, 'round')}: {line}")
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
-        """Tell that others take so much that the precision asked for is out of reach, and what would help.
+        """Print that other programs put the target out of reach, and what would help.
 
-        How wide intervals will be `prospect` says, which the next looks correct.
+        The expected width is in `prospect`, which the next interim looks correct.
         """
         from weighbridge.report.text.formatting import margin
         from weighbridge.report.text.trust import disturbance_words, what_helps
@@ -144,27 +147,27 @@ class Shown:
             out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.beside,
             on_nodes=out_of_reach.on_nodes,
         )  # fmt: skip
-        misses = f"{number} will likely miss {margin(out_of_reach.target)}"
-        self._line(f"after {out_of_reach.blocks} blocks: {took}; {misses}. {helps}")
+        misses = f"{number} will probably miss {margin(out_of_reach.target)}"
+        self._line(f"after {out_of_reach.blocks} rounds: {took}; {misses}. {helps}")
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
-        """Tell how long a run of the program takes, with its start and its readings, and when there is a verdict."""
+        """Print the duration of one run of the program, including start and readings, and the time of the verdict."""
         from weighbridge.report.text.formatting import quantity
 
-        self._line(f"a run takes {quantity(trial_s, 's')} in all: {verdict_time(left)}")
+        self._line(f"one run takes {quantity(trial_s, 's')} in total: {verdict_time(left)}")
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
-        """Show what costs are so far: in place on a terminal, in the next line elsewhere."""
+        """Store the costs so far, which the screen or the next line shows."""
         self._estimates = estimates
 
     def attach(self, live: "Live") -> None:
-        """Be shown by ``live`` until `close`."""
+        """Show this progress with ``live`` until `close`."""
         self._live = live
 
     def rendered(self) -> "RenderableType":
-        """Return what is shown now: how far the run is, and a line for each cost so far.
+        """Return the screen: the progress of the run, and one line per cost so far.
 
-        Beside it is room for the ``^C`` that a terminal writes: on a line of its own the bar would stay above it.
+        It leaves room for the ``^C`` that a terminal prints; otherwise the bar would stay above it.
         """
         from rich.constrain import Constrain
 
@@ -182,7 +185,7 @@ class Shown:
         return Group(bar, table, Text(expected, "dim", no_wrap=True)) if expected else Group(bar, table)
 
     def close(self) -> None:
-        """Take the bar away: what is printed next is a result."""
+        """Remove the bar, because the next output is a result."""
         if self._live is not None:
             self._live.stop()
 
@@ -193,36 +196,37 @@ class Shown:
 
 
 def _left(left: Forecast) -> str:
-    """How long a run still takes: ``at most 18 s left``; empty while that is not known."""
+    """Return the remaining time, for example ``at most 18 s left``; empty while it is unknown."""
     if left.last_s == math.inf:
         return ""
     if left.ends_by == "block":
-        return f"last block, {clock(left.last_s)} left"
+        return f"last round, {clock(left.last_s)} left"
     return f"{'at most ' if left.at_most else ''}{clock(left.last_s)} left"
 
 
 def verdict_time(left: Forecast) -> str:
-    """Say when a run ends at the latest, where it may end before also when that is, and of how many blocks it is."""
+    """Return when a run ends at the earliest and at the latest, and after how many rounds."""
     from weighbridge.runner.preflight import can_decide
 
-    first = f"{clock(left.first_s)} ({plural(left.first_blocks, 'block')})"
-    last = f"{clock(left.last_s)} ({plural(left.last_blocks, 'block')})"
+    first = f"{clock(left.first_s)} ({plural(left.first_blocks, 'round')})"
+    last = f"{clock(left.last_s)} ({plural(left.last_blocks, 'round')})"
     if left.ends_by != "blocks":
         last = f"{clock(left.last_s)} (time limit"
-        last += ")" if left.at_most else f", about {plural(left.last_blocks, 'block')})"
+        last += ")" if left.at_most else f", about {plural(left.last_blocks, 'round')})"
     if not can_decide(left.last_blocks):
-        return f"it ends in about {last}, too few blocks for a verdict"
+        return f"the measurement ends in about {last}, with too few rounds for a verdict"
     if left.at_most:
-        return f"it ends in {first} at the earliest, {last} at the latest"
-    return f"a verdict in about {last}"
+        return f"the measurement ends in {first} at the earliest, {last} at the latest"
+    return f"expect a verdict in about {last}"
 
 
-def prospect(standings: Sequence[Standing], since_s: float = 0.0) -> str:
-    """Say when costs will be precise enough, or how precise they will be at the end; empty where nobody knows.
+def prospect(standings: Sequence[Standing], since_s: float = 0.0, *, has_time_limit: bool = False) -> str:
+    """Return when costs will be precise enough, or how precise they will be at the end; empty if that is unknown.
 
-    By the last look, ``since_s`` seconds ago: ``±2 % expected in 12 to 40 s``, ``±2 % may not be reached``, and where
-    that is all but sure ``±2 % out of reach: expect ±2.4 to ±3.1 %``. Of costs that are precise enough and undecided
-    it is ``a verdict`` that is expected.
+    It uses the last interim look, ``since_s`` seconds ago: ``±2% expected in 12 to 40 s``, ``±2% might not be
+    reached``, or ``±2% out of reach: expect ±2.4% to ±3.1% (time limit)`` if that is
+    almost certain. For costs that are precise
+    enough but undecided it forecasts ``a verdict``.
     """
     from weighbridge.report.text.formatting import margin, share
 
@@ -235,22 +239,23 @@ def prospect(standings: Sequence[Standing], since_s: float = 0.0) -> str:
     if late := [each.expected for each in wide if each.expected is not None]:
         ends = share(min(low for low, _ in late)), share(max(high for _, high in late))
         of = f" in {len(late)} of {len(standings)} comparisons" if len(late) < len(standings) else ""
-        return f"{aim} out of reach{of}: expect {' to '.join(dict.fromkeys(ends))}"
+        why = " (time limit)" if has_time_limit else ""
+        return f"{aim} out of reach{of}: expect {' to '.join(dict.fromkeys(ends))}{why}"
     if any(each.needed_s is None for each in open_):
         return ""
     soonest_s, latest_s = (each - since_s for each in needed_s(open_))
     if latest_s == math.inf:
-        return f"{aim} may not be reached"
+        return f"{aim} might not be reached"
     return f"{aim} expected {_when(round(soonest_s), round(latest_s))}"
 
 
 def _half_width_text(half_width: float) -> str:
-    """A half-width in two figures: ``±2 %``, ``±1.6 %``."""
-    return f"±{100 * half_width:.2g}{SPACE}%"
+    """Return a half-width with two significant digits: ``±2%``, ``±1.6%``."""
+    return f"±{100 * half_width:.2g}%"
 
 
 def _when(soonest_s: int, latest_s: int) -> str:
-    """``in 12 to 40 s``, ``in 40 s to 3 min``, ``within 40 s``, ``in about 12 s``."""
+    """Return ``in 12 to 40 s``, ``in 40 s to 3 min``, ``within 40 s`` or ``in about 12 s``."""
     if latest_s <= 0:
         return "any moment"
     soonest, latest = clock(soonest_s), clock(latest_s)
@@ -263,9 +268,9 @@ def _when(soonest_s: int, latest_s: int) -> str:
 
 
 def _costs_so_far(estimates: Sequence[Estimate], expected: str) -> str:
-    """The least precise cost so far with what is ``expected``, of several how many are precise enough.
+    """Return the least precise cost so far with the ``expected`` time, and how many costs are precise enough.
 
-    Empty where there is none.
+    The text is empty before the first cost.
     """
     from weighbridge.report.text.formatting import margin
 
@@ -282,19 +287,19 @@ def _costs_so_far(estimates: Sequence[Estimate], expected: str) -> str:
     return "; ".join(parts)
 
 
-def _block(trial: Trial) -> str:
-    return f"block {trial.block}" if trial.block else "pilot"
+def _round(trial: Trial) -> str:
+    return f"round {trial.block}" if trial.block else "pilot"
 
 
 def _where(trial: Trial) -> str:
-    """``redis (clients=50) in bridge``."""
+    """Return ``redis (clients=50) in bridge``."""
     return f"{cell_label(trial.workload, trial.level)} in {trial.environment}"
 
 
 def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "Table":
-    """Return a line for each cost so far, as many as ``height`` has room for; the least precise come first then.
+    """Return one line per cost so far. If ``height`` has no room for all, the least precise costs come first.
 
-    A bar is full when the interval is as narrow as it is to become.
+    A bar is full when the interval has reached its target.
     """
     from rich.table import Table
     from rich.text import Text
@@ -326,21 +331,22 @@ def _reached(estimate: Estimate) -> bool:
 
 
 def _half_width(estimate: Estimate) -> float:
-    """What the next look goes by; infinite where it has too few blocks for one."""
+    """Return the half-width for the next interim look; infinite if there are too few rounds for one."""
     return math.inf if estimate.few else estimate.half_width
 
 
 def _cost(estimate: Estimate) -> str:
-    """``4.5 % [2.0, 7.1] slower after 12 blocks``; with both signs ``cost -0.4 % [-1.9, 1.0]``, positive is worse.
+    """Return ``4.5% [2.0, 7.1] slower after 12 rounds``, or ``cost -0.4% [-1.9, 1.0]`` if the direction is open.
 
-    A verdict of fewer than ten blocks is exploratory, and may be withdrawn: its cost has no word for its direction.
-    Without an interval where there is no verdict yet: one that excludes 0 would be taken for it.
+    A positive cost is worse. With fewer than ten rounds the verdict is exploratory and can change, so the cost has no
+    word for its direction. Before the first verdict the interval is left out: if it excluded 0, it would look like a
+    verdict.
     """
     from weighbridge.report.text.formatting import difference_interval, percent_interval
     from weighbridge.report.text.verdicts import cost_effect, metric_direction
 
     cost, worsening, metric = estimate.cost, estimate.cost.worsening, estimate.metric
-    after = f"after {plural(cost.blocks, 'block')}"
+    after = f"after {plural(cost.blocks, 'round')}"
     if not (estimate.few or cost.exploratory) and (worsening.low > 0 or worsening.high < 0):
         word = metric_direction(metric, worse=worsening.estimate >= 0)
         effect = cost_effect(cost, metric.unit, word)
@@ -352,7 +358,7 @@ def _cost(estimate: Estimate) -> str:
 
 @contextmanager
 def show() -> Iterator[Shown]:
-    """The progress of one run, on standard error."""
+    """Show the progress of one run on standard error."""
     if not err().is_terminal:
         yield Shown(None)
         return
@@ -360,7 +366,7 @@ def show() -> Iterator[Shown]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
-    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # what is said is shortened before any number is
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # shortens the description before any number
     columns = (
         BarColumn(bar_width=10), TextColumn("{task.fields[count]}"), TimeElapsedColumn(),
         TextColumn("{task.fields[left]}"), TextColumn("{task.description}", markup=False, table_column=rest),

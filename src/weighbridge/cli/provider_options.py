@@ -1,25 +1,23 @@
-"""The options of ``weighbridge fleet`` that are those of who provides the machines: ``--partition compute``."""
+"""The options of ``weighbridge fleet`` that belong to each provider of machines: ``--partition compute``."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
-from typer.core import TyperCommand
-
-from weighbridge.cli.output import out
+from weighbridge.cli.help import Command, Entry
 
 _KEY = "weighbridge.provider_options"
 SET_BY_ON = {"kind", "file", "listed", "server"}
-"""Options that the word of ``--on`` gives, or who provides the machines."""
+"""Options whose values come from the word of ``--on`` or from the provider."""
 
 
-class ProviderCommand(TyperCommand):
-    """A command that takes, beside its own options, those of every provider of machines, by their fields' names.
+class ProviderCommand(Command):
+    """A command that also accepts the options of every provider of machines.
 
-    They are known once the providers are loaded, which no other command is to wait for.
+    The options are known only once the providers are loaded, and no other command should wait for that.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take the providers' options out of the words before the command's own are read."""
+        """Remove the providers' options from the words before the command's own options are read."""
         own, given = [], dict[str, Any]()
         known, words = _flags(), iter(args)
         for word in words:
@@ -34,25 +32,38 @@ class ProviderCommand(TyperCommand):
             elif (following := next(words, None)) is not None:
                 given[name] = following
             else:
-                own.append(word)  # as any option without its value, which is then told
+                ctx.fail(f"option {word} needs a value")
         ctx.meta[_KEY] = given
         return super().parse_args(ctx, own)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Add the providers' options."""
-        super().format_help(ctx, formatter)
+    def provider_panels(self) -> dict[str, list[Entry]]:
+        """Return the providers' options, a panel for each provider."""
         from weighbridge import registry
 
-        for kind, provider in registry.providers().items():
-            out().print(f"\n--on {provider.word or kind}: {provider.summary}", markup=False)
-            for name, field in _fields(provider).items():
-                out().print(f"  --{name.replace('_', '-')}: {field.description}", markup=False)
+        return {
+            f"--on {provider.word or kind}: {provider.summary}": [
+                Entry(f"--{name.replace('_', '-')}", _value(name, field), _about(field))
+                for name, field in _fields(provider).items()
+            ]
+            for kind, provider in registry.providers().items()
+        }
 
 
 def given_options(ctx: Any) -> Mapping[str, Any]:
-    """Return what the command line gives of the providers' options, by their fields' names."""
+    """Return the providers' options that the command line gives, by the names of their fields."""
     given: Mapping[str, Any] = ctx.meta.get(_KEY, {})
     return given
+
+
+def _value(name: str, field: Any) -> str:
+    """Return an option's value as it is written; empty for a flag."""
+    if field.annotation is bool:
+        return ""
+    return "N" if int in (field.annotation, *get_args(field.annotation)) else name.upper()
+
+
+def _about(field: Any) -> str:
+    return f"{field.description}." if field.description else ""
 
 
 def _fields(provider: Any) -> Mapping[str, Any]:
@@ -60,7 +71,7 @@ def _fields(provider: Any) -> Mapping[str, Any]:
 
 
 def _flags() -> dict[str, bool]:
-    """Every option of some provider, and whether it takes no value."""
+    """Return every option of any provider, and whether it is a flag (True) or needs a value."""
     from weighbridge import registry
 
     flags: dict[str, bool] = {}

@@ -6,19 +6,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli.complete import complete_study
+from weighbridge.cli.help import OUTPUT, WHAT
 from weighbridge.cli.metrics import Address, MetricsOption, address, watched
-from weighbridge.cli.output import (
-    WRONG_COMMAND_LINE,
-    BesideOthersOption,
-    JsonFlag,
-    ProfileOption,
-    RehearsalOption,
-    err,
-    examples,
-    fail,
-    out,
-    print_json,
-)
+from weighbridge.cli.options import AllowConcurrentOption, JsonFlag, ProfileOption, QuickTestOption, YesOption
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, print_json
 
 if TYPE_CHECKING:
     from weighbridge.analysis.results import Analysis
@@ -26,7 +17,9 @@ if TYPE_CHECKING:
     from weighbridge.store.run import RunStore
 
 PAGE = "replication.html"
-LinkOption = typer.Option(None, "--link", help="Rate of every testbed cable, such as 100mbit.")
+LinkOption = typer.Option(
+    None, "--link", metavar="RATE", help="Rate of every testbed cable, for example 100mbit.", rich_help_panel=WHAT
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -42,47 +35,57 @@ def register(app: typer.Typer) -> None:
     def replicate(
         study: str | None = typer.Argument(
             None,
-            help="A bundled study with published figures; not needed with --out or --report.",
+            help="A bundled study with published figures. Not needed with --out or --report.",
             autocompletion=complete_study,
         ),
         profile: str | None = ProfileOption,
         link: str | None = LinkOption,
         directory: Path | None = typer.Option(
-            None, "--out", help="A new run directory, or that of an interrupted run to continue."
+            None,
+            "--out",
+            metavar="DIR",
+            help="A new run directory, or the directory of an interrupted run to continue.",
+            rich_help_panel=OUTPUT,
         ),
-        report: Path | None = typer.Option(None, "--report", help="Rewrite the pages of this run; run nothing."),
+        report: Path | None = typer.Option(
+            None,
+            "--report",
+            metavar="RUN",
+            help="Rewrite the pages of this run, and run nothing.",
+            rich_help_panel=OUTPUT,
+        ),
         metrics: str | None = MetricsOption,
-        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
-        beside_others: bool = BesideOthersOption,
-        rehearsal: bool = RehearsalOption,
+        yes: bool = YesOption,
+        allow_concurrent: bool = AllowConcurrentOption,
+        quick_test: bool = QuickTestOption,
         as_json: bool = JsonFlag,
     ) -> None:
-        """Run a published study on your machines and compare with its published figures."""
+        """Run a published study on your machines, and compare the results with its published figures."""
         from weighbridge.cli.runs import run_directory
         from weighbridge.runner.living import require_alone
         from weighbridge.store.run import RunStore
 
         if report is not None:
             if (study, profile, link, directory, metrics) != (None,) * 5:
-                fail("--report works only with --json: remove the other options", WRONG_COMMAND_LINE)
+                fail("--report can only be combined with --json: remove the other options", WRONG_COMMAND_LINE)
             with RunStore(run_directory(report)) as store:
                 _show(store, as_json=as_json)
             return
         if study is None and directory is None:
             from weighbridge.replication.published import available
 
-            message = f"name a study ({', '.join(available())}), or --out DIR to continue a run, or --report DIR"
+            message = f"name a study ({', '.join(available())}), --out DIR to continue a run, or --report RUN"
             fail(message, WRONG_COMMAND_LINE)
         if study is None and (profile, link) != (None, None):
-            fail("--profile and --link need a study; a continued run has its own", WRONG_COMMAND_LINE)
+            fail("--profile and --link need a study, because a continued run already has one", WRONG_COMMAND_LINE)
         at = address(metrics)
-        require_alone(beside_others=beside_others)
-        _run(study, profile, link, directory, at, yes=yes, as_json=as_json, rehearsal=rehearsal)
+        require_alone(beside_others=allow_concurrent)
+        _run(study, profile, link, directory, at, yes=yes, as_json=as_json, quick_test=quick_test)
 
 
 def _run(
     study: str | None, profile: str | None, link: str | None, directory: Path | None, at: Address | None, *,
-    yes: bool, as_json: bool, rehearsal: bool,
+    yes: bool, as_json: bool, quick_test: bool,
 ) -> None:  # fmt: skip
     from weighbridge.cli.approval import confirm, confirm_continued, load_named
     from weighbridge.cli.progress import show
@@ -96,9 +99,9 @@ def _run(
     loaded = None
     if study is not None:
         loaded, origin = load_named(study, profile, link, yes=yes)
-        published(loaded.file.study)  # before anything is run
+        published(loaded.file.study)  # fails before anything runs
         directory = directory or new_directory(loaded)
-        needs_yes = confirm(origin, loaded, directory, yes=yes, rehearsal=rehearsal)
+        needs_yes = confirm(origin, loaded, directory, yes=yes, quick_test=quick_test)
     else:
         assert directory is not None
         _require_published(directory)
@@ -106,7 +109,7 @@ def _run(
     with (
         interruptible(),
         show() as progress,
-        watched(at, progress, loaded, directory) as told_of_it,
+        watched(at, progress, loaded, directory) as listeners,
         continuable(directory, *continuing("replicate", str(directory), yes=yes and needs_yes)),
     ):
 
@@ -115,7 +118,7 @@ def _run(
             if store.finished():
                 _show(store, as_json=as_json, ran=True)
 
-        run_study(loaded, directory, told_of_it, after)
+        run_study(loaded, directory, listeners, after)
 
 
 def _require_published(directory: Path) -> None:
@@ -127,7 +130,7 @@ def _require_published(directory: Path) -> None:
 
 
 def _show(store: "RunStore", *, as_json: bool, ran: bool = False) -> None:
-    """Write both pages of a run and print its tables; ``ran``: it ran just now."""
+    """Write both pages of a run and print its tables; ``ran`` is True if it has just run."""
     from weighbridge.analysis.analyse import analyse
     from weighbridge.replication.document import replication_json
     from weighbridge.replication.words import print_replication_screen
@@ -136,8 +139,8 @@ def _show(store: "RunStore", *, as_json: bool, ran: bool = False) -> None:
 
     analysis = analyse(store)
     page = write_html(store, store.directory / "report.html", analysis)
-    result, beside = write_beside(store, analysis)
-    pages = [f"report: {page}", f"published and measured: {beside}"]
+    result, comparison = write_beside(store, analysis)
+    pages = [f"report: {page}", f"published and measured: {comparison}"]
     if as_json:
         print_json(replication_json(result))
         err().print("\n".join(pages), markup=False)
@@ -147,7 +150,7 @@ def _show(store: "RunStore", *, as_json: bool, ran: bool = False) -> None:
 
 
 def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication", Path]:
-    """Write the page of a run beside its published study. StudyError where its study has no published figures."""
+    """Write the page that compares a run with its published study. Raises StudyError if nothing was published."""
     from weighbridge.replication.comparison import replication
     from weighbridge.replication.page import write_replication
     from weighbridge.replication.published import published
@@ -157,7 +160,7 @@ def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication"
 
 
 def _offers(study: str) -> "list[Offer]":
-    """What each profile of the bundled study measures."""
+    """Return the workloads and environments of each profile of the bundled study."""
     from weighbridge.replication.comparison import Offer
     from weighbridge.study.profiles import load, profiles_of
     from weighbridge.study.source import bundled_study

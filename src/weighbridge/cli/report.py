@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli.gate import checked
-from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, examples, fail, out, print_json
+from weighbridge.cli.help import LIMITS, OUTPUT
+from weighbridge.cli.options import JsonFlag
+from weighbridge.cli.output import WRONG_COMMAND_LINE, examples, fail, out, print_json
 from weighbridge.errors import LimitExceeded, LimitUndecided, TrialsFailed
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from weighbridge.store.run import RunStore
 
 PREFIX, TABLE = "--fail-if ", "--table "
+WHAT_TO_SHOW = "What to show"
 
 
 def register(app: typer.Typer) -> None:
@@ -35,33 +38,57 @@ def register(app: typer.Typer) -> None:
         )
     )
     def report(
-        run: Path = typer.Argument(help="A run directory."),
+        run: Path = typer.Argument(metavar="RUN", help="A run directory."),
         as_json: bool = JsonFlag,
         as_markdown: bool = typer.Option(
-            False, "--markdown", help="Print Markdown to standard output, and nothing else."
+            False,
+            "--markdown",
+            help="Print Markdown to standard output, and nothing else.",
+            rich_help_panel=OUTPUT,
         ),
-        as_latex: bool = typer.Option(False, "--latex", help="Print the headline costs as a LaTeX table."),
-        as_svg: bool = typer.Option(False, "--svg", help="Print the headline costs as an SVG chart."),
+        as_latex: bool = typer.Option(
+            False,
+            "--latex",
+            help="Print the costs of the primary metrics as a LaTeX table.",
+            rich_help_panel=OUTPUT,
+        ),
+        as_svg: bool = typer.Option(
+            False,
+            "--svg",
+            help="Print the costs of the primary metrics as an SVG chart.",
+            rich_help_panel=OUTPUT,
+        ),
         everything: bool = typer.Option(
-            False, "--all", help="Show everything: all tables, steps, curves, network paths and remarks."
+            False,
+            "--all",
+            help="Show everything: all tables, steps, curves, network paths and remarks.",
+            rich_help_panel=WHAT_TO_SHOW,
         ),
         tables: list[str] = typer.Option(
             [],
             "--table",
             metavar="COMPARISON",
             help="Also show the table of ENVIRONMENT.WORKLOAD.METRIC, with * for any part. Repeatable.",
+            rich_help_panel=WHAT_TO_SHOW,
         ),
-        page: Path | None = typer.Option(None, "--html", help="Write the page here instead of into the run."),
+        page: Path | None = typer.Option(
+            None,
+            "--html",
+            metavar="FILE",
+            help="Write the page here instead of into the run.",
+            rich_help_panel=OUTPUT,
+        ),
         fail_if: list[str] = typer.Option(
             [],
             "--fail-if",
             metavar="LIMIT",
-            help="Exit with 11 if a cost exceeds this limit, 12 if undecided. Repeatable.",
+            help="Exit with 11 if a cost exceeds this limit, with 12 if that is undecided. Repeatable.",
+            rich_help_panel=LIMITS,
         ),
     ) -> None:
-        """Show a run's verdicts and rewrite its page.
+        """Show a run's verdicts, and rewrite its page.
 
-        The page is report.html in the run, plus replication.html for a replication.
+        The page is report.html in the run. A replication also has replication.html.
         """
         from weighbridge.analysis.analyse import analyse
         from weighbridge.analysis.gate import judge
@@ -72,7 +99,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.report.text.gate import limit_sentence
         from weighbridge.store.run import RunStore
 
-        gc.set_threshold(100_000)  # what a run has is needed to the end: looking for waste took a tenth of the time
+        gc.set_threshold(100_000)  # the data is needed until the end, and collection took a tenth of the time
         other_format = _one_of({"json": as_json, "markdown": as_markdown, "latex": as_latex, "svg": as_svg})
         limits = checked(lambda: [parse_requirement(each, LIMIT) for each in fail_if], PREFIX)  # before a run is read
         run = run_directory(run)
@@ -104,11 +131,11 @@ def register(app: typer.Typer) -> None:
 
 
 def _one_of(formats: "Mapping[str, bool]") -> str | None:
-    """The one format that is asked for, if any: several end the command."""
+    """Return the chosen format, or None. Exit with a message if there are several."""
     chosen = [name for name, is_chosen in formats.items() if is_chosen]
     if len(chosen) > 1:
         named = " and ".join(f"--{each}" for each in chosen)
-        fail(f"{named} cannot share standard output: choose one", WRONG_COMMAND_LINE)
+        fail(f"{named} both use standard output: choose one", WRONG_COMMAND_LINE)
     return chosen[0] if chosen else None
 
 
@@ -137,9 +164,9 @@ def _show(
             beside, beside_page = write_beside(store, analysis)
             pages.append(f"published and measured: {beside_page}")
     except PermissionError as error:
-        refused = f"{error.filename}: {error.strerror}: no page was written: name another file with --html FILE"
+        refused = f"{error.filename}: {error.strerror}. No page was written: name another file with --html FILE"
         pages = []
-    # on a terminal a study that somebody else wrote is asked about before it runs
+    # on a terminal, Weighbridge asks before it runs a study that is not bundled
     yes = not out().is_terminal
     print_report(
         analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages, yes=yes,
@@ -152,7 +179,7 @@ def _show(
 
 
 def _answer(findings: "Sequence[Finding]", analysis: "Analysis") -> None:
-    """Raise what the limits come to, unless every one of them is kept: with a line for each that is not."""
+    """Raise the result of the limits with a line for each that is not kept, unless all are kept."""
     from weighbridge.analysis.gate import failed_workloads
     from weighbridge.model.text import printable
     from weighbridge.report.text.gate import limit_sentence
@@ -161,7 +188,7 @@ def _answer(findings: "Sequence[Finding]", analysis: "Analysis") -> None:
     if any(each.outcome == "exceeded" for each in findings):
         raise LimitExceeded("\n".join(lines))
     if failed := failed_workloads(findings, analysis):
-        lines.append(f"no block of {', '.join(failed)} is complete, as trials failed")
+        lines.append(f"no round of {', '.join(failed)} is complete, because trials failed")
         raise TrialsFailed("\n".join(lines))
     if lines:
         raise LimitUndecided("\n".join(lines))

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli.complete import complete_study
+from weighbridge.cli.help import DURATION, LIMITS, OUTPUT
 from weighbridge.cli.metrics import MetricsOption, address, watched
-from weighbridge.cli.output import (
+from weighbridge.cli.options import (
     EXPLAIN,
-    WRONG_COMMAND_LINE,
-    BesideOthersOption,
+    AllowConcurrentOption,
     EnvOption,
     ExplainOption,
     ProfileOption,
-    RehearsalOption,
+    QuickTestOption,
     SetOption,
-    err,
-    examples,
-    fail,
-    out,
+    YesOption,
 )
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out
 
 if TYPE_CHECKING:
     from weighbridge.analysis.results import Analysis
@@ -45,33 +43,40 @@ def register(app: typer.Typer) -> None:
     def run(
         study: str | None = typer.Argument(
             None,
-            help="A bundled study or a study file; not needed to continue a run with --out.",
+            help="A bundled study or a study file. Not needed to continue a run with --out.",
             autocompletion=complete_study,
         ),
         directory: Path | None = typer.Option(
             None,
             "--out",
-            help="A new run directory, or that of an interrupted run to continue. Default: ./runs/STUDY-DATE.",
+            metavar="DIR",
+            help="A new run directory, or the directory of a run to continue. Default: ./runs/STUDY-DATE.",
+            rich_help_panel=OUTPUT,
         ),
         profile: str | None = ProfileOption,
         settings: list[str] = SetOption,
         explain: bool = ExplainOption,
-        blocks: int | None = typer.Option(
+        rounds: int | None = typer.Option(
             None,
+            "--rounds",
+            metavar="N",
             min=1,
             max=1000,
-            help="Run this many blocks instead of the study's. With --out alone: the run's new total.",
+            help="Run this many rounds instead of the study's. With --out alone: the new total of the run.",
+            rich_help_panel=DURATION,
         ),
         metrics: str | None = MetricsOption,
         env: list[str] = EnvOption,
-        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
-        beside_others: bool = BesideOthersOption,
-        rehearsal: bool = RehearsalOption,
-        strict: bool = typer.Option(False, "--strict", help="Exit with 10 if the run is untrusted (A/A arm)."),
+        yes: bool = YesOption,
+        allow_concurrent: bool = AllowConcurrentOption,
+        quick_test: bool = QuickTestOption,
+        strict: bool = typer.Option(
+            False, "--strict", help="Exit with 10 if the control failed.", rich_help_panel=LIMITS
+        ),
     ) -> None:
-        """Run a study, save every trial as it ends, and write the report.
+        """Run a study, save every trial when it ends, and write the report.
 
-        Ctrl-C stops it cleanly and prints the command to continue.
+        Ctrl-C stops the run cleanly and prints the command to continue.
         """
         from weighbridge.cli.approval import confirm, confirm_continued, load_named
         from weighbridge.cli.runs import holds_a_run
@@ -81,26 +86,28 @@ def register(app: typer.Typer) -> None:
         from weighbridge.study.settings import with_settings
 
         if study is None and directory is None:
-            message = "name a study (see 'weighbridge studies'), or a run to continue with --out DIR"
+            message = "name a study ('weighbridge studies' lists them), or a run to continue with --out DIR"
             fail(message, WRONG_COMMAND_LINE)
         if study is None and (profile is not None or settings or explain):
             option = "--profile" if profile is not None else "--set" if settings else "--explain"
-            fail(f"{option} needs a study; a continued run has its own", WRONG_COMMAND_LINE)
-        address(metrics)  # a wrong one is told before anything else is
+            fail(f"{option} needs a study, because a continued run already has one", WRONG_COMMAND_LINE)
+        address(metrics)  # report a wrong address first
         loaded, origin = load_named(study, profile, yes=yes) if study is not None else (None, None)
         if loaded is not None:
             loaded = with_settings(loaded, [*settings, *([EXPLAIN] if explain else [])])
-            loaded = loaded if blocks is None else with_blocks(loaded, blocks)
+            loaded = loaded if rounds is None else with_blocks(loaded, rounds)
         if loaded is not None and origin is not None and not (directory and holds_a_run(directory)):
             directory = directory or new_directory(loaded)
-            needs_yes = confirm(origin, loaded, directory, yes=yes, rehearsal=rehearsal)
+            needs_yes = confirm(origin, loaded, directory, yes=yes, quick_test=quick_test)
         else:
             assert directory is not None
             needs_yes = confirm_continued(directory, yes=yes)
-        require_alone(beside_others=beside_others)
-        total = blocks if loaded is None else None
-        if not measured(loaded, directory, yes=yes and needs_yes, metrics=metrics, blocks=total, env=env) and strict:
-            raise Untrusted("untrusted: the baseline measured twice disagrees with itself; do not rely on this run")
+        require_alone(beside_others=allow_concurrent)
+        total = rounds if loaded is None else None
+        if not measured(loaded, directory, yes=yes and needs_yes, metrics=metrics, rounds=total, env=env) and strict:
+            raise Untrusted(
+                "the control failed: two copies of the baseline differ. Measure again on a quieter machine"
+            )
 
 
 def measured(
@@ -109,13 +116,13 @@ def measured(
     *,
     yes: bool,
     metrics: str | None = None,
-    blocks: int | None = None,
+    rounds: int | None = None,
     env: Sequence[str] = (),
 ) -> bool:
-    """Measure a study, or go on with a run of so many ``blocks``, and write its report; whether it can be trusted.
+    """Measure a study, or continue a run to ``rounds``, and write its report. Return whether the control passed.
 
-    ``yes``: whether the command that goes on with it is not to ask. ``metrics``: where a monitoring server reads.
-    ``env``: names of variables that the command which goes on with it takes.
+    ``metrics`` is the address for a monitoring server. ``yes`` and ``env`` (names of variables) go into the command
+    that continues the run.
     """
     from weighbridge.cli.progress import show
     from weighbridge.cli.runs import continuable
@@ -127,7 +134,7 @@ def measured(
     with (
         interruptible(),
         show() as progress,
-        watched(address(metrics), progress, study, directory) as told_of_it,
+        watched(address(metrics), progress, study, directory) as listeners,
         continuable(directory, *continuing("run", str(directory), yes=yes, variables=env)),
     ):
 
@@ -135,20 +142,20 @@ def measured(
             if (analysis := report_run(store, progress)) is not None:
                 trusted.append(analysis.trust.trusted is not False)
 
-        run_study(study, directory, told_of_it, after, blocks)
+        run_study(study, directory, listeners, after, rounds)
     return all(trusted)
 
 
 def new_directory(study: "Study") -> Path:
-    """Where a run goes that was given no directory."""
+    """Return the default directory of a run."""
     safe = re.sub(r"[^A-Za-z0-9_.-]", "-", study.file.study)
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
-    """Write the page, print the verdicts and the page's path; gives what they are made of.
+    """Write the page, print the verdicts and the path of the page, and return their analysis.
 
-    Where no trial has ended there is nothing to report: None, and only what ended the run is told.
+    If no trial has ended there is nothing to report: return None.
     """
     progress.close()
     if not store.finished():

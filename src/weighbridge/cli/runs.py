@@ -1,4 +1,4 @@
-"""The run directory that a person means, and the command that continues the run in it."""
+"""The run directory that the user names, and the command that continues the run in it."""
 
 import shlex
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _LISTED = 20
 
 
 def run_directory(path: Path) -> Path:
-    """The run at ``path``, which may name its database too. A folder of runs is told with what is in it."""
+    """Return the run at ``path``, which can also be its database. For a folder of runs, the error lists them."""
     if path.name == DATABASE and path.is_file():
         return path.parent
     if path.is_dir() and not (path / DATABASE).exists():
@@ -20,15 +20,15 @@ def run_directory(path: Path) -> Path:
         if inside:
             rest = f" and {len(inside) - _LISTED} more" if len(inside) > _LISTED else ""
             names = ", ".join(str(run) for run in inside[-_LISTED:])
-            raise RunDirectoryError(f"{path} is not a run, but contains runs; name one: {names}{rest}")
+            raise RunDirectoryError(f"{path} is not a run but a folder of runs. Name one of them: {names}{rest}")
     return path
 
 
 @contextmanager
 def continuable(run: Path, *command: str) -> Iterator[None]:
-    """Give a failure the exact command that continues ``run``, where it left a run with a trial to go on from.
+    """Add the command that continues ``run`` to a failure, if the run has a finished trial.
 
-    Without one there is nothing to continue: what was refused is run again as it was, or changed.
+    Without a finished trial there is nothing to continue.
     """
     try:
         yield
@@ -39,7 +39,7 @@ def continuable(run: Path, *command: str) -> Iterator[None]:
 
 
 def holds_a_run(directory: Path) -> bool:
-    """Whether there is a run that can be continued, be it before its first trial."""
+    """Return whether the directory has a run that can be continued, even without a trial."""
     try:
         with RunStore(directory):
             return True

@@ -9,7 +9,7 @@ from weighbridge.cli.output import examples, print_json
 
 
 class Document(StrEnum):
-    """What has a JSON Schema: study files, and what commands print with ``--json``."""
+    """The documents with a JSON Schema: study files, and the output of commands with ``--json``."""
 
     STUDY = "study"
     REPORT = "report"
@@ -28,10 +28,12 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples("weighbridge schema > study.schema.json", "weighbridge schema report"))
     def schema(
         document: Document = typer.Argument(
-            Document.STUDY, help="Study files, or the --json output of this command."
+            Document.STUDY,
+            metavar="DOCUMENT",
+            help=f"Study files, or the --json output of a command: {', '.join(Document)}.",
         ),
     ) -> None:
-        """Print the JSON Schema of study files (for your editor) or of a command's JSON."""
+        """Print the JSON Schema of study files (for your editor), or of the JSON of a command."""
         print_json(schema_of(document))
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, examples, out, print_json
+from weighbridge.cli.options import JsonFlag
+from weighbridge.cli.output import examples, out, print_json
 
 INDENT = "    "
 
@@ -27,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def describe() -> list[dict[str, Any]]:
-    """The bundled studies as data: ``study``, ``question``, ``profiles``, ``environments``, ``workloads``."""
+    """Return the bundled studies: ``study``, ``question``, ``profiles``, ``environments``, ``workloads``."""
     from weighbridge.study.loader import load
     from weighbridge.study.source import bundled, bundled_study
 
@@ -45,7 +46,7 @@ def describe() -> list[dict[str, Any]]:
 
 
 def lines(study: dict[str, Any], width: int) -> Iterator[str]:
-    """The name alone, so that it can be copied, and below it the rest; names are never cut or broken."""
+    """Yield the name on its own line, so that it is easy to copy, and then the rest. Names are never broken."""
     yield study["study"]
     yield from _wrapped(study["question"], width)
     for what in ("environments", "workloads", "profiles"):

@@ -5,11 +5,12 @@ from enum import StrEnum
 import typer
 
 from weighbridge.cli.complete import complete_study
-from weighbridge.cli.output import ProfileOption, err, examples, out
+from weighbridge.cli.options import ProfileOption
+from weighbridge.cli.output import err, examples, out
 
 
 class Action(StrEnum):
-    """What is done with a study's userlands."""
+    """The actions on the root filesystems of a study."""
 
     PUSH = "push"
 
@@ -19,16 +20,18 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples("weighbridge userland push kubernetes-limits registry.example/team/weighbridge"))
     def userland(
-        action: Action = typer.Argument(help="Push it to a registry."),
+        action: Action = typer.Argument(metavar="push", help="Push the images to a registry."),
         study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
-        repository: str = typer.Argument(metavar="REGISTRY/REPOSITORY", help="Where your engine may push to."),
+        repository: str = typer.Argument(
+            metavar="REGISTRY/REPOSITORY", help="A repository to which your engine can push."
+        ),
         profile: str | None = ProfileOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Push without asking."),
     ) -> None:
-        """Push the images that a study's pods need to a registry, by your own Docker or podman.
+        """Push the images of a study's pods to a registry, with your own Docker or podman.
 
-        A cluster pulls them by their digests: 'images: {push: REGISTRY/REPOSITORY}' of its hosts. A run pushes what
-        is not there yet by itself.
+        With 'images: {push: REGISTRY/REPOSITORY}' in the study's hosts, a cluster pulls them by digest. A run pushes
+        missing images by itself.
         """
         from weighbridge.cli.approval import confirm_use, load_named
         from weighbridge.runner.userlands import push_userlands

@@ -1,4 +1,4 @@
-"""`weighbridge --version`: which Weighbridge this is, and which launcher times its programs."""
+"""`weighbridge --version`: the version, and the digest of the launcher that times the programs."""
 
 import platform
 from importlib import metadata
@@ -9,7 +9,7 @@ from weighbridge.user_cache import cache_folder
 
 
 def version_text() -> str:
-    """Return the version and, on a second line, the launcher's digest, as a run keeps it, and where it is from."""
+    """Return the version and, on a second line, the launcher's digest (which runs store) and its origin."""
     return f"weighbridge {metadata.version('weighbridge')}\nlauncher {_launcher()}"
 
 

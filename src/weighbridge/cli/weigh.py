@@ -1,4 +1,4 @@
-"""`weighbridge weigh`: a study made of a command line."""
+"""`weighbridge weigh`: a study made from a command line."""
 
 import os
 import re
@@ -11,22 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand
 
 from weighbridge.cli.complete import complete_environments
-from weighbridge.cli.output import (
-    WRONG_COMMAND_LINE,
-    BesideOthersOption,
+from weighbridge.cli.help import DURATION, LIMITS, MEASURE, OUTPUT, WHAT, WHERE, Command
+from weighbridge.cli.options import (
+    AllowConcurrentOption,
+    ContextOption,
     ExplainOption,
-    RehearsalOption,
+    NamespaceOption,
+    QuickTestOption,
     TraceOption,
-    err,
-    examples,
-    fail,
-    given_variables,
-    out,
-    write_new,
 )
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, given_variables, out, write_new
 from weighbridge.model.facts import CpuIdle
 
 if TYPE_CHECKING:
@@ -38,25 +34,24 @@ if TYPE_CHECKING:
 _PARAMETER = r"[A-Za-z][A-Za-z0-9_]*"
 _LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
 _STUDY = "weigh"
-"""What messages about the study that is made call it."""
+"""The name of the study in messages."""
 _LINE = re.compile(rf"^{_STUDY}:\d+: ", re.MULTILINE)
 _PACKAGES: Mapping[str, Any] = {"kind": "packages"}
-"""Where programs come from for a cluster that no image has."""
+"""The root filesystem for a cluster if the user names no image."""
 _ENGINE_SHOWS = "a container engine would also show the cost of its bridge, NAT and seccomp filter"
 
 
-class ProgramLast(TyperCommand):
-    """A command whose options stand before a program with its own: one behind it is refused without --."""
+class ProgramLast(Command):
+    """A command whose options come before a program that has options of its own."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Parse the words; one of our long options among the program's ends the command, unless -- is before it."""
+        """Parse the words. Refuse a long option of Weighbridge after the program unless -- precedes the program."""
         words = list(args)
         rest = super().parse_args(ctx, args)
         program = len(words) - len(ctx.params.get("command") or ())
-        options = {option for each in self.params for option in each.opts if option.startswith("--")}
         if words[program - 1 : program] != ["--"]:
             for option in (word.partition("=")[0] for word in words[program + 1 :]):
-                if option in options:
+                if option in self.spellings:
                     fail(f"put {option} before the program, or -- before {words[program]}", WRONG_COMMAND_LINE)
         return rest
 
@@ -66,52 +61,38 @@ def register(app: typer.Typer) -> None:
 
     @app.command(
         cls=ProgramLast,
-        context_settings={"allow_interspersed_args": False},  # as of env(1): what follows the program is its own
+        context_settings={"allow_interspersed_args": False},  # like env(1): words after the program belong to it
         epilog=examples(
-            "weighbridge weigh -- python3 fib.py",
-            "weighbridge weigh --in docker,gvisor -- ./my-benchmark",
-            "weighbridge weigh --parameter size=64,1k,64k --prepare sync -- ./pack {size}",
+            "weighbridge weigh -- python3 fib.py  # What to run",
             "weighbridge weigh --server 'redis-server --bind {listen} --port {port} --protected-mode no' "
-            "-- redis-benchmark -h {address} -p {port} -n 20000 -t set -q",
-            "weighbridge weigh --metric 'rps=json:$.summary.rps,higher,1/s' -- ./load",
+            "-- redis-benchmark -h {address} -p {port} -n 20000 -t set -q  # What to run",
+            "weighbridge weigh --in docker,gvisor -- ./my-benchmark  # Where",
+            "weighbridge weigh --metric 'rps=json:$.summary.rps,higher,1/s' -- ./load  # What to measure",
+            "weighbridge weigh --cpus 1 --memory 512MiB -- ./my-benchmark  # Limits",
+            "weighbridge weigh --rounds 20 -- ./my-benchmark  # How long",
+            "weighbridge weigh --save mine.yaml -- ./my-benchmark  # Output",
+            "weighbridge weigh --parameter size=64,1k,64k --prepare sync -- ./pack {size}",
             "weighbridge weigh --compose compose.yaml --service shop -- oha -n 20000 http://{address}:{port}/",
             "weighbridge weigh --against ./old-benchmark --label before=glibc,after=musl -- ./my-benchmark",
             "weighbridge weigh --image shop:1.5 --against shop:1.4 -- --self-test",
-            "weighbridge weigh --explain --server 'redis-server --bind {listen} --port {port} --protected-mode no' "
-            "--in published -- redis-benchmark -h {address} -p {port} -n 20000 -t set -q",
+            "weighbridge weigh --explain --in published -- ./my-benchmark",
             "weighbridge weigh --cluster -- sysbench cpu --time=0 --events=20000 run",
-            "weighbridge weigh --save mine.yaml -- ./my-benchmark",
         ),
     )
     def weigh(
         command: list[str] = typer.Argument(
-            [], metavar="COMMAND", show_default=False, help="The program and its arguments, after --."
-        ),
-        inside: list[str] = typer.Option(
             [],
-            "--in",
-            metavar="NAME,...",
-            autocompletion=complete_environments,
-            help="Environments to measure: any kind that doctor lists; Docker's host, none, bridge, published or "
-            "gvisor; podman-rootless. Default: docker, else podman-rootless, netns or bubblewrap; with --server: "
-            "netns and bridge if available, else podman-published or bubblewrap; with --against: native, or bridge "
-            "for a server or an image. In a cluster: pod, service, nodeport, policy; the baseline is host.",
-        ),
-        cluster: bool = typer.Option(
-            False, "--cluster", help="Run in pods of the Kubernetes cluster of kubectl's own context."
-        ),
-        context: str = typer.Option("", "--context", help="With --cluster: another context of the kubeconfig."),
-        namespace: str = typer.Option("", "--namespace", help="With --cluster: another namespace."),
-        images: str = typer.Option(
-            "",
-            "--images",
-            metavar="WAY",
-            help="With --cluster: how nodes get images: kind, minikube, k3d, containerd, REGISTRY/REPOSITORY (pushed "
-            "by your engine), pull, or a 'COMMAND' that reads one for the node $WEIGHBRIDGE_NODE. Default: by the "
-            "context's name.",
+            metavar="COMMAND",
+            show_default=False,
+            help="The program and its arguments, after --.",
+            rich_help_panel=WHAT,
         ),
         server: str | None = typer.Option(
-            None, "--server", metavar="COMMAND", help="The server to isolate; the program is its client, outside."
+            None,
+            "--server",
+            metavar="COMMAND",
+            help="The server to isolate. The program becomes its client and runs outside.",
+            rich_help_panel=WHAT,
         ),
         ready: int | None = typer.Option(
             None,
@@ -119,102 +100,233 @@ def register(app: typer.Typer) -> None:
             metavar="PORT",
             min=1,
             max=65534,
-            help="The server's fixed port; it is ready once it listens there.",
-        ),
-        compose: Path | None = typer.Option(
-            None, "--compose", help="A Compose file; one service is the server, the others run beside it."
-        ),
-        service: str | None = typer.Option(None, "--service", help="The Compose service to weigh."),
-        without: list[str] = typer.Option(
-            [], "--without", metavar="KEY,...", help="Unsupported keys of the Compose file to ignore."
-        ),
-        saved: list[str] = typer.Option(
-            [], "--saved", metavar="IMAGE=FILE", help="An image of the Compose file, from a docker save file."
+            help="The server's fixed port. The server is ready when it listens there.",
+            rich_help_panel=WHAT,
         ),
         image: str | None = typer.Option(
             None,
             "--image",
-            help="Run it from this image, from your engine or a docker save file; natively in a chroot of its files. "
-            "With --server: the server's image; the client is this machine's.",
+            metavar="IMAGE",
+            help="Run the program from this image of your engine, or from a docker save file. The native run uses a "
+            "chroot of the same files. With --server: the server's image.",
+            rich_help_panel=WHAT,
+        ),
+        compose: Path | None = typer.Option(
+            None,
+            "--compose",
+            metavar="FILE",
+            help="A Compose file. One service is measured as the server; the others run next to it.",
+            rich_help_panel=WHAT,
+        ),
+        service: str | None = typer.Option(
+            None, "--service", metavar="NAME", help="With --compose: the service to measure.", rich_help_panel=WHAT
+        ),
+        without: list[str] = typer.Option(
+            [],
+            "--without",
+            metavar="KEY,...",
+            help="With --compose: unsupported keys of the file to ignore.",
+            rich_help_panel=WHAT,
+        ),
+        saved: list[str] = typer.Option(
+            [],
+            "--saved",
+            metavar="IMAGE=FILE",
+            help="With --compose: read this image from a docker save file.",
+            rich_help_panel=WHAT,
         ),
         against: str | None = typer.Option(
             None,
             "--against",
             metavar="COMMAND|IMAGE",
-            help="Compare with an older version in the same environment, not with native: a command (with --server: "
-            "a server), or with --image another image.",
+            help="Compare with an older version in the same environment instead of with native: another command, "
+            "another server (with --server) or another image (with --image).",
+            rich_help_panel=WHAT,
         ),
         label: str | None = typer.Option(
-            None, "--label", metavar="before=A,after=B", help="With --against: names of the two versions."
+            None,
+            "--label",
+            metavar="before=A,after=B",
+            help="With --against: names of the two versions.",
+            rich_help_panel=WHAT,
         ),
         parameters: list[str] = typer.Option(
-            [], "--parameter", "-L", metavar="NAME=A,B,...", help="Values for {NAME}, each measured."
-        ),
-        metrics: list[str] = typer.Option(
             [],
-            "--metric",
-            metavar="NAME=json:PATH,higher|lower,UNIT",
-            help="A number it prints, by JSONPath or by regex:PATTERN with one group. The first is the headline.",
-        ),
-        adapter: str | None = typer.Option(
-            None, "--adapter", help="Its output format: hyperfine, oha, wrk, vegeta, k6, go-bench, jmh, ..."
-        ),
-        prepare: str | None = typer.Option(
-            None, "--prepare", "-p", help="Command to run before each run, unmeasured."
+            "--parameter",
+            "-L",
+            metavar="NAME=A,B,...",
+            help="Measure once per value; {NAME} in the command stands for it.",
+            rich_help_panel=WHAT,
         ),
         setup: str | None = typer.Option(
-            None, "--setup", "-s", help="Command to run once per environment, before the first run."
+            None,
+            "--setup",
+            "-s",
+            metavar="COMMAND",
+            help="Run this once per environment, before its first run.",
+            rich_help_panel=WHAT,
         ),
-        cleanup: str | None = typer.Option(
-            None, "--cleanup", "-c", help="Command to run once per environment, after the last run."
+        prepare: str | None = typer.Option(
+            None,
+            "--prepare",
+            "-p",
+            metavar="COMMAND",
+            help="Run this before each run. It is not measured.",
+            rich_help_panel=WHAT,
         ),
         check: str | None = typer.Option(
-            None, "--check", help="Command to run after each run; if it fails, the run fails."
+            None,
+            "--check",
+            metavar="COMMAND",
+            help="Run this after each run. If it fails, the run fails.",
+            rich_help_panel=WHAT,
+        ),
+        cleanup: str | None = typer.Option(
+            None,
+            "--cleanup",
+            "-c",
+            metavar="COMMAND",
+            help="Run this once per environment, after its last run.",
+            rich_help_panel=WHAT,
         ),
         warm_up: bool = typer.Option(
-            False, "--warmup", "-w", help="Run the program once, uncounted, before each run."
+            False,
+            "--warmup",
+            "-w",
+            help="Run the program once before each run, without counting it.",
+            rich_help_panel=WHAT,
         ),
-        shell: bool = typer.Option(False, "--shell", help="Pass the program to sh as one line."),
+        shell: bool = typer.Option(
+            False, "--shell", help="Pass the program to sh as one line.", rich_help_panel=WHAT
+        ),
         env: list[str] = typer.Option(
             [],
             "--env",
             "-e",
             metavar="NAME[=VALUE]",
-            help="An environment variable for it. Its value is not stored: continuing the run needs it again. NAME "
-            "takes it from your environment; NAME=VALUE shows it to other users. PATH, HOME, locale and TZ are "
-            "always passed, and stored.",
+            help="Pass an environment variable to the program. NAME alone is read from your environment; other users "
+            "can see NAME=VALUE. The value is not stored, so continuing the run needs it again. "
+            "PATH, HOME, locale and TZ are always passed, and they are stored.",
+            rich_help_panel=WHAT,
         ),
-        deadline: str | None = typer.Option(None, "--deadline", help="Time limit of one run. Default: 5min."),
-        cpus: float | None = typer.Option(None, "--cpus", help="CPU limit, in every environment."),
-        memory: str | None = typer.Option(None, "--memory", help="Memory limit, in every environment: 512MiB."),
-        shm_size: str | None = typer.Option(
-            None, "--shm-size", metavar="SIZE", help="Size of /dev/shm, in every environment: 1GiB."
+        inside: list[str] = typer.Option(
+            [],
+            "--in",
+            metavar="NAME,...",
+            autocompletion=complete_environments,
+            help="Environments to measure. Run weighbridge doctor for the names and the defaults here.",
+            rich_help_panel=WHERE,
         ),
-        target: str = typer.Option("2%", "--target", help="Target half-width of the interval."),
-        within: str | None = typer.Option(
-            None, "--within", help="Time limit of the measurement. Default: 2min, or longer for a first verdict."
+        cluster: bool = typer.Option(
+            False,
+            "--cluster",
+            help="Run in pods of the Kubernetes cluster of kubectl's current context.",
+            rich_help_panel=WHERE,
         ),
-        blocks: int | None = typer.Option(
-            None, "--blocks", min=1, max=1000, help="Run this many blocks, not to a target."
+        context: str = ContextOption,
+        namespace: str = NamespaceOption,
+        images: str = typer.Option(
+            "",
+            "--images",
+            metavar="WAY",
+            help="With --cluster: how nodes get images: kind, minikube, k3d, containerd, pull, REGISTRY/REPOSITORY "
+            "(your engine pushes there), or a 'COMMAND' that loads an image into the node $WEIGHBRIDGE_NODE. "
+            "Default: depends on the context's name.",
+            rich_help_panel=WHERE,
+        ),
+        metrics: list[str] = typer.Option(
+            [],
+            "--metric",
+            metavar="NAME=json:PATH,higher|lower,UNIT",
+            help="A number that the program prints, found by JSONPath or by regex:PATTERN with one group. The first "
+            "is the primary metric.",
+            rich_help_panel=MEASURE,
+        ),
+        adapter: str | None = typer.Option(
+            None,
+            "--adapter",
+            metavar="FORMAT",
+            help="The format of the program's output: hyperfine, oha, wrk, vegeta, k6, go-bench, jmh, ...",
+            rich_help_panel=MEASURE,
         ),
         explain: bool = ExplainOption,
         trace: str | None = TraceOption,
-        directory: Path | None = typer.Option(None, "--out", help="The run directory. Default: a new one."),
+        deadline: str | None = typer.Option(
+            None, "--deadline", metavar="TIME", help="Time limit of one run. Default: 5min.", rich_help_panel=LIMITS
+        ),
+        cpus: float | None = typer.Option(
+            None,
+            "--cpus",
+            metavar="NUMBER",
+            help="CPU limit in every environment, for example 1.5.",
+            rich_help_panel=LIMITS,
+        ),
+        memory: str | None = typer.Option(
+            None,
+            "--memory",
+            metavar="SIZE",
+            help="Memory limit in every environment, for example 512MiB.",
+            rich_help_panel=LIMITS,
+        ),
+        shm_size: str | None = typer.Option(
+            None,
+            "--shm-size",
+            metavar="SIZE",
+            help="Size of /dev/shm in every environment, for example 1GiB.",
+            rich_help_panel=LIMITS,
+        ),
         cpu_idle: CpuIdle = typer.Option(
-            "auto", "--cpu-idle", help="Let idle CPUs halt or poll; auto: poll on a virtual machine (as root)."
+            "auto",
+            "--cpu-idle",
+            metavar="auto|halt|poll",
+            help="Let idle CPUs halt, or keep them awake (poll). auto polls on a virtual machine if you are root.",
+            rich_help_panel=LIMITS,
         ),
-        save: Path | None = typer.Option(None, "--save", help="Write a study file and run nothing."),
+        allow_concurrent: bool = AllowConcurrentOption,
+        target: str = typer.Option(
+            "2%",
+            "--target",
+            metavar="PERCENT",
+            help="Stop when every interval is at most this far from its estimate.",
+            rich_help_panel=DURATION,
+        ),
+        within: str | None = typer.Option(
+            None,
+            "--within",
+            metavar="TIME",
+            help="Time limit of the measurement. Default: 2min, or longer if a first verdict needs it.",
+            rich_help_panel=DURATION,
+        ),
+        rounds: int | None = typer.Option(
+            None,
+            "--rounds",
+            metavar="N",
+            min=1,
+            max=1000,
+            help="Run exactly this many rounds instead of stopping at the target.",
+            rich_help_panel=DURATION,
+        ),
+        quick_test: bool = QuickTestOption,
+        directory: Path | None = typer.Option(
+            None, "--out", metavar="DIR", help="The run directory. Default: a new one.", rich_help_panel=OUTPUT
+        ),
+        save: Path | None = typer.Option(
+            None, "--save", metavar="FILE", help="Write a study file and run nothing.", rich_help_panel=OUTPUT
+        ),
         export_json: Path | None = typer.Option(
-            None, "--export-json", help="Also write the JSON of 'report --json'."
+            None,
+            "--export-json",
+            metavar="FILE",
+            help="Also write the JSON of 'weighbridge report --json'.",
+            rich_help_panel=OUTPUT,
         ),
-        beside_others: bool = BesideOthersOption,
-        rehearsal: bool = RehearsalOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Accepted as by run; weigh never asks.", hidden=True),
     ) -> None:
-        """Weigh your own program: what does isolation cost it?
+        """Measure how much isolation slows down your own program.
 
-        It runs natively and isolated, in turns, from the same files: this machine's, or an image's. What it writes to
-        the current folder and /tmp stays in memory and is discarded. Runs go to ~/.local/share/weighbridge/runs.
+        The program runs natively and isolated, in random order, from the same files (of this machine or an image).
+        Anything that it writes to the current folder and /tmp stays in memory and is discarded. Results are kept in
+        ~/.local/share/weighbridge/runs.
         """
         from weighbridge.runner.living import require_alone
         from weighbridge.study.weighed import Weighed
@@ -276,15 +388,15 @@ def register(app: typer.Typer) -> None:
             shm_size=shm_size,
             target=target,
             within=within or "2min",
-            blocks=blocks,
+            blocks=rounds,
             explain=explain,
             trace=trace or "",
             cpu_idle=cpu_idle,
         )
         if save is None:
-            require_alone(beside_others=beside_others)
-        short_time: ShortTime = "extend" if within is None else "keep" if rehearsal else "refuse"
-        _weigh(weighed, directory, save, export_json, short_time, [*given_variables(env)], rehearsal=rehearsal)
+            require_alone(beside_others=allow_concurrent)
+        short_time: ShortTime = "extend" if within is None else "keep" if quick_test else "refuse"
+        _weigh(weighed, directory, save, export_json, short_time, [*given_variables(env)], quick_test=quick_test)
 
 
 def _weigh(
@@ -295,7 +407,7 @@ def _weigh(
     short_time: "ShortTime",
     env: Sequence[str],
     *,
-    rehearsal: bool,
+    quick_test: bool,
 ) -> None:
     from weighbridge.model.secret import env_options, variables_of
     from weighbridge.model.stored_study import secrets_of
@@ -309,7 +421,7 @@ def _weigh(
             sentence = f"The file contains no values of --env. Run it with {env_options(variables)}."
             out().print(sentence, markup=False, soft_wrap=True)
         return
-    _run(study, directory, export, short_time, env, rehearsal=rehearsal)
+    _run(study, directory, export, short_time, env, quick_test=quick_test)
 
 
 def _run(
@@ -319,9 +431,9 @@ def _run(
     short_time: "ShortTime",
     env: Sequence[str],
     *,
-    rehearsal: bool,
+    quick_test: bool,
 ) -> None:
-    """Run it as `weighbridge run` does, and write what is asked for beside the report."""
+    """Run a study as `weighbridge run` does, and export its JSON if the user asked for it."""
     from weighbridge.cli.approval import announce
     from weighbridge.cli.progress import show
     from weighbridge.cli.run import new_directory, report_run
@@ -335,7 +447,7 @@ def _run(
     if directory is not None:
         _require_own_run(directory, study)
     directory = directory or _runs() / new_directory(study).name
-    announce(study, directory, rehearsal=rehearsal, timed=False)
+    announce(study, directory, quick_test=quick_test, timed=False)
     with (
         interruptible(),
         show() as progress,
@@ -354,7 +466,7 @@ def _run(
 
 
 def _require_own_run(directory: Path, study: "Study") -> None:
-    """Raise RunDirectoryError where a directory holds a run of another command; one without a trial is removed."""
+    """Raise RunDirectoryError if a directory holds the run of another command; remove such a run without trials."""
     from weighbridge.cli.runs import holds_a_run
     from weighbridge.errors import RunDirectoryError
     from weighbridge.runner.run import study_of
@@ -376,7 +488,7 @@ def _require_own_run(directory: Path, study: "Study") -> None:
 
 
 def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
-    """Where the program is: on this machine, in an image of the engine, or in one that was saved to a file."""
+    """Return the root filesystem of the program: this machine, an image of the engine, or a saved image."""
     from weighbridge.study.compose_key import image_userland
 
     if image is None:
@@ -387,7 +499,7 @@ def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _entry_point(userland: Mapping[str, Any]) -> tuple[str, ...]:
-    """The words that come before those of a program, as `docker run` has it."""
+    """Return the entry point of an image, which precedes the program's words as in `docker run`."""
     from pydantic import ValidationError
 
     from weighbridge import registry
@@ -401,7 +513,7 @@ def _entry_point(userland: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _this_machine(env: Sequence[str]) -> Mapping[str, Any]:
-    """This machine's programs, started in the current folder; in / nothing can be written anyway."""
+    """Return this machine's root filesystem, with programs started in the current folder unless that is /."""
     from weighbridge.model.site import NO_START_FOLDERS
 
     try:
@@ -414,7 +526,7 @@ def _this_machine(env: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _runs() -> Path:
-    """Where runs go: not below the folder that is weighed, which would grow meanwhile."""
+    """Return the folder for runs. It is outside of the measured folder, which would otherwise grow during the run."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
     return Path(base) / "weighbridge/runs"
 
@@ -441,7 +553,7 @@ def _parameter(option: str) -> tuple[str, list[str]]:
 
 
 def _metric(option: str) -> tuple[str, Mapping[str, Any]]:
-    """``rps=json:$.summary.rps,higher,1/s``: the path or pattern may have commas itself, the last two are ours."""
+    """Parse ``rps=json:$.summary.rps,higher,1/s``. The path can contain commas, so only the last two separate."""
     name, _, rest = option.partition("=")
     how, _, words = rest.partition(":")
     parts = words.rsplit(",", 2)
@@ -452,20 +564,23 @@ def _metric(option: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _require_command(command: Sequence[str], server: str | None, image: str | None = None) -> None:
-    """End with an example where there is no program; an ``image`` may have one of its own."""
+    """Exit with an example if the program is missing. An ``image`` can have a program of its own."""
     if command or image is not None:
         return
     if server is None:
-        fail("name the program to weigh: weighbridge weigh -- ./my-benchmark", WRONG_COMMAND_LINE)
-    fail("name the server's client: weighbridge weigh ... -- curl -s http://{address}:{port}/", WRONG_COMMAND_LINE)
+        fail("name the program to measure, for example: weighbridge weigh -- ./my-benchmark", WRONG_COMMAND_LINE)
+    fail(
+        "name the server's client, for example: weighbridge weigh ... -- curl -s http://{address}:{port}/",
+        WRONG_COMMAND_LINE,
+    )
 
 
 def _labels(option: str | None, against: str | None) -> dict[str, tuple[str, str]]:
-    """``before=glibc,after=musl``: the names of the two programs that are compared, for a `Weighed`."""
+    """Parse ``before=glibc,after=musl``, the names of the two compared programs."""
     if option is None:
         return {}
     if against is None:
-        fail("--label needs --against: it names the two versions", WRONG_COMMAND_LINE)
+        fail("--label names the two versions of --against, which is missing", WRONG_COMMAND_LINE)
     pairs = dict(each.split("=", 1) for each in option.split(",") if "=" in each)
     before, after = pairs.get("before", ""), pairs.get("after", "")
     if (
@@ -474,27 +589,27 @@ def _labels(option: str | None, against: str | None) -> dict[str, tuple[str, str
         or not all(re.fullmatch(_LABEL, each) for each in (before, after))
     ):
         fail(
-            f"--label {shlex.quote(option)}: write before=A,after=B, with two names of letters and digits",
+            f"--label {shlex.quote(option)}: write before=A,after=B with two different names of letters and digits",
             WRONG_COMMAND_LINE,
         )
     return {"labels": (before, after)}
 
 
 def _require_port(*servers: str | None) -> None:
-    """End with a sentence where a server's words do not tell it its port."""
+    """Exit with a message if the command line of a server does not contain its port."""
     for server in servers:
         if server is not None and not any(place in server for place in ("{port}", "{data_port}")):
-            message = "its port is missing: write {port} where it belongs, or name a fixed one with --ready PORT"
+            message = "the port is missing. Write {port} in the command, or give a fixed port with --ready PORT"
             fail(f"--server {shlex.quote(server)}: {message}", WRONG_COMMAND_LINE)
 
 
 def _server_behind(entry_point: Sequence[str], server: str) -> str:
-    """The command line of a server whose words an image has its own in front of."""
+    """Return the command line of a server in an image, with the image's entry point first."""
     return " ".join([shlex.join(entry_point), server]).strip()
 
 
 def _earlier_image(image: str, command: Sequence[str], server: str | None) -> "Earlier":
-    """The same words in another image, behind that image's own entry point."""
+    """Return the same command in another image, after the entry point of that image."""
     from weighbridge.study.weighed import Earlier
 
     where = _userland(image, ())
@@ -505,7 +620,7 @@ def _earlier_image(image: str, command: Sequence[str], server: str | None) -> "E
 
 
 def _earlier_program(program: str, *, server: bool, shell: bool) -> "Earlier":
-    """Another program of this machine: the server where there is one, whose client is the same."""
+    """Return another program of this machine, which replaces the server if there is one, else the program."""
     from weighbridge.study.weighed import Earlier
 
     if server:
@@ -523,7 +638,7 @@ def _earlier_program(program: str, *, server: bool, shell: bool) -> "Earlier":
 
 @dataclass(frozen=True, slots=True)
 class ClusterFlags:
-    """The options of a command line that are about a cluster."""
+    """The options of a command line that concern a cluster."""
 
     asked: bool
     context: str
@@ -531,9 +646,9 @@ class ClusterFlags:
     images: str
 
     def applied_to(self, environments: Sequence[str], without: Mapping[str, Any]) -> "ClusterFlags | None":
-        """These, where one of them or a name of ``--in`` asks for a cluster; else None.
+        """Return these flags if one of them, or a name of ``--in``, selects a cluster; otherwise None.
 
-        Ends with a sentence where an option is given that has no meaning there, one of ``without``.
+        Exits with a message if the user gives an option that does not apply to clusters (one of ``without``).
         """
         from weighbridge import registry
 
@@ -544,19 +659,19 @@ class ClusterFlags:
         if not asked:
             return None
         if given := [option for option, value in without.items() if value]:
-            fail(f"--{given[0]} does not work in a cluster: remove it", WRONG_COMMAND_LINE)
+            fail(f"--{given[0]} does not apply to a cluster: remove it", WRONG_COMMAND_LINE)
         return self
 
     def usual(self, *, one: bool) -> list[str]:
-        """What is weighed where nobody says; ``one``: not each way to a server."""
+        """Return the default environments; with ``one``, leave out the further network paths to a server."""
         from weighbridge.study.weighed import USUAL_IN_CLUSTER, USUAL_OF_SERVERS_IN_CLUSTER
 
         return [*(USUAL_IN_CLUSTER if one else USUAL_OF_SERVERS_IN_CLUSTER)]
 
     def where(self, commands: Sequence[Sequence[str] | str | None], *, has_server: bool, ask: bool) -> dict[str, Any]:
-        """What a `Weighed` has of the cluster, for these commands of no image. Raises Unavailable.
+        """Return the cluster's part of a `Weighed`, for commands that are not in an image.
 
-        Not where it may not ``ask`` the cluster.
+        Raises Unavailable, unless ``ask`` is False: then nothing contacts the cluster.
         """
         return {"packages": _packages_of(commands), "hosts": self._hosts(apart=has_server, ask=ask)}
 
@@ -576,7 +691,7 @@ class ClusterFlags:
 
 
 def _packages_of(commands: Sequence[Sequence[str] | str | None]) -> list[str]:
-    """The Debian packages of the programs of commands; ends with a sentence where one is in none."""
+    """Return the Debian packages of the programs of commands. Exit with a message if a program has no package."""
     from weighbridge.runner.userlands import package_of
 
     packages: dict[str, None] = {}
@@ -584,44 +699,47 @@ def _packages_of(commands: Sequence[Sequence[str] | str | None]) -> list[str]:
         try:
             words = shlex.split(command) if isinstance(command, str) else [*(command or ())]
         except ValueError:
-            continue  # the study's check tells it
+            continue  # the check of the study reports it
         if words and "{" not in words[0]:
             package = package_of(words[0])
             if not package:
-                fail(f"{words[0]} is in no Debian package that is known here: give --image", WRONG_COMMAND_LINE)
+                fail(
+                    f"Weighbridge knows no Debian package with {words[0]}: name an image that has it with --image",
+                    WRONG_COMMAND_LINE,
+                )
             packages[package] = None
     return [*packages]
 
 
 @dataclass(frozen=True, slots=True)
 class ComposeFlags:
-    """The options of a command line that are about a Compose file."""
+    """The options of a command line that concern a Compose file."""
 
     file: Path | None = None
     service: str | None = None
     without: Sequence[str] = ()
     saved: Sequence[str] = ()
     image: str | None = None
-    """In place of the service's own: a name, or a file."""
+    """An image that replaces the service's image: a name or a file."""
     port: int | None = None
 
     def require_whole(self, *, server: bool, shell: bool) -> None:
-        """End with a sentence where something is missing, or has no meaning."""
+        """Exit with a message if an option is missing or does not apply."""
         if self.file is None:
             beside = {"--service": self.service, "--without": self.without, "--saved": self.saved}
             if options := [option for option, value in beside.items() if value]:
                 fail(f"{options[0]} needs a Compose file: add --compose FILE", WRONG_COMMAND_LINE)
         elif not self.file.is_file():
-            fail(f"--compose: there is no file {self.file}", WRONG_COMMAND_LINE)
+            fail(f"--compose: {self.file} does not exist or is not a file", WRONG_COMMAND_LINE)
         elif self.service is None:
-            fail("--compose needs the service to weigh: add --service NAME", WRONG_COMMAND_LINE)
+            fail("--compose needs the service to measure: add --service NAME", WRONG_COMMAND_LINE)
         elif server or shell:
             which = "--server" if server else "--shell"
             fail(f"{which} does not work with --compose (the service is the server): remove it", WRONG_COMMAND_LINE)
 
 
 def _weighed_service(flags: ComposeFlags) -> dict[str, Any]:
-    """What a `Weighed` has of the service. Says on stderr what is left out.
+    """Return the service's part of a `Weighed`, and print on standard error what is left out.
 
     Raises StudyError, Unavailable, UserlandError.
     """
@@ -666,9 +784,9 @@ def _saved(option: str) -> tuple[str, str]:
 
 
 def _default_inside(where: Mapping[str, Any], *, save: bool) -> Sequence[str]:
-    """The names of the first choice that is ready here. Says so where that is not the first one of all.
+    """Return the first choice of environments that is ready here, and print a note if it is not the first of all.
 
-    Where none is ready, a study that is only saved has the first one of all. Raises Unavailable for another.
+    If none is ready, a study that is only saved gets the first choice; otherwise raise Unavailable.
     """
     from weighbridge.errors import Unavailable
     from weighbridge.runner.default_environments import default_environments
@@ -678,13 +796,13 @@ def _default_inside(where: Mapping[str, Any], *, save: bool) -> Sequence[str]:
     defaults = default_environments(where["userland"]["kind"], server=server)
     if not defaults.ready and not save:
         what = "a server" if server else "a program"
-        raise Unavailable(f"nothing that isolates {what} is ready here; one is enough: {defaults.remedies}")
+        raise Unavailable(f"nothing here can isolate {what}. Install one of: {defaults.remedies}")
     if defaults.ready and defaults.passed_over:
-        _tell(defaults)
+        _print_choice(defaults)
     return [*defaults.ready] or (USUAL_OF_SERVERS if server else USUAL)[0]
 
 
-def _tell(defaults: "DefaultEnvironments") -> None:
+def _print_choice(defaults: "DefaultEnvironments") -> None:
     from weighbridge.study.weighed import WITHOUT_ENGINE
 
     why = "; ".join(f"{name}: {state.detail}" for name, state in defaults.passed_over.items())
@@ -693,7 +811,7 @@ def _tell(defaults: "DefaultEnvironments") -> None:
 
 
 def _checked_study(make_text: Callable[[], str]) -> "Study":
-    """Return the checked study; its lines are in no file, and no message names them."""
+    """Return the checked study. Messages name no line, because the study is not in a file."""
     from weighbridge.errors import StudyError
     from weighbridge.study.loader import check
     from weighbridge.study.source import parse
@@ -701,12 +819,14 @@ def _checked_study(make_text: Callable[[], str]) -> "Study":
     try:
         return check(parse(make_text(), _STUDY)).model_copy(update={"lines": {}})
     except StudyError as error:
-        problems = dict.fromkeys(_LINE.sub("", str(error)).splitlines())  # of several environments once
+        problems = dict.fromkeys(
+            _LINE.sub("", str(error)).splitlines()
+        )  # several environments can have the same problem
         fail("\n".join(problems), WRONG_COMMAND_LINE)
 
 
 def _require_text(*words: str | None) -> None:
-    """End with a sentence where a word is not text: a run keeps them, and a report shows them."""
+    """Exit with a message if a word is not UTF-8, because runs store the words and reports show them."""
     for word in words:
         try:
             (word or "").encode()
@@ -715,19 +835,21 @@ def _require_text(*words: str | None) -> None:
 
 
 def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mapping[str, Any]) -> None:
-    """End with a sentence where a command's program is not on this machine, unless a placeholder names it."""
+    """Exit with a message if this machine does not have a command's program, unless a placeholder names it."""
     for command in commands:
         try:
             words = shlex.split(command) if isinstance(command, str) else command
         except ValueError:
-            continue  # the study's check tells it
+            continue  # the check of the study reports it
         if not words or "{" in words[0]:
             continue
         name = words[0]
         if "/" in name and not Path(name).exists():
-            fail(f"{name}: no such program; check the path, or add --shell", WRONG_COMMAND_LINE)
+            fail(f"{name}: no such program. Check the path, or add --shell", WRONG_COMMAND_LINE)
         if "/" in name and not os.access(name, os.X_OK):
-            fail(f"{name} is not executable: chmod +x, or put its interpreter before it", WRONG_COMMAND_LINE)
+            fail(
+                f"{name} is not executable: run chmod +x {name}, or put its interpreter before it", WRONG_COMMAND_LINE
+            )
         if "/" not in name and shutil.which(name, path=str(env.get("PATH", os.defpath))) is None:
-            hint = f"; try ./{name}" if Path(name).exists() else "; a word of the shell needs --shell"
+            hint = f". Try ./{name}" if Path(name).exists() else ". A shell builtin needs --shell"
             fail(f"{name}: not found in PATH{hint}", WRONG_COMMAND_LINE)

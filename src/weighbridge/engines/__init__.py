@@ -1,1 +1,1 @@
-"""Container engines that environments share."""
+"""Starts and controls Docker, Podman and VirtualBox for the environments that use them."""

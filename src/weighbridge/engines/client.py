@@ -98,7 +98,7 @@ def readiness() -> Readiness:
     if shutil.which("dockerd", path=path) is None:
         return Readiness(False, "no Docker engine is installed", install_here(["dockerd"]))
     if os.geteuid() != 0:
-        other = join_group_of(_SOCKET) or "start a Docker engine that lets this user in"
+        other = join_group_of(_SOCKET) or "start a Docker engine that this user can access"
         why = "no Docker engine answers this user, and only root can start a private one"
         return Readiness(False, why, f"run as root, or {other}")
     if shutil.which("iptables", path=path) is None:

@@ -30,7 +30,7 @@ def start_companions(run: RunContext, engine: Engine, companions: Mapping[str, C
     images = {name: _image(engine, name, companion) for name, companion in companions.items()}
     link = f"{link_prefix(run.id)}c"
     # by its name it comes after the networks of sites: an engine takes the default route of the first
-    with engine_errors("making the network of the companions"):
+    with engine_errors("creating the network of the supporting services"):
         network = engine.client.networks.create(
             f"weighbridge-{run.id}-companions", driver="bridge", labels=engine.labels,
             options={"com.docker.network.bridge.name": link},
@@ -38,11 +38,11 @@ def start_companions(run: RunContext, engine: Engine, companions: Mapping[str, C
         network.reload()
     volumes = {each for companion in companions.values() for each in companion.volumes.values()}
     for volume in sorted(volumes):
-        with engine_errors(f"making the volume {volume}"):
+        with engine_errors(f"creating the volume {volume}"):
             engine.client.volumes.create(_named(run, volume), labels=engine.labels)
     started: dict[str, Any] = {}
     for name in in_order(companions):
-        run.say(f"starting the companion {name}")
+        run.say(f"starting the supporting service {name}")
         started[name] = _start(run, engine, network.name, name, companions[name], images[name].id)
     networks = {name: container.attrs["NetworkSettings"]["Networks"] for name, container in started.items()}
     addresses = {name: str(each[network.name]["IPAddress"]) for name, each in networks.items()}
@@ -71,7 +71,9 @@ def _require(started: Mapping[str, Any]) -> None:
         state = container.attrs["State"]
         if not state["Running"] or state["StartedAt"] != began:
             ended = "was restarted" if state["Running"] else f"exited with code {state['ExitCode']}"
-            raise EnvironmentLost(f"companion {name} {ended} during the measurement: {_last_words(container)}")
+            raise EnvironmentLost(
+                f"supporting service {name} {ended} during the measurement: {_last_words(container)}"
+            )
 
 
 def _named(run: RunContext, name: str) -> str:
@@ -82,7 +84,7 @@ def _image(engine: Engine, name: str, companion: Companion) -> Any:
     """Return a companion's image without pulling any; a private engine may load it."""
     from docker.errors import ImageNotFound
 
-    with engine_errors(f"companion {name}: the image {companion.image}"):
+    with engine_errors(f"supporting service {name}: the image {companion.image}"):
         try:
             return engine.client.images.get(companion.image)
         except ImageNotFound:
@@ -92,23 +94,29 @@ def _image(engine: Engine, name: str, companion: Companion) -> Any:
             with Path(companion.saved).open("rb") as file:
                 engine.client.images.load(file)
         except OSError as error:
-            sentence = f"companion {name}: {companion.saved} cannot be read: {error.strerror}"
+            sentence = f"supporting service {name}: {companion.saved} cannot be read ({error.strerror})"
             raise Unavailable(sentence) from error
         try:
             return engine.client.images.get(companion.image)
         except ImageNotFound:
-            sentence = f"companion {name}: {companion.saved} has no image {companion.image}: save it again"
+            sentence = (
+                f"supporting service {name}: {companion.saved} does not contain the image {companion.image}. Save "
+                "it again"
+            )
             raise Unavailable(sentence) from None
 
 
 def _missing(engine: Engine, name: str, companion: Companion) -> str:
-    what = f"companion {name}: the Docker engine has no image {companion.image} (Weighbridge pulls none)"
+    what = (
+        f"supporting service {name}: the Docker engine has no image {companion.image}, and Weighbridge never pulls "
+        "images"
+    )
     if companion.saved is not None:
-        return f"{what}: docker load -i {companion.saved}"
+        return f"{what}. Try: docker load -i {companion.saved}"
     if engine.private:
         ways = f"(saved: FILE; weigh: --saved {companion.image}=FILE)"
-        return f"{what}: name a docker save archive {ways}, or start your own engine with the image"
-    return f"{what}: docker pull {companion.image}"
+        return f"{what}. Name a docker save archive {ways}, or start your own engine with the image"
+    return f"{what}. Try: docker pull {companion.image}"
 
 
 def _start(run: RunContext, engine: Engine, network: str, name: str, companion: Companion, image: str) -> Any:
@@ -116,7 +124,7 @@ def _start(run: RunContext, engine: Engine, network: str, name: str, companion: 
     volumes = {_named(run, volume): {"bind": place, "mode": "rw"} for place, volume in companion.volumes.items()}
     volumes |= {local: {"bind": place, "mode": "ro"} for place, local in companion.files.items()}
     api = engine.client.api
-    with engine_errors(f"starting the companion {name}"):
+    with engine_errors(f"starting the supporting service {name}"):
         container = engine.client.containers.create(
             image,
             None if companion.command is None else [*map(revealed, companion.command)],
@@ -160,11 +168,13 @@ def _wait_until_ready(container: Any, name: str, companion: Companion) -> None:
             container.reload()
         state = container.attrs["State"]
         if not state["Running"]:
-            raise Unavailable(f"companion {name} exited with code {state['ExitCode']}: {_last_words(container)}")
+            raise Unavailable(
+                f"supporting service {name} exited with code {state['ExitCode']}: {_last_words(container)}"
+            )
         if _is_ready(state, companion):
             return
         if (state.get("Health") or {}).get("Status") == "unhealthy" or time.monotonic() > deadline:
-            sentence = f"companion {name} was not ready within {companion.deadline:g} s (deadline)"
+            sentence = f"supporting service {name} was not ready within {companion.deadline:g} s (deadline)"
             raise Unavailable(f"{sentence}: {_last_words(container)}")
         time.sleep(_AGAIN_S)
 

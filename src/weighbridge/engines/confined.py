@@ -21,23 +21,23 @@ class ConfinedOptions(EnvironmentOptions):
 
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
     apparmor: Annotated[
-        Literal["default", "unconfined"], Field(description="AppArmor profile, where the kernel has AppArmor")
+        Literal["default", "unconfined"], Field(description="AppArmor profile (if the kernel has AppArmor)")
     ] = "default"
     capabilities: Annotated[
         Literal["default", "all", "none"], Field(description="Capabilities of its programs; default: the engine's")
     ] = "default"
     no_new_privileges: Annotated[
-        bool, Field(description="No program gains privileges by set-user-id (no_new_privs)")
+        bool, Field(description="Programs cannot gain privileges through set-user-id (no_new_privs)")
     ] = False
     cgroup_namespace: Annotated[
         Literal["private", "host"] | None,
-        Field(description="Its own view of the control groups, or the host's; default: the engine's"),
+        Field(description="Private view of the control groups, or the view of the host; default: the engine's"),
     ] = None
     pids_limit: Annotated[
         int | None,
-        Field(ge=16, le=2**22, description="How many processes and threads it may have; default: as natively"),
+        Field(ge=16, le=2**22, description="Largest number of processes and threads; default: the native limit"),
     ] = None
-    init: Annotated[bool, Field(description="The engine's init (tini, catatonit) is its first process")] = False
+    init: Annotated[bool, Field(description="Use the engine's init (tini, catatonit) as the first process")] = False
 
 
 def docker_options(options: ConfinedOptions, read: Callable[[str], bytes] | None = None) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def must_be_there(engine: Engine, container: Any) -> None:
     state_of_it = f"is '{command[:_SAID]}'" if command else "does not exist"
     raise Unavailable(
         "the Docker engine is on another machine, or this machine is too busy to start a container within a second "
-        f"(process {pid}, which it reports as the container's, {state_of_it}): set DOCKER_HOST to an engine on this "
+        f"(the reported process {pid} of the container {state_of_it}). Set DOCKER_HOST to an engine on this "
         "machine, or use that machine as an ssh host"
     )
 

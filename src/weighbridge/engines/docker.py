@@ -114,7 +114,7 @@ class Engine:
 
     def _import(self, tag: str, userland: Userland, program: bytes) -> None:
         """An image with one layer: the launcher and the userland's files, unpacked by the engine."""
-        self._run.say(f"importing the userland into Docker on host {self.host.name}")
+        self._run.say(f"importing the root filesystem into Docker on host {self.host.name}")
         with userland.archive().open("rb") as data:
             pieces = iter(lambda: data.read(_CHUNK), b"")  # a file object would get two contradicting headers
             repository, _, version = tag.partition(":")
@@ -138,7 +138,7 @@ class Engine:
         own = f"weighbridge-{self._run.id}-{name}"
         volume = self.client.volumes.create(own, driver_opts=dict(options or {}), labels=self.labels)
         if (volume.attrs.get("Labels") or {}).get(LABEL) != self._run.id:
-            raise Unavailable(f"the engine already has a volume {own} that the run did not make: remove it")
+            raise Unavailable(f"the engine already has a volume {own} that this run did not create: remove it")
         try:
             yield str(volume.name)
         finally:
@@ -154,8 +154,8 @@ def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine
     host_engine = run.share(f"docker {host.name}", lambda: engine(run, host, settings))
     if host_engine.settings != settings:
         raise Unavailable(
-            f"one engine cannot run with and without '{host_engine.settings.words or settings.words}': "
-            "use hosts of kind testbed, or one study for each"
+            f"one engine cannot run with and without '{host_engine.settings.words or settings.words}': use hosts of "
+            "kind testbed, or write two studies"
         )
     return host_engine
 
@@ -172,7 +172,7 @@ def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[
     if client is not None:
         if settings != USUAL:
             raise Unavailable(
-                f"'{settings.words}' changes a whole engine, and the run did not start the one on host "
+                f"'{settings.words}' changes a whole engine, and this run did not start the engine on host "
                 f"{host.name}: use hosts of kind testbed, or stop that engine"
             )
         yield from _using(Engine(client, run, host, settings, private=False))

@@ -31,7 +31,7 @@ LEAST_MEMORY = 24 * 2**20
 """Bytes in which a sandbox comes up, seen with VERSION: in 16 MiB it ends before it answers."""
 _MODULE = re.compile(rb"gvisor\.dev/gvisor\t(v[0-9][^\t\n]{1,60})[\t\n]")
 _LOOK_S = 0.002
-_STOP = "stop that engine: the run then starts one with gVisor"
+_STOP = "stop that engine, so that the run can start one with gVisor"
 _PLATFORM = "systrap"
 """Runsc's default: it catches system calls with seccomp, and needs no device."""
 _HOST_NETWORK = "--network=host"
@@ -153,7 +153,7 @@ def _registered(client: Any, sandbox: Sandbox) -> str | None:
 def _lacks(sandbox: Sandbox) -> str:
     flags = [each for each in sandbox.arguments if sandbox.platform is not None or not each.startswith("--platform")]
     which = f"with {' '.join(flags)}" if flags else "without options"
-    why = ", without which it would take over the host's addresses" if flags == [_HOST_NETWORK] else ""
+    why = "; without it, gVisor would take over the host's addresses" if flags == [_HOST_NETWORK] else ""
     return f"has not registered runsc {which}{why} (dockerd's 'runtimes')"
 
 

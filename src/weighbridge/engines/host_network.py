@@ -44,22 +44,25 @@ class HostNetworkOptions(EnvironmentOptions):
     """``mtu``, and what else of a network may cost something."""
 
     mtu: Annotated[
-        int | None, Field(ge=576, le=65535, description="MTU of its bridge or overlay network, in bytes")
+        int | None, Field(ge=576, le=65535, description="MTU of the bridge or overlay network, in bytes")
     ] = None
     no_offloads: Annotated[
-        tuple[Offload, ...], Field(description="Offloads of its interface to switch off, on testbed hosts")
+        tuple[Offload, ...], Field(description="Offloads of the container's interface to switch off (testbed hosts)")
     ] = ()
     vxlan_offload: Annotated[
-        bool | None, Field(description="Whether the host's interface splits large VXLAN packets, on testbed hosts")
+        bool | None, Field(description="Whether the host's interface splits large VXLAN packets (testbed hosts)")
     ] = None
     bridge_netfilter: Annotated[
-        bool | None, Field(description="Whether bridged frames pass the packet filter, on testbed hosts")
+        bool | None, Field(description="Whether bridged frames pass through the packet filter (testbed hosts)")
     ] = None
-    conntrack: Annotated[bool | None, Field(description="Whether the host tracks connections, on testbed hosts")] = (
-        None
-    )
+    conntrack: Annotated[bool | None, Field(description="Whether the host tracks connections (testbed hosts)")] = None
     filter_rules: Annotated[
-        int, Field(ge=0, le=MOST_RULES, description="Further rules each packet is compared with, on testbed hosts")
+        int,
+        Field(
+            ge=0,
+            le=MOST_RULES,
+            description="Number of extra packet-filter rules that each packet is compared with (testbed hosts)",
+        ),
     ] = 0
 
     @property
@@ -86,15 +89,21 @@ def tuning_problems(options: Any, needs: Needs) -> Iterator[str]:
         "filter_rules": options.filter_rules,
     }  # fmt: skip
     if options.mtu and (network not in ("bridge", "overlay") or options.attach):
-        yield "'mtu' needs network: bridge or overlay, without attach: others have that of the host's interface"
+        yield (
+            "'mtu' needs network: bridge or overlay, without attach. Other networks use the MTU of the host's "
+            "interface"
+        )
     if options.vxlan_offload is not None and network != "overlay":
         yield f"'vxlan_offload' needs network: overlay, not {network}"
     if options.bridge_netfilter is not None and network != "bridge":
         yield f"'bridge_netfilter' needs network: bridge, not {network}"
     if options.no_offloads and network in ("none", "host"):
-        yield f"'no_offloads' needs an interface of its own, not network: {network}"
+        yield f"'no_offloads' needs a network with its own interface, not network: {network}"
     if options.conntrack is False and options.publish:
-        yield "'conntrack: false' leaves no published ports, which are translated by connection: remove 'publish'"
+        yield (
+            "published ports do not work with 'conntrack: false', because their address translation needs "
+            "connection tracking. Remove 'publish'"
+        )
     names = [name for name, given in changed.items() if given]
     others = [kind for kind, host in needs.holding.items() if not host.disposable]
     if names and others:
@@ -124,8 +133,8 @@ def _changed(host: DisposableHost, options: HostNetworkOptions) -> Iterator[None
 def _set_bridge_netfilter(host: DisposableHost, *, on: bool) -> None:
     if _bridge_calls(host) is None:
         raise Unavailable(
-            f"host {host.name}: this kernel has no bridge netfilter (/proc/sys/net/bridge is missing): load the "
-            "module br_netfilter, or leave out 'bridge_netfilter'"
+            f"host {host.name}: this kernel has no bridge netfilter (/proc/sys/net/bridge is missing). Load the "
+            "module br_netfilter, or remove 'bridge_netfilter'"
         )
     must_tell(host, "sh", "-c", f"echo {int(on)} > {BRIDGE_CALLS}")
 

@@ -26,7 +26,7 @@ def hosted_engine(run: RunContext, host: DisposableHost, settings: Settings) -> 
     """The client of an engine that runs in the host as long as the context lasts."""
     if not _is_there(host, settings):
         raise Unavailable(
-            f"host {host.name} does not see the program {settings.dockerd}: put it in a folder that the host shares"
+            f"host {host.name} cannot see the program {settings.dockerd}: put it in a folder that the host shares"
             if settings.dockerd
             else f"no Docker engine is installed: {install_on(host, ['dockerd'])}"
         )

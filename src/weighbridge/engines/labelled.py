@@ -73,7 +73,7 @@ def _name(thing: Mapping[str, Any]) -> str:
 class EngineContents(Leavings):
     """What a run has in the engine at this machine's socket."""
 
-    label = "what runs left in the Docker engine"
+    label = "leftovers in the Docker engine"
     portable = True
 
     def _engine(self) -> AbstractContextManager[Ask | None]:

@@ -61,7 +61,9 @@ def folder_as_layer(host: Host, image: Any, folder: str) -> None:
     """Have a folder of the host stand for the lower one of an image's two layers. Unavailable where it cannot."""
     lower = ((image.attrs.get("GraphDriver") or {}).get("Data") or {}).get("LowerDir")
     if not lower:
-        raise Unavailable(f"host {host.name}: its engine does not use overlay2: set its storage driver to that")
+        raise Unavailable(f"host {host.name}: its engine does not use overlay2. Set its storage driver to overlay2")
     completed = host.run(Command(("mount", "--bind", folder, lower), _MOUNT_S))
     if completed.returncode != 0:
-        raise Unavailable(f"host {host.name}: the userland cannot be a layer of an image: {completed.last_words}")
+        raise Unavailable(
+            f"host {host.name}: the root filesystem cannot become a layer of an image: {completed.last_words}"
+        )

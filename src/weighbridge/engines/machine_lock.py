@@ -60,16 +60,18 @@ def _wait_for(folder: int, say: Callable[[str], None]) -> None:
     if _taken(folder):
         return
     minutes = f"{WAIT_S / 60:.0f} min"
-    say(f"waiting up to {minutes} (beyond --within) for another run")  # as long as 80 columns have room for
+    say(
+        f"waiting up to {minutes} for another run (this does not count towards --within)"
+    )  # as long as 80 columns have room for
     deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:
         time.sleep(_PAUSE_S)
         if _taken(folder):
             return
     raise Unavailable(
-        f"another run's container engine is still there after {minutes}, and two would undo each other's packet "
-        "filter rules: wait for that run to end, measure without an engine (weigh --in netns), or (for docker) "
-        "start this machine's Docker engine, which runs share"
+        f"the container engine of another run is still active after {minutes}, and two such engines would undo each "
+        "other's packet filter rules. Wait until that run ends, measure without an engine (weigh --in netns), or "
+        "(for docker) start this machine's Docker engine, which runs share"
     )
 
 

@@ -43,12 +43,12 @@ class _Keeper:
         name = f"memory-{hashlib.sha256(userland.layered.encode()).hexdigest()[:8]}"
         with ExitStack() as stack:
             memory = stack.enter_context(engine.volume(name, {"type": "tmpfs", "device": "tmpfs", "o": "mode=0755"}))
-            with engine_errors("making a folder in memory"):
+            with engine_errors("creating a folder in memory"):
                 mountpoint = str(engine.client.volumes.get(memory).attrs["Mountpoint"])
                 if {*mountpoint} & {*",:\\"}:
                     raise Unavailable(
-                        f"the engine keeps volumes at {mountpoint}, but no layer can have , : or \\ in its path: "
-                        "give the engine another data folder, or use an image"
+                        f"the engine stores volumes at {mountpoint}, but the path of a layer cannot contain , : or "
+                        "\\. Give the engine another data folder, or use an image"
                     )
                 container = engine.client.containers.create(
                     engine.image(userland),
@@ -86,7 +86,7 @@ class _Keeper:
     def _must(self, *words: str) -> None:
         completed = self._launcher.run(Command(words, _MAKE_S))
         if completed.returncode != 0:
-            raise Unavailable(f"a container's folder in memory cannot be made: {completed.last_words}")
+            raise Unavailable(f"a container's folder in memory cannot be created: {completed.last_words}")
 
 
 @contextmanager

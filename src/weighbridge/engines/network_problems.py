@@ -6,7 +6,9 @@ from weighbridge.model.environment import Needs
 
 NO_NETWORK = "network: none cannot carry this workload: choose another network"
 LOOPBACK_IS_HERE = "'publish_on: loopback' cannot be reached from another host: use publish_on: gateway"
-ONE_WAY = "this workload needs connections in both directions, but a published port carries only those to the server"
+ONE_WAY = (
+    "this workload needs connections in both directions, but a published port only carries connections to the server"
+)
 
 
 def needs_bridge(option: str, network: str) -> str:
@@ -19,7 +21,7 @@ def apart_from_client(needs: Needs) -> list[str]:
     disposable_kinds = [kind for kind, host in needs.holding.items() if host.disposable]
     if not disposable_kinds or needs.apart or {"server", "client"} <= needs.inside:
         return []
-    text = f"on a {disposable_kinds[0]} host its engine runs on a separate host, which outside clients cannot reach"
+    text = f"on a {disposable_kinds[0]} host its engine runs on a separate host that outside clients cannot reach"
     return [f"{text}: put both roles inside, or the client on another host"]
 
 
@@ -28,9 +30,15 @@ def server_out_of_reach(needs: Needs) -> list[str]:
     if "server" in needs.inside or "client" not in needs.inside:
         return []
     if needs.apart:
-        calls = "this workload's server also connects to its client, which a bridge lets nobody do from another host"
+        calls = (
+            "the server of this workload also connects to its client, and a bridge does not allow that from "
+            "another host"
+        )
         return [calls] if needs.server_calls_client else []
-    return ["a server outside listens on the loopback interface, which no bridge leads to: put it on another host"]
+    return [
+        "a server outside listens on the loopback interface, which containers on a bridge cannot reach: put it on "
+        "another host"
+    ]
 
 
 def sysctl_problems(needs: Needs, *, own_network: bool) -> list[str]:

@@ -51,7 +51,7 @@ def bridge(engine: Engine, run: RunContext, name: str, mtu: int | None = None) -
     elif engine.host.interface:
         options["com.docker.network.driver.mtu"] = mtu_of(engine.host, engine.host.interface)
     with _create_network(
-        engine, run, name, f"making the network of {name}", driver="bridge", options=options
+        engine, run, name, f"creating the network of {name}", driver="bridge", options=options
     ) as network:
         yield network
 
@@ -71,7 +71,7 @@ def mtu_of(host: Host, interface: str) -> str:
     try:
         return host.read(f"/sys/class/net/{interface}/mtu").decode().strip()
     except OSError as error:
-        raise Unavailable(f"host {host.name} has no network interface '{interface}': name another one") from error
+        raise Unavailable(f"host {host.name} has no network interface '{interface}': choose another") from error
 
 
 @contextmanager
@@ -82,7 +82,10 @@ def attached_bridge(engine: Engine, run: RunContext, parent: str) -> Iterator[An
     """
     host = engine.host.capabilities.disposable
     if host is None:
-        sentence = f"attach: interface would take the address of {parent} on {engine.host.name}: use testbed hosts"
+        sentence = (
+            f"attach: interface would take over the address of {parent} on {engine.host.name}. Use hosts of kind "
+            "testbed"
+        )
         raise Unavailable(sentence)
     name, mtu = f"{link_prefix(run.id)}b", mtu_of(host, parent)
     hardware = host.read(f"/sys/class/net/{parent}/address").decode().strip()
@@ -115,7 +118,7 @@ def _in_subnet(
     from docker.types import IPAMConfig, IPAMPool
 
     ipam = IPAMConfig(pool_configs=[IPAMPool(subnet=subnet, gateway=gateway_)])
-    what = f"making the {driver} network {subnet} on host {engine.host.name}"
+    what = f"creating the {driver} network {subnet} on host {engine.host.name}"
     name = f"{driver}-{next(_numbers)}"
     with _create_network(engine, run, name, what, driver=driver, options=options, ipam=ipam) as network:
         yield network

@@ -75,7 +75,7 @@ class Podman:
         completed = self.ask(*words)
         if completed.returncode != 0:
             if "nsenter: cannot open" in completed.last_words:
-                raise EnvironmentLost(f"{what}: podman's namespace is gone")
+                raise EnvironmentLost(f"{what}: podman's namespace has ended")
             raise Unavailable(f"{what}: podman refused: {_error_in(completed)}")
         return completed.text.strip()
 
@@ -87,7 +87,7 @@ class Podman:
         name = f"weighbridge:{userland.digest[:12]}"
         if name not in self._images:
             whose = "rootless podman" if self.rootless else "podman"
-            self._run.say(f"importing the userland into {whose} on host {self.host.name}")
+            self._run.say(f"importing the root filesystem into {whose} on host {self.host.name}")
             words = ("--quiet", "--change", f"LABEL {LABEL}={self._run.id}", "-", name)
             argv = self._argv("import", *words)
             if userland.of_this_machine:
@@ -96,7 +96,7 @@ class Podman:
                 root = str(self.host.userland(userland))
                 completed = self.host.run(Command(("sh", "-c", _IMPORT, root, *argv), _IMPORT_S))
             if completed.returncode != 0:
-                raise Unavailable(f"podman cannot import the userland: {completed.last_words}")
+                raise Unavailable(f"podman cannot import the root filesystem: {completed.last_words}")
             self._images.add(name)
         return name
 
@@ -107,9 +107,9 @@ class Podman:
         name, link = f"weighbridge-{number}", f"{link_prefix(self._run.id)}n{number}"
         size = ("--opt", f"mtu={self._mtu()}") if self.host.interface else ()
         label = ("--label", f"{LABEL}={self._run.id}")
-        self.must(f"making network {name}", "network", "create", "--disable-dns", *label, *size, name)
+        self.must(f"creating network {name}", "network", "create", "--disable-dns", *label, *size, name)
         try:
-            network = dict(json.loads(self.must("looking at it", "network", "inspect", name))[0])
+            network = dict(json.loads(self.must("inspecting it", "network", "inspect", name))[0])
             self._rename(network, link)
             yield network
         finally:
@@ -122,7 +122,7 @@ class Podman:
         argv = (*self._home.prefix, "tee", f"{NETWORKS}/{network['name']}.json")
         completed = self.host.run(Command(argv, _ASK_S, stdin=text))
         if completed.returncode != 0:
-            raise Unavailable(f"podman's network cannot be named: {completed.last_words}")
+            raise Unavailable(f"podman's network cannot get its name: {completed.last_words}")
 
     def _mtu(self) -> str:
         return self.host.read(f"/sys/class/net/{self.host.interface}/mtu").decode().strip()
@@ -138,14 +138,14 @@ class Podman:
 
     def inspect(self, container: str) -> dict[str, Any]:
         """What ``podman inspect`` tells of a container."""
-        return dict(json.loads(self.must(f"looking at {container}", "container", "inspect", container))[0])
+        return dict(json.loads(self.must(f"inspecting {container}", "container", "inspect", container))[0])
 
     def move(self, pid: int, group: Group) -> None:
         """Put a process of the host into a control group of ours. Raises Unavailable."""
         files = [str(path) for path in group.procs]
         completed = self.host.run(Command(("sh", "-c", _MOVE, "move", str(pid), *files), 10))
         if completed.returncode != 0:
-            raise Unavailable(f"a container cannot be put into its control group: {completed.last_words}")
+            raise Unavailable(f"a container cannot be moved into its control group: {completed.last_words}")
 
     def put_folder(self, folder: str, name: str) -> str:
         """Put a folder of the host where containers can mount and write to it; return where that is."""

@@ -110,7 +110,7 @@ def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootl
         except TimeoutError:
             answer = []
         if answer[:1] != ["ready"]:
-            raise Unavailable(f"podman's mounts cannot be made: {process.stop().last_words}")
+            raise Unavailable(f"podman's mounts cannot be created: {process.stop().last_words}")
         become = ("setpriv", "--reuid", str(account), "--regid", str(account), "--clear-groups") if rootless else ()
         enter = ("nsenter", f"--mount=/proc/{answer[1]}/ns/mnt", "--", *become)
         variables = {
@@ -157,7 +157,7 @@ def store_apart(run_id: RunId) -> None:
     try:
         _apart(run_id).mkdir(mode=0o700)
     except OSError as error:
-        raise Unavailable(f"{_apart(run_id)}, for podman's storage, cannot be made: {error.strerror}") from None
+        raise Unavailable(f"{_apart(run_id)}, for podman's storage, cannot be created: {error.strerror}") from None
 
 
 def storage_of_user(run_id: RunId, data: Path) -> Path:

@@ -114,12 +114,12 @@ def _discard(run: RunContext) -> None:
 class EngineTraces(Leavings):
     """What engines that were started for runs change on this machine: its packet filter, and folders for them."""
 
-    label = "what engines changed on this machine"
+    label = "changes by container engines"
     owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Return what engines left in the packet filter, without whose it was."""
-        yield from (Leftover(NO_RUN, "packet filter of an engine", table) for table in left(folders.states))
+        yield from (Leftover(NO_RUN, "packet filter rules of an engine", table) for table in left(folders.states))
 
     def remove(self, run: DeadRun) -> None:
         """Bring back what no living run needs, and remove the engine's sockets. OSError names what stays of these."""
@@ -149,7 +149,7 @@ _COVERED = (Path("/run"), Path("/proc"), Path("/sys"), *HOST_FOLDERS.values())
 """The folders that are others for an engine of ours than for this machine."""
 BESIDE_ANOTHER = Readiness(
     False,
-    f"{PROGRAM}: another engine already runs on this machine",
+    f"{PROGRAM}: another engine is already running on this machine",
     "use hosts of kind testbed, or stop that engine",
 )
 
@@ -171,16 +171,16 @@ def program_readiness(named: str) -> Readiness:
 def _faults(file: Path) -> Iterator[tuple[str, str]]:
     """Return why the program may not be started, and what helps. Raises OSError."""
     if not file.exists():
-        yield f"there is no {file}", f"name the {PROGRAM} of another Docker engine"
+        yield f"there is no {file}", f"set it to the {PROGRAM} of another Docker engine"
         return
     if not file.is_file() or not os.access(file, os.X_OK):
-        yield f"{file} is not an executable program", f"name the {PROGRAM} of another Docker engine"
+        yield f"{file} is not an executable program", f"set it to the {PROGRAM} of another Docker engine"
         return
     programs = [file, *(beside for name in BESIDE if (beside := file.with_name(name)).exists())]
     ways = (way for program in programs for way in (program, program.resolve()))
     for path in dict.fromkeys(path for way in ways for path in way.parents):
         if path in _COVERED:
-            why = f"a private engine sees other files in {path} than this machine"
+            why = f"a private engine sees different files in {path} from this machine"
             yield why, f"put {file.name} in another folder"
     for program in programs:
         yield from changeable_by_others(program)

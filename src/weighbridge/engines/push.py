@@ -42,7 +42,7 @@ def push(program: str, reference: str, archive: Iterable[bytes]) -> str:
     finally:
         process.run(Command((program, "rmi", reference), _ANSWER_S))
     if not digest.startswith("sha256:"):
-        raise Unavailable(f"{program} push {reference}: it does not say the digest of what it pushed")
+        raise Unavailable(f"{program} push {reference}: it did not print the digest of the image")
     return digest
 
 

@@ -67,7 +67,7 @@ def refusal() -> Readiness | None:
 def _missing_file() -> Readiness | None:
     for path in _ENGINES_FILES:
         if not Path(path).exists():
-            why = f"this machine lacks {path}, which Docker replaces in each container"
+            why = f"this machine has no {path}, which Docker replaces in each container"
             return Readiness(False, f"{why}: its root folder cannot be used", f"touch {path}")
     return None
 

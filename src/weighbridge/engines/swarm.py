@@ -55,20 +55,20 @@ class Swarm:
         """Make an engine a member. Unavailable where it is one of a swarm already."""
         if engine.host.name in self._members:
             return
-        with engine_errors(f"asking the engine of host {engine.host.name} for its swarm"):
+        with engine_errors(f"checking the swarm of the engine on host {engine.host.name}"):
             state = engine.client.info().get("Swarm", {}).get("LocalNodeState", "inactive")
             had_bridge = bool(engine.client.networks.list(names=[f"^{SWARM_BRIDGE}$"]))
         if state != "inactive":
             raise Unavailable(
                 f"the Docker engine of host {engine.host.name} is already in a swarm ({state}), which Weighbridge "
-                "never changes: leave it (docker swarm leave), or measure overlay on testbed hosts"
+                "never changes. Leave it (docker swarm leave), or measure overlay on testbed hosts"
             )
         address = engine.host.address
-        self._run.say(f"forming a swarm: host {engine.host.name}")
+        self._run.say(f"creating a swarm on host {engine.host.name}")
         member = _Member(engine, made_bridge=not had_bridge)
         if not engine.disposable:
             self._stack.callback(member.leave)
-        with engine_errors(f"forming a swarm with host {engine.host.name} ({address})"), member.becoming():
+        with engine_errors(f"adding host {engine.host.name} ({address}) to the swarm"), member.becoming():
             if not self._members:
                 labels = {LABEL: self._run.id, **({} if had_bridge else {_MADE_BRIDGE: "yes"})}
                 engine.client.swarm.init(advertise_addr=address, listen_addr=f"{address}:2377", labels=labels)
@@ -95,7 +95,7 @@ class Swarm:
             if subnet:
                 self._must_be_free(subnet, environment)
             pool = IPAMConfig(driver="default", pool_configs=[IPAMPool(subnet=subnet)]) if subnet else None
-            with engine_errors(f"making the overlay network of {environment}"):
+            with engine_errors(f"creating the overlay network of {environment}"):
                 network = self._manager.client.networks.create(
                     f"weighbridge-{self._run.id}-overlay-{next(_numbers)}",
                     driver="overlay",
@@ -134,7 +134,7 @@ class Swarm:
         """Keep a service's container on the network on a member's host, so that the network exists there."""
         from docker.types import EndpointSpec, ServiceMode
 
-        self._run.say(f"making the overlay network on host {engine.host.name}")
+        self._run.say(f"creating the overlay network on host {engine.host.name}")
         service = self._manager.client.services.create(
             engine.client.images.get(container.attrs["Image"]).tags[0],
             command=list(_HOLD),
@@ -259,7 +259,7 @@ class FormedSwarm(Leavings):
         """Return the swarm, with its run."""
         with users_engine() as ask:
             if ask and (run := _labels(ask).get(LABEL)):
-                yield Leftover(str(run), "swarm", "formed by that run")
+                yield Leftover(str(run), "swarm", "created by that run")
 
     def end(self, run: DeadRun) -> None:
         """Leave the swarm, and remove the bridge that the engine made for it."""

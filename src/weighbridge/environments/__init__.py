@@ -1,1 +1,4 @@
-"""Environments: one isolation layer per module, each with an object PLUGIN."""
+"""The environments that a study can compare, such as `native`, `docker` and `qemu`, with one kind per module.
+
+Each module has an object PLUGIN, which the registry finds.
+"""

@@ -68,12 +68,13 @@ for path in {" ".join(_TRIED_PROGRAM)}; do if [ -e "$path" ]; then echo "$path";
 class ApptainerOptions(EnvironmentOptions):
     """Without ``user_namespace`` Apptainer takes the rights that it has: root's, its setuid program's, or none."""
 
-    contain: Annotated[bool, Field(description="Its own processes, IPC and /dev (--containall)")] = False
+    contain: Annotated[bool, Field(description="Separate processes, IPC and /dev (--containall)")] = False
     image: Annotated[
-        Literal["squashfs", "folder"], Field(description="A SIF file, which is mounted, or an unpacked folder")
+        Literal["squashfs", "folder"], Field(description="A SIF file, which Apptainer mounts, or an unpacked folder")
     ] = "squashfs"
     user_namespace: Annotated[
-        bool, Field(description="A user namespace also where it is root, or has a setuid program (--userns)")
+        bool,
+        Field(description="Use a user namespace even if Apptainer runs as root or has a setuid program (--userns)"),
     ] = False
 
 
@@ -81,7 +82,7 @@ class Apptainer(Environment):
     """What Apptainer costs on the host's network, with the same userland as everywhere."""
 
     kind = "apptainer"
-    summary = "Apptainer on the host's network, its image mounted or unpacked"
+    summary = "Apptainer on the host's network, with a mounted or unpacked image"
     options = ApptainerOptions
     limited_by_host = True
     mounts = frozenset({"folder"})
@@ -109,14 +110,14 @@ class Apptainer(Environment):
         if completed.returncode != 0:
             refusal = user_namespaces.refusal("apptainer") or (
                 f"apptainer: {_complaint(completed)}",
-                "run outside of a container" if os.geteuid() == 0 else "run as root, outside of a container",
+                "run outside a container" if os.geteuid() == 0 else "run as root, outside a container",
             )
             return Readiness(False, *refusal)
         by_fuse = os.geteuid() != 0 or (options is not None and options.user_namespace)
         if by_fuse and not os.access(_FUSE, os.R_OK | os.W_OK):
-            why = f"this user may not open {_FUSE}, by which Apptainer mounts images"
+            why = f"this user is not allowed to open {_FUSE}, which Apptainer needs to mount images"
             if options is None or options.image == "folder":
-                return Readiness(True, why, "", "" if options else "image: folder alone")
+                return Readiness(True, why, "", "" if options else "only image: folder")
             return Readiness(False, why, f"use image: folder, or {as_root(f'chmod 666 {_FUSE}')}")
         return Readiness(True)
 
@@ -131,7 +132,7 @@ class Apptainer(Environment):
             return f"apptainer: {_complaint(completed)}"
         if options.image == "squashfs" and (options.user_namespace or not host.root):
             openable = host.run(Command(("sh", "-c", f"[ -r {_FUSE} ] && [ -w {_FUSE} ]"), 20))
-            return f"this user may not open {_FUSE}: use image: folder" if openable.returncode else ""
+            return f"this user is not allowed to open {_FUSE}: use 'image: folder'" if openable.returncode else ""
         return ""
 
     @contextmanager
@@ -139,11 +140,11 @@ class Apptainer(Environment):
         """Run a container in its own control group."""
         if request.userland.process.uid is not None:
             user = request.userland.process.user("root")
-            why = f"a container of Apptainer has one user, so it cannot run an image's programs as {user}"
-            raise Unavailable(f"{request.title}: {why}: use docker or podman")
+            why = f"an Apptainer container has only one user, so it cannot run an image's programs as {user}"
+            raise Unavailable(f"{request.title}: {why}. Use docker or podman")
         host = request.host
         if why := super().lacking_on(options, host):
-            raise Unavailable(f"{request.title}: {why}: {install_on(host, self.programs)}")
+            raise Unavailable(f"{request.title}: {why}. Try: {install_on(host, self.programs)}")
         with ExitStack() as stack:
             own = stack.enter_context(_own_folder(request))
             image = str(host.userland(request.userland))
@@ -195,7 +196,7 @@ class ApptainerSite(ChrootSite):
             "mounted from outside": " ".join(from_outside([each.at for each in mounts])) or "nothing",
         }
         if facts["image"] == _UNPACKED:
-            facts["not honoured: image"] = "Apptainer could not mount it, which takes squashfuse"
+            facts["not honoured: image"] = "Apptainer could not mount it; mounting needs squashfuse"
         return facts
 
     def _rights(self) -> str:
@@ -329,7 +330,7 @@ def _own_folder(request: SiteRequest) -> Iterator[str]:
         made = host.run(Command(("sh", "-c", _MAKE_FOLDERS, "make", memory, str(own)), 20))
         try:
             if made.returncode != 0:
-                raise Unavailable(f"{request.title}: its folders cannot be made: {made.last_words}")
+                raise Unavailable(f"{request.title}: its folders cannot be created: {made.last_words}")
             yield str(own)
         finally:
             with suppress(EnvironmentLost, Unavailable):

@@ -35,14 +35,14 @@ _TRY = ("bwrap", *_ISOLATED, "--ro-bind", "/", "/", *_OF_THE_KERNEL, "--", "/bin
 class BubblewrapOptions(EnvironmentOptions):
     """``own`` is a network namespace that a veth pair joins to the host, as that of ``netns``."""
 
-    network: Annotated[Literal["host", "own"], Field(description="The host's network, or its own")] = "host"
+    network: Annotated[Literal["host", "own"], Field(description="The host's network, or a separate one")] = "host"
 
 
 class Bubblewrap(Environment):
     """What a sandbox of namespaces alone costs: no image, no engine, no filter of system calls."""
 
     kind = "bubblewrap"
-    summary = "bwrap, the sandbox of Flatpak and of many agents, on the host's network or one of its own"
+    summary = "bubblewrap (bwrap), the sandbox of Flatpak and many AI agents, on the host's network or a separate one"
     options = BubblewrapOptions
     limited_by_host = True
     mounts = frozenset({"folder"})
@@ -72,7 +72,7 @@ class Bubblewrap(Environment):
         if completed.returncode != 0:
             refusal = user_namespaces.refusal("bwrap") or (
                 completed.last_words,
-                "run outside of a container" if os.geteuid() == 0 else "run as root, outside of a container",
+                "run outside a container" if os.geteuid() == 0 else "run as root, outside a container",
             )
             return Readiness(False, *refusal)
         behind_cable = options is not None and options.network == "own"
@@ -87,8 +87,8 @@ class Bubblewrap(Environment):
         """Run a sandbox in its own control group, joined to the host once it runs where its network is its own."""
         if request.userland.process.uid is not None:
             user = request.userland.process.user("root")
-            why = f"a sandbox has one user, so it cannot run an image's programs as {user}"
-            raise Unavailable(f"{request.title}: {why}: use docker or podman")
+            why = f"a sandbox has only one user, so it cannot run an image's programs as {user}"
+            raise Unavailable(f"{request.title}: {why}. Use docker or podman")
         own_network = options.network == "own"
 
         def argv(parts: Parts) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ class Lxc(SystemContainer):
     """System containers of LXC, without its daemon or its bridge."""
 
     kind = "lxc"
-    summary = "an LXC system container with network none, host or a bridge of the run"
+    summary = "an LXC system container with network none, host, or a bridge created for the run"
     leavings: ClassVar = (LxcLocks(),)
     programs: ClassVar = ("lxc-start", "ip", "nsenter")
     host_programs: ClassVar = programs
@@ -72,7 +72,8 @@ def below(proc_cgroup: str, run_id: str) -> str:
     ours = f"{TOP}/{run_id}/"
     if not f"{group}/".startswith(ours):
         raise Unavailable(
-            f"LXC makes its control groups below that of the machine's first process, /{group}, not ours"
+            f"LXC creates its control groups below the group of the machine's first process, /{group}, and not in "
+            "the group of the run"
         )
     return f"{group.removeprefix(ours)}/{ours}"
 

@@ -25,7 +25,10 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
 
-_ENGINE_RUNS = ("'engine: idle' needs a host without a running Docker engine", "stop it, or use testbed hosts")
+_ENGINE_RUNS = (
+    "'engine: idle' needs a host without a running Docker engine",
+    "stop the engine, or use testbed hosts",
+)
 
 
 class NativeOptions(EnvironmentOptions):
@@ -37,11 +40,12 @@ class NativeOptions(EnvironmentOptions):
     """
 
     cpu_share: Annotated[
-        Share | None, Field(gt=0, le=1, description="Share of the study's cpus limit: a known cost")
+        Share | None,
+        Field(gt=0, le=1, description="Share of the study's CPU limit that it gets (creates a known cost)"),
     ] = None
     open_files: OpenFiles = None
-    engine: Annotated[Literal["idle"] | None, Field(description="Run a Docker engine beside it")] = None
-    own_host: Annotated[bool, Field(description="Use testbed hosts that no other environment uses")] = False
+    engine: Annotated[Literal["idle"] | None, Field(description="Run an idle Docker engine next to it")] = None
+    own_host: Annotated[bool, Field(description="Use separate testbed hosts that no other environment uses")] = False
 
 
 class Native(Environment):
@@ -49,7 +53,10 @@ class Native(Environment):
 
     kind = "native"
     group = ""
-    summary = "the host itself: a chroot into the userland, limits by control group; optionally with an idle engine"
+    summary = (
+        "the host itself: a chroot into the root filesystem, with limits set by control groups; optionally with an "
+        "idle engine"
+    )
     options = NativeOptions
     programs = ("unshare",)
     fixed_s = (0.05, 0.3)
@@ -72,7 +79,7 @@ class Native(Environment):
         if os.geteuid() != 0 and (refusal := user_namespaces.refusal()) is not None:
             return Readiness(False, *refusal)
         if output(("unshare", *(() if os.geteuid() == 0 else ("--map-root-user",)), "--mount", "true")) is None:
-            remedy = "run outside of a container" if os.geteuid() == 0 else "run as root, outside of a container"
+            remedy = "run outside a container" if os.geteuid() == 0 else "run as root, outside a container"
             return Readiness(False, "this user cannot create mount namespaces", remedy)
         return client.readiness() if options is not None and options.engine else Readiness(True)
 
@@ -82,7 +89,7 @@ class Native(Environment):
         managed = (options.engine or options.own_host) and any(each.managed for each in needs.holding.values())
         return [
             *["cpu_share needs a CPU limit: set one (resources: cpus)"] * without_limit,
-            *["a run does not change hosts on which another program starts everything: remove engine and own_host"]
+            *["another program manages these hosts, and a run does not change them: remove 'engine' and 'own_host'"]
             * bool(managed),
         ]
 
@@ -115,7 +122,7 @@ class Native(Environment):
         if options.engine:
             return ByHand("Weighbridge starts and stops an engine for each trial")
         if options.own_host:
-            return ByHand("it is a control for hosts that Weighbridge makes")
+            return ByHand("it is a control for hosts that Weighbridge creates")
         if options.open_files is not None:
             return ByHand("Weighbridge sets the limit of open files of native programs")
         if options.cpu_share is not None:
@@ -177,7 +184,9 @@ class IdleEngine:
             return
         docker_engine = self._stack.enter_context(engine(self._run, self._host))
         if not docker_engine.private:  # it runs while the other environments are measured, too
-            raise Unavailable(f"'engine: idle': a Docker engine already runs on {self._host.name}: stop it")
+            raise Unavailable(
+                f"'engine: idle' needs a host without a running Docker engine: stop the engine on {self._host.name}"
+            )
         network = docker_engine.client.networks.create(
             f"weighbridge-{self._run.id}-idle",
             labels=docker_engine.labels,

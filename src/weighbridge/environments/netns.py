@@ -33,7 +33,7 @@ class Netns(Environment):
 
     kind = "netns"
     group = "network"
-    summary = "native in a network namespace behind a veth pair, with an optional link rate"
+    summary = "native programs in a network namespace behind a veth pair, with an optional link rate"
     options = NetnsOptions
     limited_by_host = True
     mounts = frozenset({"folder"})
@@ -71,7 +71,7 @@ class Netns(Environment):
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """Return why this environment cannot be set up by hand."""
-        return ByHand("Weighbridge makes its network namespace and its cable")
+        return ByHand("Weighbridge creates its network namespace and its cable")
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

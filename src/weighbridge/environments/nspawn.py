@@ -14,7 +14,7 @@ class Nspawn(SystemContainer):
     """System containers of systemd-nspawn, registered nowhere: no systemd needs to run."""
 
     kind = "nspawn"
-    summary = "a systemd-nspawn system container with network none, host or a bridge of the run"
+    summary = "a systemd-nspawn system container with network none, host, or a bridge created for the run"
     programs: ClassVar = ("systemd-nspawn", "ip", "nsenter")
     host_programs: ClassVar = programs
     version = ("systemd-nspawn", "--version")

@@ -68,27 +68,29 @@ class QemuOptions(EnvironmentOptions):
     """
 
     accelerator: Annotated[
-        AcceleratorChoice, Field(description="auto: KVM if a guest boots under it, else emulation (tcg)")
+        AcceleratorChoice, Field(description="auto: KVM if a guest boots with it, otherwise emulation (tcg)")
     ] = "auto"
     network: Annotated[
         Literal["bridge", "user", "none"],
-        Field(description="A tap on a bridge made for the run, or QEMU's user network"),
+        Field(description="A tap on a bridge created for the run, or QEMU's user network"),
     ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
     nic: Annotated[Nic, Field(description="The guest's network interface")] = "virtio"
-    disk: Annotated[DiskBus, Field(description="How its disks are attached")] = "virtio"
+    disk: Annotated[DiskBus, Field(description="How the guest's disks are attached")] = "virtio"
     cache: Annotated[CacheMode, Field(description="How the host caches the data disk; unsafe ignores flushes")] = (
         "writeback"
     )
     kernel: Annotated[
         str,
-        Field(pattern=r"^linux-image-[a-z0-9][a-z0-9.+-]{0,80}$", description="Debian package of its kernel"),
+        Field(pattern=r"^linux-image-[a-z0-9][a-z0-9.+-]{0,80}$", description="Debian package of the guest's kernel"),
     ] = kernel.PACKAGE
-    queues: Annotated[int, Field(ge=1, le=64, description="Pairs of queues of its virtio interface (multiqueue)")] = 1
-    huge_pages: Annotated[bool, Field(description="Have its memory in huge pages that the host has set aside")] = (
-        False
-    )
-    pin: Annotated[Literal["vcpus"] | None, Field(description="Give each virtual CPU its own CPU")] = None
+    queues: Annotated[
+        int, Field(ge=1, le=64, description="Number of queue pairs of its virtio interface (multiqueue)")
+    ] = 1
+    huge_pages: Annotated[
+        bool, Field(description="Use huge pages that the host has reserved for the guest's memory")
+    ] = False
+    pin: Annotated[Literal["vcpus"] | None, Field(description="vcpus: pin each virtual CPU to its own CPU")] = None
 
 
 class Qemu(Environment):
@@ -96,7 +98,7 @@ class Qemu(Environment):
 
     kind = "qemu"
     group = "virtual machines"
-    summary = "a QEMU guest, under KVM or emulated, with a choice of devices, on a bridge or a user network"
+    summary = "a QEMU guest, with KVM or emulated, with a choice of devices, on a bridge or a user network"
     options = QemuOptions
     mounts = frozenset({"folder"})
     shares_storage = False
@@ -111,18 +113,18 @@ class Qemu(Environment):
         """Return what the guest's network does not reach, and which hosts have no disk made on this machine."""
         problems = []
         if not all(host.here and not host.own_kernel for host in needs.hosts.values()):
-            problems.append("its disk is made on this machine: put its roles on local or testbed hosts")
+            problems.append("its disk is created on this machine: put its roles on local or testbed hosts")
         problems += memory_problems(needs)
         problems += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: user")
         if needs.network and options.network == "user" and "client" in needs.inside:
-            problems.append("network: user accepts connections only from outside: put the client outside")
+            problems.append("network: user accepts connections only from outside the guest. Put the client outside")
         if needs.server_calls_client and options.network == "user":
             problems.append(
-                "this workload needs connections in both directions, but a forwarded port carries only "
-                "those to the server"
+                "this workload needs connections in both directions, but a forwarded port only carries connections "
+                "to the server"
             )
         if options.disk == "ide" and not HOST.has_ide:
-            problems.append(f"{HOST.name} machines have no IDE: use disk: virtio")
+            problems.append(f"{HOST.name} machines have no IDE. Use disk: virtio")
         if options.nic == "vhost" and options.network != "bridge":
             problems.append("'nic: vhost' needs network: bridge")
         if options.queues > 1 and (options.network != "bridge" or options.nic not in _VIRTIO):
@@ -215,7 +217,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
     )
     if lacking := [driver for driver in machine.modules() if driver in guest_kernel.lacking]:
         raise Unavailable(
-            f"kernel: {options.kernel} {guest_kernel.version} has no driver {lacking[0]}: choose another kernel"
+            f"kernel: {options.kernel} {guest_kernel.version} has no driver {lacking[0]}. Choose another kernel"
         )
     notes = {
         "qemu": run.share(f"version of QEMU on {host.name}", lambda: nullcontext(_version(host))),
@@ -231,9 +233,9 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
     if machine.network is not None:
         notes |= machine.network.facts()
     if request.limits.memory is None:
-        notes["not honoured: no limit of memory"] = f"a machine has a size: {machine.memory >> 20} MiB"
+        notes["not honoured: no limit of memory"] = f"a guest has a fixed size of {machine.memory >> 20} MiB"
     if machine.network and not machine.network.offloads and options.nic not in _VIRTIO:
-        notes["not honoured: no offloads"] = f"{options.nic} splits packets that are larger than its cable's"
+        notes["not honoured: no offloads"] = f"{options.nic} splits packets that are larger than the MTU of its cable"
     return machine, notes
 
 
@@ -257,7 +259,7 @@ def _pages(machine: QemuMachine, host: Host, group: Group | None) -> dict[str, s
 
 def _pinned(request: SiteRequest, group: Group | None, cpus: list[int]) -> dict[str, str]:
     if group is None:
-        return {"not honoured: pin: vcpus": "no control group shows the hypervisor's threads"}
+        return {"not honoured: pin: vcpus": "the threads of the hypervisor are not visible in a control group"}
     vcpus.pin(request.host, group, cpus)
     return {"virtual CPUs": vcpus.words(cpus)}
 
@@ -312,7 +314,7 @@ def _launcher(machine: QemuMachine, request: SiteRequest, group: Group | None) -
             except Unavailable:
                 if boot.ended or attempt == len(BOOTS_S):
                     raise
-                request.run.say(f"{request.title}: its guest did not answer within {ready_s:.0f} s: booting it again")
+                request.run.say(f"{request.title}: its guest did not answer within {ready_s:.0f} s; booting it again")
                 continue
             yield launcher
             return

@@ -1,1 +1,4 @@
-"""What a run says about the machine that it ran on."""
+"""Collects facts about machines and environments, such as kernel settings, limits and versions.
+
+Reports use these facts to name confounders and to describe the conditions of a run.
+"""

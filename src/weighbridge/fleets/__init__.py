@@ -1,1 +1,1 @@
-"""One study on many machines: rounds of runs, each in a directory of its own."""
+"""Runs one study on many machines at once, in waves, and keeps each run in its own directory."""

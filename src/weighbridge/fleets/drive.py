@@ -74,7 +74,7 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
             folder.await_units(machines)
             folder.note_machines(machines, provider.part(options))
             if fleet.machines is None:  # they were not known to whoever submitted the fleet
-                say(f"asking {len(machines)} machines what they lack: {', '.join(machines)}")
+                say(f"checking {len(machines)} machines: {', '.join(machines)}")
                 hosts = host_options(study, provided, machines)
                 surveyed = survey(study, hosts, lambda _: None, str(folder.path))
                 for note in notes_of(surveyed):
@@ -115,21 +115,21 @@ class Drive:
         """Do every round, and then those of suspects. Raises UnitsUnfinished."""
         rounds = planned_rounds(self.fleet, machines)
         for number, units in enumerate(rounds, 1):
-            self._round(number, units, f"round {number} of {len(rounds)}")
+            self._round(number, units, f"wave {number} of {len(rounds)}")
         if self.fleet.again:
             further = self._again(machines)
             for number, units in enumerate(further, len(rounds) + 1):
-                self._round(number, units, f"again, round {number - len(rounds)} of {len(further)}")
+                self._round(number, units, f"repeated, wave {number - len(rounds)} of {len(further)}")
             rounds = (*rounds, *further)
         missing = [unit for units in rounds for unit in units if not self.folder.is_finished(unit)]
         if missing:
             raise UnitsUnfinished(
-                f"{len(missing)} of {sum(map(len, rounds))} runs did not come to their end "
-                f"({', '.join(unit.name for unit in missing[:5])}{', ...' * (len(missing) > 5)}): "
-                f"'weighbridge fleet status {self.folder.path}' tells why, 'weighbridge fleet continue "
-                f"{self.folder.path}' measures them"
+                f"{len(missing)} of {sum(map(len, rounds))} runs did not finish "
+                f"({', '.join(unit.name for unit in missing[:5])}{', ...' * (len(missing) > 5)}): 'weighbridge "
+                f"fleet status {self.folder.path}' shows why, and 'weighbridge fleet continue {self.folder.path}' "
+                "measures them"
             )
-        self.say("every run came to its end")
+        self.say("every run finished")
 
     def _again(self, machines: Sequence[str]) -> tuple[Round, ...]:
         """Return the rounds in which suspects are measured a second time: those that were, and those to come."""
@@ -139,7 +139,7 @@ class Drive:
         had = {machine for unit in before for machine in unit.machines}
         waiting = [machine for machine in suspects.odd if machine not in had]
         if waiting:
-            self.say(f"measured again with others: {', '.join(waiting)}")
+            self.say(f"measuring again with other machines: {', '.join(waiting)}")
         unfinished = tuple((unit,) for unit in before if not self.folder.is_finished(unit))
         return (*unfinished, *again(waiting, suspects.good, measured, pairs=self.fleet.pairs, seed=self.fleet.seed))
 
@@ -165,7 +165,10 @@ class Drive:
         provider, options = self.provided
         if (began := self.folder.begun_by(unit)) not in ("", own_version()):
             aside = self.folder.set_aside(unit)
-            self.say(f"{unit.name}: begun by Weighbridge {began}, so measured anew; its trials are kept in {aside}")
+            self.say(
+                f"{unit.name}: started by Weighbridge {began}, so it is measured again; its old trials are kept in "
+                f"{aside}"
+            )
         hosts = provider.hosts(options, unit.machines)
         self.folder.write_study(unit, text_on(self.study, hosts, unit.name))
         argv = provider.command(options, unit.machines, self._command(unit))
@@ -202,7 +205,7 @@ class Drive:
         if code == 0:
             self.say(f"{unit.name}: finished")
         else:
-            self.say(f"{unit.name}: ended with exit code {code}: {last_line(self.folder.log(unit))}")
+            self.say(f"{unit.name} ended with exit code {code}: {last_line(self.folder.log(unit))}")
 
     def _stop(self) -> None:
         """End what still runs in good order; kill what does not end."""

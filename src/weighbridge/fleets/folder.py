@@ -193,7 +193,8 @@ class FleetFolder:
             text = _read(self.path / FILE)
         except FileNotFoundError:
             raise RunDirectoryError(
-                f"{self.path} holds no fleet (it has no {FILE}): name the folder of 'weighbridge fleet submit'"
+                f"{self.path} contains no fleet (it has no {FILE}): name the folder that 'weighbridge fleet submit' "
+                "created"
             ) from None
         except OSError as error:
             raise RunDirectoryError(f"{self.path / FILE} cannot be read: {error.strerror}") from None
@@ -201,7 +202,9 @@ class FleetFolder:
             return Fleet.model_validate_json(text)
         except ValidationError as error:
             if first_problem(error)[0] == ("version",):
-                raise RunDirectoryError(f"{self.path / FILE} is of a newer Weighbridge: update this one") from None
+                raise RunDirectoryError(
+                    f"{self.path / FILE} was written by a newer Weighbridge: upgrade this one"
+                ) from None
             raise RunDirectoryError(f"{self.path / FILE} is damaged: {plain(problem_of(error))}") from None
 
     @property
@@ -213,7 +216,7 @@ class FleetFolder:
         """Raise RunDirectoryError where the folder has a fleet or anything else, or cannot be written."""
         if (self.path / FILE).exists():
             raise RunDirectoryError(
-                f"{self.path} holds a fleet already: continue it ('weighbridge fleet continue {self.path}'), or "
+                f"{self.path} already contains a fleet: continue it ('weighbridge fleet continue {self.path}'), or "
                 "choose another --out"
             )
         if self.path.exists() and not self.path.is_dir():
@@ -309,7 +312,7 @@ class FleetFolder:
                 continue
             while not _is_free(lock):
                 if time.monotonic() > deadline:
-                    raise Unavailable(f"another process still writes to {lock.parent}: end it, then continue")
+                    raise Unavailable(f"another process is still writing to {lock.parent}: stop it, then continue")
                 time.sleep(_PAUSE_S)
 
     @contextmanager
@@ -321,7 +324,9 @@ class FleetFolder:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
-            raise RunDirectoryError(f"another process drives the fleet in {self.path}: wait for it") from None
+            raise RunDirectoryError(
+                f"another process is driving the fleet in {self.path}: wait until it ends"
+            ) from None
         try:
             yield
         finally:
@@ -333,7 +338,7 @@ class FleetFolder:
             yield
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskFull(f"no space left in {self.path}: finished runs are kept; make room") from error
+                raise DiskFull(f"no space left in {self.path}: make room (finished runs are kept)") from error
             raise RunDirectoryError(f"{self.path} cannot be written: {error.strerror}") from error
 
 

@@ -28,7 +28,7 @@ def provided_by(word: str, given: Mapping[str, Any]) -> Provided:
             return provider, _checked(provider, word, {**named, **given})
     kinds = [kind for kind, provider in registry.providers().items() if provider.named_by(kind) is not None]
     known = f" nor one of {', '.join(kinds)}" if kinds else ""
-    raise ValueError(f"--on {plain(word, 60)}: there is neither such a file{known}{nearest(word, kinds)}")
+    raise ValueError(f"--on {plain(word, 60)}: this is neither a file{known}{nearest(word, kinds)}")
 
 
 def hosts_of_machines(study: Study, provided: Provided, machines: Sequence[str]) -> dict[str, Mapping[str, Any]]:
@@ -48,7 +48,7 @@ def host_options(study: Study, provided: Provided, machines: Sequence[str]) -> d
             first = error.errors()[0]
             if first["type"] == "extra_forbidden":
                 key = plain(".".join(map(str, first["loc"])), 60)
-                raise StudyError(f"machine {machine}: '{key}' is no option of {host['kind']} hosts") from None
+                raise StudyError(f"machine {machine}: '{key}' is not an option of {host['kind']} hosts") from None
             raise StudyError(f"machine {machine}: {plain(problem_of(error))}") from None
     return checked
 
@@ -60,7 +60,7 @@ def _checked(provider: MachineProvider, word: str, given: Mapping[str, Any]) -> 
         first, (_, problem) = error.errors()[0], first_problem(error)
     option = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
-        raise ValueError(f"--{option.replace('_', '-')} is no option of --on {plain(word)}")
+        raise ValueError(f"--{option.replace('_', '-')} does not apply to --on {plain(word)}")
     if first["type"] == "missing":
         raise ValueError(f"--on {plain(word)} needs --{option.replace('_', '-')}")
     value = plain(given.get(option, ""), 60)
@@ -72,7 +72,9 @@ def provider_of(fleet: Fleet) -> Provided:
     kind = str(fleet.on.get("kind", ""))
     provider = registry.providers().get(kind)
     if provider is None:
-        raise RunDirectoryError(f"the fleet's machines are provided by '{plain(kind, 60)}', which is not known here")
+        raise RunDirectoryError(
+            f"the fleet's machines come from '{plain(kind, 60)}', which this Weighbridge does not know"
+        )
     try:
         return provider, provider.options.model_validate(fleet.on)
     except ValidationError as error:

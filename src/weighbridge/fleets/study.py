@@ -22,8 +22,8 @@ def hosts_of(study: Study) -> tuple[str, ...]:
     if len(others) > 1:
         names = ", ".join((*others, server))
         raise StudyError(
-            f"{study.file.study} has roles on {len(others) + 1} hosts ({names}): a fleet takes studies of one host "
-            "or of two"
+            f"{study.file.study} uses {len(others) + 1} hosts ({names}), but a fleet can only run studies with one "
+            "or two hosts"
         )
     return (*others, server)
 

@@ -26,7 +26,7 @@ from weighbridge.user_cache import cache_folder
 
 _AT_ONCE, _ANSWER_S, _LONGEST = 16, 60.0, 200
 """Machines that are asked at the same time; how long one may take to tell its Weighbridge."""
-_SHARE = "install the same one there, or on storage that all nodes share"
+_SHARE = "install the same version there, or on storage that all nodes share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ def _other_weighbridge(answer: Completed) -> str:
     here = metadata.version("weighbridge")
     if (match := re.search(r"^weighbridge (\S+)$", answer.text, re.MULTILINE)) is None:
         said = [line for line in answer.stderr.decode(errors="replace").splitlines() if not line.startswith("srun: ")]
-        return f"Weighbridge does not start there ({(said or ['no message'])[-1][:_LONGEST]}): {_SHARE}"
-    return "" if match[1] == here else f"its Weighbridge is {match[1]}, and this one is {here}: {_SHARE}"
+        return f"Weighbridge cannot start there ({(said or ['no message'])[-1][:_LONGEST]}): {_SHARE}"
+    return "" if match[1] == here else f"its Weighbridge has version {match[1]}, but this one has {here}: {_SHARE}"
 
 
 def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMachine]:
@@ -91,9 +91,7 @@ def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMa
     noted = []
     for each in machines:
         others = [name for name in on_kernel.get(each.boot, ()) if name != each.name]
-        shared = (
-            f"has one kernel with {', '.join(others[:3])}{' ...' * (len(others) > 3)}: each takes CPU time from it"
-        )
+        shared = f"runs on the same kernel as {', '.join(others[:3])}{' ...' * (len(others) > 3)}, so they share CPUs"
         noted.append(replace(each, notes=(*each.notes, shared)) if others else each)
     return noted
 
@@ -112,7 +110,7 @@ def _ask(study: Study, name: str, options: HostOptions, say: Callable[[str], Non
     left = True
     with run_lock.lock_run(run_id, "clean") as folder:
         if folder is None:
-            return SurveyedMachine(name, lacks=("it is being asked by another process of this fleet: wait for it",))
+            return SurveyedMachine(name, lacks=("another process of this fleet is checking it: wait until it ends",))
         try:
             with ExitStack() as stack:
                 context = RunContext(run_id, folder, cache_folder(), stack)
@@ -138,7 +136,9 @@ def _about(study: Study, name: str, host: Host) -> SurveyedMachine:
     notes: list[str] = []
     theirs = facts.get("architecture", platform.machine())
     if theirs != platform.machine():
-        lacks.append(f"it is {theirs}, and this machine, whose userlands it gets, is {platform.machine()}")
+        lacks.append(
+            f"it is {theirs}, but its root filesystems come from this machine, which is {platform.machine()}"
+        )
     for arm in study.arms:
         if arm.aa_of is None and (why := registry.environments()[arm.kind].lacking_on(arm.options, host)):
             (notes if arm.optional else lacks).append(f"{arm.name}: {_without(name, why)}")
@@ -161,7 +161,7 @@ def _limits_without_effect(study: Study, host: Host) -> list[str]:
     limits: dict[tuple[str, str], list[str]] = {}
     for (limit, why), names in environments.items():
         limits.setdefault((", ".join(names), why), []).append(limit)
-    return [f"no limit of {', '.join(of)} in effect in {names}: {why}" for (names, why), of in limits.items()]
+    return [f"the limit of {', '.join(of)} has no effect in {names}: {why}" for (names, why), of in limits.items()]
 
 
 def _refused_limits(resources: Resources, host: Host) -> Mapping[str, str]:
@@ -206,7 +206,7 @@ def refusals(machines: Sequence[SurveyedMachine]) -> list[str]:
             continue
         first = known.setdefault((each.machine_id, each.boot), each.name)
         if first != each.name:
-            reasons.append(f"{first} and {each.name} are one machine under two names: remove one")
+            reasons.append(f"{first} and {each.name} are two names for one machine: remove one of them")
     return reasons
 
 

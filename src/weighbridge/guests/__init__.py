@@ -1,1 +1,4 @@
-"""Guests: a kernel, what is loaded before its disk, the disk made of a userland, and the machine that runs them."""
+"""Builds and boots virtual machines: the kernel, the boot medium, the disk with the root filesystem, and QEMU.
+
+The environments and hosts that are virtual machines share it.
+"""

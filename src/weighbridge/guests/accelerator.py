@@ -37,7 +37,7 @@ def readiness(choice: AcceleratorChoice, impossible: Readiness | None) -> Readin
         return Readiness(True, caveat="emulated")
     if impossible is None:
         otherwise = "left out or refused" if choice == "kvm" else "emulated"
-        return Readiness(True, caveat=f"{otherwise} if no guest boots under KVM in the run")
+        return Readiness(True, caveat=f"{otherwise} if no guest boots with KVM in the run")
     return impossible if choice == "kvm" else Readiness(True, f"no KVM: {impossible.detail}", caveat="emulated")
 
 
@@ -59,7 +59,7 @@ def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -
         return Readiness(False, f"this user cannot open {device}", _NOT_EVEN_ROOT if root else _let_in(device))
     except OSError as error:
         if error.errno in (errno.ENODEV, errno.ENXIO):
-            return Readiness(False, f"no driver is behind {device}", virtualisation.ELSEWHERE)
+            return Readiness(False, f"{device} has no driver", virtualisation.ELSEWHERE)
         return None
     return None
 
@@ -77,7 +77,7 @@ def chosen(choice: AcceleratorChoice, host: Host, run: RunContext) -> tuple[Acce
         return "tcg", ""
     why = run.share(f"kvm {host.name}", lambda: nullcontext((refusal(host, run),)))[0]
     if why and choice == "kvm":
-        raise Unavailable(f"no guest boots under KVM on host {host.name}: {why}")
+        raise Unavailable(f"no guest boots with KVM on host {host.name}: {why}")
     return ("tcg", why) if why else ("kvm", "")
 
 

@@ -45,4 +45,4 @@ def make(host: Host, file: str, size: int = SIZE) -> None:
     if b"No space left" in completed.stderr:
         raise DiskFull(f"host {host.name} has no room for a data disk ({completed.last_words}): make room")
     if completed.returncode != 0:
-        raise Unavailable(f"host {host.name}: the data disk cannot be made: {completed.last_words}")
+        raise Unavailable(f"host {host.name}: the data disk cannot be created: {completed.last_words}")

@@ -27,7 +27,7 @@ def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
 
     def make(work: Path) -> None:
         if os.geteuid() != 0:
-            raise Unavailable("only root can create a disk that keeps the userland's file owners")
+            raise Unavailable("only root can create a disk that keeps the file owners of the root filesystem")
         make_disk(work / NAME, size_of(userland.root), userland.root)
 
     return build_once.ensure_file(file, "the guests' disk", say, make)

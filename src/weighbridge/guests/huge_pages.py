@@ -11,7 +11,7 @@ from weighbridge.model.command import Command
 from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Readiness
 
-NOT_METERED = "huge pages are not counted by its control group"
+NOT_METERED = "its control group does not count huge pages"
 _FIELD = re.compile(r"^(HugePages_Total|HugePages_Free|HugePages_Rsvd|Hugepagesize):\s+(\d{1,15})\b", re.MULTILINE)
 ORDINARY, TRANSPARENT = "ordinary", "mostly transparent huge pages"
 _READ_S = 20.0
@@ -41,15 +41,15 @@ def pool_of(meminfo: str) -> Pool:
 def lacking(memory: int, where: str, pool: Pool, guests: int = 1) -> Readiness | None:
     """Return what guests of ``memory`` bytes each lack of huge pages ``where`` they are to be; None: nothing."""
     if pool.size == 0:
-        return Readiness(False, f"the kernel of {where} has no huge pages", "leave out 'huge_pages'")
+        return Readiness(False, f"the kernel of {where} has no huge pages", "remove 'huge_pages'")
     if memory % pool.size:
-        why = f"{mib(memory)} of memory are not a whole number of huge pages of {mib(pool.size)}"
+        why = f"{mib(memory)} of memory is not a multiple of the huge page size, {mib(pool.size)}"
         return Readiness(False, why, "set another limit (resources: memory)")
     pages = memory // pool.size * guests
     if pages <= pool.free:
         return None
-    who = f"a guest of {mib(memory)} takes" if guests == 1 else f"{guests} guests of {mib(memory)} each take"
-    why = f"{who} {pages} huge pages of {mib(pool.size)}, and {where} has {pool.free} free"
+    who = f"a guest with {mib(memory)} needs" if guests == 1 else f"{guests} guests with {mib(memory)} each need"
+    why = f"{who} {pages} huge pages of {mib(pool.size)}, but {where} has {pool.free} free"
     return Readiness(False, why, as_root(f"sysctl vm.nr_hugepages={pool.total - pool.free + pages}"))
 
 

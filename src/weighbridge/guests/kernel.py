@@ -120,9 +120,9 @@ def uncompressed(image: bytes) -> bytes:
         if image[_IMAGE : _IMAGE + 4] == b"ARMd":
             return image
     if image[4:8] == b"zimg":
-        raise OtherCompression("it is a program of EFI, which QEMU uncompresses")
+        raise OtherCompression("it is an EFI program, which QEMU must decompress")
     if len(image) < _PAYLOAD + 8 or image[_MAGIC : _MAGIC + 4] != b"HdrS":
-        raise ValueError("it has no header of a Linux kernel")
+        raise ValueError("it does not have the header of a Linux kernel")
     at, size = struct.unpack_from("<II", image, _PAYLOAD)
     start = (image[_SETUP_SECTORS] + 1) * _SECTOR + at
     payload = image[start : start + size]
@@ -131,7 +131,7 @@ def uncompressed(image: bytes) -> bytes:
     elif payload.startswith(b"\x1f\x8b"):
         archive = zlib.decompressobj(31)
     else:
-        raise OtherCompression("it is compressed by neither xz nor gzip")
+        raise OtherCompression("it is not compressed with xz or gzip")
     try:
         kernel = archive.decompress(payload)
     except (lzma.LZMAError, zlib.error) as error:

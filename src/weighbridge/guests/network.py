@@ -46,8 +46,8 @@ class Tap:
         """Raise Unavailable where the host has a link of this name: QEMU would take it for its own."""
         if _exists(host, self.name):
             raise Unavailable(
-                f"host {host.name} has a network link {self.name}, which this run did not make: "
-                f"ip link delete {self.name}"
+                f"host {host.name} has a network link {self.name} that this run did not create. Remove it with: ip "
+                f"link delete {self.name}"
             )
 
     def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
@@ -90,7 +90,7 @@ class UserNetwork:
 
     def facts(self) -> Mapping[str, str]:
         """Return what the guest reaches by itself."""
-        return {"way out": "none" if self.closed else "to the host and beyond it, as UDP is forwarded"}
+        return {"way out": "none" if self.closed else "to the host and beyond it, because UDP is forwarded"}
 
     def netdev(self) -> str:
         """The value of ``-netdev``."""

@@ -36,8 +36,8 @@ def own_cpus(limits: Limits, host: Host, *, behind_server: bool = False) -> list
     first = vcpu_count if behind_server and not limits.cpuset else 0
     if first + vcpu_count > len(cpus):
         raise Unavailable(
-            f"pin: vcpus puts each of {first + vcpu_count} virtual CPUs on its own CPU; host {host.name} has "
-            f"{len(cpus)} for them ({', '.join(map(str, cpus))}): use fewer (resources: cpus), or remove 'pin'"
+            f"pin: vcpus needs one CPU for each of {first + vcpu_count} virtual CPUs, but host {host.name} has "
+            f"{len(cpus)} for them ({', '.join(map(str, cpus))}). Use fewer (resources: cpus), or remove 'pin'"
         )
     return cpus[first : first + vcpu_count]
 
@@ -56,7 +56,7 @@ def memory_problems(needs: Needs) -> list[str]:
     if (memory := memory_of(needs.resources)) >= LEAST_MEMORY:
         return []
     least = f"a guest needs at least {mib(LEAST_MEMORY)} of memory"
-    return [f"{least}, but the limit is {mib(memory)}: raise it (resources: memory)"]
+    return [f"{least}, but its limit is {mib(memory)}: raise it (resources: memory)"]
 
 
 def guests_of(needs: Needs) -> int:

@@ -29,5 +29,5 @@ def tell(stream: Stream, words: Sequence[str], within_s: float, ended: Callable[
                 raise Unavailable(ended() or "its serial port was closed")
             heard = (heard + piece)[-len(ASKS) :]
         if time.monotonic() > deadline:
-            raise Unavailable(f"its guest sent nothing over the serial port for {within_s:.0f} s")
+            raise Unavailable(f"the guest sent nothing over its serial port for {within_s:.0f} s")
     stream.send((" ".join(words) + "\n").encode())

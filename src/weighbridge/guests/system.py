@@ -69,7 +69,7 @@ def ensure(cache: Path, boot: str, say: Callable[[str], None], name: Name = "deb
 
     def make(work: Path) -> None:
         if os.geteuid() != 0:
-            raise Unavailable("only root can create a disk that keeps the system's file owners")
+            raise Unavailable("only root can create a disk that keeps the file owners of the system")
         _build(work, boot, name)
 
     return build_once.ensure(

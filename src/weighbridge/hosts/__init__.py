@@ -1,1 +1,1 @@
-"""Machines on which sites are opened."""
+"""The machines that environments run on: this machine, simulated hosts, guests, ssh hosts and cluster nodes."""

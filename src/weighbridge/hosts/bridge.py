@@ -87,8 +87,8 @@ class Bridge:
             return
         if completed.returncode not in (0, 127):
             raise Unavailable(
-                f"host {self.host.name}: its packet filter may drop traffic between bridge ports, "
-                f"and no rule to accept it can be added: iptables: {completed.last_words}"
+                f"host {self.host.name}: its packet filter can drop traffic between bridge ports, and a rule that "
+                f"accepts this traffic cannot be added (iptables: {completed.last_words})"
             )
 
     @property
@@ -122,8 +122,8 @@ def bridge_for(request: SiteRequest, *, attached: bool) -> Bridge:
         disposable = request.host.capabilities.disposable
         if disposable is None:
             raise Unavailable(
-                f"attach: interface would take the address of {request.host.interface or 'an interface'} on "
-                f"{request.host.name}: use testbed hosts"
+                f"attach: interface would take over the address of {request.host.interface or 'an interface'} on "
+                f"{request.host.name}. Use hosts of kind testbed"
             )
         return bridge_over(request.run, disposable)
     bridge = bridge_of(request.run, request.host)
@@ -144,8 +144,8 @@ def _own(run: RunContext, host: Host) -> Iterator[Bridge]:
     name, third = f"{link_prefix(run.id)}b0", _free_network(run, host)
     if (number := _file(host, f"/sys/class/net/{name}/ifindex")) is not None:
         raise Unavailable(
-            f"host {host.name} has a network link {name} (number {number}), which this run did not make: "
-            f"ip link delete {name}"
+            f"host {host.name} has a network link {name} (number {number}) that this run did not create. Remove it "
+            f"with: ip link delete {name}"
         )
     mtu = (_file(host, f"/sys/class/net/{host.interface}/mtu") if host.interface else None) or "1500"
     bridge = Bridge(run, host, name, f"198.19.{third}.1", int(mtu), addresses(f"198.19.{third}"))
@@ -179,7 +179,7 @@ def addresses(network: str) -> Callable[[], str]:
     def give() -> str:
         number = next(numbers)
         if number > _LAST:
-            raise Unavailable(f"a bridge has room for {_LAST - 1} sites: use fewer")
+            raise Unavailable(f"a bridge has room for {_LAST - 1} addresses: use fewer environments")
         return f"{network}.{number}"
 
     return give
@@ -199,8 +199,8 @@ def _free_network(run: RunContext, host: Host) -> int:
         if network.route_in(routes, f"198.19.{third}.0/24") is None:
             return third
     raise Unavailable(
-        f"host {host.name} uses every network from 198.19.{_FIRST}.0/24 to 198.19.{_FIRST + _SUBNETS - 1}.0/24: none "
-        "is left for a bridge; 'weighbridge clean' frees what runs left"
+        f"host {host.name} uses every network from 198.19.{_FIRST}.0/24 to 198.19.{_FIRST + _SUBNETS - 1}.0/24, so "
+        "none is left for a bridge. Run 'weighbridge clean' to remove leftovers of earlier runs"
     )
 
 

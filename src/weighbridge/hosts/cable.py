@@ -24,7 +24,7 @@ NETWORK = (198, 18)
 """198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""
 
 NO_CABLE = (
-    "only root can connect a network namespace to its host; a user's has only the loopback interface",
+    "only root can connect a network namespace to its host; without root it has only the loopback interface",
     "run as root, or weigh a program that has no server",
 )
 WITHOUT_CABLE = Readiness(True, NO_CABLE[0], caveat="programs without a server")
@@ -45,7 +45,9 @@ class VethCable:
 
 def problems(needs: Needs) -> list[str]:
     """Why a study cannot have such a network: its addresses are known on its own host only."""
-    text = "its network ends at its host: put both roles on one host, or use docker with attach: interface"
+    text = (
+        "its network does not reach beyond its host: put both roles on one host, or use docker with attach: interface"
+    )
     return [text] if needs.apart and needs.network else []
 
 
@@ -126,7 +128,10 @@ def _free_block(run: RunContext, host: Host) -> int:
         block = 4 * ((int(run.id, 16) + next(_networks)) % _BLOCKS)
         if network.route_in(routes, f"{_address(block)}/30") is None:
             return block
-    raise Unavailable(f"host {host.name} uses all of {_address(0)}/16; 'weighbridge clean' frees what runs left")
+    raise Unavailable(
+        f"host {host.name} uses every address in {_address(0)}/16. Run 'weighbridge clean' to remove leftovers of "
+        "earlier runs"
+    )
 
 
 def _address(number: int) -> str:

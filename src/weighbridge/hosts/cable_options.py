@@ -11,10 +11,13 @@ from weighbridge.model.quantity import Rate
 class CableOptions(HostOptions):
     """``link`` is the rate of its cable in each direction in bits per second of Ethernet."""
 
-    link: Annotated[Rate | None, Field(ge=1e6, le=1e10, description="Rate of its cable in each direction")] = None
-    mtu: Annotated[int, Field(ge=576, le=9000, description="Largest packet on its cable, in bytes")] = 1500
+    link: Annotated[Rate | None, Field(ge=1e6, le=1e10, description="Rate of the cable in each direction")] = None
+    mtu: Annotated[int, Field(ge=576, le=9000, description="Largest packet on the cable, in bytes")] = 1500
     offloads: Annotated[
-        bool | None, Field(description="Whether packets above the MTU go to the cable (up to 150 Mbit/s)")
+        bool | None,
+        Field(
+            description="Whether the host passes packets larger than the MTU to the cable (links up to 150 Mbit/s)"
+        ),
     ] = None
 
     @property
@@ -40,5 +43,5 @@ class CableOptions(HostOptions):
     @model_validator(mode="after")
     def _what_the_link_takes(self) -> Self:
         if self.fast and self.offloads:
-            raise ValueError("a link above 150 Mbit/s cannot split large packets: leave offloads out")
+            raise ValueError("a link above 150 Mbit/s cannot split large packets: remove 'offloads'")
         return self

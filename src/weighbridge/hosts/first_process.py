@@ -20,6 +20,6 @@ def first_process(host: Host, of: Group | int, name: str) -> int:
     where = str(of) if isinstance(of, int) else str(of.procs[0].parent)
     pids = host.run(Command(("sh", "-c", _FIRST_PROCESS, "first", where), 20)).text.split()
     if len(pids) != 1:
-        within = "below its program" if isinstance(of, int) else "in its control group"
-        raise Unavailable(f"{name}: its first process cannot be identified among {len(pids)} {within}")
+        within = "among the children of its program" if isinstance(of, int) else "in its control group"
+        raise Unavailable(f"{name}: its first process cannot be identified ({len(pids)} candidates {within})")
     return int(pids[0])

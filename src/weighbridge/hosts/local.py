@@ -33,8 +33,8 @@ class SinglePurpose:
         """Take the host for ``purpose``. Raises Unavailable where another one has it."""
         if self._purpose not in ("", purpose):
             raise Unavailable(
-                f"{self._whose} cannot be changed for both '{self._purpose}' and '{purpose}' in one study: "
-                "use hosts of kind testbed, or one study for each"
+                f"{self._whose} cannot be changed for both '{self._purpose}' and '{purpose}' in one study: use "
+                "hosts of kind testbed, or write two studies"
             )
         self._purpose = purpose
 

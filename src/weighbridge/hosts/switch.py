@@ -113,7 +113,7 @@ class Switch:
         if not (local := LocalHost(run.id)).root:
             raise Unavailable("only root can create testbed hosts: run as root")
         started = local.start(Command(("unshare", "--net", "sh", "-c", _SWITCH)), hold=True)
-        holder = await_ready(started, "the testbed's switch cannot be made")
+        holder = await_ready(started, "the testbed's switch cannot be created")
         try:
             yield cls(run, holder)
         finally:
@@ -187,7 +187,8 @@ class Switch:
         """
         if (used := network.route_to(SUBNET)) is not None:
             raise Unavailable(
-                f"interface {used} of this machine has an address in {SUBNET}, which testbed hosts need: remove it"
+                f"interface {used} of this machine has an address in {SUBNET}, which testbed hosts need: remove the "
+                "address"
             )
         address, mac = self.next_host()
         port = port_of(address)
@@ -233,7 +234,7 @@ class Switch:
 
     def _must(self, *argv: str) -> None:
         if self._holder.poll() is not None:
-            raise EnvironmentLost("the testbed's switch is gone")
+            raise EnvironmentLost("the testbed's switch has ended")
         self._anywhere(*in_network_of(self._holder.pid), *argv)
 
     def _anywhere(self, *argv: str) -> None:

@@ -42,7 +42,7 @@ class SystemContainerOptions(EnvironmentOptions):
     """
 
     network: Annotated[
-        Literal["none", "host", "bridge"], Field(description="bridge: a veth pair to a bridge made for the run")
+        Literal["none", "host", "bridge"], Field(description="bridge: a veth pair to a bridge created for the run")
     ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
 

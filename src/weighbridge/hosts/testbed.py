@@ -97,7 +97,7 @@ class TestbedHost(LocalHost):
 
     def _alive(self) -> None:
         if self._holder.poll() is not None:
-            raise EnvironmentLost(f"host {self.name} is gone: its first process ended")
+            raise EnvironmentLost(f"host {self.name} was lost because its first process ended")
 
     def _inside(self, command: Command) -> Command:
         """Return a command in the host's namespaces and control group, so that its CPUs hold for everything in it."""
@@ -190,7 +190,7 @@ class TestbedHost(LocalHost):
         """Return the host's cable and CPUs."""
         options = self.options
         return {
-            "kind": "testbed: namespaces on this machine, whose kernel, CPUs and memory all testbed hosts share",
+            "kind": "testbed: namespaces on this machine; all testbed hosts share its kernel, CPUs and memory",
             "address": self.address,
             "link": tc.rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
@@ -227,7 +227,9 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
         raise Unavailable(": ".join(no_init()))
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
         online = cpus.cpus_online()
-        raise Unavailable(f"host {name}: this machine has only CPUs {online}, not {lacking[0]}: change 'cpus'")
+        raise Unavailable(
+            f"host {name} cannot use CPU {lacking[0]}, because this machine has only CPUs {online}: change 'cpus'"
+        )
     switch: Switch = run.share("switch", lambda: Switch.create(run))
     with ExitStack() as stack:
         group = Cgroup(GroupName(run.id, f"host-{name}")).create()
@@ -251,7 +253,9 @@ def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
     namespaces = ("--fork", "--kill-child", "--propagation", "private")
     own = (init, f"wb-{name}", str(run.cache.resolve()))
     argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", *own)
-    return await_ready(LocalHost(run.id).start(Command(argv), hold=True), f"the testbed host {name} cannot be made")
+    return await_ready(
+        LocalHost(run.id).start(Command(argv), hold=True), f"the testbed host {name} cannot be created"
+    )
 
 
 def _first_process(holder: Process) -> int:

@@ -1,1 +1,1 @@
-"""A study as a folder with which it is run by hand, without Weighbridge."""
+"""Writes a study as a folder of scripts and Compose files that a user can run without Weighbridge."""

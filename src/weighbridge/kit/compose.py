@@ -40,7 +40,9 @@ def compose_file(environment: KitEnvironment, resources: Resources, image: str) 
     yaml.width = 10_000
     yaml.indent(mapping=2, sequence=4, offset=2)
     text = io.StringIO()
-    text.write(f"# {one_line(environment.arm.name)}: the settings are in .env, what runs is in each CELL's folder\n")
+    text.write(
+        f"# {one_line(environment.arm.name)}: settings are in .env, and the programs of each CELL are in its folder\n"
+    )
     yaml.dump(document, text)
     return text.getvalue()
 

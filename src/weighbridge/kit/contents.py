@@ -92,24 +92,29 @@ def contents(study: Study) -> Contents:
     """
     if study.file.companions:
         names = ", ".join(study.file.companions)
-        raise StudyError(f"{study.file.study} needs companions, and a kit has none: {names}")
+        raise StudyError(f"{study.file.study} needs supporting services, which a kit cannot contain: {names}")
     local_cells, other_cells = _local_cells(study)
     opening = [cell for cell in local_cells if registry.workloads()[cell.kind].openings(cell.options) is not None]
     cells = [cell for cell in local_cells if cell not in opening]
     ports = _ports(study)
     environments: list[KitEnvironment] = []
     left_out = [OmittedPart(cell.label, f"its client is on the host {cell.client}") for cell in other_cells]
-    left_out += [OmittedPart(cell.label, "its trials open fresh sites, which Weighbridge times") for cell in opening]
+    left_out += [
+        OmittedPart(cell.label, "its trials start new environments, and Weighbridge times that start")
+        for cell in opening
+    ]
     folders = _Folders()
     for number, arm in enumerate(study.arms, 1):
         if arm.aa_of:
-            left_out.append(OmittedPart(arm.name, f"{arm.aa_of} a second time: useful only in random blocks"))
+            left_out.append(
+                OmittedPart(arm.name, f"{arm.aa_of} a second time: useful only in rounds with random order")
+            )
             continue
         if arm.explains is not None:
             left_out.append(OmittedPart(arm.name, f"it explains the cost of {arm.explains.environment}"))
             continue
         if arm.userland is not None:
-            left_out.append(OmittedPart(arm.name, "it has a userland of its own, and a kit has one image"))
+            left_out.append(OmittedPart(arm.name, "it has its own root filesystem, but a kit has only one image"))
             continue
         kit_environment = _environment(
             study, arm, [cell for cell in cells if arm in study.arms_of(cell)], ports, number
@@ -117,12 +122,12 @@ def contents(study: Study) -> Contents:
         if kit_environment.by_hand.cannot:
             left_out.append(OmittedPart(arm.name, kit_environment.by_hand.cannot))
         elif not kit_environment.cells:
-            left_out.append(OmittedPart(arm.name, "the kit has none of its workloads"))
+            left_out.append(OmittedPart(arm.name, "none of its workloads is in the kit"))
         else:
             environments.append(_named(kit_environment, folders))
     if not any(environment.by_hand.services for environment in environments):
         names = ", ".join(study.file.environments)
-        raise StudyError(f"Docker Compose can make none of the environments of {study.file.study}: {names}")
+        raise StudyError(f"Docker Compose cannot create any environment of {study.file.study}: {names}")
     return Contents(study, tuple(environments), tuple(left_out))
 
 

@@ -98,7 +98,7 @@ def _settings(kit_contents: Contents, parameters: Sequence[Parameter]) -> list[S
     cpus = _cpus(study)
     settings = [
         Setting(IMAGE, f"weighbridge-kit-{_tag(study.file.study)}", "the image with the programs"),
-        Setting("ROUNDS", str(repetitions.blocks or repetitions.min), "runs of each workload"),
+        Setting("ROUNDS", str(repetitions.blocks or repetitions.min), "number of rounds of each workload"),
         Setting(
             "PAUSE",
             pause or "1",

@@ -1,1 +1,1 @@
-"""The first process of every site: a small static program of ours, and our end of the stream to it."""
+"""The small static program that starts every measured program, and the local side of the stream to it."""

@@ -1,1 +1,1 @@
-"""This machine's kernel: starting processes, control groups, and its files as numbers."""
+"""Access to the kernel of a machine: processes, control groups, network links, mounts and files in /proc and /sys."""

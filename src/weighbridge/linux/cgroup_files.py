@@ -212,7 +212,7 @@ def _groups_of(read: Callable[[str], bytes], pid: int, controller: str, mount: P
     folder = folders_of(read(f"/proc/{pid}/cgroup").decode(), mount)(controller)
     base = bases(mount).get("" if version(mount) == 2 else controller)
     if base is None or not folder.is_relative_to(base):
-        raise FileNotFoundError(f"no control group of {controller} has {pid}")
+        raise FileNotFoundError(f"no control group of {controller} contains process {pid}")
     for group in (folder, *folder.parents):
         yield group
         if group == base:

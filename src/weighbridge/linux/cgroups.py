@@ -46,7 +46,7 @@ def _make_or_unavailable(make: Callable[[], object]) -> None:
                 return
         make()
     except OSError as error:  # not allowed, or mounted read-only as in many containers
-        raise Unavailable(f"no control group can be made: {error.strerror}: {error.filename}") from error
+        raise Unavailable(f"no control group can be created ({error.filename}: {error.strerror})") from error
 
 
 class Cgroup:
@@ -187,7 +187,7 @@ class Cgroup:
                         _write(self._frozen_folder / "cgroup.procs", str(pid))
         except OSError as error:
             raise EnvironmentLost(
-                f"the control group {self.name} is gone: {error.strerror}: {error.filename}"
+                f"the control group {self.name} no longer exists ({error.filename}: {error.strerror})"
             ) from error
 
     def _set_frozen(self, *, frozen: bool) -> None:
@@ -207,7 +207,9 @@ class Cgroup:
                 if self.version == 1:  # who falls asleep while it freezes, as in vfork(2), is overlooked until then
                     _write(path, value)
         except OSError as error:
-            raise EnvironmentLost(f"the control group {self.name} is gone: {error.strerror}: {path}") from error
+            raise EnvironmentLost(
+                f"the control group {self.name} no longer exists ({path}: {error.strerror})"
+            ) from error
 
     def meters(self) -> dict[str, float]:
         """``cpu_s``, ``throttled_s`` (seconds since its creation), ``memory_bytes``; without unreadable ones."""

@@ -39,8 +39,15 @@ def lacking(mount: Path = MOUNT) -> str:
     if own is not None and _has_for_itself(own):
         return ""
     if not _bus().exists():
-        return f"this user's systemd does not answer: {_bus()} is missing: install dbus-user-session and log in again"
-    return "" if shutil.which("busctl") else "busctl, which asks systemd for a control group, is not installed"
+        return (
+            f"this user's systemd does not answer because {_bus()} is missing: install dbus-user-session and log in "
+            "again"
+        )
+    return (
+        ""
+        if shutil.which("busctl")
+        else "busctl is not installed, and Weighbridge needs it to ask systemd for a control group"
+    )
 
 
 def remedy(mount: Path = MOUNT) -> str:
@@ -48,8 +55,8 @@ def remedy(mount: Path = MOUNT) -> str:
     if not version(mount):
         return f"mount control groups at {mount}"
     if version(mount) == 2:
-        return "run as root, or log in where systemd delegates control groups to users"
-    return "run as root, or on a machine where systemd delegates control groups v2 to users"
+        return "run as root, or use a machine where systemd delegates control groups to users"
+    return "run as root, or use a machine where systemd delegates control groups v2 to users"
 
 
 def controllers(mount: Path = MOUNT) -> frozenset[str]:
@@ -84,7 +91,7 @@ def tree(run_id: RunId, mount: Path = MOUNT) -> Path:
 @functools.cache
 def _delegated_tree(run_id: RunId, mount: Path) -> Path:
     if why := lacking(mount):
-        raise Unavailable(f"no control group can be made: {why}")
+        raise Unavailable(f"no control group can be created: {why}")
     own = _own_group(mount)
     if own is None or not _has_for_itself(own):
         own = _scope(f"weighbridge-{run_id}-{os.getpid()}.scope", mount)
@@ -95,7 +102,7 @@ def _delegated_tree(run_id: RunId, mount: Path) -> Path:
             break
         except OSError as error:
             if not (again and isinstance(error, FileNotFoundError)):  # another run that ends has removed it meanwhile
-                raise Unavailable(f"no control group can be made: {error.strerror}: {error.filename}") from error
+                raise Unavailable(f"no control group can be created ({error.filename}: {error.strerror})") from error
     return own
 
 
@@ -142,14 +149,16 @@ def _scope(unit: str, mount: Path) -> Path:
         )
     )  # fmt: skip
     if completed.returncode != 0:
-        raise Unavailable(f"no control group can be made: systemd made no scope: {completed.last_words}")
+        raise Unavailable(
+            f"no control group can be created because systemd did not create a scope: {completed.last_words}"
+        )
     deadline = time.monotonic() + _MOVED_S
     while time.monotonic() < deadline:
         own = _own_group(mount)
         if own is not None and own.name == unit:
             return own
         time.sleep(0.01)
-    raise Unavailable(f"no control group can be made: systemd did not move this process to {unit}")
+    raise Unavailable(f"no control group can be created because systemd did not move this process to {unit}")
 
 
 def trees(mount: Path = MOUNT) -> list[Path]:

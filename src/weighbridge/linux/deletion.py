@@ -34,7 +34,7 @@ class OwnFolder:
     def __post_init__(self) -> None:
         """Raises ValueError if the base is relative, a name is missing, or a name leads elsewhere."""
         if not self.base.is_absolute() or not self.names:
-            raise ValueError(f"{self.base} {self.names} is not a folder that Weighbridge made")
+            raise ValueError(f"{self.base} {self.names} is not a folder that Weighbridge created")
         for name in self.names:
             SafeName(name)
 
@@ -132,7 +132,7 @@ def _require_own(folder: OwnFolder, parent: int, name: str) -> None:
     os.close(_child(parent, name, folder.path))
     above, itself = os.fstat(parent), os.stat(name, dir_fd=parent, follow_symlinks=False)
     if above.st_mode & stat.S_IWOTH and os.geteuid() not in (above.st_uid, itself.st_uid):
-        raise Refused(folder.path, "another user could have made it, so it is not removed")
+        raise Refused(folder.path, "another user could have created it, so it is not removed")
 
 
 def _mount_of(descriptor: int) -> str:

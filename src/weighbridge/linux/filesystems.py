@@ -52,14 +52,17 @@ def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
     prepared = host.run(Command(("sh", "-c", _PREPARE, "prepare", str(at), str(image), str(disk.size), make[0]), 10))
     if prepared.returncode != 0:
         why = prepared.last_words or f"{make[0]} is not installed there: {install_on(host, [make[0]])}"
-        raise Unavailable(f"host {host.name}: no disk can be made: {why}")
+        raise Unavailable(f"host {host.name}: a disk cannot be created: {why}")
     mkfs = host.run(Command((*make, str(image)), _MAKE_S))
     if b"No space left" in mkfs.stderr:
         raise DiskFull(f"host {host.name} has no room for a disk ({mkfs.last_words}): make room")
     if mkfs.returncode != 0:
-        raise Unavailable(f"host {host.name}: no disk can be made: {mkfs.last_words}")
+        raise Unavailable(f"host {host.name}: a disk cannot be created: {mkfs.last_words}")
     with mounted(host, disk.filesystem, str(image), at, ("loop",)):
         if host.run(Command(("sh", "-c", _DIRECT, "direct", str(image)), 10)).returncode != 0:
-            raise Unavailable(f"host {host.name}: no disk can be made: {folder} has no direct I/O for loop devices")
+            raise Unavailable(
+                f"host {host.name}: a disk cannot be created because {folder} does not support direct I/O for loop "
+                "devices"
+            )
         host.run(Command(("rm", "-rf", "--", str(at / "lost+found")), 10))
         yield at

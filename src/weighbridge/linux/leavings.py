@@ -52,14 +52,14 @@ class Processes(Leavings):
         for group in groups:
             group.kill()
         if stays := {*processes_of(run)}.union(*(group.pids() for group in groups)):
-            raise OSError(f"still there {_END_S:g} s after SIGKILL: {', '.join(map(str, sorted(stays)))}")
+            raise OSError(f"processes still alive {_END_S:g} s after SIGKILL: {', '.join(map(str, sorted(stays)))}")
 
     def remove(self, run: DeadRun) -> None:
         """Remove the groups. OSError names those that are still there."""
         stays = [group.name for group in cgroups.groups_of(run.group) if not group.remove()]
         cgroups.remove_top(run_id=run.id)
         if stays:
-            raise OSError(f"control groups that the kernel does not remove: {', '.join(sorted({*stays}))}")
+            raise OSError(f"control groups that the kernel did not remove: {', '.join(sorted({*stays}))}")
 
     def remove_ownerless(self, folders: RunFolders) -> None:
         """Remove the groups in which runs have theirs, where they are empty."""

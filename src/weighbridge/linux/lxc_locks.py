@@ -32,7 +32,7 @@ def remove(containers: Path) -> None:
 class LxcLocks(Leavings):
     """The locks of a run's containers, whose folders are among its data."""
 
-    label = "locks of LXC"
+    label = "LXC locks"
     portable = told_by_host = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:

@@ -26,9 +26,9 @@ def no_room(memory: int, where: str, room: Room, guests: int = 1) -> str:
     """Why so many guests of ``memory`` bytes each have no room ``where`` they are to be; "" where they have."""
     if room.promised + memory * guests <= room.available:
         return ""
-    each = f"a guest of {mib(memory)} does"
-    what = each if guests == 1 else f"{guests} guests of {mib(memory)} each do"
-    others = f", of which {mib(room.promised)} are for other guests" if room.promised else ""
+    each = f"a guest with {mib(memory)} does"
+    what = each if guests == 1 else f"{guests} guests with {mib(memory)} each do"
+    others = f", of which other guests need {mib(room.promised)}" if room.promised else ""
     return f"{what} not fit on {where}: {mib(room.available)} available{others}"
 
 

@@ -15,11 +15,11 @@ def too_many_open_files(wanted: int | None) -> Readiness | None:
         return None
     there_can_be = int(Path("/proc/sys/fs/nr_open").read_text())
     if wanted > there_can_be:
-        why = f"open_files: the kernel lets a process open {there_can_be} files at most"
-        return Readiness(False, why, f"give that number, or raise it (sysctl fs.nr_open={wanted})")
+        why = f"open_files: the kernel limits a process to {there_can_be:,} open files"
+        return Readiness(False, why, f"use at most that number, or raise the limit (sysctl fs.nr_open={wanted})")
     capabilities = int(status_field(Path("/proc/self/status").read_text(), "CapEff") or "0", 16)
     if wanted <= (most := most_open_files()) or capabilities >> _CAP_SYS_RESOURCE & 1:
         return None
     return Readiness(
-        False, f"open_files: this user may open {most} files at most", "give that number, or run as root"
+        False, f"open_files: this user can open at most {most:,} files", "use at most that number, or run as root"
     )

@@ -38,7 +38,7 @@ def distributions(table: str) -> dict[str, Distribution]:
     cells = {line[0]: [tuple(cell.split(",")) for cell in line[1:]] for line in lines}
     names = [cell[0] for cell in cells.pop(_DISTRIBUTION)]
     if wrong := [program for program, row in cells.items() if len(row) != len(names)]:
-        raise ValueError(f"the table of packages has not {len(names)} columns for {', '.join(wrong)}")
+        raise ValueError(f"the table of packages does not have {len(names)} columns for {', '.join(wrong)}")
     commands = cells.pop(_INSTALL)
     return {
         name: Distribution(name, commands[column], {program: row[column] for program, row in cells.items()})
@@ -142,7 +142,7 @@ def install(
     command = [" ".join((*distribution.install, *dict.fromkeys(packages)))] if distribution and packages else []
     brought = [f"install {_and(dict.fromkeys(names))} from {where}" for where, names in elsewhere.items()]
     named = [f"install {_and(unknown)} with your package manager"] if unknown else []
-    absent = [f"install {_and(none)} by hand (this distribution has no package)"] if none else []
+    absent = [f"install {_and(none)} yourself (this distribution has no package)"] if none else []
     return "; ".join((*command, *brought, *named, *dict.fromkeys(commands), *absent))
 
 

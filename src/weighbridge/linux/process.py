@@ -83,7 +83,7 @@ class Process:
             if error.filename not in (None, command.argv[0]):
                 why = f"{error.strerror}: {error.filename}"
                 raise Unavailable(f"the program '{command.argv[0]}' cannot be started: {why}") from error
-            raise Unavailable(f"this user may not execute the program '{command.argv[0]}'") from error
+            raise Unavailable(f"this user is not allowed to execute the program '{command.argv[0]}'") from error
         finally:
             if not isinstance(stdin, int):
                 stdin.close()
@@ -119,7 +119,7 @@ class Process:
     def send(self, data: bytes) -> None:
         """Write to the standard input that ``hold`` keeps open. Raises OSError once the process has ended."""
         if self._popen.stdin is None:
-            raise BrokenPipeError(f"'{self.command.argv[0]}' was started without a pipe to it")
+            raise BrokenPipeError(f"'{self.command.argv[0]}' was started without a pipe for its input")
         self._popen.stdin.write(data)
         self._popen.stdin.flush()
 

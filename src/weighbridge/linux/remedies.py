@@ -20,7 +20,7 @@ def load_module(name: str) -> str:
         known = f"/{name}.ko" in index.read_text()
     except OSError:
         known = False
-    return as_root(f"modprobe {name}") if known else f"use a kernel that has the module {name}"
+    return as_root(f"modprobe {name}") if known else f"use a kernel with the module {name}"
 
 
 def join_group_of(path: Path) -> str:

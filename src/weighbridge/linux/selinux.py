@@ -11,7 +11,7 @@ ENFORCE = "/sys/fs/selinux/enforce"
 WITHOUT_LABELS = "label=disable"
 """The security option, of Docker and of podman, of a container that has files of its host."""
 FACT = "SELinux"
-_UNCONFINED = f"enforcing, but not for this container, which has files of its host ({WITHOUT_LABELS})"
+_UNCONFINED = f"enforcing, but not for this container, which uses files of its host ({WITHOUT_LABELS})"
 
 
 def _read_local(path: str) -> bytes:

@@ -29,7 +29,7 @@ class RunSlices(Leavings):
     before: a run that makes its own between that look and the stop, a few milliseconds, would lose its containers.
     """
 
-    label = "slices of systemd"
+    label = "systemd slices"
     owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
@@ -75,4 +75,4 @@ def _stop(name: str) -> None:
     if _groups(name):
         output(own_container.by_machine(("systemctl", "stop", name)))
     if stays := _groups(name):
-        raise OSError(f"systemd did not remove {stays[0]}: systemctl stop {name}")
+        raise OSError(f"systemd did not remove {stays[0]}. Try: systemctl stop {name}")

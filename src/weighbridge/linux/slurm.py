@@ -8,7 +8,10 @@ from weighbridge.errors import Unavailable
 from weighbridge.linux.process import run, which
 from weighbridge.model.command import Command, Completed
 
-WITHOUT_JOB = ("SLURM_JOB_ID is not set: this is not in a job of Slurm", "salloc --nodes=2 --exclusive")
+WITHOUT_JOB = (
+    "SLURM_JOB_ID is not set, so Weighbridge is not running in a Slurm job",
+    "salloc --nodes=2 --exclusive",
+)
 """What is wrong outside of a job, and what helps."""
 _ANSWER_S = 30.0
 _KEPT = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_WORKING_CLUSTER")
@@ -106,9 +109,9 @@ SILENT = "its step ended without a message"
 """What is said where Slurm says nothing."""
 _ANY: tuple[tuple[str, str], ...] = (
     (r"Unable to contact slurm controller|Zero Bytes were transmitted|Socket timed out",
-     "Slurm's controller does not answer: scontrol ping"),
+     "Slurm's controller does not answer. Try: scontrol ping"),
     (r"[Mm]unge encode failed|Invalid authentication credential|Protocol authentication error",
-     "Slurm does not accept who we are ({line}): look at munge on both machines"),
+     "Slurm rejects the credentials of this user ({line}): check munge on both machines"),
     (r"configuration source|Unable to process configuration|no slurm\.conf",
      "Slurm has no configuration here ({line}): set SLURM_CONF"),
     (r"temporarily unable to accept job|job queue full",
@@ -116,24 +119,24 @@ _ANY: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 """A pattern of a line that any of the commands may print, and the sentence."""
 _STEPS: tuple[tuple[str, str], ...] = (
-    (r"weighbridge: python3 is (\S+)", "its python3 is {0}: 3.9 or newer is needed"),
+    (r"weighbridge: python3 is (\S+)", "its python3 has version {0}: install 3.9 or newer"),
     (r"execve\(\): python3: (.+)$",
      "python3 is not installed there ({0}): install it with the package manager there (3.9 or newer)"),
-    (r"unrecognized option '(--\S+)'", "srun does not know {0}: Slurm 20.11 or newer is needed"),
+    (r"unrecognized option '(--\S+)'", "srun does not know {0}: use Slurm 20.11 or newer"),
     (r"DUE TO TIME LIMIT", "the time limit of the job was reached: give it more time (--time)"),
-    (r"DUE TO NODE FAILURE|Node failure on|NODE FAILURE", "the node has failed, or was set down: ask sinfo"),
+    (r"DUE TO NODE FAILURE|Node failure on|NODE FAILURE", "the node failed or was set down: check sinfo"),
     (r"DUE TO PREEMPTION", "the job was preempted by another"),
     (r"STEP \S+ ON \S+ CANCELLED|Job/step already completing or completed|force terminated job",
      "the job was cancelled, or has ended"),
     (r"Invalid job id specified|Expired or invalid job",
-     "there is no such job any more: start weighbridge in a job (salloc, sbatch)"),
-    (r"Access/permission denied", "the job is another user's: start weighbridge in a job of this user"),
+     "the job no longer exists: start Weighbridge in a job (salloc, sbatch)"),
+    (r"Access/permission denied", "the job belongs to another user: start Weighbridge in a job of this user"),
     (r"Required node not available|Requested nodes? (?:configuration is )?not available|Invalid node name",
-     "the node is down, drained, or none of the job's: ask sinfo"),
+     "the node is down, drained or not part of the job: check sinfo"),
     (r"Requested nodes are busy|step creation temporarily disabled|Memory required by task is not available",
-     "Slurm gives no step beside the job's others there ({line})"),
+     "Slurm does not start another step there while the job has other steps ({line})"),
     (r"Task launch for \S+ failed on node (\S+): (.+)$|Application launch failed: (.+)$",
-     "slurmd does not start a step there ({line}): ask sinfo"),
+     "slurmd does not start a step there ({line}): check sinfo"),
 )  # fmt: skip
 """The same of what srun and slurmstepd say of a step."""
 _PREFIX = re.compile(r"^(?:srun|slurmstepd|scontrol|sbatch|squeue|scancel|sacct)(?:-\S+)?: (?:error: |fatal: )?")
@@ -169,7 +172,7 @@ def ended(output: str) -> str:
     if known := _known(lines, (*_ANY, *_STEPS)):
         return known
     detail = f" ({lines[-1]})" if lines else ""
-    return f"its step ended{detail}: ask sinfo and 'scontrol show job $SLURM_JOB_ID'"
+    return f"its step ended{detail}: check sinfo and 'scontrol show job $SLURM_JOB_ID'"
 
 
 def refusal(program: str, completed: Completed) -> str:

@@ -37,7 +37,7 @@ def packet_queue(limit: int, mtu: int) -> list[str]:
 
 def rate_words(rate: float) -> str:
     """What a token bucket of this rate in bit/s is, as a fact of a run."""
-    return f"{rate / 1e6:g} Mbit/s of Ethernet, token bucket: caps the rate, adds no delay"
+    return f"{rate / 1e6:g} Mbit/s of Ethernet (a token bucket limits the rate and adds no delay)"
 
 
 def show(device: str) -> tuple[str, ...]:

@@ -70,10 +70,10 @@ def refusal(program: str = "") -> tuple[str, str] | None:
             return None
         why = f"this user cannot create user namespaces: {setting.name} is {setting.closed}"
         remedy = as_root(f"sysctl -w {setting.name}={setting.opened} (for good: in /etc/sysctl.d)")
-        return why, remedy if setting.for_root else f"{remedy}; or run as root"
+        return why, remedy if setting.for_root else f"{remedy}, or run as root"
     return (
         f"this user cannot create user namespaces ({completed.last_words})",
-        "run outside of this container" if os.geteuid() == 0 else "run as root, or outside of this container",
+        "run outside this container" if os.geteuid() == 0 else "run as root, or outside this container",
     )
 
 

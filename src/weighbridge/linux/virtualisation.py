@@ -3,7 +3,7 @@
 from pathlib import Path
 
 DEVICE = "/dev/kvm"
-ELSEWHERE = "use a machine with hardware virtualisation (nested, if it is virtual)"
+ELSEWHERE = "use a machine with hardware virtualisation (nested, if the machine is virtual)"
 _EXTENSIONS = frozenset({"vmx", "svm"})
 
 

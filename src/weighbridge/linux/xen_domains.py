@@ -42,7 +42,7 @@ def domains() -> list[tuple[str, str]]:
 class XenDomains(Leavings):
     """The domains of a run."""
 
-    label = "domains of Xen"
+    label = "Xen domains"
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Each domain of a run."""

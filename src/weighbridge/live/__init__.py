@@ -1,1 +1,1 @@
-"""The run as it goes on, for who watches it from outside."""
+"""The state of a running run, for monitoring from outside."""

@@ -1,7 +1,8 @@
-"""A moment of the run as Prometheus metrics, named by its conventions: base units, what is counted ends in _total.
+"""The state of a run as Prometheus metrics, named by the conventions of Prometheus.
 
-What a workload measures keeps the unit of the report and carries it as a label; readings' names end in their unit.
-Every figure of an environment carries the hypervisors that it is in, and whether one of them is an emulator.
+Metrics use base units, and counters end in _total. The results of a workload keep the unit of the report as a label,
+and the names of readings end in their unit. Every metric of an environment has labels for its hypervisors and for
+emulation.
 """
 
 import math
@@ -22,9 +23,9 @@ COMPARED = ("cell", *LAYERS)
 
 
 class Families:
-    """A collector of the client library: asks for the moment when it is scraped, and at no other time.
+    """A collector of the client library, which reads the state of the run only when Prometheus scrapes it.
 
-    The metrics of a moment are cached: a second scrape in one trial computes nothing again.
+    The metrics are cached until the state changes.
     """
 
     def __init__(self, now: Callable[[], Snapshot], study: str = "") -> None:
@@ -33,7 +34,7 @@ class Families:
         self._cached: tuple[Snapshot, tuple[Metric, ...]] | None = None
 
     def collect(self) -> tuple[Metric, ...]:
-        """Every metric."""
+        """Return every metric."""
         moment, cached = self._now(), self._cached
         if cached is None or cached[0] is not moment:
             self._cached = cached = moment, tuple(self._families_of(moment))
@@ -58,14 +59,14 @@ def _gauge(name: str, about: str, labels: tuple[str, ...] = (), value: float | N
 
 
 def _named(environment: str, moment: Snapshot) -> tuple[str, str, str]:
-    """Its name, its layers (``Xen PVH inside QEMU, TCG``; empty without any) and whether it is emulated."""
+    """Return an environment's name, its layers (``Xen PVH inside QEMU, TCG`` or "") and whether it is emulated."""
     sites = moment.layers.get(environment, ())
     layers = "; ".join(dict.fromkeys(site.names for site in sites))
     return environment, layers, "true" if any(site.emulated for site in sites) else "false"
 
 
 def _cell(at: Where, moment: Snapshot) -> tuple[str, ...]:
-    """The values of the labels `CELL`."""
+    """Return the values of the labels `CELL`."""
     workload, level, environment = at
     return workload, level, *_named(environment, moment)
 
@@ -74,7 +75,7 @@ def _progress(moment: Snapshot) -> Iterator[Metric]:
     yield _gauge("run_start_time_seconds", "Start of this command, since the epoch", value=moment.begun_at)
     yield _gauge("trials_planned", "Expected number of trials", value=moment.planned)
     yield _gauge("trials_done", "Trials that ended, including those before an interruption", value=moment.finished)
-    yield _gauge("block", "Current or last block", value=moment.block)
+    yield _gauge("block", "Current or last round", value=moment.block)
     ended = CounterMetricFamily(f"{PREFIX}trials", "Trials that ended since this command began", labels=("outcome",))
     for outcome, count in moment.outcomes.items():
         ended.add_metric((str(outcome),), count)
@@ -122,10 +123,10 @@ def _last_readings(moment: Snapshot) -> Iterator[Metric]:
 
 
 def _precision(moment: Snapshot) -> Iterator[Metric]:
-    yield _gauge("precision_blocks", "Blocks at the last check of the precision", value=moment.looked_after)
-    width = _gauge("precision_ratio", "Half-width of a comparison's interval (0.02 is 2 %)", COMPARED)
+    yield _gauge("precision_blocks", "Rounds at the last interim look", value=moment.looked_after)
+    width = _gauge("precision_ratio", "Half-width of a comparison's interval (0.02 is 2%)", COMPARED)
     reached = _gauge("precision_reached", "Whether a comparison has reached the target precision", COMPARED)
-    blocks = _gauge("precision_predicted_blocks", "Blocks that a comparison needs, if known", COMPARED)
+    blocks = _gauge("precision_predicted_blocks", "Rounds that a comparison needs, if known", COMPARED)
     for (cell, environment), each in moment.standings.items():
         at = (cell, *_named(environment, moment))
         if math.isfinite(each.width):

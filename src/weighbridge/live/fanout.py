@@ -16,46 +16,46 @@ class ProgressFanout:
         self._listeners = listeners
 
     def say(self, text: str) -> None:
-        """One line about what happens now."""
+        """Pass on a line about the current step."""
         for each in self._listeners:
             each.say(text)
 
     def step(self, text: str) -> None:
-        """What is done now."""
+        """Pass on the current step."""
         for each in self._listeners:
             each.step(text)
 
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
-        """The hypervisors of the environments are known."""
+        """Pass on the hypervisors of the environments."""
         for each in self._listeners:
             each.layers_known(layers)
 
     def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
-        """A trial begins."""
+        """Pass on the start of a trial."""
         for each in self._listeners:
             each.trial_started(trial, finished, total, left)
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """A trial ended and is saved."""
+        """Pass on a finished and saved trial."""
         for each in self._listeners:
             each.trial_finished(record)
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
-        """The precision was looked at."""
+        """Pass on the result of an interim look."""
         for each in self._listeners:
             each.precision_checked(blocks, standings)
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
-        """Others take so much of the machine that the precision asked for is out of reach."""
+        """Pass on that other programs put the target precision out of reach."""
         for each in self._listeners:
             each.others_noticed(out_of_reach)
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
-        """It is known how long a trial takes."""
+        """Pass on the duration of a trial."""
         for each in self._listeners:
             each.time_known(trial_s, left)
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
-        """Costs were estimated."""
+        """Pass on the costs so far."""
         for each in self._listeners:
             each.costs_estimated(blocks, estimates)

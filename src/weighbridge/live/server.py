@@ -1,4 +1,4 @@
-"""The endpoint that Prometheus scrapes: on this machine's loopback only, for as long as the run."""
+"""The endpoint for Prometheus, on a loopback address of this machine while the run is active."""
 
 import errno
 import ipaddress
@@ -16,14 +16,14 @@ _WRITTEN = re.compile(r"(\[[0-9A-Fa-f:.%]*\]|[^:\[\]]*):([0-9]{1,5})", re.ASCII)
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """The address and port in ``127.0.0.1:9464``. ValueError says what is wrong with it, for a person."""
+    """Return the address and port of ``127.0.0.1:9464``. Raises ValueError with a message for the user."""
     example = "write it like 127.0.0.1:9464, or 127.0.0.1:0 for any free port"
     match = _WRITTEN.fullmatch(text)
     if match is None:
         raise ValueError(f"'{text:.60}' is not an address with a port: {example}")
     host, port = match[1].strip("[]"), int(match[2])
     if port > 65535:
-        raise ValueError(f"there is no port {port}: {example}")
+        raise ValueError(f"port {port} is too large: {example}")
     if host == "localhost":
         host = "127.0.0.1"
     try:
@@ -31,13 +31,13 @@ def address_of(text: str) -> tuple[str, int]:
     except ValueError:
         loopback = False
     if not loopback:
-        raise ValueError(f"metrics are served on this machine's loopback only, not on '{host:.60}': {example}")
+        raise ValueError(f"'{host:.60}' is not a loopback address of this machine: {example}")
     return host, port
 
 
 @contextmanager
 def serving(address: tuple[str, int], live: Live, study: str = "") -> Iterator[str]:
-    """Serve what there is to tell of the run, and give the URL. Raises Unavailable where that address is taken."""
+    """Serve the metrics of the run, and yield the URL. Raises Unavailable if the address is in use."""
     registry = CollectorRegistry(auto_describe=True)
     registry.register(Families(live.now, study))
     host, port = address
@@ -56,12 +56,12 @@ def serving(address: tuple[str, int], live: Live, study: str = "") -> Iterator[s
 
 
 def _say_nothing(*_: object) -> None:
-    """Who hangs up in the middle of a scrape is no failure of the run."""
+    """Ignore a client that closes the connection during a scrape, because it does not concern the run."""
 
 
 def _why(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "the port is in use; choose another, or 0 for any free port"
+        return "the port is in use. Choose another, or 0 for any free port"
     if error.errno == errno.EACCES:
-        return "that port needs root; choose one above 1023, or 0 for any free one"
+        return "this port needs root. Choose one above 1023, or 0 for any free port"
     return str(error.strerror or error)

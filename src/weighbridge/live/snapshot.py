@@ -1,4 +1,4 @@
-"""The state of a run while it goes on: noted between trials, by a few assignments, and copied when it is read."""
+"""The state of a running run: updated between trials with a few assignments, and copied when it is read."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 
 Where = tuple[str, str, str]
-"""A workload, its level as people read it (``clients=50``; empty where nothing is swept) and an environment."""
+"""A workload, its level (``clients=50``; empty if nothing is swept) and an environment."""
 
 
 def where(trial: Trial) -> Where:
@@ -23,7 +23,7 @@ def where(trial: Trial) -> Where:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The run at one moment. Times are seconds since the epoch; what there is not yet is None or empty."""
+    """The state of a run at one moment. Times are seconds since the epoch; values not known yet are None or empty."""
 
     begun_at: float
     finished: int = 0
@@ -34,18 +34,18 @@ class Snapshot:
     outcomes: Mapping[Outcome, int] = field(default_factory=dict)
     last: TrialRecord | None = None
     lasted: Mapping[Where, tuple[float, float | None]] = field(default_factory=dict)
-    """Duration and measured seconds of the last trial of each."""
+    """Duration and measured seconds of the last trial, by place."""
     measurements: Mapping[tuple[Where, str], Measurement] = field(default_factory=dict)
-    """The last ones of each, by metric."""
+    """The last measurements, by place and metric."""
     layers: Mapping[str, tuple[SiteLayers, ...]] = field(default_factory=dict)
-    """The hypervisors of the environments that are in some."""
+    """The hypervisors of environments in virtual machines."""
     looked_after: int = 0
     standings: Mapping[tuple[str, str], Standing] = field(default_factory=dict)
-    """By cell and environment, as they were when they were last looked at."""
+    """The precision at the last interim look, by cell and environment."""
 
 
 class Live:
-    """Notes how a session goes on. Implements ``Progress`` of the session; ``now`` may be asked by any thread."""
+    """Records the progress of a session. Implements ``Progress`` of the session; any thread can call ``now``."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Live:
         self._copied: Snapshot | None = None
 
     def now(self) -> Snapshot:
-        """The run at this moment: the same object until something is noted."""
+        """Return the current state; the same object until the state changes."""
         with self._lock:
             if self._copied is None:
                 self._copied = replace(
@@ -70,19 +70,19 @@ class Live:
             return self._copied
 
     def say(self, text: str) -> None:
-        """Words are for people: nothing is noted."""
+        """Ignore text, which is for the terminal."""
 
     def step(self, text: str) -> None:
-        """Words are for people: nothing is noted."""
+        """Ignore text, which is for the terminal."""
 
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
-        """Note in which hypervisors environments are."""
+        """Record the hypervisors of environments."""
         with self._lock:
             self._copied = None
             self._moment = replace(self._moment, layers=dict(layers))
 
     def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
-        """Note which trial runs, and how many there are."""
+        """Record the running trial and the number of trials."""
         with self._lock:
             self._copied = None
             self._moment = replace(
@@ -91,7 +91,7 @@ class Live:
             )  # fmt: skip
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """Note a finished trial, without its programs' outputs."""
+        """Record a finished trial, without the output of its programs."""
         at = where(record.trial)
         with self._lock:
             self._copied = None
@@ -106,17 +106,17 @@ class Live:
                 self._measurements[at, each.metric.name] = each
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
-        """Note how precise each comparison is."""
+        """Record the precision of each comparison."""
         with self._lock:
             self._copied = None
             self._moment = replace(self._moment, looked_after=blocks)
             self._standings.update({(each.cell, each.environment): each for each in standings})
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
-        """No figure of others is served here: the machine's own exporters have them."""
+        """Ignore the load of other programs, which the machine's own exporters serve."""
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
-        """Every trial's time is served, and what is left."""
+        """Ignore the forecast: the durations of trials are served."""
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
-        """Whoever watches figures compares them: costs are the report's."""
+        """Ignore the costs, which are in the report."""

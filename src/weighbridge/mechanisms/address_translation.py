@@ -16,10 +16,10 @@ class AddressTranslation(Mechanism):
     """
 
     kind = "address-translation"
-    summary = "address translation of published ports, with its connection tracking and rules"
+    summary = "address translation of published ports, including connection tracking and packet-filter rules"
     title = "address translation and forwarding (netfilter)"
     switched = "published port → the container's own address"
-    remedy = "reach the container at its own address, or use the host's network"
+    remedy = "connect to the container's own address, or use the host's network"
     source = "Felter et al., An Updated Performance Comparison of Virtual Machines and Linux Containers, ISPASS 2015"
     off_with = frozenset({"docker-proxy"})
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, CONNECTION_DROPS)

@@ -17,10 +17,10 @@ class AppArmorProfile(Mechanism):
     """The kernel compares each file that is opened, and each mount, signal and socket, with the profile's rules."""
 
     kind = "apparmor"
-    summary = "the AppArmor profile of Docker's and Podman's containers, where the kernel has AppArmor"
+    summary = "the AppArmor profile of Docker and Podman containers, if the kernel has AppArmor"
     title = "AppArmor profile"
     switched = "default → unconfined"
-    remedy = "apparmor: unconfined, or a shorter profile, where you trust the program"
+    remedy = "apparmor: unconfined, or a shorter profile, if you trust the program"
     source = "Docker documentation, AppArmor security profiles for Docker; apparmor(7)"
     counters: ClassVar = (ALL_CPU, CPU_SYSTEM.name)
     proof = Proof(fact=APPARMOR, off="unconfined")
@@ -37,7 +37,7 @@ class AppArmorProfile(Mechanism):
         if _is(read, _ENABLED, b"Y"):
             return ""
         selinux = _is(read, _SELINUX, b"0", b"1")
-        return "this kernel has no AppArmor" + (", but SELinux, which is not switched" if selinux else "")
+        return "this kernel has no AppArmor" + (", and Weighbridge does not switch off SELinux" if selinux else "")
 
 
 def _is(read: Callable[[str], bytes], path: str, *values: bytes) -> bool:

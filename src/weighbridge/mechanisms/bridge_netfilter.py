@@ -13,10 +13,10 @@ class BridgeNetfilter(Mechanism):
     """With br_netfilter a frame from port to port crosses the host's rules and connection tracking for IP."""
 
     kind = "bridge-netfilter"
-    summary = "the packet filter for frames of a bridge (br_netfilter)"
+    summary = "the packet filter for frames on a bridge (br_netfilter)"
     title = "bridge netfilter (br_netfilter)"
     switched = "bridge-nf-call-iptables 1 → 0"
-    remedy = "bridge-nf-call-iptables=0, where no rule is to filter between containers of a bridge"
+    remedy = "bridge-nf-call-iptables=0, if no rule has to filter traffic between containers on a bridge"
     source = "Linux kernel documentation, networking/bridge; moby/moby#48492"
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SOFTNET_DROPS, SOFTNET_SQUEEZES)
     proof = Proof(fact=BRIDGE_NETFILTER, off="off")

@@ -17,9 +17,9 @@ class FewerCapabilities(Mechanism):
     """
 
     kind = "capabilities"
-    summary = "capabilities that a container's programs lack, where a study changes them or names this"
+    summary = "dropped capabilities of a container's programs, if a study changes them or names this mechanism"
     title = "fewer capabilities"
-    switched = "its own → all"
+    switched = "own set → all"
     remedy = "the capabilities that the program needs (cap_add)"
     source = "capabilities(7); Docker documentation, Runtime privilege and Linux capabilities"
     off_with = frozenset({"seccomp"})

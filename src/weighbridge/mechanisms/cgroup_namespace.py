@@ -10,10 +10,10 @@ class CgroupNamespace(Mechanism):
     """Programs see their own group as the topmost, in /proc and /sys; a runtime that sizes itself by it may err."""
 
     kind = "cgroup-namespace"
-    summary = "a control-group namespace, where a study asks for a private one"
+    summary = "a private control-group namespace, if a study requests one"
     title = "control-group namespace"
     switched = "private → the host's"
-    remedy = "cgroup_namespace: host, where programs may see the host's groups"
+    remedy = "cgroup_namespace: host, if programs are allowed to see the host's groups"
     source = "cgroup_namespaces(7)"
     proof = Proof(fact=NAMESPACES, off=r"(?!.*\bcgroup).*")
 

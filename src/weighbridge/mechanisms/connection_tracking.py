@@ -19,7 +19,7 @@ class ConnectionTracking(Mechanism):
     summary = "connection tracking of a host's packet filter (conntrack)"
     title = "the host's connection tracking (conntrack)"
     switched = "tracked → NOTRACK"
-    remedy = "NOTRACK rules for this traffic, where nothing translates its addresses"
+    remedy = "NOTRACK rules for this traffic, if its addresses are not translated"
     source = "iptables-extensions(8), CT: --notrack"
     off_with = frozenset({"address-translation", "docker-proxy"})
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, CONNECTION_DROPS)

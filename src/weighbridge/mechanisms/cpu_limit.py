@@ -13,9 +13,9 @@ class CpuLimit(Mechanism):
     """A quota in each period: who has used it up waits for the next one."""
 
     kind = "cpu-limit"
-    summary = "a limit of CPU time of the environment's own"
+    summary = "a CPU limit that only this environment has"
     title = "CPU limit"
-    switched = "its own → the study's"
+    switched = "own limit → the study's"
     remedy = "a higher limit, a shorter period, or no more threads than CPUs"
     source = "Linux kernel documentation, scheduler/sched-bwc"
     off_with = frozenset({"cpu-period"})

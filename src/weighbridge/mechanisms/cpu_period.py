@@ -16,9 +16,9 @@ class CpuPeriod(Mechanism):
     """Threads use up a quota together, and all wait for the rest of its period: the shorter it is, the less."""
 
     kind = "cpu-period"
-    summary = "the period of a CPU limit of the environment's own, in which its quota is used up at once"
+    summary = "the period of a CPU limit: in a long period, a program can use up its quota early and must then wait"
     title = "CPU limit's period"
-    switched = "its own → 10 ms"
+    switched = "own period → 10 ms"
     remedy = "a shorter period (docker run --cpu-period), or no more threads than CPUs"
     source = "Linux kernel documentation, scheduler/sched-bwc"
     counters: ClassVar = (THROTTLED_TIME, THROTTLED_PERIODS)

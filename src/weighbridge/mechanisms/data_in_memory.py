@@ -13,10 +13,10 @@ class DataInMemory(Mechanism):
     """A sync has nothing to wait for: it is faster than a disk, and keeps nothing."""
 
     kind = "data-in-memory"
-    summary = "data in memory (tmpfs), where a sync waits for no disk"
+    summary = "data in memory (tmpfs), where a sync does not wait for a disk"
     title = "data in memory (tmpfs), never synced"
-    switched = "tmpfs → its usual storage"
-    remedy = "a volume for what has to be kept"
+    switched = "tmpfs → the usual storage"
+    remedy = "a volume for data that must be kept"
     source = "Linux kernel documentation, filesystems/tmpfs"
     counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact=DATA_FILE_SYSTEM, off="(?!tmpfs$).*")

@@ -13,10 +13,10 @@ class DiskCacheMode(Mechanism):
     """Whether the host's page cache is passed by, and what a flush waits for: with ``unsafe`` for nothing."""
 
     kind = "disk-cache"
-    summary = "the cache mode of a guest's disk: a flush that is ignored, or that each write waits for"
+    summary = "the cache mode of a guest's disk, which can ignore flushes or flush after each write"
     title = "cache mode of the guest's disk"
-    switched = "its own → writeback, which flushes when the guest does"
-    remedy = "cache: writeback or none; unsafe loses in a crash what was synced"
+    switched = "own mode → writeback, which flushes when the guest does"
+    remedy = "cache: writeback or none; after a crash, unsafe loses synced data"
     source = "QEMU documentation, qemu-system(1): -drive cache"
     counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact=DISK_CACHE, off="writeback")

@@ -12,10 +12,10 @@ class DockerProxy(Mechanism):
     """It ends the client's connection and makes one of its own to the container."""
 
     kind = "docker-proxy"
-    summary = "the program through which a port goes that is published on loopback, or without packet filter"
+    summary = "docker-proxy, which forwards ports that are published on loopback or without a packet filter"
     title = "docker-proxy"
     switched = "docker-proxy → address translation"
-    remedy = "reach the port on the bridge's or the host's address, not on loopback"
+    remedy = "connect to the port at the address of the bridge or the host instead of loopback"
     source = "Docker documentation, Packet filtering and firewalls"
     counters: ClassVar = (ALL_CPU, SWITCHES, CONNECTION_DROPS)
     proof = Proof(of=PATH, fact="translation", off="(?!proxy).*")

@@ -13,7 +13,7 @@ class EmulatedDisk(Mechanism):
     """Each access to it leaves the guest; virtio passes requests through memory that both share."""
 
     kind = "emulated-disk"
-    summary = "an emulated disk controller of a guest, in place of virtio"
+    summary = "an emulated disk controller of a guest instead of virtio"
     title = "emulated disk controller"
     switched = "emulated → virtio"
     remedy = "disk: virtio"

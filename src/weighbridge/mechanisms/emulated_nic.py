@@ -13,7 +13,7 @@ class EmulatedNic(Mechanism):
     """Each access to it leaves the guest; virtio passes many packets at once through memory that both share."""
 
     kind = "emulated-nic"
-    summary = "an emulated network card of a guest, in place of virtio"
+    summary = "an emulated network card of a guest instead of virtio"
     title = "emulated network card"
     switched = "emulated → virtio"
     remedy = "nic: virtio"

@@ -14,7 +14,7 @@ class Encryption(Mechanism):
     summary = "encryption of an overlay network"
     title = "encryption (IPsec)"
     switched = "on → off"
-    remedy = "encrypt where it is needed alone, in the program (TLS)"
+    remedy = "encrypt only the traffic that needs it, in the program (TLS)"
     source = "Docker documentation, Overlay network driver: encrypt traffic"
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
 

@@ -16,7 +16,7 @@ class FilterRules(Mechanism):
     summary = "a long chain of packet-filter rules"
     title = "packet-filter rules"
     switched = "a long chain → none"
-    remedy = "accept established connections first, or sets in place of lists (ipset, nftables)"
+    remedy = "accept established connections first, or use sets instead of lists (ipset, nftables)"
     source = "nftables wiki, Performance; iptables(8)"
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SOFTNET_DROPS, SOFTNET_SQUEEZES)
     proof = Proof(fact=FILTER_RULES, off="0")

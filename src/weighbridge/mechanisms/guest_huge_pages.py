@@ -17,10 +17,10 @@ class GuestHugePages(Mechanism):
     """
 
     kind = "guest-huge-pages"
-    summary = "a guest's memory in huge pages that the host has set aside; they are to save time"
+    summary = "reserved huge pages for a guest's memory, which are meant to save time"
     title = "huge pages of the guest's memory"
-    switched = "huge pages set aside → those that the kernel gives"
-    remedy = "huge_pages: false, where the memory is needed by others"
+    switched = "reserved huge pages → pages chosen by the kernel"
+    remedy = "huge_pages: false, if other programs need the memory"
     source = "Linux kernel documentation, admin-guide/mm/hugetlbpage"
     counters: ClassVar = (ALL_CPU,)
     proof = Proof(fact=MEMORY_PAGES, off="ordinary|mostly transparent huge pages")

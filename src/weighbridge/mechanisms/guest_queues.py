@@ -13,10 +13,10 @@ class GuestQueues(Mechanism):
     """Each virtual CPU has a queue of its own for packets, with an interrupt of its own; it is to save time."""
 
     kind = "guest-queues"
-    summary = "several queues of a guest's virtio card (multiqueue); they are to save time"
+    summary = "several queues of a guest's virtio card (multiqueue), which are meant to save time"
     title = "several queues of the guest's card"
     switched = "several → one"
-    remedy = "queues: 1, where few connections are busy at a time"
+    remedy = "queues: 1, if few connections are busy at the same time"
     source = "Linux kernel, drivers/net/virtio_net.c; QEMU documentation, multiqueue virtio-net"
     counters: ClassVar = (ALL_CPU, SWITCHES)
     proof = Proof(fact=NETWORK_QUEUES, off="1")

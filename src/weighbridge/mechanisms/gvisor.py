@@ -19,10 +19,10 @@ class UserSpaceKernel(Mechanism):
     """
 
     kind = "user-space-kernel"
-    summary = "gVisor's kernel, by Docker's runtime runsc or a RuntimeClass of a cluster"
+    summary = "gVisor's kernel, used through Docker's runtime runsc or a RuntimeClass of a cluster"
     title = "user-space kernel (gVisor)"
-    switched = "runsc → the usual runtime, without its filter of system calls"
-    remedy = "the usual runtime, where the kernel's own isolation is enough"
+    switched = "runsc → the usual runtime, without its system-call filter"
+    remedy = "the usual runtime, if the kernel's own isolation is enough"
     source = "Young et al., The True Cost of Containing: A gVisor Case Study, HotCloud 2019"
     off_with = frozenset({"gvisor-platform", "gvisor-network", "gvisor-gofer", "gvisor-layer"})
     counters: ClassVar = (ALL_CPU, SWITCHES, PAGE_FAULTS.name)

@@ -13,10 +13,10 @@ class GvisorLayer(Mechanism):
     """What is written is in a file that gVisor maps: a sync has nothing to do, and a crash loses all."""
 
     kind = "gvisor-layer"
-    summary = "the writable layer in a file of gVisor's own, which no sync reaches"
+    summary = "the writable layer in gVisor's own file, which is never synced"
     title = "gVisor's own layer, never synced"
     switched = "gVisor's → the engine's"
-    remedy = "a volume for what has to be kept"
+    remedy = "a volume for data that must be kept"
     source = "gVisor documentation, Root filesystem overlay; google/gvisor#192"
     counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact=GVISOR_LAYERS, off="none")

@@ -13,10 +13,10 @@ class GvisorNetwork(Mechanism):
     """A TCP/IP stack in user space makes and reads each packet of the container's interface."""
 
     kind = "gvisor-network"
-    summary = "gVisor's own network stack, in place of the kernel's"
+    summary = "gVisor's own network stack instead of the kernel's"
     title = "gVisor's network stack"
-    switched = "its own → the kernel's, in the container's network"
-    remedy = "runsc --network=host, where the kernel's network stack may be reached"
+    switched = "own stack → the kernel's, in the container's network"
+    remedy = "runsc --network=host, if the container is allowed to use the kernel's network stack"
     source = "Young et al., The True Cost of Containing: A gVisor Case Study, HotCloud 2019"
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, PACKET_SIZE)
     proof = Proof(fact=GVISOR_NETWORK, off="host")

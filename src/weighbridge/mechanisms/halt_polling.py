@@ -10,7 +10,7 @@ class HaltPolling(Mechanism):
     """KVM polls before it gives up the CPU: the guest wakes up sooner, and the host's CPU is busy meanwhile."""
 
     kind = "halt-polling"
-    summary = "KVM's polling for a guest that waits; it cannot be switched for one guest"
+    summary = "KVM's polling while a guest waits; it cannot be switched off for one guest"
     title = "halt polling (KVM)"
     switched = "on → off"
     remedy = f"{_SETTING}: larger for latency, 0 for CPU time, for all guests of the host"
@@ -22,7 +22,7 @@ class HaltPolling(Mechanism):
         waits = subject.networked or subject.stores
         if not waits or accelerators[0] == "tcg" or accelerators[1] != "tcg":  # the baseline has it as well
             return None
-        raise ValueError(f"{_SETTING} is of all guests of this machine; an emulated guest (TCG) has none of it")
+        raise ValueError(f"{_SETTING} applies to all guests of this machine, and emulated guests (TCG) do not use it")
 
 
 PLUGIN = HaltPolling()

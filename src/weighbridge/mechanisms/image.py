@@ -10,11 +10,11 @@ class OtherUserland(Mechanism):
     """Another build of the program, another C library or allocator: no isolation, but a cost that comes with it."""
 
     kind = "userland"
-    summary = "a userland of the environment's own: other builds, another C library"
-    title = "its own programs and libraries"
-    switched = "its own userland → the study's"
+    summary = "a separate root filesystem, with other builds of the programs or another C library"
+    title = "own programs and libraries"
+    switched = "own root filesystem → the study's"
     remedy = "an image with the same versions, C library and allocator"
-    source = "Weighbridge: userlands are compared by version and content"
+    source = "Weighbridge: root filesystems are compared by version and content"
     proof = Proof(fact=USERLAND)
 
     def off(self, subject: Subject) -> Arm | None:

@@ -13,7 +13,7 @@ class InitProcess(Mechanism):
     summary = "the engine's init (tini, catatonit) as the first process of a container"
     title = "init (tini, catatonit)"
     switched = "on → off"
-    remedy = "no init, where the program waits for its own children"
+    remedy = "no init, if the program waits for its own children"
     source = "krallin/tini, README; Docker documentation, docker run: --init"
     proof = Proof(fact=FIRST_PROCESS)
 

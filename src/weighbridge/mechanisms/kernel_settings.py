@@ -8,10 +8,10 @@ class KernelSettings(Mechanism):
     """Those of its network and IPC namespaces (sysctl)."""
 
     kind = "kernel-settings"
-    summary = "settings of the kernel (sysctls) that the study gives the environment"
+    summary = "kernel settings (sysctls) that the study sets for the environment"
     title = "kernel settings (sysctls)"
-    switched = "the study's → the kernel's own"
-    remedy = "leave them as they are"
+    switched = "the study's → the kernel's defaults"
+    remedy = "keep the kernel's defaults"
     source = "Linux kernel documentation, admin-guide/sysctl"
 
     def off(self, subject: Subject) -> Arm | None:

@@ -13,10 +13,10 @@ class MemoryLimit(Mechanism):
     """Near its limit a group gives back what files it has in memory, and reads them again."""
 
     kind = "memory-limit"
-    summary = "a limit of memory of the environment's own"
+    summary = "a memory limit that only this environment has"
     title = "memory limit"
-    switched = "its own → the study's"
-    remedy = "a higher limit: what is cached of files counts, too"
+    switched = "own limit → the study's"
+    remedy = "a higher limit (cached file contents count towards it)"
     source = "Linux kernel documentation, admin-guide/cgroup-v2: memory"
     counters: ClassVar = (PAGE_FAULTS.name,)
     proof = Proof(fact=MEMORY_LIMIT)

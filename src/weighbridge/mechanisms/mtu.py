@@ -20,10 +20,10 @@ class OwnMtu(Mechanism):
     """Smaller packets are more packets; those that are too large below (VXLAN adds 50 bytes) are cut into two."""
 
     kind = "mtu"
-    summary = "an MTU of a network's own, in place of what the host's interface has room for"
-    title = "MTU of its network"
-    switched = "its own → that of the host's interface (1450 of an overlay: 50 less)"
-    remedy = "the MTU of the network below, less 50 for VXLAN"
+    summary = "an MTU of the network that differs from the MTU of the host's interface"
+    title = "MTU of the network"
+    switched = "own MTU → MTU of the host's interface (overlay: 50 bytes less)"
+    remedy = "the MTU of the network below, minus 50 bytes for VXLAN"
     source = "Docker documentation, Overlay and bridge network drivers: com.docker.network.driver.mtu"
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SEGMENTS, RETRANSMITS, PACKET_SIZE, SOFTNET_DROPS, SOFTNET_SQUEEZES)
     proof = Proof(of=PATH, fact="mss")

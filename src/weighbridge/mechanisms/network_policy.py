@@ -14,7 +14,7 @@ class NetworkPolicy(Mechanism):
     kind = "network-policy"
     summary = "a NetworkPolicy of a cluster"
     title = "NetworkPolicy"
-    switched = "one that allows this client → none"
+    switched = "a policy that allows this client → none"
     remedy = "fewer policies, or another implementation of them (nftables, eBPF)"
     source = "Kubernetes documentation, Network Policies"
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)

@@ -13,10 +13,10 @@ class NoNewPrivileges(Mechanism):
     """It counts when a program is started: set-user-id, file capabilities and changes of profile have no effect."""
 
     kind = "no-new-privileges"
-    summary = "no-new-privileges (no_new_privs), where a study asks for it"
+    summary = "no-new-privileges (no_new_privs), if a study requests it"
     title = "no new privileges (no_new_privs)"
     switched = "on → off"
-    remedy = "no_new_privileges: false, where you trust the program"
+    remedy = "no_new_privileges: false, if you trust the program"
     source = "Linux kernel documentation, userspace-api/no_new_privs"
     counters: ClassVar = (ALL_CPU, CPU_SYSTEM.name)
     proof = Proof(fact=NEW_PRIVILEGES, off="allowed")

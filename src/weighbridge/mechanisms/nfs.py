@@ -12,10 +12,10 @@ class NetworkFileSystem(Mechanism):
     """Requests go to a server, which has page cache, file system and disk; each close and sync waits for it."""
 
     kind = "nfs"
-    summary = "NFS itself: protocol, client and server, whatever its options"
+    summary = "NFS itself (protocol, client and server), with any options"
     title = "NFS (protocol, client and server)"
-    switched = "NFS → its usual storage"
-    remedy = "a local disk for what is synced often"
+    switched = "NFS → the usual storage"
+    remedy = "a local disk for data that is synced often"
     source = "nfs(5)"
     off_with = frozenset({"nfs-sync", "nfs-mount", "nfs-version", "nfs-sizes"})
     counters: ClassVar = (DISK_FLUSHES, DISK_TIME)

@@ -15,7 +15,7 @@ class SyncMount(Mechanism):
     summary = "sync of an NFS mount"
     title = "NFS mount: sync"
     switched = "sync → async"
-    remedy = "mount: async; programs that sync lose nothing by it"
+    remedy = "mount: async, which is safe for programs that sync"
     source = "nfs(5): the sync mount option"
     counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact="storage: mounted", off=r"(?!.*\bsync\b).*")

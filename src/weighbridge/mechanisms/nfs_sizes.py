@@ -9,10 +9,10 @@ class TransferSizes(Mechanism):
     """Smaller requests are more of them, each with its own round trip."""
 
     kind = "nfs-sizes"
-    summary = "read and write sizes of an NFS mount (rsize, wsize) that are not what both sides agree on"
+    summary = "read and write sizes of an NFS mount (rsize, wsize) that differ from the negotiated sizes"
     title = "NFS read and write size"
-    switched = "the mount's → as negotiated"
-    remedy = "no rsize and wsize: both sides agree on the largest"
+    switched = "configured → negotiated"
+    remedy = "do not set rsize and wsize: client and server then negotiate the largest sizes"
     source = "nfs(5): rsize, wsize"
     proof = Proof(fact="storage: mounted")
 

@@ -11,9 +11,9 @@ class NfsVersion(Mechanism):
     """Version 3 has no state and other requests for one operation; 4.0 has no sessions."""
 
     kind = "nfs-version"
-    summary = "an older version of the NFS protocol than 4.2"
+    summary = "a version of the NFS protocol that is older than 4.2"
     title = "NFS version"
-    switched = f"its own → {_USUAL}"
+    switched = f"own version → {_USUAL}"
     remedy = f"version: {_USUAL}"
     source = "nfs(5)"
     proof = Proof(fact="storage: mounted", off=r".*\bvers=4\.2\b.*")

@@ -20,7 +20,7 @@ class MissingOffloads(Mechanism):
     """With TSO, GSO and GRO up to 64 KiB pass the network stack, a veth and a bridge as one packet."""
 
     kind = "offloads"
-    summary = "offloads (TSO, GSO, GRO, checksums) that are off at a container's interface"
+    summary = "offloads (TSO, GSO, GRO, checksums) that are switched off on a container's interface"
     title = "missing offloads (TSO, GSO, GRO, checksums)"
     switched = "off → on"
     remedy = "ethtool -K INTERFACE tso on gso on gro on tx on rx on"

@@ -10,9 +10,9 @@ class OpenFilesLimit(Mechanism):
     """Programs that close every file that could be open, one by one, when they start: 2^30 calls take minutes."""
 
     kind = "open-files"
-    summary = "a limit of open files that is not the baseline's"
+    summary = "a limit of open files that differs from the baseline's"
     title = "limit of open files"
-    switched = "its own → the baseline's"
+    switched = "own limit → the baseline's"
     remedy = "a lower limit (docker run --ulimit nofile=1024), or a program that uses close_range(2)"
     source = "moby/moby#38814: Default per-container ulimits are too generous"
     proof = Proof(fact=OPEN_FILES)

@@ -12,9 +12,9 @@ class OwnDisk(Mechanism):
     """Another file system, with another journal, than the baseline's data are on."""
 
     kind = "own-disk"
-    summary = "a file system of the environment's own, other than the baseline's"
-    title = "its own file system"
-    switched = "its own → the baseline's"
+    summary = "a file system that differs from the baseline's"
+    title = "own file system"
+    switched = "own file system → the baseline's"
     remedy = "the same file system for both"
     source = "Weighbridge: a disk is a file system made for the run, on a loop device"
     counters: ClassVar = (DISK_FLUSHES, DISK_TIME)

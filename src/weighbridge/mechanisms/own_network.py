@@ -22,10 +22,10 @@ class OwnNetwork(Mechanism):
     """
 
     kind = "own-network"
-    summary = "a network namespace with what joins it to the host (veth, bridge, VXLAN, pasta)"
+    summary = "a network namespace and its connection to the host (veth, bridge, VXLAN, pasta)"
     title = "own network (namespace, veth, bridge)"
-    switched = "its own → the host's"
-    remedy = "network: host, where ports cannot clash"
+    switched = "own network → the host's"
+    remedy = "network: host, if ports cannot clash"
     source = "Felter et al., An Updated Performance Comparison of Virtual Machines and Linux Containers, ISPASS 2015"
     off_with = frozenset({
         "address-translation", "docker-proxy", "encryption", "service", "network-policy", "user-mode-network", "mtu",

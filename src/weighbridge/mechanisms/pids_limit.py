@@ -10,9 +10,9 @@ class ProcessLimit(Mechanism):
     """Each fork is counted in every group above; at the limit it fails, and a pool of threads stays smaller."""
 
     kind = "pids-limit"
-    summary = "a limit of processes and threads (pids cgroup) of the environment's own"
+    summary = "a limit of processes and threads (pids cgroup) that only this environment has"
     title = "limit of processes (pids)"
-    switched = "its own → as many as natively"
+    switched = "own limit → the native limit"
     remedy = "a higher limit (--pids-limit), or fewer threads"
     source = "Linux kernel documentation, admin-guide/cgroup-v2: PID"
     proof = Proof(fact=PROCESSES)

@@ -9,10 +9,10 @@ class PinnedCpus(Mechanism):
     """A virtual CPU keeps its caches, and waits for its CPU where another thread of the hypervisor has that."""
 
     kind = "pinned-cpus"
-    summary = "virtual CPUs of a guest that are pinned to CPUs of the host"
+    summary = "a guest's virtual CPUs that are pinned to CPUs of the host"
     title = "pinned virtual CPUs"
-    switched = "one CPU each → any of the limit's"
-    remedy = "no pin where the hypervisor's other threads need the same CPUs"
+    switched = "one CPU each → any CPU of the limit"
+    remedy = "no pin, if other threads of the hypervisor need the same CPUs"
     source = "Red Hat Enterprise Linux 7, Virtualization Tuning and Optimization Guide: NUMA"
     proof = Proof(fact="virtual CPUs")
 

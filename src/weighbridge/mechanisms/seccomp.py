@@ -13,10 +13,10 @@ class SystemCallFilter(Mechanism):
     """Each system call runs a BPF program first; where seccomp implies it, speculative stores are held back, too."""
 
     kind = "seccomp"
-    summary = "the filter of system calls of Docker's and Podman's containers"
+    summary = "the system-call filter of Docker and Podman containers"
     title = "system-call filter (seccomp)"
     switched = "default → unconfined"
-    remedy = "seccomp: unconfined, or a shorter profile, where you trust the program"
+    remedy = "seccomp: unconfined, or a shorter profile, if you trust the program"
     source = "Linux kernel documentation, userspace-api/seccomp_filter"
     counters: ClassVar = (ALL_CPU, CPU_SYSTEM.name)
     proof = Proof(fact=SECCOMP, off="off")

@@ -15,7 +15,7 @@ class Service(Mechanism):
     summary = "a Service or node port in front of a pod"
     title = "Service (kube-proxy)"
     switched = "Service → the pod's own address"
-    remedy = "a headless Service, where the client chooses among the pods' addresses itself"
+    remedy = "a headless Service, if the client can choose among the addresses of the pods"
     source = "Kubernetes documentation, Virtual IPs and Service Proxies"
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, CONNECTION_DROPS)
     proof = Proof(of=PATH, fact="translation", off="none")

@@ -10,9 +10,9 @@ class SharedMemorySize(Mechanism):
     """Databases and browsers share memory by it: where it is full they fail, or write to files in its place."""
 
     kind = "shm-size"
-    summary = "a size of /dev/shm of the environment's own"
+    summary = "a size of /dev/shm that only this environment has"
     title = "size of /dev/shm"
-    switched = "its own → its kind's (Docker: 64 MiB)"
+    switched = "own size → the default of its kind (Docker: 64 MiB)"
     remedy = "shm_size: as much as the program needs"
     source = "shm_overview(7); Docker documentation, docker run: --shm-size"
     proof = Proof(fact=SHARED_MEMORY)

@@ -14,10 +14,10 @@ class UserModeNetwork(Mechanism):
     """slirp4netns or pasta, or the forwarder of its ports, copies what a bridge passes on inside the kernel."""
 
     kind = "user-mode-network"
-    summary = "the user-mode network of rootless containers (slirp4netns, pasta) and its port forwarder"
+    summary = "the user-mode network of rootless containers (slirp4netns, pasta), with its port forwarder"
     title = "rootless networking (pasta or slirp4netns, user namespace)"
-    switched = "rootless, by a program of the user's → root's bridge"
-    remedy = "a bridge of root's, or network: host"
+    switched = "rootless, through a user-mode program → root's bridge"
+    remedy = "a bridge created by root, or network: host"
     source = "Podman documentation, podman-run: --network"
     counters: ClassVar = (ALL_CPU, SWITCHES, PACKET_SIZE)
     proof = Proof(of=PATH, fact="translation", off="none")

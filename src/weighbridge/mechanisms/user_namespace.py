@@ -10,10 +10,10 @@ class UserNamespace(Mechanism):
     """The kernel translates the ids of each file and process; rights against the machine itself are lacking."""
 
     kind = "user-namespace"
-    summary = "a user namespace of root's containers, where a study asks for one"
+    summary = "a user namespace for root's containers, if a study requests one"
     title = "user namespace"
-    switched = "its own → the host's"
-    remedy = "no user namespace, where root of the container may be root of the host"
+    switched = "own namespace → the host's"
+    remedy = "no user namespace, if root in the container is allowed to be root on the host"
     source = "user_namespaces(7); Podman documentation, podman-run: --uidmap"
     proof = Proof(fact=NAMESPACES, off=r"(?!.*\buser).*")
 

@@ -12,7 +12,7 @@ class UserNetwork(Mechanism):
     """libslirp ends each connection and makes one of its own, a process of the host's in between."""
 
     kind = "user-network"
-    summary = "QEMU's own network stack with forwarded ports, in place of a tap on a bridge"
+    summary = "QEMU's own network stack with forwarded ports instead of a tap on a bridge"
     title = "user network (slirp)"
     switched = "user network → tap on a bridge"
     remedy = "network: bridge, which needs root"

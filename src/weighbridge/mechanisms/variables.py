@@ -13,10 +13,10 @@ class OwnVariables(Mechanism):
     """No isolation, but what images set: an allocator that gives memory back at once, or another one."""
 
     kind = "variables"
-    summary = "variables of the environment's own, such as those of the allocator"
-    title = "its variables (allocator)"
-    switched = "its own → the image's"
-    remedy = "leave the allocator's settings as they are, or preload another allocator"
+    summary = "environment variables of this environment, for example for the memory allocator"
+    title = "own variables (allocator)"
+    switched = "own variables → the image's"
+    remedy = "keep the allocator's default settings, or preload another allocator"
     source = "mallopt(3), environment variables"
     counters: ClassVar = (CPU_SYSTEM.name, PAGE_FAULTS.name)
     proof = Proof(fact=VARIABLES, off="none")

@@ -12,10 +12,10 @@ class Vhost(Mechanism):
     """A thread of the kernel moves packets between the guest's memory and the tap; it is to save time."""
 
     kind = "vhost"
-    summary = "a guest's packets carried by the host's kernel (vhost), not by QEMU; it is to save time"
+    summary = "vhost: the host's kernel carries a guest's packets instead of QEMU, which is meant to save time"
     title = "vhost"
     switched = "the kernel (vhost) → QEMU itself"
-    remedy = "nic: virtio, where it costs more than it saves"
+    remedy = "nic: virtio, if vhost costs more than it saves"
     source = "Linux kernel, drivers/vhost/net.c"
     counters: ClassVar = (ALL_CPU, SWITCHES, VM_EXITS)
     proof = Proof(fact="network")

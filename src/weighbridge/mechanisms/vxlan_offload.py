@@ -20,7 +20,7 @@ class MissingVxlanOffload(Mechanism):
     """Without it large packets are split before they leave, each part with headers of its own."""
 
     kind = "vxlan-offload"
-    summary = "segmentation of VXLAN packets that the host's interface does not do"
+    summary = "segmentation of VXLAN packets in software, because the host's interface does not do it"
     title = "missing VXLAN offload (tx-udp_tnl-segmentation)"
     switched = "off → on"
     remedy = "ethtool -K INTERFACE tx-udp_tnl-segmentation on, or a card that has it"

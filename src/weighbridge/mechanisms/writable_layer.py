@@ -13,10 +13,10 @@ class WritableLayer(Mechanism):
     """Files go through overlayfs, or gVisor's own copy of it, and not to a file system of the host."""
 
     kind = "writable-layer"
-    summary = "data in the writable layer of a container, not on a volume"
+    summary = "data in the writable layer of a container instead of a volume"
     title = "writable layer (overlayfs)"
     switched = "layer → volume"
-    remedy = "a volume for what is written"
+    remedy = "a volume for written data"
     source = "Docker documentation, OverlayFS storage driver: performance"
     off_with = frozenset({"own-disk", "gvisor-layer"})
     counters: ClassVar = (DISK_FLUSHES, DISK_TIME)

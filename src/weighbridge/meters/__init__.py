@@ -1,1 +1,1 @@
-"""Meters: what was used while a trial ran, read from the kernel with little disturbance."""
+"""Measures resource use during a trial, such as CPU time, memory and interrupts, with little disturbance."""

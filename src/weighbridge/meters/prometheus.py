@@ -67,7 +67,9 @@ class Watched:
         ahead = theirs - before if theirs < before else max(0.0, theirs - time.time())
         if abs(ahead) > max(1.0, self.options.step):
             way = "ahead of" if ahead > 0 else "behind"
-            raise MeterFailed(f"its clock is {abs(ahead):.0f} s {way} this machine's: synchronise both by NTP")
+            raise MeterFailed(
+                f"its clock is {abs(ahead):.0f} s {way} the clock of this machine: synchronise both with NTP"
+            )
 
     def _query(self, ask: Ask, name: str) -> list[str]:
         now, step = time.time(), self.options.step
@@ -75,12 +77,12 @@ class Watched:
         try:
             series = fresh_series(ask, self.options.queries[name].query, span, {})
         except QueryRefused as refused:
-            raise StudyError(f"prometheus: the server refused the query '{name}': {refused}") from refused
+            raise StudyError(f"prometheus: the server rejected the query '{name}': {refused}") from refused
         if len(series) > MOST_SERIES:
-            problem = f"prometheus: the query '{name}' gives {len(series)} series, more than {MOST_SERIES}"
+            problem = f"prometheus: the query '{name}' returns {len(series):,} series, more than {MOST_SERIES}"
             raise StudyError(f"{problem}: aggregate them, as in sum by (device) (...)")
         if not any(each.values for each in series):
-            return [f"Prometheus has no samples of {name} now"]
+            return [f"Prometheus currently has no samples of {name}"]
         return []
 
     def completed(self, record: TrialRecord) -> TrialRecord:
@@ -115,7 +117,7 @@ class Watched:
         nonempty = [each for each in series[:MOST_SERIES] if each.values]
         flags = [_flag(f"no samples of {name} {gap}") for gap in _missing(nonempty, span)]
         if len(series) > MOST_SERIES:
-            flags.append(_flag(f"{len(series)} series of {name}; only {MOST_SERIES} are kept"))
+            flags.append(_flag(f"{len(series):,} series of {name}; only {MOST_SERIES} are kept"))
         return [_series(name, query.unit, each, span.start) for each in nonempty], flags
 
 

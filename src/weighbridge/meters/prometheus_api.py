@@ -169,7 +169,9 @@ def _data(status: int, body: bytes) -> Any:
         envelope = json.loads(body)
         state = envelope["status"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        what = {401: "it asks for a password", 403: "it forbids this"}.get(status, "is this a Prometheus server?")
+        what = {401: "it requires a password", 403: "it forbids this request"}.get(
+            status, "is this a Prometheus server?"
+        )
         raise MeterFailed(f"the answer is not from a Prometheus server (HTTP {status}: {what})") from error
     if state == "success" and "data" in envelope:
         return envelope["data"]

@@ -45,13 +45,14 @@ class SysstatMeter:
     def __init__(self, host: Host, hz: float = 1.0) -> None:
         if hz > 1:
             raise Unavailable(
-                f"'meters: {{source: sysstat}}' reads at most once a second, not {hz:g} times: set hz: 1"
+                f"'meters: {{source: sysstat}}' reads at most once per second, not {hz:g} times: set 'hz: 1'"
             )
         self._host, self._interval = host, str(round(1 / hz))
         self._sadc = next((f"{folder}/sadc" for folder in FOLDERS if self._has(f"{folder}/sadc")), None)
         if self._sadc is None:
             raise Unavailable(
-                f"host '{host.name}' has no sysstat: install its package there, or set 'meters: {{source: kernel}}'"
+                f"sysstat is not installed on host '{host.name}': install its package there, or set 'meters: "
+                "{source: kernel}'"
             )
         self._running: Running | None = None
         self._begun = 0.0

@@ -1,1 +1,1 @@
-"""Frozen data and the contracts between the parts. Nothing here reads or writes anything."""
+"""The immutable data types and the contracts that all other packages share. Nothing here reads or writes anything."""

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -34,43 +35,54 @@ MOST_BLOCKS = 1000
 
 
 class Repetitions(Options):
-    """How many blocks: a fixed number, or until every interval is within ``target`` (a share).
+    """The number of rounds: fixed, or as many as it takes until every interval is within ``target`` (a share).
 
-    ``within`` so much time: how long trials last is chosen then, from a pilot block that is not counted.
+    With ``within``, an uncounted pilot round decides how long each trial lasts. Study files write ``rounds``. Older
+    files and all stored runs write ``blocks``, which is still read.
     """
 
-    blocks: Annotated[int, Field(ge=1, le=MOST_BLOCKS, description="A fixed number of blocks")] | None = None
+    blocks: Annotated[
+        Annotated[int, Field(ge=1, le=MOST_BLOCKS)] | None,
+        Field(
+            alias="rounds",
+            validation_alias=AliasChoices("rounds", "blocks"),
+            serialization_alias="blocks",
+            description="A fixed number of rounds",
+        ),
+    ] = None
     target: Annotated[Share | None, Field(gt=0, lt=1, description="Target half-width of every interval")] = None
-    min: Annotated[int, Field(ge=2, description="Fewest blocks, with a target")] = 10
-    max: Annotated[int, Field(ge=2, le=MOST_BLOCKS, description="Most blocks, with a target; with within: 1000")] = 60
+    min: Annotated[int, Field(ge=2, description="Fewest rounds, with a target")] = 10
+    max: Annotated[int, Field(ge=2, le=MOST_BLOCKS, description="Most rounds, with a target; with within: 1000")] = 60
     budget: Annotated[
-        Duration | None, Field(description="Time for all blocks, with trials at their written length")
+        Duration | None, Field(description="Time for all rounds, with trials at their written length")
     ] = None
     within: Annotated[
         Duration | None,
-        Field(gt=0, description="Time for all blocks; trials get the most efficient length"),
+        Field(gt=0, description="Time for all rounds; trials get the most efficient length"),
     ] = None
 
     @property
     def limit_s(self) -> float | None:
-        """The seconds that all blocks may take; None: as long as they take."""
+        """The time limit of all rounds, in seconds; None means no limit."""
         return self.budget if self.within is None else self.within
 
     @model_validator(mode="before")
     @classmethod
     def _many_short_ones(cls, raw: Any) -> Any:
+        if isinstance(raw, dict) and raw.keys() >= {"rounds", "blocks"}:
+            raise ValueError("use rounds or blocks, not both: blocks is the old name of rounds")
         short = isinstance(raw, dict) and raw.get("within") is not None and "max" not in raw
         return {**raw, "max": MOST_BLOCKS} if short else raw
 
     @model_validator(mode="after")
     def _one_rule(self) -> "Repetitions":
         if self.within is not None and (self.blocks is not None or self.target is None):
-            raise ValueError("within needs a target, and no blocks: {target: 2%, within: 10min}")
+            raise ValueError("within needs a target and excludes rounds: {target: 2%, within: 10min}")
         if self.within is not None and self.budget is not None:
             raise ValueError("use within or budget, not both: within shortens the trials, budget keeps their length")
         if (self.blocks is None) == (self.target is None):
             hint = "one of the two" if self.blocks is None else "not both"
-            raise ValueError(f"give either blocks (blocks: 10) or a target (target: 2%), {hint}")
+            raise ValueError(f"give either rounds (rounds: 10) or a target (target: 2%), {hint}")
         if self.min > self.max:
             raise ValueError(f"min ({self.min}) is more than max ({self.max}): raise max")
         return self

@@ -1,1 +1,1 @@
-"""Published studies: their figures as data, what they correspond to in a run, and what they prove by themselves."""
+"""Published studies: their figures as data, how they map to a run, and how well a run agrees with them."""

@@ -1,1 +1,1 @@
-"""What is shown of an analysis: sentences, charts, the page, the terminal, JSON and CSV."""
+"""Shows an analysis to people and programs: terminal, HTML page, charts, JSON and CSV."""

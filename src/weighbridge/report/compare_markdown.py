@@ -27,7 +27,7 @@ from weighbridge.report.text.verdicts import cost_text
 
 
 def compare_markdown(comparison: RunsCompared, *, all_metrics: bool = False) -> str:
-    """Return the comparison; `all_metrics`: every metric, not the headlines and what changed alone."""
+    """Return the comparison; `all_metrics`: every metric, not only primary and changed ones."""
     lines = ["## Runs compared", ""]
     lines += [f"- {escaped(run_words(run_letter(number), run))}" for number, run in enumerate(comparison.runs)]
     with use_display_names(names_of_runs(comparison)):
@@ -50,9 +50,9 @@ def _pair(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> Itera
         heads = (
             "metric",
             "environment",
-            f"cost in {first} [95 %]",
-            f"cost in {second} [95 %]",
-            "change [95 %]",
+            f"cost in {first} [95%]",
+            f"cost in {second} [95%]",
+            "change [95%]",
             "verdict",
         )
         yield from markdown_table(heads, [cells for metric in shown for cells in _rows(metric)])

@@ -1,4 +1,4 @@
-"""A run for other documents: its headline costs as Markdown, as a LaTeX table, and as an SVG chart."""
+"""A run for other documents: the costs of its primary metrics as Markdown, as a LaTeX table and as an SVG chart."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _NEGATIVE = re.compile(r"(?<![\w.])-(?=[0-9])")
 
 
 def run_markdown(analysis: Analysis) -> str:
-    """Return the answer, whether it can be trusted, the headline costs and what stands above all costs."""
+    """Return the answer, the control, the costs of the primary metrics and the notices on all costs."""
     with use_display_names(names_of(analysis)):
         lines = [
             f"## {escaped(f'{analysis.study}: {analysis.question}')}",
@@ -50,7 +50,7 @@ def run_markdown(analysis: Analysis) -> str:
 
 
 def run_latex(analysis: Analysis) -> str:
-    """Return the headline costs as a table for the package booktabs, with the answer as a comment above it."""
+    """Return the costs of the primary metrics as a booktabs table, with the answer as a comment above it."""
     with use_display_names(names_of(analysis)):
         comments = [f"{analysis.study}: {analysis.question}", answer(analysis)]
         rows = [r" & ".join(map(latex, row)) for row in (_heads(analysis), *_rows(analysis))]
@@ -66,7 +66,7 @@ def run_latex(analysis: Analysis) -> str:
 
 
 def run_svg(analysis: Analysis) -> str:
-    """Return the headline costs with their intervals as a chart; empty where there are none."""
+    """Return the costs of the primary metrics with their intervals as a chart; empty if there are none."""
     with use_display_names(names_of(analysis)):
         chart = overview(analysis)
     return "" if chart is None else f"{static_svg(chart, SVG_PX)}\n"
@@ -80,11 +80,11 @@ def latex(text: str) -> str:
 
 def _heads(analysis: Analysis) -> tuple[str, ...]:
     cost = f"cost [{level(analysis.confidence)}]"
-    return "metric", "environment", display_name(analysis.baseline), cost, "blocks", "verdict"
+    return "metric", "environment", display_name(analysis.baseline), cost, "rounds", "verdict"
 
 
 def _rows(analysis: Analysis) -> Iterator[tuple[str, ...]]:
-    """A row for each headline comparison; positive costs are worse."""
+    """Return a row for each comparison on a primary metric; positive costs are worse."""
     for report in analysis.headlines:
         baseline = quantity(report.baseline_value, report.unit, value_unit(report))
         for row in report.comparisons:

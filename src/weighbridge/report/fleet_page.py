@@ -1,4 +1,4 @@
-"""The page of a fleet: what is odd, the typical costs over its machines, and each metric's machines in order."""
+"""The page of a fleet: outliers, the typical costs over its machines, and each metric's machines in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from weighbridge.analysis.fleet_changes import (
     machines_of,
     unit_name,
 )
-from weighbridge.report.charts.fleet import NAMED_MACHINES, caterpillar, heat_map
+from weighbridge.report.charts.fleet import NAMED_MACHINES, OUTLIER, caterpillar, heat_map
 from weighbridge.report.page import FULL_PX, ChartPlace, Page, PageCharts, write_page
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import display_name, names_over_runs, use_display_names
@@ -46,7 +46,7 @@ from weighbridge.report.text.fleet import (
 
 @dataclass(frozen=True, slots=True)
 class OddLine:
-    """An odd machine or pair in one sentence, and in what it is unlike its peers."""
+    """An outlier in one sentence, and how it differs from its peers."""
 
     sentence: str
     unlike: str
@@ -65,13 +65,14 @@ class MetricLine:
     following: str
     spread: tuple[str, str, str]
     odd: str
+    odd_count: int
     not_counted: str
     chart: ChartPlace
     pairs_chart: ChartPlace
     machine_rows: Sequence[Sequence[str]]
     """Machine, runs, cost or value, distance from the others, verdict."""
     pair_rows: Sequence[Sequence[str]]
-    """Client, server, cost or value, what is left of it beside both machines, verdict."""
+    """Client, server, cost or value, the part beyond both machines, verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class ShiftSection:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed against an earlier fleet, in words."""
+    """The changes against an earlier fleet, in words."""
 
     answer: str
     facts: str
@@ -117,6 +118,7 @@ class FleetPage(Page):
     facts: Sequence[tuple[str, str]]
     run_rows: Sequence[Sequence[str]]
     how_to_read: str = HOW_TO_READ
+    outlier: str = OUTLIER
 
 
 def write_fleet(fleet: Fleet, path: Path, compared: FleetsCompared | None = None) -> None:
@@ -159,7 +161,7 @@ def _page(fleet: Fleet, compared: FleetsCompared | None) -> FleetPage:
 
 
 def odd_lines(fleet: Fleet) -> list[OddLine]:
-    """Return a line for each odd machine, then for each odd pair."""
+    """Return a line for each machine that is an outlier, then for each pair."""
     lines = [
         OddLine(odd_machine_sentence(fleet, name), unlike_sentence(fleet, [name])) for name in fleet.odd_machines
     ]
@@ -181,6 +183,7 @@ def _metric(page: PageCharts, metric: FleetMetric, number: int) -> MetricLine:
         following=range_text(metric, fleet.prediction) if fleet is not None else "–",
         spread=spread_texts(metric),
         odd=", ".join(odd),
+        odd_count=len(odd),
         not_counted=not_counted_words(metric),
         chart=page.place(caterpillar(metric), static_px=static),
         pairs_chart=page.place(heat_map(metric)),
@@ -190,7 +193,7 @@ def _metric(page: PageCharts, metric: FleetMetric, number: int) -> MetricLine:
 
 
 def _machine_rows(metric: FleetMetric) -> list[tuple[str, ...]]:
-    """A row for each machine, the worst first."""
+    """Return a row for each machine, the worst first."""
     rows: list[tuple[str, ...]] = []
     for each in reversed(metric.positions):
         effect = each.effect
@@ -198,12 +201,12 @@ def _machine_rows(metric: FleetMetric) -> list[tuple[str, ...]]:
         value = run_effect_text(metric, own[0]) if len(own) == 1 else amount(metric, each.at).partition(" [")[0]
         runs = effect.runs if effect is not None else len(own)
         away = distance_text(metric, effect.interval) if effect is not None else "–"
-        rows.append((each.machine, str(runs), value, away, "odd" if each.odd else ""))
+        rows.append((each.machine, str(runs), value, away, OUTLIER if each.odd else ""))
     return rows
 
 
 def _pair_rows(metric: FleetMetric) -> list[tuple[str, ...]]:
-    """A row for each run of a pair, the worst first."""
+    """Return a row for each run of a pair, the worst first."""
     beyond = {each.machines: each for each in (metric.fleet.pairs if metric.fleet is not None else ())}
     rows: list[tuple[str, ...]] = []
     pairs = [each for each in metric.counted if len(each.run.machines) == 2 and each.effect is not None]
@@ -211,7 +214,7 @@ def _pair_rows(metric: FleetMetric) -> list[tuple[str, ...]]:
         client, server = each.run.machines
         effect = beyond.get((client, server)) or beyond.get((server, client))
         left = distance_text(metric, effect.interval) if effect is not None else "–"
-        odd = "odd" if effect is not None and metric.is_odd(effect) else ""
+        odd = OUTLIER if effect is not None and metric.is_odd(effect) else ""
         rows.append((client, server, run_effect_text(metric, each), left, odd))
     return rows
 

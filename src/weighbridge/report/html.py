@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.program_use import program_use
-from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.results import EXTENDED_ERROR, Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.analysis.usage import usage
 from weighbridge.report import charts
@@ -85,6 +85,7 @@ class RunPage(Page):
     conditions: Sequence[str]
     sentences: Sequence[tuple[str, str]]
     overview: ChartPlace
+    extended_error: float = EXTENDED_ERROR
     undecided: str = WORDS["inconclusive"]
     facets: Mapping[str, Sequence[tuple[str, str]]]
     """What a reader may filter by: each value with the name that is shown."""

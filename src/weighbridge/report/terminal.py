@@ -1,4 +1,4 @@
-"""A run in the terminal: the answer, the matrix and what both are worth; all else where it is asked for."""
+"""A run in the terminal: the answer, the matrix, the control and remarks; everything else with ``--all``."""
 
 import os
 import re
@@ -40,7 +40,7 @@ from weighbridge.report.text.conditions import (
 from weighbridge.report.text.curves import broke_sentences, curve_sentences, curve_title
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
 from weighbridge.report.text.explanation import explanation_rows, explanation_sentence, explanation_title
-from weighbridge.report.text.formatting import level, quantities, quantity, shared_unit
+from weighbridge.report.text.formatting import level, plural, quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
 from weighbridge.report.text.next_step import continuing, first_set, next_blocks, nothing_settles
@@ -69,7 +69,7 @@ SHOWN_FAILURES = 10
 SHOWN_EXPLANATIONS = 3
 """Causes of the largest costs that are shown without being asked for."""
 TRUST_LINES, DISTURBED_LINES = 4, 6
-"""Lines of a screen for whether a run can be trusted, and of a run that others hindered."""
+"""Lines of a screen for the control, and for a run that other programs hindered."""
 
 MATRIX_HEAD, MATRIX_CELL = 26, 15
 """Columns of a row's head and of an environment, below which the matrix wraps badly."""
@@ -193,12 +193,12 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
         return
     place = shlex.quote(run.directory)
     start = shlex.join(continuing("run", run.directory, yes=run.yes, variables=run.variables))
-    remarks = [f"{hidden} more remark{'' if hidden == 1 else 's'}"] if hidden else []
+    remarks = [plural(hidden, "more remark")] if hidden else []
     commands = [(", ".join(filter(None, [*remarks, others_text(analysis)])) or "all tables", f"report {place} --all")]
     if (open_ := next_blocks(analysis)) is not None:
-        commands.insert(0, (open_.sentence, f"{start} --blocks {open_.blocks}"))
+        commands.insert(0, (open_.sentence.removesuffix("."), f"{start} --rounds {open_.blocks}"))
     elif analysis.unfinished and not run.ended:
-        commands.insert(0, ("next, unless it still runs", start))
+        commands.insert(0, ("Next, unless it is still running", start))
     elif sentence := nothing_settles(analysis):
         yield from styled(sentence, "dim").wrap(Console(width=width), width)
     unset = [name for name in run.variables if name not in os.environ]
@@ -297,7 +297,7 @@ def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Parts:
 
 def _explained(analysis: Analysis, explanation: Explanation) -> Parts:
     """Give the causes of a cost in a sentence, and what each mechanism costs."""
-    yield styled(f"\nwhy {explanation_title(explanation)}", "bold")
+    yield styled(f"\nCauses of the cost: {explanation_title(explanation)}", "bold")
     yield indented(explanation_sentence(analysis, explanation))
     shown = Table("mechanism", "cost", "verdict", "to change it", box=None, pad_edge=False)
     for row in explanation_rows(analysis, explanation):
@@ -359,7 +359,7 @@ def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Par
     bands = -(-environments // max(1, (width - MATRIX_HEAD) // MATRIX_CELL))
     each = -(-environments // bands) if bands else 1  # as many in each
     heads = [
-        styled("" if analysis.few else "typical cost" if dense else f"typical cost [{level(analysis.confidence)}]"),
+        styled("metric"),
         *(
             styled(row.title) if dense else stacked(styled(row.title), styled(native(analysis, row)))
             for row in cost_matrix.rows
@@ -373,6 +373,10 @@ def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Par
         for number, name in enumerate(cost_matrix.environments)
     ]
     yield from (table([heads, *columns[first : first + each]]) for first in range(0, environments, each))
+    cells = [cell for row in cost_matrix.rows for cell in row.cells if cell is not None and len(cell.rows) == 1]
+    if not dense and any(cell.shown_as in ("different", "equivalent") for cell in cells):
+        baseline = display_name(analysis.baseline)
+        yield styled(f"Cost against {baseline}, {level(analysis.confidence)} interval in brackets.", "dim")
 
 
 def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int, *, dense: bool) -> Text:
@@ -466,7 +470,7 @@ def _cost_rows(analysis: Analysis, report: MetricReport, *, few: bool) -> list[t
     """The head and the rows: environment, cost (or what was measured), median, blocks, verdict."""
     shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
     cost_head = "measured" if few else f"typical cost [{level(analysis.confidence)}]"
-    heads = ("environment", cost_head, "median", "blocks", "verdict")
+    heads = ("environment", cost_head, "median", "rounds", "verdict")
     rows = [heads]
     if few:
         own = resolved_text(_measured(analysis, report, analysis.baseline), analysis.baseline, *report.comparisons)

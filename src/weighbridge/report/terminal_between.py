@@ -1,4 +1,4 @@
-"""Several runs in the terminal: what changed between them, then a table per metric; and the runs of a folder."""
+"""Several runs in the terminal: the changes between them, then a table per metric; and the runs of a folder."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -176,9 +176,9 @@ def _pair(pair: RunPair, first: str, second: str, width: int) -> Iterator[Render
 
 
 def _changes_table(metric: MetricChanges, first: str, second: str, width: int) -> RenderableType:
-    """Costs of both runs, one above the other, with the change; where `width` is too small verdicts fold first."""
+    """Return both runs' costs, one above the other, with the change; if `width` is too small, verdicts fold first."""
     unit = metric.before.unit
-    heads = ("environment", f"cost in {first}\ncost in {second} [95 %]", "change [95 %]", "verdict")
+    heads = ("environment", f"cost in {first}\ncost in {second} [95%]", "change [95%]", "verdict")
     rows = [[styled(each) for each in heads]]
     for row in metric.rows:
         costs = f"{cost_text(row.before, unit)}\n{cost_text(row.after, metric.after.unit)}"
@@ -188,7 +188,7 @@ def _changes_table(metric: MetricChanges, first: str, second: str, width: int) -
 
 
 def _beside(metric: MetricChanges) -> Iterator[str]:
-    """Give what stands beside verdicts, and both runs' noise floors together."""
+    """Return the reasons of verdicts, and both runs' noise floors together."""
     unit = metric.before.unit
     for row in metric.rows:
         if words := beside_verdict(metric, row):
@@ -212,7 +212,7 @@ def _own_values(pair: RunPair, first: str, second: str) -> RenderableType | None
 
 
 def print_history(run_history: History, console: Console) -> None:
-    """Print a table of the runs, oldest first, one of their headline costs, and which facts changed before a run."""
+    """Print a table of the runs, oldest first, one of their primary metrics' costs, and the facts that changed."""
     keep_no_break_spaces()
     for part in _history(run_history):
         console.print(part)
@@ -222,7 +222,7 @@ def _history(run_history: History) -> Iterator[RenderableType]:
     if not run_history.runs:
         yield styled(f"{run_history.folder}: no readable run")
         return
-    heads = ["#", "started", "run", "study", "blocks", "A/A arm"]
+    heads = ["#", "started", "run", "study", "rounds", "control"]
     rows = [
         [str(number), date_words(past.run.created), past.run.name, past.run.analysis.study, str(past.blocks),
          trust_words(past.run)]
@@ -235,7 +235,7 @@ def _history(run_history: History) -> Iterator[RenderableType]:
         if names:
             against = runs[0][1].run.analysis.baseline
             of = f" of {series_name[series]} against {against}" if len(by_series) > 1 else ""
-            yield styled(f"headline costs [95 %]{of}, by run", "bold")
+            yield styled(f"costs of primary metrics [95%]{of}, by run", "bold")
             yield SplitTable(["#", *names], costs)
     for number, past in enumerate(run_history.runs, 1):
         if past.changed:
@@ -244,7 +244,7 @@ def _history(run_history: History) -> Iterator[RenderableType]:
 
 
 def _by_series(run_history: History) -> dict[int, list[tuple[int, PastRun]]]:
-    """The runs with their numbers, by series."""
+    """Return the runs with their numbers, by series."""
     grouped: dict[int, list[tuple[int, PastRun]]] = {}
     for number, past in enumerate(run_history.runs, 1):
         grouped.setdefault(past.series, []).append((number, past))
@@ -252,7 +252,7 @@ def _by_series(run_history: History) -> dict[int, list[tuple[int, PastRun]]]:
 
 
 def _costs(runs: Sequence[tuple[int, PastRun]]) -> tuple[list[str], list[list[str]]]:
-    """The heads (environment and metric) and a row for each run of a study."""
+    """Return the heads (environment and metric) and a row for each run of a study."""
     names = list(dict.fromkeys(name for _, past in runs for name in _by_name(past)))
     rows = []
     for number, past in runs:

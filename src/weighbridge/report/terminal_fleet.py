@@ -1,4 +1,4 @@
-"""A fleet in the terminal: what is odd, a table of its typical costs, and what else is to be known."""
+"""A fleet in the terminal: outliers, a table of typical costs, and remarks."""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,7 +25,7 @@ from weighbridge.report.text.fleet import (
 )
 
 HEAD_LINES = 3
-"""Odd machines and pairs that are named before the table; further ones come after it."""
+"""Outliers that are named before the table; further ones come after it."""
 
 
 def print_fleet(
@@ -60,12 +60,12 @@ def _changed(compared: FleetsCompared) -> list[str]:
 
 
 def _tables(fleet: Fleet, width: int) -> Iterator[Sequence[RenderableType]]:
-    """The table of costs and own values, those with something odd first, with fewer and fewer of them."""
+    """Return the table of costs and own values, outliers first, with fewer and fewer rows."""
     metrics = [each for each in fleet.metrics if each.fleet is not None]
     metrics.sort(key=lambda each: not (each.odd_machines or each.odd_pairs))
     what = "next pair" if fleet.size == 2 else "next machine"
     for shown in range(len(metrics), 0, -1):
-        rows = [[styled(each) for each in ("", "typical [95 %]", what, "odd")]]
+        rows = [[styled(each) for each in ("", "typical [95%]", what, "outliers")]]
         rows += [_row(each) for each in metrics[:shown]]
         rest = len(metrics) - shown
         yield [fitted_table(rows, width, narrowed=(2, 1)), *([indented(f"and {rest} more", "dim")] if rest else [])]

@@ -22,7 +22,9 @@ Column = Sequence[Text]
 """The head, and the cells below it."""
 
 _WORD = 12
-"""Characters of a word, or of a figure with its unit, that is not broken over two lines."""
+"""Characters of a word that is not broken over two lines."""
+_FIGURE = re.compile(r"[\[(±<>-]*[0-9]")
+"""The beginning of a figure or of an interval, which is never broken over two lines."""
 _VERDICT = len("(exploratory)")
 """Characters of a verdict that have room before anything else."""
 _BETWEEN, _EDGES = 3, 2
@@ -147,7 +149,7 @@ def _longest(column: Column) -> int:
 def _narrowest(column: Column) -> int:
     """How many characters wide a column must be for its words to stay whole, if these are not very long."""
     words = (word for cell in column for line in cell.plain.split("\n") for word in line.split(" "))
-    return min(max(map(len, words)), _WORD)
+    return max(len(word) if _FIGURE.match(word) else min(len(word), _WORD) for word in words)
 
 
 def _widths(columns: Sequence[Column], least: Sequence[int], room: int, order: Sequence[int]) -> list[int]:

@@ -1,1 +1,1 @@
-"""Runs studies: opens sites, runs trials one at a time, saves each as it ends, closes everything."""
+"""Runs a study: opens environments, runs one trial at a time, saves each trial when it ends, and cleans up."""

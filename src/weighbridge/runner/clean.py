@@ -46,15 +46,15 @@ class Inventory:
 class _OwnFolders(Leavings):
     """The folders of runs' states, which `clean` removes last, and what is unfinished in the cache."""
 
-    label = "folders of runs"
+    label = "run folders"
     owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Yield runs' state folders, half-built userlands and folders of unfinished noise measurements."""
         yield from (Leftover(run, "state folder", str(folders.states / run)) for run in run_lock.known_runs())
-        yield from (Leftover(NO_RUN, "half-built userland", str(path)) for path in half_built(cache_folder()))
+        yield from (Leftover(NO_RUN, "half-built root filesystem", str(path)) for path in half_built(cache_folder()))
         with known_noise.left() as unfinished:
-            leftovers = [Leftover(NO_RUN, "measured noise", str(path)) for path in unfinished]
+            leftovers = [Leftover(NO_RUN, "unfinished noise measurement", str(path)) for path in unfinished]
         yield from leftovers
 
     def remove_ownerless(self, folders: RunFolders) -> None:

@@ -45,7 +45,7 @@ def normalised(
     argv = _compose(which)
     completed = run(Command((*argv, "-f", file, "config"), _DEADLINE_S))
     if completed.timed_out:
-        raise StudyError(f"compose: {argv[0]} took longer than {_DEADLINE_S:.0f} s to read {plain(file, 200)}")
+        raise StudyError(f"compose: {argv[0]} did not finish reading {plain(file, 200)} within {_DEADLINE_S:.0f} s")
     if completed.returncode != 0 and len(argv) > 1 and any(words in completed.stderr for words in _NO_PLUG_IN):
         raise Unavailable(_not_installed())
     if completed.returncode != 0:

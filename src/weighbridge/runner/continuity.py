@@ -38,12 +38,16 @@ def require_same(
     ]
     for scope, now in userlands.items():
         if scope.endswith("packages") and (different := _different(first[scope], now)):
-            changed.append(f"the {scope.removesuffix(' packages')} has other versions of {', '.join(different[:5])}")
+            changed.append(
+                f"the {scope.removesuffix(' packages').replace('userland', 'root filesystem')} has "
+                "different versions of "
+                f"{', '.join(different[:5])}"
+            )
     began = first[PROGRAMS]
     if rebuilt := [name for name, value in began.items() if programs.get(name, value) != value]:
         changed.append(f"{', '.join(rebuilt[:5])} has changed")
     if missing := [name for name in began if name not in programs]:
-        changed.append(f"{', '.join(missing[:5])} is gone")
+        changed.append(f"{', '.join(missing[:5])} is missing")
     _refuse(store, changed)
 
 
@@ -54,14 +58,14 @@ def require_same_layers(store: RunStore, layers: Mapping[str, str]) -> None:
     for place in dict.fromkeys((*first, *layers)) if store.finished() else ():
         was, now = (_names(each.get(place)) for each in (first, layers))
         if was != now:
-            changed.append(f"{place} was in {was}, now in {now}")
+            changed.append(f"{place} ran under {was} and now runs under {now}")
     _refuse(store, changed)
 
 
 def require_same_companions(store: RunStore, images: Mapping[str, str]) -> None:
     """Raise RunDirectoryError where a companion has another image, or other files, than when the run began."""
     other = _different(_first(store)[COMPANIONS], images)
-    _refuse(store, [f"companion {name} has changed" for name in other[:5]])
+    _refuse(store, [f"supporting service {name} has changed" for name in other[:5]])
 
 
 def _first(store: RunStore) -> Mapping[str, dict[str, str]]:
@@ -82,7 +86,7 @@ def layers_of_run(store: RunStore, environments: Sequence[str]) -> dict[str, tup
     try:
         sites = [(key, layers_of(value)) for scope, key, value, _ in store.facts() if scope == SCOPE]
     except ValueError:
-        raise RunDirectoryError(f"{store.directory} is damaged: its hypervisors cannot be read") from None
+        raise RunDirectoryError(f"{store.directory} is damaged: its record of hypervisors cannot be read") from None
     return by_environment(sites, environments)
 
 

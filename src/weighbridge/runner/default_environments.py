@@ -10,7 +10,7 @@ from weighbridge.runner import preflight
 from weighbridge.study.weighed import USUAL, USUAL_OF_SERVERS
 
 _NO_SHARED_ROOT = Readiness(
-    False, "its containers cannot run this machine's programs without --image", "give --image"
+    False, "its containers cannot run this machine's programs, so it needs --image", "give --image"
 )
 
 

@@ -65,7 +65,7 @@ class Writer:
     def acknowledged(self) -> int:
         """How many records were acknowledged so far. Raises Unavailable where the writer has ended."""
         if self._running.poll() is not None:
-            raise Unavailable(f"the writer of records exited: {self._running.stop().last_words}")
+            raise Unavailable(f"the program that writes the records exited: {self._running.stop().last_words}")
         with suppress(FileNotFoundError):
             return self._site.read(self._file).count(self._mark)
         return 0
@@ -75,7 +75,7 @@ class Writer:
         deadline = time.monotonic() + _FIRST_S
         while not self.acknowledged():
             if time.monotonic() > deadline:
-                raise Unavailable(f"the writer of records acknowledged none within {_FIRST_S:.0f} s")
+                raise Unavailable(f"the program that writes the records acknowledged none within {_FIRST_S:.0f} s")
             time.sleep(_LOOK_S)
 
     def until_cut(self, host: Host, power: Power, seconds: float, say: Callable[[str], None]) -> int:
@@ -84,7 +84,7 @@ class Writer:
         time.sleep(seconds)
         count = self.acknowledged()
         power.cut()
-        say(f"cut the power of host {host.name} after {count} acknowledged records; restarting it")
+        say(f"cut the power of host {host.name} after {count} acknowledged records, and restarting it")
         return count
 
 
@@ -117,18 +117,20 @@ def host_of(site: Site, mounts: list[Mount]) -> Host:
     """The host on whose disk a site's data are. Raises Unavailable where they cannot be checked."""
     servers = {host.name: host for mount in mounts for host in mount.servers}
     if len(servers) > 1:
-        raise Unavailable(f"its data are on several hosts ({', '.join(servers)}): put them on one")
+        raise Unavailable(f"its data is on several hosts ({', '.join(servers)}): put it on one host")
     for host in servers.values():
         return host
     if site.layers != site.host.layers:
-        raise Unavailable("its data are on a virtual disk inside its host, which is not checked")
+        raise Unavailable("its data is on a virtual disk inside its host, and Weighbridge cannot check such a disk")
     return site.host
 
 
 def power_of(host: Host) -> Power:
     """The power of a host. Raises Unavailable where it cannot be cut."""
     if (power := host.capabilities.power) is None:
-        raise Unavailable(f"its data are on host {host.name}, which cannot be powered off: use a guest host")
+        raise Unavailable(
+            f"its data is on host {host.name}, which Weighbridge cannot power off: use a host of kind guest"
+        )
     return power
 
 
@@ -141,7 +143,7 @@ def file_on(host: Host, power: Power, name: str) -> str:
     """The path of the site's file on the host's data disk, by which it is found again. Raises Unavailable."""
     completed = host.run(Command(("sh", "-c", _FIND, "find", power.data, name), _FIND_S))
     if not (path := completed.text.strip()):
-        raise Unavailable(f"its data were not found on the data disk of host {host.name}")
+        raise Unavailable(f"its data was not found on the data disk of host {host.name}")
     return path
 
 
@@ -291,8 +293,8 @@ def checkable(study: Study) -> Study:
     if not any(volatile.values()):
         names = ", ".join(sorted(placed))
         raise Unavailable(
-            f"host {names} cannot be powered off: it is this machine, or shared; put the server or the storage on a "
-            "guest host"
+            f"Weighbridge cannot power off host {names}, because it is this machine or is shared: put the server or "
+            "the storage on a host of kind guest"
         )
     hosts = {name: volatile.get(name) or options for name, options in study.file.hosts.items()}
     placement = Placement(server=study.server_host, client=study.server_host, storage=study.file.placement.storage)
@@ -343,7 +345,7 @@ def check_durability(
                 for failure in clean.sweep_and_forget(run_id):
                     say(f"{failure} ('weighbridge clean' tries again)")
     if not durability.checked:
-        raise Unavailable("nothing could be checked: " + "; ".join(map(left_out_line, durability.unchecked)))
+        raise Unavailable("no environment could be checked: " + "; ".join(map(left_out_line, durability.unchecked)))
     return durability
 
 
@@ -389,7 +391,7 @@ def _checked(
     host, environment = hosts[study.server_host], registry.environments()[arm.kind]
     storage = site_storage(environment, arm.options, study, _ROLE, hosts)
     if storage is None:
-        raise Unavailable("it has no storage: add 'storage:', or a workload that keeps data")
+        raise Unavailable("it has no storage: add 'storage:', or use a workload that stores data")
     request = SiteRequest(
         run, host, site_name(0, arm.name, _ROLE), _ROLE, userland,
         limits_of(study.resources_of(arm.name), _ROLE, host),

@@ -142,10 +142,10 @@ def calibration_facts() -> dict[str, str]:
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         calibration = json.loads(_calibration_file().read_text())
         total = len(calibration["readings"])
-        inside = f"{calibration['inside']} of {total} known costs lay inside their intervals"
+        inside = f"{calibration['inside']} of {total} known costs were inside their intervals"
         facts = {"calibrated": f"{calibration['made']}: {inside}"}
         for what, spans in calibration["smallest_visible"].items():
-            facts[f"smallest visible cost, {what}"] = ", ".join(
+            facts[f"smallest detectable cost, {what}"] = ", ".join(
                 f"{cost:.2%} in {span}" for span, cost in spans.items()
             )
         return facts

@@ -96,15 +96,15 @@ def require_alone(*, beside_others: bool) -> None:
     if not (found := others()):
         if hidden := hidden_runs():
             raise Unavailable(
-                f"run {hidden[0]} of root is measuring on this machine, as far as this user can tell, and two runs "
-                "disturb each other: wait for it, or use --beside-others (both reports then say so)"
+                f"run {hidden[0]}, which belongs to root, is probably measuring on this machine, and two runs "
+                "disturb each other. Wait until it ends, or use --allow-concurrent (both reports then say so)"
             )
         return
     run_id, directory = next(iter(found.items()))
     where = f" in {directory}" if directory else ""
     raise Unavailable(
-        f"run {run_id}{where} is measuring on this machine{_since(RunId(run_id))}, and two runs disturb each other: "
-        "wait for it, or use --beside-others (both reports then say so)"
+        f"run {run_id}{where} has been measuring on this machine{_since(RunId(run_id))}, and two runs disturb each "
+        "other. Wait until it ends, or use --allow-concurrent (both reports then say so)"
     )
 
 

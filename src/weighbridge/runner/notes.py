@@ -28,7 +28,7 @@ def unlimited_links(study: Study) -> dict[str, str]:
     """Workloads that are measured without the rate limit which the hosts' cables have."""
     limited = any(options.cable_rate is not None for options in study.file.hosts.values())
     without = [cell.workload for cell in study.cells if limited and cell.link == "none"]
-    return {f"link of {name}": "no rate limit while it is measured" for name in without}
+    return {f"link of {name}": "no rate limit during its trials" for name in without}
 
 
 def durabilities(study: Study) -> dict[str, str]:

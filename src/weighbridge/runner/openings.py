@@ -67,7 +67,7 @@ class _Trial:
         if completed.returncode != 0:
             name = self.first.argv[0]
             ended = f"exited with code {completed.returncode}"
-            raise Unavailable(f"its first command, {name}, {ended}: {completed.last_words}")
+            raise Unavailable(f"its first command ({name}) {ended}: {completed.last_words}")
         time.sleep(self.openings.settle_s)
         charged = site.meters().get("memory_bytes") if self.counted else None
         fresh.opening = Opening(

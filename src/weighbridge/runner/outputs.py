@@ -36,12 +36,12 @@ def missing(completed: Completed) -> str:
     Where a shell was to start it, the shell says so with code 126 or 127.
     """
     if completed.error == errno.ENOENT:
-        return f"the program {completed.argv[0]} is not in the userland: add it, or check its name"
+        return f"the program {completed.argv[0]} is not in the root filesystem: add it, or check its name"
     if completed.error:
         return f"the program {completed.argv[0]} cannot be started: {os.strerror(completed.error)}"
     output = (completed.stderr + b"\n" + completed.stdout).decode(errors="replace")
     absent = _NO_PROGRAM.search(output) if completed.returncode in (126, 127) else None
-    return f"the program {absent[1]} is not in the userland: add it, or check its name" if absent else ""
+    return f"the program {absent[1]} is not in the root filesystem: add it, or check its name" if absent else ""
 
 
 def found_memory_full(completed: Completed) -> bool:
@@ -94,7 +94,7 @@ def read_result(workload: Workload, options: Any, completed: Mapping[str, Comple
     with plugin_faults(workload, Unparseable):
         result = workload.parse(options, completed)
         if not isinstance(result, TrialResult):
-            raise TypeError(f"parse gave a {type(result).__name__}, not a TrialResult")
+            raise TypeError(f"parse returned a {type(result).__name__} instead of a TrialResult")
     return result
 
 

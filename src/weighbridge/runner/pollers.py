@@ -57,7 +57,7 @@ def lacking(release: str = "", mount: Path = cgroup_files.MOUNT) -> str:
         return f"it needs Linux {LINUX[0]}.{LINUX[1]} or later (cpu.idle of control groups)"
     for quota in (mount / "cpu/cpu.cfs_quota_us", mount / "cpu.max"):
         if quota.exists() and not quota.read_text().startswith(("-1", "max")):
-            return "this machine is a container, whose CPU limit polling would use up"
+            return "this machine is a container, and polling would use up its CPU limit"
     return ""
 
 
@@ -65,7 +65,7 @@ class CannotPoll(Unavailable):
     """Idle CPUs cannot poll here: ``why``."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"idle CPUs cannot poll here: {why}")
+        super().__init__(f"idle CPUs cannot be kept awake here: {why}")
 
 
 class Pollers:
@@ -98,7 +98,7 @@ class Pollers:
                 if program.poll() is not None:
                     raise CannotPoll(program.stop().last_words)
                 if time.monotonic() > deadline:  # a CPU that is never idle needs nobody who keeps it awake
-                    raise CannotPoll(f"a CPU was not idle for {_STARTED_S:g} s")
+                    raise CannotPoll(f"a CPU was busy for {_STARTED_S:g} s")
                 time.sleep(0.005)
 
     def require(self) -> None:
@@ -107,7 +107,9 @@ class Pollers:
             if program.poll() is not None:
                 completed = program.stop()
                 cpu = path.name.partition("-")[2]
-                raise EnvironmentLost(f"the program that kept CPU {cpu} from halting exited ({completed.returncode})")
+                raise EnvironmentLost(
+                    f"the program that keeps CPU {cpu} awake exited with code {completed.returncode}"
+                )
 
     def polled_s(self) -> float:
         """CPU seconds for which the pollers were alone so far, over all CPUs."""
@@ -151,4 +153,4 @@ def _only_idle_time(group: Cgroup) -> None:
         for each in (path.parent, path):
             (each / "cpu.idle").write_text("1")
     except OSError as error:
-        raise Unavailable(f"no control group can be made idle: {error.strerror}: {error.filename}") from error
+        raise Unavailable(f"no control group can be marked as idle ({error.filename}: {error.strerror})") from error

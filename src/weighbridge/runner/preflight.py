@@ -36,7 +36,7 @@ from weighbridge.study.explained import not_switched
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 _LEAST_FREE = 2 * 2**30
-_OWN_PROGRAMS = "only with this machine's own programs (weigh, userland: host)"
+_OWN_PROGRAMS = "only with this machine's own programs (weigh, or 'userland: host')"
 
 
 def environment_readiness(environment: Environment) -> Readiness:
@@ -96,7 +96,7 @@ def _pins_of_nodes(study: Study) -> list[str]:
     if not any(host.traits.managed for host in study.file.hosts.values()):
         return []
     return [
-        f"{key}: pin: no effect on nodes of a cluster, whose kubelet chooses the CPUs of pods: remove it"
+        f"{key}: pin has no effect on nodes of a cluster, because kubelet chooses the CPUs of pods. Remove it"
         for key, own in study.all_resources.items()
         if own.pin is not None
     ]
@@ -110,8 +110,8 @@ def _unlike_the_baseline(study: Study) -> list[str]:
         facts[arm.name] = registry.environments()[arm.kind].foreseen_facts(arm.options, needs=needs)
     of_baseline = facts.get(study.file.baseline, {})
     return [
-        f"environments: {name}: {fact} {value}, but {of_baseline[fact]} in {study.file.baseline}: the difference is "
-        "in its cost; give 'quality' and limits to all alike"
+        f"environments: {name}: {fact} is {value}, but {of_baseline[fact]} in {study.file.baseline}, and this "
+        "difference becomes part of the cost. Use the same 'quality' and limits in every environment"
         for name, own in facts.items()
         for fact, value in own.items()
         if value != of_baseline.get(fact, value)
@@ -129,10 +129,10 @@ def too_few_blocks(study: Study) -> str:
     most = repetitions.blocks or repetitions.max
     if study.file.rehearsal or can_decide(most):
         return ""
-    blocks = "1 block" if most == 1 else f"{most} blocks"
+    blocks = "1 round" if most == 1 else f"{most} rounds"
     return (
-        f"repetitions: {blocks} cannot give a verdict: use at least {MIN_BLOCKS_VERDICT}, or mark the study "
-        "a rehearsal ('rehearsal: true' in the study, or --rehearsal)"
+        f"repetitions: {blocks} cannot give a verdict. Use at least {MIN_BLOCKS_VERDICT}, or make it a quick test "
+        "(--quick-test)"
     )
 
 
@@ -149,16 +149,16 @@ def _limits_that_a_user_cannot_set(study: Study) -> list[str]:
     if not (limits and grouped and on_this_machine and os.geteuid() != 0):
         return []
     if why := delegation.lacking():
-        what = f"resources: {', '.join(limits)}: no limit in effect in {', '.join(grouped)}"
-        return [f"{what}: {why}; {delegation.remedy()}"]
+        what = f"resources: {', '.join(limits)}: the limit has no effect in {', '.join(grouped)}"
+        return [f"{what}, because {why}. Try: {delegation.remedy()}"]
     delegated = delegation.controllers()
     if not (missing := [name for name in limits if _CONTROLLERS[name] not in delegated]):
         return []
     controllers = " ".join(_CONTROLLERS[name] for name in missing)
     return [
-        f"resources: {', '.join(missing)}: no limit in effect in {', '.join(grouped)}: systemd delegates no "
-        f"{controllers} to this user: as root, add 'Delegate=cpu cpuset io memory pids' to user@.service "
-        "(systemctl edit), and log in again"
+        f"resources: {', '.join(missing)}: the limit has no effect in {', '.join(grouped)}, because systemd does "
+        f"not delegate {controllers} to this user. As root, add 'Delegate=cpu cpuset io memory pids' to "
+        "user@.service (systemctl edit), and log in again"
     ]
 
 
@@ -167,11 +167,11 @@ def _too_short(study: Study) -> list[str]:
         return []
     blocks = study.file.repetitions.blocks or study.file.repetitions.min
     effect = (
-        f"the run ends with fewer, and verdicts are exploratory below {MIN_BLOCKS_SIGNED_RANK} blocks, "
-        f"impossible below {MIN_BLOCKS_VERDICT}"
+        f"the run ends with fewer; below {MIN_BLOCKS_SIGNED_RANK} rounds verdicts are exploratory, and below "
+        f"{MIN_BLOCKS_VERDICT} there are none"
     )
     return [
-        f"repetitions: {clock(short[0])} are too short for {blocks} blocks, which take {clock(short[1])}: {effect}"
+        f"repetitions: {clock(short[0])} is too short for {blocks} rounds, which need {clock(short[1])}: {effect}"
     ]
 
 
@@ -182,17 +182,17 @@ def _limits_without_effect(study: Study) -> list[str]:
     memory = memory_kib(Path(MEMINFO).read_text()).get("MemTotal", 0) << 10
     for key, own in study.all_resources.items():
         if own.cpus is not None and own.cpus > cpu_count:
-            problems.append(f"{key}: cpus: {own.cpus:g} is more than this machine's {cpu_count}")
+            problems.append(f"{key}: cpus: {own.cpus:g} is more than the {cpu_count} of this machine")
         if own.memory is not None and own.memory > memory:
-            problems.append(f"{key}: memory: {mib(own.memory)} is more than this machine has ({mib(memory)})")
-    return [f"{text}: no limit in effect" for text in problems]
+            problems.append(f"{key}: memory: {mib(own.memory)} is more than the {mib(memory)} of this machine")
+    return [f"{text}, so the limit has no effect" for text in problems]
 
 
 def missing_cpus(study: Study) -> list[str]:
     """The CPUs that a study names and that this machine lacks: without them it cannot be run here."""
     online = cpus_online()
     return [
-        f"{what}: CPU {lacking[0]} is not on this machine: choose from {', '.join(map(str, online))}"
+        f"{what}: this machine has no CPU {lacking[0]}: choose from {', '.join(map(str, online))}"
         for what, cpus in _pinned(study)
         if (lacking := sorted({*cpus_in(cpus)} - {*online}))
     ]
@@ -223,11 +223,11 @@ def workload_readiness(workload: Workload) -> Readiness:
     """A workload is ready where its userland is built or can be."""
     spec = workload.userland()
     if cached(spec, cache_folder()) is not None:
-        return Readiness(True, "its userland is built")
+        return Readiness(True, "its root filesystem is built")
     problem = userland_problem(spec)
     if problem is not None and spec == UserlandSpec():  # it brings no program, and takes those of any userland
         return Readiness(True, problem.detail, problem.remedy, _OWN_PROGRAMS)
-    return problem or Readiness(True, "its userland is built at its first run")
+    return problem or Readiness(True, "its root filesystem is built when the study first runs")
 
 
 def checks() -> dict[str, Readiness]:
@@ -239,7 +239,7 @@ def checks() -> dict[str, Readiness]:
         "root": Readiness(root, "" if root else "only root can start a private Docker engine",
                           "" if root else "run as root"),
         "control groups": _control_groups(version),
-        "CPUs": Readiness(cpus > 1, f"{cpus}" + ("" if cpus > 1 else ": server and client share one"),
+        "CPUs": Readiness(cpus > 1, f"{cpus}" + ("" if cpus > 1 else ", shared by server and client"),
                           "" if cpus > 1 else "give the machine a second CPU"),
         "disk": _disk(cache_folder()),
         **_guards(),
@@ -252,22 +252,26 @@ def _own_container() -> Readiness | None:
     if not (engine := own_container.engine()):
         return None
     detail = (
-        f"Weighbridge runs in a {engine} container, and so do native programs: their files are in its layers, "
-        "and its limits apply to them"
+        f"Weighbridge runs in a {engine} container, so native programs run there, too: their files are in its "
+        "layers, and its limits apply to them"
     )
     if not (options := own_container.missing_options(run_lock.ROOTS)):
         return Readiness(True, detail)
-    return Readiness(False, f"{detail}; it does not see all of the machine", f"start it with {' '.join(options)}")
+    return Readiness(
+        False,
+        f"{detail}; the container does not see the whole machine",
+        f"start the container with {' '.join(options)}",
+    )
 
 
 def _control_groups(version: int) -> Readiness:
     """Whether limits of native programs can be set, by root or by this user."""
     if not version:
-        return Readiness(False, "none are mounted", "mount -t cgroup2 none /sys/fs/cgroup")
+        return Readiness(False, "no control groups are mounted", "mount -t cgroup2 none /sys/fs/cgroup")
     if why := delegation.lacking():
         return Readiness(
             False,
-            f"version {version}; limits of native programs are not in force (reported as a confounder): {why}",
+            f"version {version}; limits of native programs have no effect (reported as a confounder): {why}",
             delegation.remedy(),
         )
     whose = "" if os.geteuid() == 0 else ", in a systemd scope of this user"
@@ -281,7 +285,7 @@ def _guards() -> dict[str, Readiness]:
         detail = f"enforcing, but not for containers with files of this machine ({selinux.WITHOUT_LABELS})"
         guards[selinux.FACT] = Readiness(True, detail)
     if firewalld.runs():
-        detail = "running: its zones may block bridges and published ports, which the run's path probe reports"
+        detail = "running: its zones can block bridges and published ports; the run tests each path and reports that"
         guards[firewalld.FACT] = Readiness(True, detail)
     return guards
 
@@ -309,7 +313,9 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
     architecture = platform.machine()
     if plugin.architectures and architecture not in plugin.architectures:
         names = " or ".join(plugin.architectures)
-        return Readiness(False, f"it needs {names}; this machine is {architecture}", "use a machine of that kind")
+        return Readiness(
+            False, f"it needs {names}, and this machine is {architecture}", "use a machine with that architecture"
+        )
     if plugin.root_makes and os.geteuid() != 0:
         return Readiness(False, f"only root can create {plugin.root_makes}", "run as root")
     missing = [name for name in plugin.programs if which(name) is None]
@@ -450,7 +456,7 @@ def nothing_left(study: Study, left_out: Sequence[LeftOut]) -> str:
     if not left_out or any(arm.own and arm.name != study.file.baseline for arm in rest.arms):
         return ""
     why = "; ".join(left_out_line(each) for each in left_out)
-    return f"nothing is left to compare with {study.file.baseline}: {why}"
+    return f"no environment is left to compare with {study.file.baseline}: {why}"
 
 
 def leave_out(study: Study, store: RunStore, readiness: ReadinessOf, say: Callable[[str], None]) -> Study:

@@ -51,8 +51,8 @@ READY_S = 20.0
 AFTER_SERVER_S = 2.0
 """How long a client may go on once its server has died."""
 _TOO_MUCH = (
-    f"{{}} printed more than the limit of {OUTPUT_LIMIT >> 20} MiB: "
-    "print less, or write to a file (in a shell: > /dev/null)"
+    f"{{}} printed more than the limit of {OUTPUT_LIMIT >> 20} MiB: print less, or redirect the output to a file "
+    "(in a shell: > /dev/null)"
 )
 _WATCH_S = 0.25
 _SAID_S = 0.05
@@ -178,7 +178,7 @@ class Programs:
                 ended = f"{command.argv[0]} exited before it {'was ready' if command.says else 'listened'}: "
                 ended += completed.last_words
                 if completed.returncode == 0:
-                    ended += " (with code 0: keep the server in the foreground)"
+                    ended += " (exit code 0: keep the server in the foreground)"
                 raise ServerNotReady(missing(completed) or ended)
             if time.monotonic() > deadline:
                 ports = " and ".join(f"{transport} port {port}" for transport, port in command.listens)
@@ -202,7 +202,7 @@ class Programs:
             except Unparseable:
                 pass
             except TrialFailure as failure:
-                failure.args = (f"in the warm-up, {failure}",)  # it stays what it is: of a killed server, too
+                failure.args = (f"during the warm-up, {failure}",)  # it stays what it is: of a killed server, too
                 return failure
         return ProgramFailed(f"the warm-up failed with exit code {completed.returncode}: {completed.last_words}")
 
@@ -346,7 +346,7 @@ def endpoints(at: Endpoint, sites: Sequence[Site], *, keeps: bool) -> list[Endpo
     for site, its in zip(sites, each_one, strict=True):
         completed = site.run(Command(("mkdir", "-p", its.data), _FOLDER_S))
         if completed.returncode != 0:
-            raise ProgramFailed(f"{site.title}: {its.data} cannot be made: {completed.last_words}")
+            raise ProgramFailed(f"{site.title}: {its.data} cannot be created: {completed.last_words}")
     return each_one
 
 
@@ -358,7 +358,7 @@ def put_files(site: Site, files: Mapping[str, bytes], modes: Mapping[str, int]) 
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
             remedy = "make it smaller, or raise resources: memory" if full else f"name a path in /tmp, /run or {DATA}"
-            what = f"its file {path} ({len(data)} bytes) cannot be written in {site.title}"
+            what = f"its file {path} ({len(data):,} bytes) cannot be written in {site.title}"
             raise ProgramFailed(f"{what}: {error.strerror}: {remedy}") from error
 
 
@@ -369,7 +369,7 @@ def _run_before(site: Site, command: Command, step: SetupStep, *, data: bool) ->
     if completed.returncode != 0:
         why = "timed out" if completed.timed_out else missing(completed) or completed.last_words
         if site.meters().get("oom_kills", killed) > killed:
-            why = f"the site exceeded its memory limit (resources: memory): {why}"
+            why = f"it exceeded its memory limit (resources: memory): {why}"
         if data:
             raise ServerNotReady(f"the data at {DATA} cannot be {step}: {why}")
         raise ProgramFailed(f"the preparation of the {_OF[step]} failed: {ended_with(completed)}{why}")

@@ -60,7 +60,7 @@ def lacking_room(study: Study) -> Mapping[str, str]:
             local_size[arm.name] = size
     if not reasons and (free := _free_here()) < local_size.total():
         most = max(local_size, key=lambda name: local_size[name])
-        reason = f"the workloads of all environments write about {mib(local_size.total())}"
+        reason = f"together, the workloads of all environments write about {mib(local_size.total())}"
         reasons[most] = f"{reason}, but this machine's disk has {mib(free)} free at {cache_folder()}: {_HELP}"
     return reasons
 
@@ -69,7 +69,7 @@ def _lacking_memory(study: Study, arm: Arm, options: StorageOptions, size: int) 
     """Why the bytes that all sites of an environment write have no room in memory; None where they have."""
     limit, one = study.resources_of(arm.name).memory, written(study, arm, sites=False).size
     if limit is not None and one > limit:
-        return f"{_WRITE} about {mib(one)} to memory, but a site is limited to {mib(limit)}: {_HELP}"
+        return f"{_WRITE} about {mib(one)} to memory, but their memory limit is {mib(limit)}: {_HELP}"
     if not _data_host(study, options).traits.own_kernel and size > (memory := _memory_here()):
         return f"{_WRITE} about {mib(size)} to memory, but this machine has {mib(memory)} free: {_HELP}"
     return None

@@ -123,7 +123,7 @@ def _reached(
 
 def unreached(name: str, what: str, at: Endpoint, tried_s: float) -> Unavailable:
     """Say that nothing reaches where a server is to be."""
-    problem = f"no {what} from the client reaches the server at {at.address} (tried for {tried_s:.0f} s)"
+    problem = f"no {what} from the client reached the server at {at.address} within {tried_s:.0f} s"
     return Unavailable(f"environment {name}: {problem}")
 
 

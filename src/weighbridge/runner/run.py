@@ -105,7 +105,7 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
             readiness[arm.name] = admitted.get(arm.name, later) if served.ready else served
             continue
         if not study.approved and brings(arm.options):
-            readiness[arm.name] = Readiness(True, "it is checked once you agree")
+            readiness[arm.name] = Readiness(True, "it is checked after you agree")
             continue
         states = (
             ready(registry.environments()[arm.kind], arm.options),
@@ -285,7 +285,7 @@ def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull.of(store.directory) from error
         problem = f"the report in {store.directory} cannot be written ({error.strerror})"
-        message = f"{problem}: finished trials are kept; try 'weighbridge report' later"
+        message = f"{problem}. Finished trials are kept; try 'weighbridge report' later"
         raise RunDirectoryError(message) from error
 
 
@@ -294,7 +294,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
     study = None if study is None else on_this_kernel(study)
     if "study_text" not in info:
         if study is None:
-            raise RunDirectoryError(f"{store.directory} holds no run: name a study to run")
+            raise RunDirectoryError(f"{store.directory} contains no run: name a study to run")
         run_id = RunId.new()
         made_by = {"run_id": run_id, "version": metadata.version("weighbridge")}
         names = secrets_of(study)
@@ -307,18 +307,18 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
     frozen = study_of(store)
     if study is not None and study.text != frozen.text:
         raise RunDirectoryError(
-            f"{store.directory} holds a run of another study, version of it, or number of blocks: choose a new "
-            "--out, or omit the study to continue that run (--blocks: its total)"
+            f"{store.directory} contains a run of another study, of another version of it, or with another number "
+            "of rounds. Choose a new --out, or omit the study to continue that run (--rounds sets its total)"
         )
     if study is not None and (place := first_difference(frozen, study)):
         raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept
-            f"the run in {store.directory} differs in {place}: omit the study to continue it"
+            f"the run in {store.directory} has a different {place}: omit the study to continue it"
         )
     secret_values.expect(store.secrets() or {}, store.identity)
     _require_secrets(secrets_of(frozen), progress, continued=True)
     if blocks is not None:
         extend(store, frozen.file.repetitions, blocks)
-    progress.say(f"continuing the run in {store.directory}: {len(store.finished())} trials are finished")
+    progress.say(f"continuing the run in {store.directory}, which has {len(store.finished()):,} finished trials")
     if store.study() is None:
         store.keep_study(frozen)  # last: what is refused leaves an older run as it was
     return frozen
@@ -371,9 +371,9 @@ def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
     except Unavailable as why:
         if file.cpu_idle == "poll":
             raise
-        run.say(f"{why}; they halt, which makes a virtual machine noisy")
+        run.say(f"{why}; they halt, which makes measurements on a virtual machine noisy")
         return None
-    run.say("idle CPUs poll until the run ends (cpu_idle): this machine's CPUs look fully busy")
+    run.say("idle CPUs are kept awake until the run ends (cpu_idle), so this machine's CPUs look fully busy")
     return pollers
 
 
@@ -410,7 +410,7 @@ def _session(
         programs = measured_programs(study, userlands)
         require_same(store, facts, about, programs)
         if timed_by and launcher_unknown(store):
-            progress.say("this run was begun with an unknown launcher: times of short programs may differ")
+            progress.say("an unknown launcher started this run, so the times of short programs can differ")
         store.begin_session({key: value for key, value in facts.items() if value})
         store.add_facts("before", before)
         store.add_facts("calibration", calibration_facts())

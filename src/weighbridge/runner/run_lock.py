@@ -45,11 +45,11 @@ def _make_base() -> Path:
     except (NotTrusted, FileExistsError) as error:
         wrong = error.foreign.path if isinstance(error, NotTrusted) else path
         raise Unavailable(
-            f"the state of runs cannot be kept in {path}: {wrong} is not a folder, or others own or can write to it. "
-            f"{_REMEDY}"
+            f"the state of runs cannot be kept in {path}, because {wrong} is not a folder, or another user owns it "
+            f"or can write to it. {_REMEDY}"
         ) from error
     except OSError as error:
-        raise Unavailable(f"the state of runs cannot be kept in {path}: {error.strerror}. {_REMEDY}") from error
+        raise Unavailable(f"the state of runs cannot be kept in {path} ({error.strerror}). {_REMEDY}") from error
     return path
 
 
@@ -129,7 +129,7 @@ def _in_use(run_id: RunId) -> str:
     with contextlib.suppress(OSError, NotTrusted), opened(base(), (run_id, "lock"), os.geteuid()) as lock:
         if os.pread(lock, 64, 0) == b"clean":
             return f"'weighbridge clean' is cleaning up after run {run_id}: try again once it has finished"
-    return f"another process is continuing run {run_id}: wait for it"
+    return f"another process is continuing run {run_id}: wait until it ends"
 
 
 @contextmanager

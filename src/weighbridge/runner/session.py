@@ -136,9 +136,9 @@ def require_results(study: Study, failures: RepeatedFailures, has_result: Callab
             hopeless.append(cell.label)
     sentences = [f"{', '.join(labels)} {failure} and was given up" for failure, labels in failed_labels.items()]
     if hopeless:
-        sentences.append(f"no block of {', '.join(hopeless)} could be completed")
+        sentences.append(f"no round of {', '.join(hopeless)} could be completed")
     if sentences:
-        raise TrialsFailed(f"{'; '.join(sentences)}: the report lists each failed trial and why")
+        raise TrialsFailed(f"{'; '.join(sentences)}. The report lists each failed trial with its reason")
 
 
 class Progress(Protocol):
@@ -287,14 +287,14 @@ class Session:
         if tracer is None or (self._sites is None and has_traces(self.store.directory)):
             return
         if self._sites is None:
-            why_not = "all blocks had been measured when this run went on: run the study anew"
+            why_not = "all rounds had been measured before the run was continued: start a new run of the study"
         else:
-            why_not = "" if HERE in self._sites.readers() else "its sites are on other machines"
+            why_not = "" if HERE in self._sites.readers() else "its programs run on other machines"
         traces = []
         for environment, arm, cell in traced_trials(self.study):
             if arm in self._failures.given_up(*_key(cell)):
                 continue
-            self.progress.say(f"tracing {arm}: {cell.label} ({tracer}; not counted)")
+            self.progress.say(f"tracing {cell.label} in {arm} with {tracer} (not counted)")
             seen: tuple[tuple[TracedItem, ...], int] = (), 0
             failure = why_not
             if not failure:
@@ -319,9 +319,9 @@ class Session:
         """Run a trial of which nothing is kept. Raises TrialsFailed, EnvironmentLost: of its environment alone."""
         record = self._run_one(trial)
         if record.outcome is Outcome.ENVIRONMENT_LOST:
-            raise EnvironmentLost(f"{trial.environment} was lost while it was traced: {record.message}")
+            raise EnvironmentLost(f"{trial.environment} was lost during the trace: {record.message}")
         if record.outcome not in RESULTS:
-            raise TrialsFailed(f"{trial.environment} failed while it was traced: {record.message}")
+            raise TrialsFailed(f"{trial.environment} failed during the trace: {record.message}")
 
     def _note_pace(self) -> None:
         """Note how long the trials of earlier sessions took: a run that goes on knows its pace from the begin."""
@@ -369,7 +369,7 @@ class Session:
         limit_s = self._precision.repetitions.limit_s
         over_before = limit_s is not None and TIME_IS_OVER in self.store.info()
         if over_before and self.extender is None:
-            self.progress.say("the run has used its time; add --blocks to measure more")
+            self.progress.say("the run has used its time: add --rounds to measure more")
             return
         self._opening_s = 0.0
         ends = math.inf if limit_s is None else time.monotonic() + limit_s - self.store.spent_s()
@@ -437,7 +437,7 @@ class Session:
     def _choose_lengths(self) -> None:
         """Run the pilot block, and choose by it how long the trials of all others are."""
         self._planned_arms[PILOT] = {_key(cell): self._arms(cell) for cell in self._lengths.cells}
-        self.progress.say("an uncounted pilot block sets the trial length")
+        self.progress.say("an uncounted pilot round sets the trial length")
         self._run_all(self._block(PILOT))
         del self._planned_arms[PILOT]
         for each in self._lengths.choose():
@@ -485,8 +485,8 @@ class Session:
         needed_s = MIN_BLOCKS_VERDICT * self._time.left_s(block)
         if needed_s > limit_s:
             raise TimeTooShort(
-                f"a verdict needs {MIN_BLOCKS_VERDICT} blocks of {block.total()} runs, or {clock(needed_s)}, but "
-                f"'within' is {clock(limit_s)}: raise it"
+                f"a verdict needs {MIN_BLOCKS_VERDICT} rounds of {block.total()} trials, which take "
+                f"{clock(needed_s)}, but 'within' is {clock(limit_s)}: raise it"
             )
 
     def _notice_others(self) -> None:
@@ -534,7 +534,7 @@ class Session:
             before = self._failures.given_up(*where)
             self._failures.note(trial, record.outcome, record.message)
             if len(self._failures.given_up(*where)) > len(before):
-                self.progress.say(f"{trial.workload} failed {ENOUGH} times in the same way: given up")
+                self.progress.say(f"{trial.workload} failed {ENOUGH} times in the same way and was given up")
 
     def _run_one(self, trial: Trial) -> TrialRecord:
         arm = next(arm for arm in self.study.arms if arm.name == trial.environment)
@@ -589,7 +589,7 @@ class Session:
                 failed = [cell for cell in self.study.cells if not self._complete(cell, number)]
                 if failed:
                     labels = ", ".join(cell.label for cell in failed)
-                    self.progress.say(f"repeating block {number} of {labels}")
+                    self.progress.say(f"repeating round {number} of {labels}")
                     self._run_all(self._block(number, attempt, failed))
 
     def _complete(self, cell: Cell, number: int) -> bool:

@@ -123,7 +123,7 @@ class Finishing:
         failed: dict[str, list[str]] = {}
         for place, finish in reversed(self._due.values()):
             if why := _failure(finish):
-                say(f"{place}: cleanup failed: {why}; all measurements are kept")
+                say(f"{place}: cleanup failed, but all measurements are kept: {why}")
                 failed.setdefault(place, []).append(why)
         self._due.clear()
         if failed:
@@ -471,7 +471,9 @@ def limits_of(resources: Resources, role: Role, host: Host) -> Limits:
         cpuset = resources.pin.get("client" if role == "client" else "server", cpuset)
     for cpu in cpus_in(cpuset) if cpuset else ():
         if cpu not in online:
-            raise Unavailable(f"host {host.name} has only CPUs {online}, not {cpu} for {role}: change 'pin'")
+            raise Unavailable(
+                f"host {host.name} has only CPUs {online}, so {role} cannot use CPU {cpu}: change 'pin'"
+            )
     period_us = round(resources.cpu_period * 1e6)
     return Limits(resources.cpus, resources.memory, cpuset, period_us)
 

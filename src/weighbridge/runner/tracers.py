@@ -64,10 +64,11 @@ class Perf:
         try:
             paranoid = int((root / "proc/sys/kernel/perf_event_paranoid").read_text())
         except (OSError, ValueError):
-            return "this kernel has no performance events (no kernel.perf_event_paranoid)"
+            return "this kernel has no performance events (kernel.perf_event_paranoid is missing)"
         if os.geteuid() != 0 and paranoid > 0:
             return (
-                f"kernel.perf_event_paranoid is {paranoid}: perf watches the whole machine for root, or where it is 0"
+                f"kernel.perf_event_paranoid is {paranoid}: run as root, or set it to 0, so that perf can watch the "
+                "whole machine"
             )
         return ""
 
@@ -86,7 +87,7 @@ class Perf:
         argv = ("perf", "report", "--stdio", "--input", str(data), *shown, "--field-separator", "\t")
         report = finished(Command(argv, 120.0, {"LC_ALL": "C"}))
         if report.returncode != 0:
-            raise Unavailable(f"perf cannot read what it recorded: {report.last_words}")
+            raise Unavailable(f"perf cannot read its recording: {report.last_words}")
         return self.parse(report.text, left_out)
 
     def parse(self, text: str, left_out: Collection[int] = ()) -> Mapping[str, int]:
@@ -119,7 +120,7 @@ class BpfTrace:
             return "bpftrace needs root"
         if any((root / each / "events").is_dir() for each in _TRACEFS):
             return ""
-        return "the kernel shows no tracepoints: mount -t tracefs tracefs /sys/kernel/tracing"
+        return "the kernel shows no tracepoints: run mount -t tracefs tracefs /sys/kernel/tracing"
 
     def record(self, data: Path) -> Command:
         """Return bpftrace with a program of one line."""
@@ -162,7 +163,7 @@ def trace(
             completed = process.stop(grace_s=_WRITES_S)
         counts = tracer.read(data, completed, left_out)
     if not counts:
-        raise Unavailable(f"{name} met nothing: {completed.last_words}")
+        raise Unavailable(f"{name} recorded no events: {completed.last_words}")
     frequent = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST]
     items = tuple(TracedItem(name=what[:_NAME], count=count) for what, count in frequent)
     return items, sum(counts.values())
@@ -173,6 +174,6 @@ def _await(name: str, tracer: Tracer, process: Process) -> None:
     late = time.monotonic() + _BEGINS_S
     while tracer.begins not in process.output_so_far() and not process.wait(0.1):
         if time.monotonic() > late:
-            raise Unavailable(f"{name} did not begin within {_BEGINS_S:.0f} s: {process.stop().last_words}")
+            raise Unavailable(f"{name} did not start within {_BEGINS_S:.0f} s: {process.stop().last_words}")
     if process.wait(_SETTLE_S):
         raise Unavailable(f"{name} cannot trace here: {process.stop().last_words}")

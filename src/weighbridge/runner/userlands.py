@@ -97,7 +97,7 @@ def _absent(workload: Workload, options: object, role: Role, source: SourceOptio
         if "/" not in program or secrets_in(program) or (lacks := plugin.lacks(source, program)) is None:
             return
         if program not in workload.files(role, options, _NOWHERE):
-            yield f"{program} is not in the userland: {lacks[0]}: {lacks[1]}"
+            yield f"{program} is not in the root filesystem, because {lacks[0]}. Try: {lacks[1]}"
 
 
 def ensure_userlands(study: Study, cache: Path, say: Callable[[str], None]) -> Userlands:

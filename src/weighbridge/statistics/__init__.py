@@ -1,6 +1,6 @@
-"""Statistics for benchmarks on noisy machines: pure functions over sequences of floats.
+"""Statistics for benchmarks on noisy machines, as pure functions over sequences of floats.
 
-Usable without the rest of Weighbridge. Nothing here reads or writes anything, keeps state or drops a value.
+It can be used without the rest of Weighbridge. Nothing here reads or writes anything, keeps state or drops a value.
 The unit is one fresh run; two environments are compared block by block (value *i* with value *i*).
 """
 

@@ -66,6 +66,19 @@ def looks_share(looks: int | Looks) -> float:
     return share * INTERIM_SHARE if counted.interim else share
 
 
+def shown_level(looks: int | Looks, confidence: float = 0.95) -> float:
+    """Return the level at which a report shows intervals that `Contrast.cost` computes.
+
+    At planned looks it is `confidence`: several of them have wider intervals (96.5% for 95%), so that all looks
+    together keep it. An extended or an unfinished run has the level at which its intervals are computed: 98.25% after
+    one unplanned look at a run with a fixed number of blocks, 99.7% before the end of such a run.
+    """
+    counted = Looks(looks) if isinstance(looks, int) else looks
+    if counted.further or counted.interim:
+        return 1 - (1 - confidence) * looks_share(counted)
+    return confidence
+
+
 Paired = tuple[Sequence[float], Sequence[float]]
 """The baseline's values and an environment's, block by block."""
 
@@ -173,6 +186,7 @@ class Contrast:
             confidence=confidence,
             margin=equivalence,
             two_one_sided=exp_interval(at_margin) if equivalence is not None and scale == "ratio" else None,
+            level=shown_level(looks, confidence),
         )
 
     def unblocked(self, samples: Sequence[Sample], confidence: float) -> Interval | None:

@@ -94,6 +94,10 @@ class Cost:
     """The interval that is within the margin where it is `equivalent`: at 90 % for a confidence of 95 %.
 
     On the scale of `typical`; None without a margin and on the difference scale."""
+    level: float = 0.95
+    """The level at which a report shows the intervals: `confidence`, or higher if the looks were not all planned.
+
+    See `weighbridge.statistics.contrast.shown_level`."""
 
     @property
     def interval(self) -> Interval:

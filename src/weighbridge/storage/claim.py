@@ -18,7 +18,11 @@ class ClaimOptions(StorageOptions):
 
     kind: Literal["claim"] = "claim"
     storage_class: Annotated[
-        str, Field(pattern=r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$", description="Default: the cluster's default")
+        str,
+        Field(
+            pattern=r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$",
+            description="StorageClass; default: the cluster's default",
+        ),
     ] = ""
     size: Annotated[Size, Field(ge=2**20, description="Its size")] = 2**30
 
@@ -32,7 +36,7 @@ class Claim(Storage):
     """What a PersistentVolumeClaim of the run is given, read and written by one node."""
 
     kind = "claim"
-    summary = "a volume of a StorageClass of the cluster (PersistentVolumeClaim)"
+    summary = "a volume from a StorageClass of the cluster (PersistentVolumeClaim)"
     options = ClaimOptions
     ways = ("pod volume",)
 
@@ -45,7 +49,7 @@ class Claim(Storage):
         """Claim a new volume."""
         pods = request.host.capabilities.pods
         if pods is None:
-            raise Unavailable(f"{request.name} is in no pod: use storage: directory")
+            raise Unavailable(f"{request.name} does not run in a pod: use 'storage: directory'")
         with pods.claim(request.name, options.size, options.storage_class) as (claim, facts):
             manifest = {"persistentVolumeClaim": {"claimName": claim}}
             yield Mount("pod volume", facts=facts, manifest=manifest)

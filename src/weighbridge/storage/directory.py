@@ -27,7 +27,7 @@ class Directory(Storage):
     """The default of native sites; a container mounts it (a bind mount)."""
 
     kind = "directory"
-    summary = "a directory on the disk of the site's host"
+    summary = "a directory on the disk of the host"
     options = StorageDirectoryOptions
     ways = ("folder",)
     aliases: ClassVar = ("bind",)
@@ -42,7 +42,9 @@ class Directory(Storage):
         host, disk = request.host, options.disk
         if host.capabilities.pods is not None:
             if disk is not None:
-                raise Unavailable(f"host {host.name} is a node of a cluster, on which no disk is made: remove 'disk'")
+                raise Unavailable(
+                    f"host {host.name} is a node of a cluster, where Weighbridge does not create disks: remove 'disk'"
+                )
             yield Mount("pod volume", manifest={"emptyDir": {}})
             return
         with host.data_folder(request.run, request.name) as folder:

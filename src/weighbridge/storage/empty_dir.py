@@ -15,7 +15,9 @@ class EmptyDirOptions(StorageOptions):
     """A pod that writes more than ``size`` is evicted."""
 
     kind: Literal["empty-dir"] = "empty-dir"
-    size: Annotated[Size | None, Field(ge=2**20, description="Its limit; default: the node's disk")] = None
+    size: Annotated[Size | None, Field(ge=2**20, description="Size limit; default: the size of the node's disk")] = (
+        None
+    )
 
     @property
     def capacity(self) -> int | None:
@@ -27,7 +29,7 @@ class EmptyDir(Storage):
     """The default of pods: kubelet makes it with the pod and removes it with that."""
 
     kind = "empty-dir"
-    summary = "an emptyDir of the pod, on its node's disk"
+    summary = "an emptyDir of the pod, on the disk of its node"
     options = EmptyDirOptions
     ways = ("pod volume",)
 

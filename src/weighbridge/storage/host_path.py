@@ -19,7 +19,7 @@ class HostPathOptions(StorageOptions):
     kind: Literal["host-path"] = "host-path"
     path: Annotated[
         str,
-        Field(pattern=r"^/[^:]*[^:/]$", max_length=200, description="A folder of the node, on a disk of it"),
+        Field(pattern=r"^/[^:]*[^:/]$", max_length=200, description="A folder on a disk of the node"),
         Brings.NODE_FOLDER,
     ]
 
@@ -33,7 +33,7 @@ class HostPath(Storage):
     """A disk of the node itself, without a driver of the cluster's. Many clusters allow it to few namespaces."""
 
     kind = "host-path"
-    summary = "a folder of the pod's node (hostPath), where the cluster allows it"
+    summary = "a folder on the pod's node (hostPath), if the cluster allows it"
     options = HostPathOptions
     ways = ("pod volume",)
 
@@ -46,7 +46,7 @@ class HostPath(Storage):
         """Have a folder made with the pod, and removed behind it."""
         pods = request.host.capabilities.pods
         if pods is None:
-            raise Unavailable(f"{request.name} is in no pod: use storage: directory")
+            raise Unavailable(f"{request.name} does not run in a pod: use 'storage: directory'")
         with pods.folder(request.name, options.path) as folder:
             yield Mount("pod volume", folder, facts={"path": options.path}, manifest=options.manifest)
 

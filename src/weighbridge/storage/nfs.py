@@ -25,7 +25,7 @@ from weighbridge.model.storage import Storage, StorageOptions
 
 When = Literal["sync", "async"]
 """Whether a write is answered once it is on the disk, or before."""
-_LEFT = "NFS mounts and exports would outlive a killed run"
+_LEFT = "NFS mounts and exports would remain after a killed run"
 REMEDY = "use hosts with their own kernel: 'hosts: {a: {kind: guest}}'"
 _LONGEST_S = 60.0
 _THREADS = "8"
@@ -148,7 +148,7 @@ def _services(host: Host) -> Iterator[None]:
     if not host.root:
         raise Unavailable(f"host {host.name}: only root can mount NFS")
     if lacking := run_or_unavailable(host, "NFS", "sh", "-c", _MISSING, "missing", *_PROGRAMS).split():
-        raise Unavailable(f"host {host.name} has no {' and no '.join(lacking)}: {install_on(host, lacking)}")
+        raise Unavailable(f"host {host.name} does not have {' and '.join(lacking)}: {install_on(host, lacking)}")
     run_or_unavailable(host, "NFS", "sh", "-c", _MODULES, "modules", "nfs", "nfsv3", "nfsv4")
     with ExitStack() as stack:
         for service, number in (("rpcbind -f -w", "portmapper"), ("rpc.statd -F --no-notify", "status")):
@@ -185,7 +185,7 @@ def _in_force(host: Host, folder: Path, when: When) -> str:
     line = next((after for word, after in pairwise(words) if word == str(folder)), "")
     options = line.partition("(")[2].rstrip(")").split(",")
     if when not in options or "rw" not in options:
-        raise Unavailable(f"host {host.name}: its NFS export is not '{when}' and 'rw', but '{line or 'none'}'")
+        raise Unavailable(f"host {host.name}: its NFS export should be '{when}' and 'rw', but is '{line or 'none'}'")
     return ",".join(options)
 
 
@@ -211,7 +211,8 @@ class NfsOptions(StorageOptions):
     read_size: Annotated[_TransferSize | None, Field(description="Bytes per read; default: negotiated")] = None
     write_size: Annotated[_TransferSize | None, Field(description="Bytes per write; default: negotiated")] = None
     hard: Annotated[
-        bool, Field(description="Whether programs wait for a server that does not answer; if not, they get an error")
+        bool,
+        Field(description="Whether programs wait for a server that does not answer (otherwise they get an error)"),
     ] = True
 
     @property
@@ -287,7 +288,8 @@ def mount_checked(host: Host, export: Export, mount_options: str, folder: str, o
     in_force = _mounted(host, folder)
     if lacking := sorted(options.in_force - in_force):
         raise Unavailable(
-            f"host {host.name}: its NFS mount is not '{lacking[0]}', but '{','.join(sorted(in_force)) or 'none'}'"
+            f"host {host.name}: its NFS mount should be '{lacking[0]}', but is "
+            f"'{','.join(sorted(in_force)) or 'none'}'"
         )
     run_or_unavailable(host, "a writable NFS mount", "sh", "-c", _WRITABLE, "try", folder)
 

@@ -36,7 +36,7 @@ class Tmpfs(Storage):
     as an emptyDir, for other sites their host does."""
 
     kind = "tmpfs"
-    summary = "memory of the site's host, freed with the site"
+    summary = "memory of the host, freed when the environment is closed"
     options = TmpfsOptions
     ways = ("volume", "folder", "pod volume")
     programs: ClassVar = ("mount",)
@@ -49,7 +49,7 @@ class Tmpfs(Storage):
         """Ready; without root for containers, and on hosts where the user is root."""
         if os.geteuid() == 0:
             return Readiness(True)
-        return Readiness(True, "only root can mount it elsewhere", caveat="in containers of an engine that answers")
+        return Readiness(True, "only root can mount it elsewhere", caveat="in containers of a running engine")
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:

@@ -48,7 +48,7 @@ class Volume(Storage):
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
         """Make a new, empty volume."""
         if request.volumes is None:
-            raise Unavailable(f"{request.name} has no engine to make a volume: use storage: directory")
+            raise Unavailable(f"{request.name} has no engine that could create a volume: use 'storage: directory'")
         disk = options.disk
         facts, filesystem = ({"disk": str(disk)}, disk.filesystem) if disk else ({}, "")
         with request.volumes.volume(request.name) as volume:

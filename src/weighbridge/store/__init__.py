@@ -1,1 +1,1 @@
-"""A run directory: one SQLite file and the raw outputs beside it."""
+"""Reads and writes a run directory: one SQLite database, with the raw output of the programs next to it."""

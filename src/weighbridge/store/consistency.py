@@ -23,13 +23,13 @@ def require_consistent(store: RunStore) -> None:
         raise _damage_error(store, f"the baseline '{baseline}' is not one of its environments")
     for name, _, _, aa_of in store.environments():
         if aa_of not in (None, baseline) or aa_of == name:
-            raise _damage_error(store, f"the A/A arm repeats '{aa_of}', which is not the baseline")
+            raise _damage_error(store, f"the control repeats '{aa_of}', which is not the baseline")
     for trial in store.trials():
         if trial.environment not in environments:
-            raise _damage_error(store, f"trial {trial.id}: there is no environment '{trial.environment}'")
+            raise _damage_error(store, f"trial {trial.id} belongs to an unknown environment '{trial.environment}'")
         if (trial.workload, trial.level) not in cells:
             raise _damage_error(
-                store, f"trial {trial.id}: there is no workload '{trial.workload}' {trial.level.text}"
+                store, f"trial {trial.id} belongs to an unknown workload '{trial.workload}' {trial.level.text}"
             )
 
 
@@ -39,16 +39,16 @@ def require_same_study(store: RunStore, study: StoredStudy) -> None:
     cells = [(cell.workload, cell.level, cell.kind) for cell in study.cells]
     environments, workloads = store.environments(), store.cells()
     if arms != [(name, kind, aa_of) for name, kind, _, aa_of in environments]:
-        raise _damage_error(store, "its study has other environments than its tables")
+        raise _damage_error(store, "the environments of its study differ from the environments of its tables")
     if cells != [(workload, level, kind) for workload, level, kind, *_ in workloads]:
-        raise _damage_error(store, "its study has other workloads than its tables")
+        raise _damage_error(store, "the workloads of its study differ from the workloads of its tables")
     pairs = [(arm.name, arm.options, row[2]) for arm, row in zip(study.arms, environments, strict=True)]
     pairs += [(cell.workload, cell.options, row[-1]) for cell, row in zip(study.cells, workloads, strict=True)]
     for name, ours, theirs in pairs:
         if wrong := _contradiction(ours, theirs):
-            raise _damage_error(store, f"its study has another '{wrong}' of '{name}' than its tables")
+            raise _damage_error(store, f"'{wrong}' of '{name}' is stored twice with different values")
     if wrong := _contradiction(study.file.model_extra or {}, _keys(store)):
-        raise _damage_error(store, f"its study has another '{wrong}' than its keys")
+        raise _damage_error(store, f"'{wrong}' is stored twice with different values")
 
 
 def _keys(store: RunStore) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _keys(store: RunStore) -> dict[str, Any]:
     try:
         keys |= {key: json.loads(info[key]) for key in ("seed", "equivalence") if key in info}
     except ValueError:
-        raise _damage_error(store, "its seed or equivalence is not a number") from None
+        raise _damage_error(store, "its stored seed or equivalence is not a number") from None
     return keys | {"repetitions": json.loads(info.get("repetitions", "{}")), "ladder": rungs_written(store.ladder())}
 
 

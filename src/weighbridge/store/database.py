@@ -42,14 +42,14 @@ def saving(where: Path) -> Iterator[None]:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         code = getattr(error, "sqlite_errorcode", None)
         if code is None:  # Python's own: text that it cannot decode, which the message would quote
-            raise RunDirectoryError(f"{where} is damaged: it holds text that is not UTF-8") from error
+            raise RunDirectoryError(f"{where} is damaged: it contains text that is not UTF-8") from error
         if code & 0xFF == sqlite3.SQLITE_FULL or (code & 0xFF == sqlite3.SQLITE_IOERR and _is_full(where)):
             raise DiskFull.of(where) from error
         if code & 0xFF == sqlite3.SQLITE_IOERR:
             raise RunDirectoryError(_io_error_sentence(where, str(getattr(error, "sqlite_errorname", "")))) from error
         if isinstance(error, sqlite3.OperationalError):
             raise RunDirectoryError(f"{where}: {error}") from error
-        raise RunDirectoryError(f"{where} is not a run of Weighbridge: {error}") from error
+        raise RunDirectoryError(f"{where} is not a Weighbridge run: {error}") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull.of(where) from error
@@ -110,8 +110,9 @@ def _opened(uri: str, folder: SafeFolder) -> sqlite3.Connection:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or os.geteuid() != 0 or owner == 0:
             raise
         raise RunDirectoryError(
-            f"{folder.path} belongs to user {owner}, who cannot enter a folder above it, and root writes with that "
-            "user's rights there: move the run to a folder that the user can enter, or change the owner of its files"
+            f"{folder.path} belongs to user {owner}, who cannot enter a folder above it, and root writes there only "
+            "with that user's rights. Move the run to a folder that the user can enter, or change the owner of its "
+            "files"
         ) from error
 
 
@@ -153,7 +154,7 @@ def _consistent_files(folder: SafeFolder) -> Mapping[str, bytearray]:
         if _state(folder) == before:
             return files
         time.sleep(_PAUSE_S)
-    raise RunDirectoryError(f"{folder.path} changes all the time, so it cannot be read: try again later")
+    raise RunDirectoryError(f"{folder.path} keeps changing, so it cannot be read: try again later")
 
 
 def _state(folder: SafeFolder) -> tuple[object, ...]:

@@ -71,7 +71,7 @@ def extensions(info: Mapping[str, str]) -> tuple[RunExtension, ...]:
     try:
         return _EXTENSIONS.validate_json(info.get(_KEY, "[]"))
     except ValueError:
-        raise RunDirectoryError("the run is damaged: the changes of its number of blocks cannot be read") from None
+        raise RunDirectoryError("the run is damaged: the changes of its number of rounds cannot be read") from None
 
 
 def apply_extensions(repetitions: Repetitions, changes: tuple[RunExtension, ...]) -> Repetitions:
@@ -98,7 +98,7 @@ def extend(store: RunStore, repetitions: Repetitions, blocks: int) -> None:
     planned = now.blocks or finished_blocks
     if blocks < finished_blocks:
         raise RunDirectoryError(
-            f"{store.directory} already has {finished_blocks} blocks: --blocks must be {finished_blocks} or more"
+            f"{store.directory} already has {finished_blocks} rounds: --rounds must be at least {finished_blocks}"
         )
     if blocks != planned:
         change = RunExtension(planned, blocks, finished_blocks, time.time())

@@ -54,7 +54,7 @@ class _Plausible:
             [core_schema.float_schema(ge=low, le=high, allow_inf_nan=False) for low, high in ranges],
             mode="left_to_right",
             custom_error_type="implausible",
-            custom_error_message="no number that can have been measured",
+            custom_error_message="not a number that can have been measured",
         )
 
 
@@ -73,7 +73,7 @@ def _comparable(options: dict[str, Any]) -> dict[str, Any]:
     try:
         json.dumps(options, allow_nan=False)
     except ValueError as error:
-        raise ValueError("expected numbers that are finite") from error
+        raise ValueError("expected finite numbers") from error
     return options
 
 
@@ -91,7 +91,7 @@ class _Repetitions(BaseModel):
     @model_validator(mode="after")
     def _in_order(self) -> "_Repetitions":
         if self.min > self.max:
-            raise ValueError(f"min ({self.min}) is more than max ({self.max})")
+            raise ValueError(f"min ({self.min}) is larger than max ({self.max})")
         return self
 
 

@@ -90,7 +90,7 @@ class RunStore(RunReader):
         bring_up_to_date(self._db, str(self.directory), create=False)
         if not self.info():
             raise RunDirectoryError(
-                f"{self.directory} has no data: its run ended before the first trial; start a new one"
+                f"{self.directory} has no data because its run ended before the first trial: start a new run"
             )
         self._db.execute("PRAGMA query_only=ON")
 
@@ -108,7 +108,8 @@ class RunStore(RunReader):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RunDirectoryError(
-                f"another 'weighbridge run' writes to {self.directory}: wait for it, or choose another --out"
+                f"another 'weighbridge run' is writing to {self.directory}: wait until it ends, or choose "
+                "another --out"
             ) from None
 
     def close(self) -> None:

@@ -55,7 +55,7 @@ class SafeFolder:
     def open_file(self, name: str, flags: int = os.O_RDONLY) -> int:
         """Open a regular file, and return its descriptor. Without O_CREAT, FileNotFoundError if it is missing."""
         if not name or "/" in name or "\0" in name:
-            raise RunDirectoryError(f"{self.path} has no file of the name {name!r}")
+            raise RunDirectoryError(f"{self.path} has no file {name!r}")
         try:
             descriptor = os.open(name, flags | _SAFELY, 0o644, dir_fd=self.descriptor)
         except OSError as error:
@@ -102,7 +102,7 @@ class SafeFolder:
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             length = os.fstat(descriptor).st_size if size < 0 else size
             if length > LARGEST:
-                raise RunDirectoryError(f"{self.path / name} has more than 4 GiB, so it cannot be a file of a run")
+                raise RunDirectoryError(f"{self.path / name} is larger than 4 GiB, so it cannot be a file of a run")
             data = bytearray(length)
             view, read = memoryview(data), 0
             while (more := file.readinto(view[read:])) and read < len(data):

@@ -90,11 +90,13 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
             "upgrade Weighbridge to read it"
         )
     if version < 0:
-        raise RunDirectoryError(f"{where} is not a run of Weighbridge: its database has the version {version}")
+        raise RunDirectoryError(f"{where} is not a Weighbridge run: its database has version {version}")
     if version == 0:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables or not create:
-            raise RunDirectoryError(f"{where} is not a run of Weighbridge: its database has other tables or none")
+            raise RunDirectoryError(
+                f"{where} is not a Weighbridge run: its database does not have the tables of a run"
+            )
         connection.executescript(f"BEGIN; {TABLES} PRAGMA user_version=1; COMMIT;")
         version = 1
     code = "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"

@@ -37,5 +37,5 @@ def read_traces(directory: Path) -> tuple[Trace, ...]:
         return ()
     with file_in_run(directory, FOLDER, FILE) as file:
         if file is None:
-            raise ValueError(f"{FOLDER}/{FILE} is no file of the run's own")
+            raise ValueError(f"{FOLDER}/{FILE} was not written by this run")
         return Traces.model_validate_json(os.pread(file, _MOST, 0)).traces

@@ -1,1 +1,1 @@
-"""Studies: read from YAML, checked, and turned into a schedule of trials."""
+"""Reads a study from YAML, checks it, and turns it into a schedule of trials."""

@@ -33,13 +33,13 @@ def load(study: str | Origin) -> Study:
 
 
 def with_blocks(study: Study, blocks: int) -> Study:
-    """The study with so many blocks instead of its own repetitions; its text says so."""
+    """Return the study with this number of rounds instead of its own repetitions, also in its text."""
     from ruamel.yaml import YAML
 
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
     data = yaml.load(study.text)
-    rule = yaml.map(blocks=blocks)
+    rule = yaml.map(rounds=blocks)
     rule.fa.set_flow_style()
     data["repetitions"] = rule
     again = check(parse(written(data), study.file.study))

@@ -82,7 +82,7 @@ def sentence(
         case "string_type" if item["loc"][-1] == "[key]":
             text = f"the name {plain(item['input'], 60)} is not text: {_NAME_RULE}"
         case "model_type" if key == "repetitions" and isinstance(value, int) and not isinstance(value, bool):
-            text = f"repetitions: write {{blocks: {written}}}"
+            text = f"repetitions: write {{rounds: {written}}}"
         case "dict_type" | "model_type":
             instead = "below it, indented further" if value is None else f"here, not '{written}'"
             text = f"{key}: write 'key: value' pairs {instead}"

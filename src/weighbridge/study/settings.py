@@ -53,4 +53,6 @@ def _set(data: Any, setting: str) -> None:
         place = inner
     if names[0] in ("study", "profiles"):
         raise StudyError(f"--set cannot change '{names[0]}'")
+    if names[:-1] == ["repetitions"]:  # two names of one key, and a study has at most one of them
+        place.pop({"rounds": "blocks", "blocks": "rounds"}.get(names[-1]), None)
     place[names[-1]] = value

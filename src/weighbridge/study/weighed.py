@@ -273,7 +273,7 @@ def _workload(weighed: Weighed) -> dict[str, Any]:
 
 def _repetitions(weighed: Weighed) -> dict[str, Any]:
     if weighed.blocks is not None:
-        return {"blocks": weighed.blocks}
+        return {"rounds": weighed.blocks}
     return {"target": weighed.target, "within": weighed.within}
 
 

@@ -1,1 +1,1 @@
-"""Userlands: the root file systems from which every environment runs the same bits."""
+"""Builds and caches root filesystems, so that every environment runs exactly the same programs."""

@@ -38,11 +38,13 @@ def cached(spec: UserlandSpec, cache: Path, source: SourceOptions | None = None)
         return None
     except PermissionError as error:
         raise Unavailable(
-            f"the cached userland {folder} can be read only by the user who built it: "
-            "set WEIGHBRIDGE_CACHE to your own folder"
+            f"the cached root filesystem {folder} can only be read by the user who built it: set WEIGHBRIDGE_CACHE "
+            "to your own folder"
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserlandError(f"the cached userland {folder} is damaged ({error}): delete it and run again") from error
+        raise UserlandError(
+            f"the cached root filesystem {folder} is damaged ({error}): delete it and run again"
+        ) from error
 
 
 def cannot_build(spec: UserlandSpec, source: SourceOptions | None = None) -> tuple[str, str] | None:

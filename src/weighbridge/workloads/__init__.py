@@ -1,1 +1,4 @@
-"""Workloads: one measured program per module, each with an object PLUGIN. Pure: commands and parsers."""
+"""The workloads that a study can measure, with one program per module: its commands and a parser for its output.
+
+Each module has an object PLUGIN, which the registry finds. Nothing here starts a program.
+"""

@@ -256,7 +256,7 @@ def test_a_run_goes_on_through_faults(cluster: Cluster, tmp_path: Path):
         cluster.start_kubelets(node)
         program.await_that(lambda: len(trials(run)) > 2, "another one is saved")
         ended = program.end()
-    assert ended.code == 0 and "connected again after" in ended.stderr, ended
+    assert ended.code == 0 and "reconnected after" in ended.stderr, ended
     rows = trials(run)
     assert len(rows) == 8 and {row["outcome"] for row in rows} == {"ok"}, rows
 

@@ -58,7 +58,7 @@ def test_a_study_is_measured_at_a_level_of_pod_security(cluster: Cluster, cache:
             study.write_text(STUDY % (host, environments, measured))
             ended = weighbridge("run", study, "--rehearsal", "--out", run, "--yes")
             if (name, level) == ("storage", "restricted"):
-                assert ended.code == 4 and "'storage: layer' is root's" in ended.stderr, ended
+                assert ended.code == 4 and "'storage: layer' belongs to root" in ended.stderr, ended
             else:
                 assert ended.code == 0 and facts(run)["host a", "pods"] == f"of level {level}", ended
             outcomes |= {(row["environment"], row["workload"]): row["outcome"] for row in trials(run)}

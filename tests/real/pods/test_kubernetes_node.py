@@ -131,7 +131,7 @@ def test_pods_of_a_run_fit_on_a_small_node_and_into_a_quota(cluster: Cluster, sm
         facts = first.facts()
         assert (facts["quality of service"], second.facts()["quality of service"]) == ("Burstable", "Guaranteed")
         assert facts["requests"] == f"50m cpu, {64 << 20} memory"
-        assert facts["not honoured: pin"] == "kubelet chooses a pod's CPUs, by its CPU manager's policy none"
+        assert facts["not honoured: pin"] == "kubelet chooses a pod's CPUs, according to its CPU manager policy none"
         assert "not honoured: cpus" not in facts
         with pytest.raises(Unavailable, match=r"exceeded quota.*limits.cpu=1,.*resources: cpus, memory"):
             opened("2-c-solo")
@@ -234,7 +234,7 @@ def test_a_namespace_without_root_is_measured_without_it(cluster: Cluster, small
     assert refused.keys() == {"pods", "pods with the node's network", "privileged pods"}
     assert "pod_security: restricted" in refused["pods"]
     planned = weighbridge("plan", pods_study(cluster, tmp_path, namespace=STRICT, pod_security="restricted"))
-    assert planned.code != 0 and "no pod has the node's network" in planned.stderr, planned
+    assert planned.code != 0 and "no pod can use the node's network" in planned.stderr, planned
     with (
         open_run(RUN) as run,
         opened_host(cluster, run, namespace=STRICT, pod_security="restricted") as host,
@@ -264,16 +264,19 @@ def test_the_documented_role_is_enough(
         told = weighbridge("doctor", "--cluster", "--json")
         lacking = [each["name"] for each in json.loads(told.stdout)["cluster"] if not each["ready"]]
         assert lacking == [
-            "Services", "NetworkPolicies", "volumes of a StorageClass", "Jobs that hold nodes of a fleet",
+            "Services", "NetworkPolicies", "volumes of a StorageClass", "Jobs that reserve nodes for a fleet",
         ]  # fmt: skip
-        assert "only nodes that a study names" in told.stdout, told
+        assert "a study must name its nodes" in told.stdout, told
         with open_run(RUN) as run, opened_host(cluster, run) as host, opened_pod(host, run, small_userland) as site:
             assert site.run(Command(("true",))).returncode == 0
             assert {"kernel", "node", "address"} <= host.facts().keys() and "kubelet" not in host.facts()
         study = pods_study(cluster, tmp_path, node=None)
         refused = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
         assert "cluster: context tests (198.19.200.1:6443, user tester), namespace default" in refused.stderr
-        assert "this user may not list nodes" in refused.stderr and "a ClusterRole with rules" in refused.stderr
+        assert (
+            "this user is not allowed to list nodes" in refused.stderr
+            and "a ClusterRole with rules" in refused.stderr
+        )
 
 
 def pods_study(cluster: Cluster, folder: Path, **more: Any) -> Path:

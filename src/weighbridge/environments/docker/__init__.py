@@ -1,4 +1,4 @@
-"""Docker: the userland as an image, in a container with one of Docker's networks."""
+"""The environment `docker`: programs run in a Docker container, on any Docker network."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -43,7 +43,7 @@ from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
-_OTHER_KERNEL = "use a kernel that has it, or hosts with their own: 'hosts: {a: {kind: guest}}'"
+_OTHER_KERNEL = "use a kernel that has it, or hosts with their own kernel: 'hosts: {a: {kind: guest}}'"
 _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
 
 
@@ -85,14 +85,16 @@ def notes_of(options: Any, request: SiteRequest, engine: Engine, pid: int) -> di
     """Return a container's particulars beside the engine's own facts, by subject. ``pid`` is its process."""
     notes: dict[str, str] = {"network": options.network}
     if request.userland.of_this_machine:
-        notes["root"] = "this machine's own root folder, bound into the container"
+        notes["root"] = "this machine's own root folder, mounted into the container"
     if engine.layered:
-        notes["image"] = "its lower layer is the host's own disk of the userland"
+        notes["image"] = "its lower layer is the host's disk with the root filesystem"
     if options.runtime == "runsc":
         notes |= gvisor.facts(engine, sandbox_of(options), pid)
     proxied = options.publish_on == "loopback" and options.userland_proxy
     if options.publish and (options.publish_by == "proxy" or proxied):
-        notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside all limits"
+        notes["not honoured: limits of docker-proxy"] = (
+            "it carries the traffic of this environment and is not limited"
+        )
     if request.storage is not None:
         notes["storage"] = f"{DATA} on {request.storage.kind}"
     disposable = engine.host.capabilities.disposable
@@ -132,7 +134,7 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
 
     network: Annotated[
         Literal["none", "host", "bridge", "macvlan", "ipvlan", "overlay"],
-        Field(description="The container's network; the table above says what reaches it"),
+        Field(description="The container's network; the table above shows which clients can reach it"),
     ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
     parent: Annotated[
@@ -140,30 +142,42 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
     ] = None
     subnet: Annotated[
         Subnet | None,
-        Field(description="Subnet of macvlan, ipvlan or overlay; on ssh hosts the parent's"),
+        Field(description="Subnet of macvlan, ipvlan or overlay; on ssh hosts the subnet of the parent interface"),
         Brings.NETWORK,
     ] = None
     gateway: Annotated[Address | None, Field(description="Gateway in that subnet, for macvlan and ipvlan")] = None
     addresses: Annotated[
-        dict[Literal["server", "client"], Address], Field(description="Address in that subnet of each role inside")
+        dict[Literal["server", "client"], Address], Field(description="Address of each role inside, in that subnet")
     ] = Field(default_factory=dict)
     ipvlan_mode: Annotated[
-        Literal["l2", "l3"], Field(description="l3 needs routes between hosts: for one host with both roles inside")
+        Literal["l2", "l3"],
+        Field(
+            description="Mode of ipvlan; l3 needs routes between hosts, so it works only on one host with both "
+            "roles inside"
+        ),
     ] = "l2"
     encrypted: Annotated[bool, Field(description="Encrypt the overlay network (IPsec)")] = False
-    publish: Annotated[bool, Field(description="Clients use a published port, not the container's address")] = False
+    publish: Annotated[
+        bool, Field(description="Let clients use a published port instead of the container's address")
+    ] = False
     publish_on: Annotated[
         Literal["gateway", "loopback"],
-        Field(description="How a client on the same host reaches the port: address translation, or docker-proxy"),
+        Field(
+            description="How a client on the same host reaches the port: gateway uses address translation, "
+            "loopback uses "
+            "docker-proxy"
+        ),
     ] = "gateway"
     publish_by: Annotated[
-        Literal["nat", "proxy"], Field(description="What forwards a published port, from anywhere")
+        Literal["nat", "proxy"], Field(description="What forwards connections to a published port")
     ] = "nat"
     userland_proxy: Annotated[
         bool, Field(description="Whether the engine starts a docker-proxy for each published port")
     ] = True
     dockerd: Annotated[
-        _Program | None, Field(description="The engine's program; default: the one in PATH"), Brings.PROGRAM
+        _Program | None,
+        Field(description="Path of the engine's program; default: the dockerd in PATH"),
+        Brings.PROGRAM,
     ] = None
     open_files: OpenFiles = None
     variables: Variables = Field(default_factory=dict)
@@ -171,16 +185,17 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
         "default"
     )
     runsc_platform: Annotated[
-        gvisor.Platform | None, Field(description="How gVisor catches system calls; default: as the engine has it")
+        gvisor.Platform | None, Field(description="How gVisor intercepts system calls; default: the engine's setting")
     ] = None
     runsc_network: Annotated[
-        gvisor.Stack, Field(description="Whose network stack gVisor has: its own, or that of the host's kernel")
+        gvisor.Stack, Field(description="Network stack of gVisor: its own, or the stack of the host's kernel")
     ] = "own"
     runsc_files: Annotated[
-        gvisor.Files, Field(description="gofer: a process of its own opens each file for gVisor")
+        gvisor.Files, Field(description="How gVisor opens files; gofer: a separate process opens each file")
     ] = "direct"
     runsc_layer: Annotated[
-        gvisor.LayerOf, Field(description="Who has the writable layer: gVisor, which never syncs it, or the engine")
+        gvisor.LayerOf,
+        Field(description="Where the writable layer is: in gVisor, which never syncs it, or in the engine"),
     ] = "own"
 
 
@@ -246,7 +261,7 @@ class Docker(Environment):
             return refusal
         if options.parent in (links := interfaces()):
             return None
-        remedy = f"name one that it has: {', '.join(links)}"
+        remedy = f"choose from {', '.join(links)}"
         return Readiness(False, f"parent: this machine has no network interface '{options.parent}'", remedy)
 
     def way_to_companions(self, options: Any) -> str:

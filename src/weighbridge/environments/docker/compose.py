@@ -15,7 +15,7 @@ from weighbridge.model.by_hand import (
 )
 from weighbridge.model.site import SITE_ENV
 
-PARENT = Setting("PARENT", "eth0", "the interface to which macvlan and ipvlan networks are attached")
+PARENT = Setting("PARENT", "eth0", "the interface that macvlan and ipvlan networks use")
 _VXLAN = 50
 """Bytes by which an overlay's packets are smaller."""
 _ANY = "0.0.0.0"  # noqa: S104 - in a container
@@ -84,13 +84,13 @@ def _obstacles(options: Any, request: ByHandRequest) -> Iterator[str]:
     if apart and options.network in (*ON_PARENT, "overlay"):
         yield f"network: {options.network} cannot be reached from the same machine, where the kit runs the other role"
     if options.publish and "server" not in request.inside:
-        yield "only a server's ports are published, and this study's server is outside"
+        yield "only ports of a server are published, but the server of this study is outside"
     if options.publish and options.publish_on == "loopback" and "client" in request.inside:
         yield "a port published on loopback cannot be reached from another container"
     if options.publish_by == "proxy":
-        yield "docker-proxy carries all connections only in an engine without iptables, as Weighbridge starts one"
+        yield "docker-proxy carries all connections only in an engine without iptables, such as Weighbridge starts"
     if options.publish and not options.userland_proxy:
-        yield "Docker Compose cannot change userland_proxy, a setting of the engine"
+        yield "Docker Compose cannot change userland_proxy, which is a setting of the engine"
 
 
 def _differences(options: Any) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _differences(options: Any) -> Iterator[str]:
     if options.dockerd is not None:
         yield f"the running engine is used; Weighbridge started {options.dockerd}"
     if options.network == "overlay":
-        yield "both ends of the overlay are on one machine; its packets do not leave it"
+        yield "both ends of the overlay are on one machine, so packets do not leave it"
 
 
 def _first(options: Any) -> tuple[str, ...]:

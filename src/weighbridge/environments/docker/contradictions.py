@@ -31,23 +31,26 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     memory = needs.resources.memory
     if options.runtime == "runsc" and memory is not None and memory < gvisor.LEAST_MEMORY:
         least, limit = mib(gvisor.LEAST_MEMORY), mib(memory)
-        yield f"gVisor needs at least {least} of memory, but the limit is {limit}: raise it (resources: memory)"
+        yield f"gVisor needs at least {least} of memory, but the limit is {limit}. Raise it (resources: memory)"
     if options.runtime == "runsc" and needs.sysctls:
-        yield "sysctls: gVisor's kernel has its own settings: remove them, or use another runtime"
+        yield "sysctls: gVisor's kernel has its own settings. Remove them, or use another runtime"
     own = {name: field.default for name, field in type(options).model_fields.items() if name.startswith("runsc_")}
     if options.runtime != "runsc" and (given := [name for name in own if getattr(options, name) != own[name]]):
-        yield f"{given[0]}: only gVisor has it: add 'runtime: runsc', or remove it"
+        yield f"{given[0]}: this setting needs gVisor. Add 'runtime: runsc', or remove it"
     yield from sysctl_problems(needs, own_network=options.network != "host")
     if options.init and needs.of_this_machine:
-        yield "init: Docker puts its init into /sbin, which it may not in this machine's own programs: remove it"
+        yield (
+            "init: Docker would write its init into /sbin, which is not possible with this machine's own programs. "
+            "Remove it"
+        )
     yield from _addresses(options)
     yield from tuning_problems(options, needs)
     away = [kind for kind, host in needs.holding.items() if not host.here or host.own_kernel]
     if away and options.dockerd is not None:
-        yield f"dockerd: hosts of kind {away[0]} cannot start this machine's program: use hosts of kind testbed"
+        yield f"dockerd: hosts of kind {away[0]} cannot start a program of this machine. Use hosts of kind testbed"
     others = [kind for kind, host in needs.holding.items() if not host.disposable]
     if others and options.storage is not None and options.storage.engine_disk is not None:
-        yield f"storage: 'disk' changes a whole engine: use hosts of kind testbed or guest, not {others[0]}"
+        yield f"storage: 'disk' changes a whole engine. Use hosts of kind testbed or guest, not {others[0]}"
     if needs.network:
         yield from _out_of_reach(options, needs)
     if options.network not in ON_PARENT:
@@ -62,7 +65,10 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
             "(addresses: {server: 10.0.0.101, client: 10.0.0.102})"
         )
     elif needs.apart and options.subnet and len(options.addresses) < len(needs.inside):
-        yield "'subnet' needs the addresses of both roles in it: the engines of two hosts would give out the same"
+        yield (
+            "'subnet' needs the addresses of both roles in it, because otherwise the engines of two hosts would "
+            "assign the same addresses"
+        )
 
 
 def _attachable(needs: Needs) -> bool:
@@ -74,7 +80,7 @@ def _no_such_parent(options: Any, needs: Needs) -> Iterator[str]:
     for kind, host in needs.holding.items():
         if options.parent and host.interface not in ("", options.parent):
             text = f"parent: a {kind} host has no network interface '{options.parent}'"
-            yield f"{text}, only {host.interface}: leave 'parent' out"
+            yield f"{text}, only {host.interface}. Remove 'parent'"
 
 
 def _contradictions(options: Any) -> Iterator[str]:
@@ -82,7 +88,9 @@ def _contradictions(options: Any) -> Iterator[str]:
     if options.publish and network != "bridge":
         yield needs_bridge("publish", network)
     if options.publish and options.attach:
-        yield "'publish' has no effect with attach: interface, whose containers can be reached directly: remove it"
+        yield (
+            "'publish' has no effect with attach: interface, because clients reach its containers directly. Remove it"
+        )
     if options.encrypted and network != "overlay":
         yield f"'encrypted' needs network: overlay, not {network}"
     if options.ipvlan_mode != "l2" and network != "ipvlan":
@@ -114,7 +122,7 @@ def _addresses(options: Any) -> Iterator[str]:
             yield f"{name}: {address} is not an address in the subnet {subnet}"
     addresses = [address for address in named.values() if address]
     if len(set(addresses)) < len(addresses):
-        yield "gateway and addresses must all differ: a duplicate would go unnoticed"
+        yield "gateway and addresses must all differ, because a duplicate would go unnoticed"
 
 
 def _is_in(address: str, subnet: IPv4Network) -> bool:
@@ -129,21 +137,24 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     if network == "none":
         yield NO_NETWORK
     if network == "overlay" and not both:
-        yield "network: overlay reaches containers only: put both roles inside: [server, client]"
+        yield "network: overlay connects only containers. Put both roles inside: [server, client]"
     if network in ON_PARENT and not needs.apart and not both:
-        text = f"network: {network} cannot be reached from its own host: put both roles inside"
+        text = f"network: {network} cannot be reached from its own host. Put both roles inside"
         yield f"{text}, or the client on another host"
     if network in ("bridge", "host"):
         yield from apart_from_client(needs)
     if network == "bridge":
         yield from server_out_of_reach(needs)
     if needs.apart and "server" in needs.inside and network == "bridge" and not (options.publish or options.attach):
-        yield "a bridge cannot be reached from another host: publish: true, or attach: interface"
+        yield "a bridge cannot be reached from another host. Add publish: true, or attach: interface"
     if needs.apart and not _attachable(needs) and network in ON_PARENT:
-        yield f"network: {network} would join a network without the other host: put both roles on testbed hosts"
+        yield (
+            f"network: {network} would join a network that does not contain the other host. Put both roles on "
+            "testbed hosts"
+        )
     if needs.apart and options.publish_on == "loopback":
         yield LOOPBACK_IS_HERE
     if needs.apart and network == "ipvlan" and options.ipvlan_mode == "l3":
-        yield "ipvlan_mode: l3 needs routes between the two hosts, which Weighbridge does not add: use l2"
+        yield "ipvlan_mode: l3 needs routes between the two hosts, which Weighbridge does not add. Use l2"
     if needs.server_calls_client and options.publish:
         yield ONE_WAY

@@ -1,4 +1,4 @@
-"""Pods of a Kubernetes cluster, on nodes that a study names as hosts."""
+"""The environment `pod`: programs run in pods of a Kubernetes cluster, on nodes that a study names as hosts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -33,23 +33,28 @@ class PodOptions(EnvironmentOptions):
     """
 
     network: Annotated[
-        Literal["pod", "host"], Field(description="The cluster's network for pods, or the node's own")
+        Literal["pod", "host"], Field(description="The cluster's pod network, or the network of the node")
     ] = "pod"
     reach: Annotated[
-        Reach, Field(description="How clients reach the server: at its pod's address, or by a Service of the run's")
+        Reach,
+        Field(
+            description="How clients reach the server: at the address of its pod, or through a Service that the "
+            "run creates"
+        ),
     ] = "pod"
     policy: Annotated[
-        Literal["allow"] | None, Field(description="Let only the client reach the server, by a NetworkPolicy")
+        Literal["allow"] | None, Field(description="Allow only the client to reach the server, with a NetworkPolicy")
     ] = None
     runtime_class: Annotated[
-        str, Field(pattern=_CLASS, description="A RuntimeClass; default: the cluster's")
+        str, Field(pattern=_CLASS, description="RuntimeClass; default: the cluster's default")
     ] = ""  # fmt: skip
 
     quality: Annotated[
         Quality,
         Field(
-            description="Requests: small ones (burstable), or the limits, which all pods of a run need at once "
-            "(guaranteed)"
+            description="Requests of the pods: small (burstable), or equal to the limits, which must then be "
+            "available for "
+            "all pods of a run at once (guaranteed)"
         ),
     ] = "burstable"
 
@@ -58,7 +63,7 @@ class Pod(Environment):
     """One pod for each site, whose first process is our launcher."""
 
     kind = "pod"
-    summary = "a pod of a Kubernetes cluster, with the pods' network or the node's own"
+    summary = "a pod of a Kubernetes cluster, on the pod network or on the network of its node"
     options = PodOptions
     group = ""
     fixed_s = (0.1, 1.0)
@@ -74,7 +79,7 @@ class Pod(Environment):
 
     def unplaceable(self, traits: HostTraits) -> str:
         """Why it cannot be on such a host; "": it can."""
-        return "" if traits.managed else "pods are on nodes of a cluster alone: use hosts of kind kubernetes"
+        return "" if traits.managed else "pods run only on nodes of a cluster: use hosts of kind kubernetes"
 
     def layer_durability(self, options: PodOptions) -> Durability:
         """Unknown of another runtime, which may keep the layer in a file of its own that no sync reaches (gVisor)."""
@@ -127,7 +132,7 @@ class Pod(Environment):
         """A pod on the host's node, with our launcher as its first process."""
         pods = request.host.capabilities.pods
         if pods is None:
-            raise Unavailable(f"host {request.host.name} has no pods: use a host of kind kubernetes")
+            raise Unavailable(f"host {request.host.name} cannot run pods: use a host of kind kubernetes")
         asked = pod_request(
             request,
             pods,
@@ -156,7 +161,7 @@ def _admit(stack: ExitStack, site: PodSite, request: SiteRequest) -> None:
         server, asked = servers[request.environment]
         pods, own = asked.host.capabilities.pods, request.host.capabilities.pods
         if pods is not None and own is not None and asked.ports:
-            request.run.say(f"trying whether the cluster enforces NetworkPolicies ({request.environment})")
+            request.run.say(f"checking whether the cluster enforces NetworkPolicies ({request.environment})")
             namespace = own.namespace if own.namespace != pods.namespace else ""
             stack.enter_context(enforced(pods, request.run.id, server, site, asked.ports, namespace))
             server.admitted = site.name

@@ -13,16 +13,16 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
         yield from without
     of_network = sorted(name for name in needs.sysctls if name.startswith("net."))
     if options.network == "host" and of_network:
-        yield f"{of_network[0]} is the node's with 'network: host': remove it, or use 'network: pod'"
+        yield f"with 'network: host', {of_network[0]} belongs to the node. Remove it, or use 'network: pod'"
     if options.storage is not None and options.storage.engine_disk is not None:
-        yield "a pod's layer is on its node's disk: remove 'disk'"
+        yield "the layer of a pod is on the disk of its node. Remove 'disk'"
     lacking = [key for key in ("cpus", "memory") if getattr(needs.resources, key) is None]
     if options.quality == "guaranteed" and lacking:
-        yield f"'quality: guaranteed' needs limits: set resources: {', '.join(lacking)}"
+        yield f"'quality: guaranteed' needs limits. Set resources: {', '.join(lacking)}"
     if options.reach == "headless":
         yield (
-            "reach: a headless Service is a name for the pod's own address, and names are resolved before anything "
-            "is measured: use 'reach: pod', whose path is the same"
+            "reach: a headless Service is only a name for the pod's address, and names are resolved before the "
+            "measurement. Use 'reach: pod', which has the same path"
         )
     elif options.reach != "pod":
         yield from _no_way(options, needs)
@@ -33,22 +33,24 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
 def _no_way(options: Any, needs: Needs) -> Iterator[str]:
     key = f"reach: {options.reach}"
     if options.network == "host":
-        yield f"'{key}' needs 'network: pod': a server with its node's network is the baseline"
+        yield f"'{key}' needs 'network: pod', because a server on the network of its node is the baseline"
     if "server" not in needs.inside:
-        yield f"'{key}' needs the server in the environment: add server to 'inside'"
+        yield f"'{key}' needs the server in the environment. Add server to 'inside'"
     if not needs.network:
-        yield f"'{key}' changes nothing for workloads without a network: remove it"
+        yield f"'{key}' has no effect on workloads without a network. Remove it"
 
 
 def _no_policy(options: Any, needs: Needs) -> Iterator[str]:
     if options.network == "host":
-        yield "'policy' needs 'network: pod': NetworkPolicies do not hold for pods with their node's network"
+        yield (
+            "'policy' needs 'network: pod', because NetworkPolicies do not apply to pods on the network of their node"
+        )
     if not {"server", "client"} <= needs.inside:
-        yield "'policy' needs both roles in pods: 'inside: [server, client]'"
+        yield "'policy' needs both roles in pods ('inside: [server, client]')"
     if options.reach == "nodeport":
         yield (
-            "'policy' cannot name the client behind a node port, which gives connections the node's address: "
-            "use 'reach: pod' or 'reach: service'"
+            "'policy' cannot identify the client behind a node port, because its connections come from the address "
+            "of the node. Use 'reach: pod' or 'reach: service'"
         )
     if not needs.network:
-        yield "'policy' changes nothing for workloads without a network: remove it"
+        yield "'policy' has no effect on workloads without a network. Remove it"

@@ -68,7 +68,9 @@ def enforced(
     """
     port, server_address = ports[0].listens, server.own_address
     if not _becomes(lambda: admits(server, server_address, client, port)):
-        raise Unavailable(f"nothing from the client's pod reaches the server's at {server_address}, without a policy")
+        raise Unavailable(
+            f"even without a policy, the client's pod cannot reach the server's pod at {server_address}"
+        )
 
     def denies() -> bool:
         return not any(admits(server, server_address, client, port) for _ in range(_SURE))
@@ -76,12 +78,13 @@ def enforced(
     with pods.made(policy(run_id, server.name, pods.owner, "deny")):
         if not _becomes(denies):
             raise Unavailable(
-                f"the cluster accepts NetworkPolicies but does not enforce them: {WITHIN_S:.0f} s after one denied "
-                "them, connections still got through; use a network plugin that does (Calico, Cilium, kube-router)"
+                "the cluster accepts NetworkPolicies but does not enforce them (connections still succeeded "
+                f"{WITHIN_S:.0f} s after a policy denied them). Use a network plugin that enforces them (Calico, "
+                "Cilium, kube-router)"
             )
     with pods.made(policy(run_id, server.name, pods.owner, "allow", client.name, ports, namespace)):
         if not _becomes(lambda: admits(server, server_address, client, port)):
-            raise Unavailable("nothing reaches the server under a NetworkPolicy that allows it")
+            raise Unavailable("the client cannot reach the server under a NetworkPolicy that allows it")
         yield
 
 
@@ -104,7 +107,7 @@ def admits(server: PodSite, address: str, client: PodSite, port: int) -> bool:
     listener = server.start(end("listen", "0.0.0.0"))  # noqa: S104 - of a pod
     try:
         if not listens(listener, server, "tcp", port):
-            raise Unavailable(f"nothing can listen on port {port} of the server's pod")
+            raise Unavailable(f"no program can listen on port {port} of the server's pod")
         return client.run(end("connect", address)).returncode == 0
     finally:
         listener.stop()

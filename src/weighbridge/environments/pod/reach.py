@@ -96,7 +96,7 @@ def _with_node_ports(
     stack: ExitStack, pods: Pods, manifest: Mapping[str, Any], ports: Sequence[PublishedPort]
 ) -> tuple[dict[int, int], Mapping[str, Any]]:
     """Make a Service whose node ports are its server's, too: some programs tell their clients where they listen."""
-    refused = "the numbers that it gives do not follow on one another"
+    refused = "its port numbers are not consecutive"
     for _ in range(_TRIES):
         with ExitStack() as attempt:
             about = attempt.enter_context(pods.made(manifest))
@@ -115,4 +115,4 @@ def _with_node_ports(
                 raise
             stack.push(attempt.pop_all())
             return numbers, about
-    raise Unavailable(f"the cluster gives no node ports for a server: {refused}")
+    raise Unavailable(f"the cluster does not assign node ports to a server: {refused}")

@@ -1,4 +1,4 @@
-"""Podman: the userland as an image, in a container of root or of an ordinary user (rootless)."""
+"""The environment `podman`: programs run in a Podman container, started by root or by an ordinary user (rootless)."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -46,12 +46,17 @@ class PodmanOptions(ConfinedOptions):
     rootless: Annotated[bool, Field(description="Run containers as an ordinary user")] = False
     user_namespace: Annotated[
         bool,
-        Field(description="Root of its containers is nobody on the host (root's containers; a user's always are)"),
+        Field(
+            description="Map root in its containers to an unprivileged user on the host (for root's containers; "
+            "rootless "
+            "containers always do this)"
+        ),
     ] = False
-    network: Annotated[Network | None, Field(description="bridge; with rootless: slirp4netns")] = None
-    publish: Annotated[bool, Field(description="Clients use a published port")] = False
+    network: Annotated[Network | None, Field(description="default: bridge; with rootless: slirp4netns")] = None
+    publish: Annotated[bool, Field(description="Let clients use a published port")] = False
     publish_on: Annotated[
-        Literal["gateway", "loopback"], Field(description="How a client on the same host reaches a bridge's port")
+        Literal["gateway", "loopback"],
+        Field(description="How a client on the same host reaches the published port of a bridge"),
     ] = "gateway"
     open_files: OpenFiles = None
     variables: Variables = Field(default_factory=dict)
@@ -66,7 +71,7 @@ class PodmanEnvironment(Environment):
     """Containers of podman, with a storage of the run's own."""
 
     kind = "podman"
-    summary = "a Podman container, root's or rootless, with network none, host, bridge, slirp4netns or pasta"
+    summary = "a Podman container, started by root or rootless, with network none, host, bridge, slirp4netns or pasta"
     leavings: ClassVar = (EngineTraces(), PodmanFolders())
     options = PodmanOptions
     limited_by_host = True
@@ -106,7 +111,7 @@ class PodmanEnvironment(Environment):
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """By podman's own command line, not by the kit."""
-        return ByHand("the kit writes Compose files for Docker only: start it by hand, for example with podman run")
+        return ByHand("a kit contains Compose files for Docker only: start it yourself, for example with podman run")
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
@@ -297,7 +302,7 @@ def _notes(options: PodmanOptions, request: SiteRequest) -> dict[str, str]:
     labels = selinux.facts(_labels(request.host))
     notes: dict[str, str] = {"network": options.joined, **labels}
     if options.joined in IN_USER_SPACE:
-        why = "it carries this environment's traffic outside all limits"
+        why = "it carries the traffic of this environment and is not limited"
         notes[f"not honoured: limits of {options.joined}"] = why
     if request.storage is not None:
         notes["storage"] = f"{DATA} on {request.storage.kind}"

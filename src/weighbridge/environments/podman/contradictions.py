@@ -21,19 +21,28 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     """A sentence for each combination that cannot work, and for each network that cannot carry what is asked."""
     network = options.joined
     if options.rootless and network == "bridge":
-        yield "network: bridge needs root: with rootless: true use slirp4netns, pasta, host or none"
+        yield "network: bridge needs root. With rootless: true use slirp4netns, pasta, host or none"
     if options.rootless and options.user_namespace:
-        yield "'user_namespace' is for root's containers: a user's are in one always: remove it"
+        yield (
+            "'user_namespace' is for root's containers, because rootless containers always have a user namespace. "
+            "Remove it"
+        )
     if options.rootless and options.pids_limit is not None:
-        yield "'pids_limit' needs root's containers, whose control group podman limits: remove it, or rootless: true"
+        yield (
+            "'pids_limit' needs root's containers, because podman limits their control group. Remove it, or remove "
+            "rootless: true"
+        )
     if not options.rootless and network in IN_USER_SPACE:
-        yield f"network: {network} needs rootless containers: add rootless: true, or use bridge"
+        yield f"network: {network} needs rootless containers. Add rootless: true, or use bridge"
     if options.publish and network in ("none", "host"):
         yield f"'publish' needs network: bridge, slirp4netns or pasta, not {network}"
     if options.publish_on == "loopback" and not (options.publish and network == "bridge"):
         yield "'publish_on' needs network: bridge and publish: true"
     if far := [kind for kind, host in needs.hosts.items() if not host.here]:
-        yield f"podman does not work on hosts of kind {' and '.join(far)}: use this machine, or hosts made on it"
+        yield (
+            f"podman does not work on hosts of kind {' and '.join(far)}. Use this machine, or hosts that are "
+            "created on it"
+        )
     yield from sysctl_problems(needs, own_network=network != "host")
     if needs.network:
         yield from _out_of_reach(options, needs)
@@ -47,17 +56,17 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield from apart_from_client(needs)
     if network in IN_USER_SPACE and "server" in needs.inside and not options.publish:
         yield (
-            f"network: {network} can be reached by published ports only: add publish: true "
-            "(weigh: --in podman-published)"
+            f"network: {network} can be reached only through published ports. Add publish: true (weigh: --in "
+            "podman-published)"
         )
     if network in IN_USER_SPACE and both and not needs.apart:
-        yield f"network: {network} does not connect two containers of a host: put one role outside"
+        yield f"network: {network} does not connect two containers on one host. Put one role outside"
     if network == "bridge":
         yield from server_out_of_reach(needs)
     if needs.apart and "server" in needs.inside and network == "bridge" and not options.publish:
-        yield "a bridge cannot be reached from another host: add publish: true"
+        yield "a bridge cannot be reached from another host. Add publish: true"
     if needs.apart and network == "pasta":
-        yield "network: pasta needs its client on the same host: use slirp4netns"
+        yield "network: pasta needs its client on the same host. Use slirp4netns"
     if needs.apart and options.publish_on == "loopback":
         yield LOOPBACK_IS_HERE
     if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):

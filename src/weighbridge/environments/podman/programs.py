@@ -51,7 +51,7 @@ def readiness(options: Any | None) -> Readiness:
     if options is not None and options.init and init_program() is None:
         missing.append("catatonit")
     if missing:
-        return Readiness(False, f"podman lacks {' and '.join(missing)}", install_here(missing))
+        return Readiness(False, f"podman needs {' and '.join(missing)}", install_here(missing))
     if rootless and (refusal := _rootless(root, network)) is not None:
         return refusal
     version_text = ".".join(str(number) for number in version())
@@ -67,14 +67,14 @@ def init_program() -> str | None:
 
 def _rootless(root: bool, network: str) -> Readiness | None:
     if (refusal := user_namespaces.refusal("podman")) is not None:
-        return Readiness(False, refusal[0], f"{refusal[1]}; or as root rootless: false")
+        return Readiness(False, refusal[0], f"{refusal[1]}, or as root use rootless: false")
     if not root and not has_ranges():
         return Readiness(
             False, f"{user()[0]} has no subordinate ids in /etc/subuid and /etc/subgid", f"as root: {range_command()}"
         )
     if network in ("slirp4netns", "pasta"):
         if not _TUN.exists():
-            return Readiness(False, f"{network} needs {_TUN}, which this machine lacks", load_module("tun"))
+            return Readiness(False, f"{network} needs {_TUN}, which this machine does not have", load_module("tun"))
         if not root and not os.access(_TUN, os.R_OK | os.W_OK):
             return Readiness(
                 False, f"{network} needs {_TUN}, which this user cannot open", f"as root: chmod 666 {_TUN}"

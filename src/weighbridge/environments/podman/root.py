@@ -17,7 +17,7 @@ def unmet(needs: Needs, *, rootless: bool) -> Readiness | None:
     """Return why a container cannot have this machine's root folder; None where it can, or need not."""
     if not needs.of_this_machine or (rootless and os.geteuid() != 0):
         return None
-    why = "only an ordinary user's rootless podman can run this machine's own programs"
+    why = "only rootless podman of an ordinary user can run this machine's own programs"
     return Readiness(False, why, "give --image, use docker, or run as an ordinary user with podman-rootless")
 
 
@@ -46,7 +46,7 @@ def _layer(stack: ExitStack, podman: Podman, request: SiteRequest, folder: Path)
     try:
         layer_folder.mkdir(mode=0o700)
     except OSError as error:
-        raise Unavailable(f"the folder in memory {layer_folder} cannot be made: {error.strerror}") from None
+        raise Unavailable(f"the folder in memory {layer_folder} cannot be created: {error.strerror}") from None
     stack.callback(
         podman.ask, "unshare", "rm", "-rf", str(layer_folder)
     )  # the kernel's own folder in it is a subordinate id's

@@ -61,8 +61,9 @@ class PodmanSite(GroupedSite):
             "podman": f"{podman.version} ({'rootless' if podman.rootless else 'rootful'})",
             "storage driver": podman.storage_driver,
             "runtime": podman.runtime,
-            "transport": "podman start --attach, which stays, outside of the site's limits: "
-            "8 to 9 MiB of density's memory_per_site",
+            "transport": "podman start --attach keeps running outside the container's limits (8 to 9 MiB of "
+            "memory_per_site "
+            "in the density workload)",
             "host": self.host.name,
             **group_facts(self.host, self.pid),
             "address": self.address,

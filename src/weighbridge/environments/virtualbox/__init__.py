@@ -1,4 +1,4 @@
-"""VirtualBox: the userland as the disk of one of its machines."""
+"""The environment `virtualbox`: programs run in a VirtualBox machine that boots from the root filesystem."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -47,10 +47,14 @@ class VirtualboxOptions(EnvironmentOptions):
 
     network: Annotated[
         Literal["bridge", "internal", "nat", "host-only", "none"],
-        Field(description="bridge: made for the run; internal: machines only; host-only: with their host"),
+        Field(
+            description="bridge: created for the run; internal: only between machines; host-only: between machines "
+            "and their "
+            "host"
+        ),
     ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
-    nic: Annotated[Nic, Field(description="The machine's network interface")] = "e1000"
+    nic: Annotated[Nic, Field(description="Network interface of the machine")] = "e1000"
 
 
 class Virtualbox(Environment):
@@ -73,25 +77,25 @@ class Virtualbox(Environment):
 
     def unverified(self, options: Any | None = None) -> str:
         """Return what has not been tried on a machine that has VirtualBox."""
-        return "machines were created, started and removed, but none has run a workload"
+        return "never tested with a workload: machines were only created, started and removed"
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return what the machine's network does not reach, and which hosts have no disk made on this machine."""
         problems, both = [], "client" in needs.inside
         if not all(host.here for host in needs.hosts.values()):
-            problems.append("its disk is made on this machine: put its roles on local, testbed or guest hosts")
+            problems.append("its disk is created on this machine: put its roles on local, testbed or guest hosts")
         problems += memory_problems(needs)
         problems += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: nat")
         if needs.network and needs.apart and options.network in ("internal", "host-only"):
-            problems.append(f"network: {options.network} cannot be reached from another host: use nat")
+            problems.append(f"network: {options.network} cannot be reached from another host. Use nat")
         if needs.network and options.network == "internal" and not both:
-            problems.append("network: internal connects machines only: put the client inside too")
+            problems.append("network: internal connects only machines. Put the client inside, too")
         if needs.network and options.network == "nat" and both:
-            problems.append("network: nat accepts connections only from outside: put the client outside")
+            problems.append("network: nat accepts connections only from outside the machine. Put the client outside")
         if needs.server_calls_client and options.network == "nat":
             problems.append(
-                "this workload needs connections in both directions, but a forwarded port carries only "
-                "those to the server"
+                "this workload needs connections in both directions, but a forwarded port only carries connections "
+                "to the server"
             )
         return problems
 
@@ -100,7 +104,9 @@ class Virtualbox(Environment):
         if (lacking := medium.cannot_build()) is not None:
             return Readiness(False, *lacking)
         if not any((Path(folder) / "VBoxManage").exists() for folder in FOLDERS):
-            remedy = f"add contrib of Debian sid to the package sources; {install_here(['VBoxManage'])}"
+            remedy = (
+                f"add the section contrib of Debian sid to the package sources, then {install_here(['VBoxManage'])}"
+            )
             return Readiness(False, "VirtualBox is not installed", remedy)
         if not _DEVICE.exists():
             return Readiness(False, "VirtualBox's kernel module is not loaded", load_module("vboxdrv"))
@@ -146,7 +152,7 @@ class Virtualbox(Environment):
                 "kernel package": image.version,
             }
             if request.limits.memory is None:
-                notes["not honoured: no limit of memory"] = f"a machine has a size: {memory >> 20} MiB"
+                notes["not honoured: no limit of memory"] = f"a machine has a fixed size of {memory >> 20} MiB"
             own = joined.own if joined else "127.0.0.1"
             site = GuestSite(request, launcher, group, (address, own), LAYER, notes, has_data=len(machine.disks) > 1)
             site.reached = request.reached if options.network == "nat" else {}

@@ -35,7 +35,7 @@ class VirtualBox:
 
     def __init__(self, host: Host, run: RunContext, folder: Path, group: Group | None) -> None:
         """Find its programs. Raises Unavailable where there are none, or too old ones."""
-        numbers = run.share("numbers of VirtualBoxes", lambda: nullcontext(itertools.count()))
+        numbers = run.share("numbers of VirtualBox machines", lambda: nullcontext(itertools.count()))
         identity = virtualbox.identity(run.id, next(numbers))
         self.host, self._run, self._group = host, run, group
         self.meeting = virtualbox.meeting(identity)
@@ -99,7 +99,7 @@ def _programs_on(host: Host) -> str:
     for folder in virtualbox.FOLDERS:
         if host.run(Command(("test", "-x", f"{folder}/VBoxManage"), 10)).returncode == 0:
             return folder
-    raise Unavailable(f"host {host.name} has no VirtualBox: install it")
+    raise Unavailable(f"VirtualBox is not installed on host {host.name}: install it")
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""Xen: the userland as the disk of a domain, on a host that is Xen's first domain."""
+"""The environment `xen`: programs run in a Xen domain that boots from the root filesystem.
+
+Its host must be Xen's first domain.
+"""
 
 import contextlib
 import itertools
@@ -49,8 +52,8 @@ _END_S = 120.0
 """How long xl may take to end a domain: it waits for each device's end, and emulated and busy that is a minute."""
 _JOIN = Path(__file__).with_name("join.sh")
 _FIXED = (
-    'give the first domain a fixed part (in /etc/default/grub GRUB_CMDLINE_XEN_DEFAULT="dom0_mem=2G,max:2G", then '
-    "update-grub and reboot)"
+    "give the first domain a fixed amount of memory (in /etc/default/grub "
+    'GRUB_CMDLINE_XEN_DEFAULT="dom0_mem=2G,max:2G", then update-grub and reboot)'
 )
 """Else it has all memory, and gives some of it for each domain: native would be measured on a smaller machine."""
 
@@ -69,7 +72,7 @@ class XenOptions(EnvironmentOptions):
 
     type: Annotated[DomainType, Field(description="Domain type")] = "pvh"
     network: Annotated[
-        Literal["bridge", "none"], Field(description="An interface on a bridge made for the run, or none")
+        Literal["bridge", "none"], Field(description="An interface on a bridge created for the run, or none")
     ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
 
@@ -156,7 +159,7 @@ class Xen(Environment):
 
     def unverified(self, options: Any | None = None) -> str:
         """Return what has not been tried outside of an emulated machine."""
-        return "PV, PVH and HVM domains ran on an emulated machine only"
+        return "tested only on an emulated machine (PV, PVH and HVM domains)"
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
@@ -220,14 +223,14 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         "memory": f"{domain.memory >> 20} MiB",
         "network": options.network,
         "kernel package": guest_kernel.version,
-        "metered": "the domain's virtual CPUs; not what its drivers cost the host's own domain",
-        "not metered: CPU time of all who worked": "the kernel of its host does not account for domains, so there is "
+        "metered": "the domain's virtual CPUs, without the CPU time that its drivers use in the host's own domain",
+        "not metered: CPU time of all who worked": "the host's kernel does not account for domains, so the report has "
         "no CPU cost",
     }
     if domain.interface is not None and not domain.interface.offloads:
-        notes["offloads"] = "off; what arrives the domain's own kernel may merge (GRO)"
+        notes["offloads"] = "off (the domain's own kernel can still merge received packets, GRO)"
     if request.limits.memory is None:
-        notes["not honoured: no limit of memory"] = f"a machine has a size: {domain.memory >> 20} MiB"
+        notes["not honoured: no limit of memory"] = f"a domain has a fixed size of {domain.memory >> 20} MiB"
     return domain, notes
 
 
@@ -241,8 +244,8 @@ def _require_memory(domain: Domain, info: Mapping[str, str], host: Host) -> None
     free = int(info.get("free_memory", 0)) << 20
     if domain.memory > free:
         raise Unavailable(
-            f"a domain of {domain.memory >> 20} MiB does not fit on host {host.name}, where Xen has "
-            f"{free >> 20} MiB free: set a smaller limit (resources: memory), or {_FIXED}"
+            f"a domain with {domain.memory >> 20} MiB does not fit on host {host.name}, where Xen has {free >> 20} "
+            f"MiB free. Set a smaller limit (resources: memory), or {_FIXED}"
         )
 
 

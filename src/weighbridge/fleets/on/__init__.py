@@ -1,1 +1,1 @@
-"""What provides the machines of a fleet: one plug-in a module."""
+"""The providers of a fleet's machines (ssh hosts, Slurm, Kubernetes), with one provider per module."""

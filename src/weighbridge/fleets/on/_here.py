@@ -20,7 +20,11 @@ class DrivenHereOptions(ProviderOptions):
 
     at_once: Annotated[
         int | None,
-        Field(ge=1, description="How many runs are driven from here at once; default: by this machine's size"),
+        Field(
+            ge=1,
+            description="Number of runs to drive from this machine at once; default: chosen by the size of "
+            "this machine",
+        ),
     ] = None
 
 
@@ -55,11 +59,13 @@ class DrivenHere(MachineProvider):
         words = process.command
         command = [word for word in words[:-1] if word != "--yes"]  # an older driver has none
         if words and not (command[-2:] == ["fleet", "drive"] and Path(words[-1]).resolve() == folder.resolve()):
-            raise Unavailable(f"process {process.pid} does not drive the fleet in {folder}: it was left alone")
+            raise Unavailable(f"process {process.pid} does not drive the fleet in {folder}, so it was not stopped")
         try:
             process.end()
         except PermissionError:
-            raise Unavailable(f"process {process.pid} is another user's: ask that user to cancel the fleet") from None
+            raise Unavailable(
+                f"process {process.pid} belongs to another user: ask that user to cancel the fleet"
+            ) from None
 
 
 def most_runs(cpus: int, available: int) -> int:

@@ -21,17 +21,15 @@ class HostsOptions(DrivenHereOptions):
     """The machines of a list, which were read from a file when the fleet was planned."""
 
     kind: Literal["hosts"] = "hosts"
-    file: Annotated[str, ABSOLUTE, Field(description="The list, a machine a line"), Brings.FILE]
-    listed: Annotated[
-        tuple[dict[str, Any], ...], Field(min_length=1, description="What the list says, an ssh host each")
-    ]
+    file: Annotated[str, ABSOLUTE, Field(description="The file, with one ssh host per line"), Brings.FILE]
+    listed: Annotated[tuple[dict[str, Any], ...], Field(min_length=1, description="The ssh hosts of the file")]
     nodes: Annotated[
-        int | None, Field(ge=1, description="How many machines of the list, the first ones; default: all")
+        int | None, Field(ge=1, description="Use only this many machines, from the start of the file; default: all")
     ] = None
-    sudo: Annotated[bool, Field(description="Become root on each by sudo, without a password")] = False
+    sudo: Annotated[bool, Field(description="Become root on each machine with sudo, without a password")] = False
     config: Annotated[
         Annotated[str, ABSOLUTE] | None,
-        Field(description="An OpenSSH configuration file in place of yours"),
+        Field(description="An OpenSSH configuration file to use instead of your own"),
         Brings.SSH_CONFIGURATION,
     ] = None
 
@@ -45,7 +43,7 @@ class Hosts(DrivenHere):
     """Each run is driven from this machine, with ssh hosts in the place of the study's; so is the fleet."""
 
     kind = "hosts"
-    summary = "ssh machines, one a line of a file"
+    summary = "ssh machines, one per line of a file"
     options = HostsOptions
     word = "FILE"
     programs: ClassVar = ("ssh", "setpriv")
@@ -61,7 +59,7 @@ class Hosts(DrivenHere):
         """As many as were asked for, else all of the list."""
         if options.nodes is not None and options.nodes > len(options.listed):
             raise Unavailable(
-                f"{options.file} has fewer machines than the {options.nodes} of --nodes: {len(options.listed)}"
+                f"{options.file} has {len(options.listed)} machines, fewer than the {options.nodes} of --nodes"
             )
         return options.nodes or len(options.listed)
 
@@ -88,11 +86,11 @@ def _read(path: Path) -> list[dict[str, Any]]:
         with path.open("rb") as file:
             text = file.read(_LARGEST + 1).decode()
     except UnicodeDecodeError:
-        raise StudyError(f"{path} is not text: write a machine a line, as for ssh") from None
+        raise StudyError(f"{path} is not a text file: write one ssh host per line") from None
     except OSError as error:
         raise StudyError(f"cannot read the list of machines {path}: {error.strerror}") from None
     if len(text) > _LARGEST:
-        raise StudyError(f"{path} is no list of machines: it has more than 1 MiB")
+        raise StudyError(f"{path} is not a list of machines: it is larger than 1 MiB")
     listed: list[dict[str, Any]] = []
     lines: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -101,11 +99,11 @@ def _read(path: Path) -> list[dict[str, Any]]:
             continue
         if destination in lines:
             where = f"lines {lines[destination]} and {number}"
-            raise StudyError(f"{path}: {_shown(destination)} is named twice ({where}): remove one")
+            raise StudyError(f"{path}: {_shown(destination)} is listed twice ({where}): remove one")
         lines[destination] = number
         listed.append({"destination": destination, **_settings(f"{path}:{number}", settings)})
     if not listed:
-        raise StudyError(f"{path} names no machine: write one a line, as for ssh")
+        raise StudyError(f"{path} lists no machine: write one ssh host per line")
     return listed
 
 
@@ -115,7 +113,7 @@ def _settings(where: str, words: Sequence[str]) -> dict[str, Any]:
         key, equals, value = word.partition("=")
         if not equals or not key or not value:
             raise StudyError(
-                f"{where}: {_shown(word)} is no option of an ssh host: write DESTINATION KEY=VALUE ..., such as "
+                f"{where}: {_shown(word)} is not an option of an ssh host: write DESTINATION KEY=VALUE ..., such as "
                 "address=10.0.0.7"
             )
         settings[key] = {"true": True, "false": False}.get(value, value)

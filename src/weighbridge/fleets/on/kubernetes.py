@@ -33,37 +33,43 @@ class KubernetesNodes(DrivenHereOptions):
         str | None,
         Field(
             min_length=1,
-            description="How many nodes, which a Job then holds, or the labels of those to take (pool=perf); "
-            "default: all that can have pods",
+            description="Number of nodes, which a Job then reserves, or the labels of the nodes to use (pool=perf); "
+            "default: every node that can run pods",
         ),
     ] = None
     queue: Annotated[
         str | None,
-        Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$", description="The queue of Kueue that admits the Job"),
+        Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$", description="The Kueue queue that admits the Job"),
     ] = None
     context: Annotated[
         str | None,
-        Field(min_length=1, description="The context of the kubeconfig; default: the current one"),
+        Field(min_length=1, description="Context of the kubeconfig; default: the current context"),
         Brings.MACHINE,
     ] = None
-    namespace: Annotated[str | None, Field(min_length=1, description="Default: the context's")] = None
+    namespace: Annotated[
+        str | None, Field(min_length=1, description="Namespace; default: the namespace of the context")
+    ] = None
     kubeconfig: Annotated[
-        Annotated[str, ABSOLUTE] | None, Field(description="A kubeconfig in place of yours"), Brings.KUBECONFIG
+        Annotated[str, ABSOLUTE] | None,
+        Field(description="A kubeconfig to use instead of your own"),
+        Brings.KUBECONFIG,
     ] = None
     images: Annotated[
         Annotated[str, AfterValidator(_way)] | None,
-        Field(description="How images get to nodes: kind, minikube, k3d, containerd, pull, REGISTRY/REPOSITORY"),
+        Field(description="How images reach the nodes: kind, minikube, k3d, containerd, pull, REGISTRY/REPOSITORY"),
     ] = None
-    privileged: Annotated[bool, Field(description="Allow privileged pods: for environments of kind native")] = False
+    privileged: Annotated[
+        bool, Field(description="Allow privileged pods, which environments of kind native need")
+    ] = False
     server: str = ""
     """The API server that the context named when the fleet was submitted; "": not known."""
 
     @model_validator(mode="after")
     def _a_number_in_a_queue(self) -> Self:
         if self.nodes == "0":
-            raise ValueError("--nodes 0: ask for one node at least")
+            raise ValueError("--nodes 0: the number must be at least 1")
         if self.queue and self.number is None:
-            raise ValueError("--queue admits a number of nodes: add --nodes NUMBER")
+            raise ValueError("--queue needs --nodes NUMBER")
         return self
 
     @property
@@ -82,7 +88,7 @@ class KubernetesNodes(DrivenHereOptions):
         which = (
             f"{self.number} nodes" if self.number else f"nodes with {self.selector}" if self.selector else "all nodes"
         )
-        how = f", by queue {self.queue}" if self.queue else ""
+        how = f", through queue {self.queue}" if self.queue else ""
         return f"{which} of {f'context {self.context}' if self.context else 'kubectl'}{how}"
 
 
@@ -90,7 +96,7 @@ class Kubernetes(DrivenHere):
     """Each run is driven from this machine, with a node, or two, in the place of the study's hosts."""
 
     kind = "kubernetes"
-    summary = "nodes of a Kubernetes cluster, by your own kubectl"
+    summary = "nodes of a Kubernetes cluster, through your own kubectl"
     options = KubernetesNodes
     programs: ClassVar = ("kubectl",)
 
@@ -180,7 +186,7 @@ def _held(options: KubernetesNodes, wanted: Wanted) -> Iterator[tuple[str, ...]]
     had = [_node(each) for each in wanted.had]
     with run_lock.lock_run(wanted.id, "clean") as folder, ExitStack() as stack:
         if folder is None:
-            raise Unavailable("the nodes of an earlier driver of this fleet are being given back: try again")
+            raise Unavailable("the nodes of an earlier driver of this fleet are still being released: try again")
 
         def give_back() -> None:
             with shield():
@@ -205,7 +211,7 @@ def _machines(nodes: Sequence[str]) -> tuple[str, ...]:
     """Return nodes as machines of a fleet. Raises Unavailable."""
     names = tuple(map(_machine, nodes))
     if long := [name for name in names if re.fullmatch(MACHINE_NAME, name) is None]:
-        raise Unavailable(f"node {long[0]} has too long a name for a fleet: choose others with --nodes")
+        raise Unavailable(f"the name of node {long[0]} is too long for a fleet: choose other nodes with --nodes")
     return names
 
 
@@ -214,8 +220,8 @@ def _require_same_cluster(options: KubernetesNodes) -> None:
     server = _kubectl(options).configuration().server if options.server else ""
     if server and server != options.server:
         raise Unavailable(
-            f"context {options.context} is of {server} now, and the fleet is on {options.server}: set KUBECONFIG as "
-            "when it was submitted"
+            f"context {options.context} now points to {server}, but the fleet is on {options.server}: set "
+            "KUBECONFIG to the value that it had when the fleet was submitted"
         )
 
 

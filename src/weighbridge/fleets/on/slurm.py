@@ -43,7 +43,7 @@ def _further(words: tuple[str, ...]) -> tuple[str, ...]:
     """Check that each is an option in one word: what is none would be taken for the batch script."""
     for word in words:
         if not re.fullmatch(r"--[a-z][a-z-]*(=.*)?|-[A-Za-z].*", word, re.DOTALL):
-            raise ValueError(f"{word!r} is no option of sbatch in one word: write --NAME=VALUE")
+            raise ValueError(f"{word!r} is not an sbatch option in one word: write --NAME=VALUE")
     return words
 
 
@@ -58,28 +58,31 @@ class SlurmOptions(ProviderOptions):
     """A job: how many nodes, and what sbatch is told of them."""
 
     kind: Literal["slurm"] = "slurm"
-    nodes: Annotated[int, Field(ge=1, description="How many nodes the job has")]
-    partition: Annotated[_Word | None, Field(description="The partition; default: Slurm's own")] = None
-    account: Annotated[_Word | None, Field(description="The account that is charged")] = None
+    nodes: Annotated[int, Field(ge=1, description="Number of nodes of the job")]
+    partition: Annotated[_Word | None, Field(description="The partition; default: Slurm's default")] = None
+    account: Annotated[_Word | None, Field(description="The account to charge")] = None
     qos: Annotated[_Word | None, Field(description="The quality of service")] = None
-    constraint: Annotated[_Word | None, Field(description="Features that each node has")] = None
-    reservation: Annotated[_Word | None, Field(description="The reservation whose nodes are used")] = None
-    nodelist: Annotated[_Word | None, Field(description="Nodes that are among them")] = None
-    exclude: Annotated[_Word | None, Field(description="Nodes that are not among them")] = None
+    constraint: Annotated[_Word | None, Field(description="Features that every node must have")] = None
+    reservation: Annotated[_Word | None, Field(description="The reservation to use")] = None
+    nodelist: Annotated[_Word | None, Field(description="Nodes that must be included")] = None
+    exclude: Annotated[_Word | None, Field(description="Nodes to exclude")] = None
     time: Annotated[
-        _Word | None, Field(description="The time limit (2:30:00); default: half as long again as planned")
+        _Word | None, Field(description="The time limit (2:30:00); default: 1.5 times the planned time")
     ] = None
     array: Annotated[
         int | None,
         Field(
-            ge=1, description="Of single machines: a job for each node, at most so many at a time; default: one job"
+            ge=1,
+            description="For single machines: one job per node, with at most this many running at a time; "
+            "default: one job "
+            "for all nodes",
         ),
     ] = None
     sbatch: Annotated[
         tuple[str, ...],
         BeforeValidator(_words, json_schema_input_type=str | tuple[str, ...]),
         AfterValidator(_further),
-        Field(description="Further options of sbatch, each in one word ('--mail-type=END --comment=x')"),
+        Field(description="More sbatch options, each in one word ('--mail-type=END --comment=x')"),
     ] = ()
 
     @property
@@ -87,7 +90,7 @@ class SlurmOptions(ProviderOptions):
         """Words for the plan."""
         where = f" of partition {self.partition}" if self.partition else ""
         how = f", an array of jobs, {self.array} at a time" if self.array else ""
-        return f"{self.nodes} node{'s' * (self.nodes != 1)}{where}, by Slurm{how}"
+        return f"{self.nodes} node{'s' * (self.nodes != 1)}{where}, through Slurm{how}"
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -100,7 +103,7 @@ class Slurm(MachineProvider):
     """One job with whole nodes. A run is a step on its first machine, and reaches each by a step of its own."""
 
     kind = "slurm"
-    summary = "nodes of one job of Slurm, which starts once they are free"
+    summary = "nodes of one Slurm job, which starts when they are free"
     options = SlurmOptions
     stores_environment = True  # slurmctld keeps a job's in a file, and slurmd another one
     programs = ("sbatch", "squeue", "scancel", "sinfo", "scontrol", "srun")
@@ -129,7 +132,7 @@ class Slurm(MachineProvider):
             named = _named(_partitions(), options.partition)
             if named and not any(each.up for each in named):
                 names = ", ".join(each.name for each in named)
-                return (f"partition {names} is down: the job waits until it is up again",)
+                return (f"partition {names} is down, so the job waits until it is up again",)
         return ()
 
     def submit(self, options: Any, submission: Submission) -> str:
@@ -171,7 +174,7 @@ class Slurm(MachineProvider):
             return
         begun_in = {*slurm.ask("squeue", "--noheader", "--states=all", "--format=%Z", *_of(job)).splitlines()}
         if any(Path(each.strip()).resolve() != folder.resolve() for each in begun_in):
-            raise Unavailable(f"job {_number(job)} does not drive the fleet in {folder}: it was left alone")
+            raise Unavailable(f"job {_number(job)} does not drive the fleet in {folder}, so it was not cancelled")
         if state == "waiting" or options.array:
             slurm.ask("scancel", "--state=PENDING", *_cluster(job), _number(job))
         if state != "waiting":
@@ -223,7 +226,7 @@ def job_number(printed: str) -> str:
     last = (printed.strip().splitlines() or [""])[-1].strip()
     if not _JOB.fullmatch(last):
         raise Unavailable(
-            f"sbatch told no number of a job, but {last[:100]!r}: look at squeue before you submit again"
+            f"sbatch did not print a job number; it printed {last[:100]!r}. Check squeue before you submit again"
         )
     return last
 
@@ -254,7 +257,7 @@ def _one_job(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
 def _array(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
     """Return what asks for one node after another, but for those that are measured already."""
     if submission.pairs:
-        raise Unavailable("a job of an array has one node, and this study takes two machines: leave --array out")
+        raise Unavailable("a job of an array has only one node, but this study needs two machines: remove --array")
     folder = FleetFolder(submission.folder)
     measured = sorted(unit.name for unit in folder.units() if not unit.why and folder.is_finished(unit))
     left = max(1, options.nodes - len(measured))
@@ -319,9 +322,9 @@ def _killed_or_not_started(job: str) -> str:
         return ""
     code = slurm.field("ExitCode", shown)
     if code == _NO_OUTPUT:
-        return "its node could not start it: --out has to be on storage that all nodes share"
+        return "its node could not start it: put --out on storage that all nodes share"
     number = code.partition(":")[2]
-    return f"the driver was ended by signal {number}" if number not in ("", "0") else ""
+    return f"the driver was killed by signal {number}" if number not in ("", "0") else ""
 
 
 def _accounted(job: str) -> str:
@@ -338,7 +341,7 @@ def _accounted(job: str) -> str:
 def _number(job: str) -> str:
     """Return the number of a job that a fleet's folder names. Raises Unavailable for text that is not a job's."""
     if not _JOB.fullmatch(job):
-        raise Unavailable(f"{job[:60]!r} is not a job of Slurm: the fleet's folder is damaged")
+        raise Unavailable(f"{job[:60]!r} is not a Slurm job: the fleet's folder is damaged")
     return job.partition(";")[0]
 
 

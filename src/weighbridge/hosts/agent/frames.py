@@ -24,7 +24,7 @@ def pack(fields: Mapping[str, Any], data: bytes = b"") -> bytes:
     text = json.dumps(fields).encode()
     if len(text) + len(data) > LIMIT:
         size = (len(text) + len(data)) / 1e6
-        raise OSError(errno.EFBIG, f"The message of {size:.0f} MB is too large for the agent.")
+        raise OSError(errno.EFBIG, f"the message of {size:.0f} MB is too large for the agent")
     return _HEAD.pack(len(text), len(data)) + text + data
 
 
@@ -35,13 +35,13 @@ def read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
         return None
     text_length, data_length = _HEAD.unpack(head)
     if text_length + data_length > LIMIT:
-        raise ValueError("the connection carried something other than a frame")
+        raise ValueError("the connection carried data that is not a frame")
     text, data = stream.read(text_length), stream.read(data_length)
     if len(text) < text_length or len(data) < data_length:
         return None
     fields = json.loads(text)
     if not isinstance(fields, dict):
-        raise ValueError("the connection carried something other than a frame")
+        raise ValueError("the connection carried data that is not a frame")
     return fields, data
 
 

@@ -173,5 +173,5 @@ def _guarded(whose: Owner, program: bytes) -> Process:
     deadline = time.monotonic() + _GUARD_READY_S
     while b"ready" not in watcher.output_so_far():
         if watcher.wait(0.01) or time.monotonic() > deadline:
-            raise Unavailable(f"the agent's guard did not start: {watcher.stop().last_words}")
+            raise Unavailable(f"the process that watches the agent did not start: {watcher.stop().last_words}")
     return watcher

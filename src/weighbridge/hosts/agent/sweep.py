@@ -119,9 +119,9 @@ def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) ->
     run = DeadRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else "", everybodys=root)
     failures = discard(run, kinds)
     if member is not None:
-        with noting_failure(failures, "the engine's swarm cannot be left"):
+        with noting_failure(failures, "the engine cannot leave its swarm"):
             end(member)
-    with noting_failure(failures, "half-received userlands cannot be removed"):
+    with noting_failure(failures, "half-received root filesystems cannot be removed"):
         remove_parts(whose.folder_name)
     with noting_failure(failures, "the folder of sockets cannot be removed"):
         remove_tree(OwnFolder.at(whose.socket_folder))

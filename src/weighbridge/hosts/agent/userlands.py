@@ -90,7 +90,7 @@ class Receiver:
                 self._tar.write(rest)
                 self._tar.close()
             if self._sum.hexdigest() != self._digest:
-                raise UserlandError("the userland arrived damaged: its digest differs")
+                raise UserlandError("the root filesystem arrived damaged: its digest differs")
             self._unpack()
             target = root_of(self._digest)
             target.parent.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,8 @@ class Receiver:
             except OSError as error:
                 if not target.is_dir():  # else another run was faster: its userland is the same
                     raise UserlandError(
-                        f"the userland cannot be kept in {target.parent} there ({error.strerror}): remove this folder"
+                        f"the root filesystem cannot be stored in {target.parent} there ({error.strerror}): remove "
+                        "this folder"
                     ) from error
             return target
         finally:
@@ -124,7 +125,7 @@ class Receiver:
         if "No space left" in completed.stderr.decode(errors="replace"):
             raise _full()
         if completed.returncode != 0:
-            raise UserlandError(f"the userland cannot be unpacked there: {completed.last_words}")
+            raise UserlandError(f"the root filesystem cannot be unpacked there: {completed.last_words}")
 
     @contextlib.contextmanager
     def _no_space_told(self):  # type: ignore[no-untyped-def]  # noqa: ANN202
@@ -138,7 +139,7 @@ class Receiver:
 
 
 def _full() -> DiskFull:
-    return DiskFull(f"no space left in {folder()} for the userland, which needs about a gigabyte there: make room")
+    return DiskFull(f"no space left in {folder()} for the root filesystem, which needs about 1 GB there: make room")
 
 
 def data_folder_of(whose: SafeName) -> Path:

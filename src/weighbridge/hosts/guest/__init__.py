@@ -1,7 +1,7 @@
-"""Hosts that are QEMU guests, made for the length of a run: an agent of ours speaks over a virtio-serial port.
+"""Hosts that are QEMU guests, created for one run and reached through an agent on a virtio-serial port.
 
-QEMU ends when we do, and with it everything in the host. What it had on disks goes with the run's folder in the
-cache, which ``weighbridge clean`` knows.
+A guest ends together with Weighbridge. Its disks are in the run's folder in the cache, which ``weighbridge clean``
+removes.
 """
 
 import contextlib
@@ -122,7 +122,7 @@ class GuestHost(AgentHost):
         root = f"/run/userlands/{userland.digest[:16]}"
         completed = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))
         if completed.returncode != 0:
-            raise Unavailable(f"host {self.name}: the userland cannot be mounted: {completed.last_words}")
+            raise Unavailable(f"host {self.name}: the root filesystem cannot be mounted: {completed.last_words}")
         self._roots[userland.digest] = Path(root)
         return Path(root)
 
@@ -235,7 +235,9 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
     run.say(f"starting host {name}, a QEMU guest")
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
         online = cpus.cpus_online()
-        raise Unavailable(f"host {name}: this machine has only CPUs {online}, not {lacking[0]}: change 'cpus'")
+        raise Unavailable(
+            f"host {name} cannot use CPU {lacking[0]}, because this machine has only CPUs {online}: change 'cpus'"
+        )
     switch: Switch = run.share("switch", lambda: Switch.create(run))
     address, _ = switch.next_host()
     with ExitStack() as stack:
@@ -261,7 +263,7 @@ def _booted(
                 "cpu_s", 0.0
             )  # none: it waits for something; as much as passed: its kernel hangs
             console_tail = last_words(process.stop().stderr)
-            state = "ended" if ended else f"does not answer, after {cpu_s:.0f} s of CPU time"
+            state = "ended" if ended else f"does not answer after {cpu_s:.0f} s of CPU time"
             return f"its guest {state}{f': {console_tail}' if console_tail else ''}"
 
         switch.join(address, options.mtu, process, lambda: f"host {name}: {why()}")

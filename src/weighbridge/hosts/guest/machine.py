@@ -53,7 +53,9 @@ class Slots:
         """Return the device of a file system, copied to it at first use. Unavailable where all have another."""
         if image not in self._taken:
             if not self._free:
-                raise Unavailable(f"host {host} has at most {len(_SLOTS)} disks for guests and userlands: use fewer")
+                raise Unavailable(
+                    f"host {host} can have at most {len(_SLOTS)} disks for guests and root filesystems: use fewer"
+                )
             device, name = self._free.popitem()
             disk.copy_into(self._folder / name, image)
             self._taken[image] = device

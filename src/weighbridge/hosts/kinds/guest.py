@@ -46,21 +46,21 @@ class GuestOptions(CableOptions):
     )
     kind: Literal["guest"]
     accelerator: Annotated[
-        AcceleratorChoice, Field(description="auto: KVM if the guest boots under it, else emulation (tcg)")
+        AcceleratorChoice, Field(description="auto: KVM if the guest boots with it, otherwise emulation (tcg)")
     ] = "auto"
     memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
-    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine to give it")] = None
-    system: Annotated[Name, Field(description="The system installed on it")] = "debian"
-    pin: Annotated[Literal["vcpus"] | None, Field(description="Keep each virtual CPU on its own CPU")] = None
-    hypervisor: Annotated[Literal["xen"] | None, Field(description="Hypervisor below its kernel")] = None
-    write_cache: Annotated[
-        WriteCache, Field(description="What survives a power cut of what was written to its data disk")
-    ] = "kept"
+    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that the guest gets")] = None
+    system: Annotated[Name, Field(description="The operating system of the guest")] = "debian"
+    pin: Annotated[Literal["vcpus"] | None, Field(description="Pin each virtual CPU to its own CPU")] = None
+    hypervisor: Annotated[Literal["xen"] | None, Field(description="Hypervisor that its kernel runs on")] = None
+    write_cache: Annotated[WriteCache, Field(description="Which writes to its data disk survive a power cut")] = (
+        "kept"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.hypervisor and self.system != "debian":
-            raise ValueError(f"'hypervisor: {self.hypervisor}' needs system: debian, which has it")
+            raise ValueError(f"'hypervisor: {self.hypervisor}' needs 'system: debian'")
         return self
 
     def with_volatile_cache(self) -> Self:
@@ -88,7 +88,10 @@ class Guest(HostKind):
 
     kind = "guest"
     group = "virtual machines"
-    summary = "a QEMU guest as a host, with Debian's full kernel: runs engines that this machine's kernel cannot"
+    summary = (
+        "a QEMU guest as a host, with Debian's full kernel: it can run engines that this machine's kernel does not "
+        "support"
+    )
     leavings: ClassVar = OF_HOSTS
     root_makes = "guest hosts"
     options = GuestOptions

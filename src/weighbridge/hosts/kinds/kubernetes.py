@@ -32,8 +32,8 @@ def _one_number(raw: Any) -> Any:
     if isinstance(raw, list | tuple):
         numbers = ", ".join(map(str, raw))
         raise ValueError(
-            f"a cluster has one number of Services during a run: run once for each of {numbers}, then 'weighbridge "
-            "compare RUN RUN'"
+            f"the number of Services cannot change during a run: run the study once for each of {numbers}, then use "
+            "'weighbridge compare RUN RUN'"
         )
     return raw
 
@@ -43,57 +43,66 @@ class KubernetesOptions(HostOptions):
 
     traits: ClassVar[HostTraits] = HostTraits(
         own_kernel=True, attachable=False, managed=True,
-        without_native="a node's own namespaces need a privileged pod: set 'privileged: true' of its host",
+        without_native="the namespaces of a node need a privileged pod: set 'privileged: true' on its host",
     )  # fmt: skip
     kind: Literal["kubernetes"]
     node: Annotated[
         str | None,
-        Field(pattern=_NAME, description="The node's name; default: a ready one that no other host has"),
+        Field(pattern=_NAME, description="Name of the node; default: a ready node that no other host uses"),
         Brings.MACHINE,
     ] = None
     selector: Annotated[
-        str | None, Field(pattern=_WORD, description="Labels of the nodes to choose from, as for kubectl")
+        str | None, Field(pattern=_WORD, description="Label selector of the nodes to choose from, as for kubectl")
     ] = None
     context: Annotated[
         str | None,
-        Field(pattern=_WORD, description="The context of the kubeconfig; default: the current one"),
+        Field(pattern=_WORD, description="Context of the kubeconfig; default: the current context"),
         Brings.MACHINE,
     ] = None
     namespace: Annotated[
-        str | None, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", description="Default: the context's")
+        str | None,
+        Field(
+            pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
+            description="Namespace; default: the namespace of the context",
+        ),
     ] = None
     kubeconfig: Annotated[
-        Annotated[str, ABSOLUTE] | None, Field(description="A kubeconfig in place of yours"), Brings.KUBECONFIG
+        Annotated[str, ABSOLUTE] | None,
+        Field(description="A kubeconfig to use instead of your own"),
+        Brings.KUBECONFIG,
     ] = None
     images: Annotated[
-        NodeImages | None, Field(description="How images get to the node; default: they must be there")
+        NodeImages | None, Field(description="How images reach the node; default: they must be there already")
     ] = None
 
     privileged: Annotated[
         bool,
         Field(
-            description="Allow privileged pods on the node: for environments of kind native, and to see its packet "
-            "filter"
+            description="Allow privileged pods on the node, for environments of kind native and to see its "
+            "packet filter"
         ),
     ] = False
     pod_security: Annotated[
         Literal["baseline", "restricted"] | None,
         Field(
-            description="Keep to a level of Pod Security: no pod has the node's network, and with restricted no "
-            "program is root"
+            description="Follow a Pod Security level: no pod uses the node's network, and with restricted no "
+            "program runs "
+            "as root"
         ),
     ] = None
 
     services: Annotated[
         _Number | None,
         BeforeValidator(_one_number, json_schema_input_type=_Number | None),
-        Field(description="Services that the run adds to the cluster, and takes away"),
+        Field(description="Number of Services that the run adds to the cluster and removes at its end"),
     ] = None
 
     @model_validator(mode="after")
     def _one_level(self) -> Self:
         if self.privileged and self.pod_security is not None:
-            raise ValueError("privileged pods keep to no level: remove privileged or pod_security")
+            raise ValueError(
+                "privileged pods do not follow any Pod Security level: remove 'privileged' or 'pod_security'"
+            )
         return self
 
     @property
@@ -102,7 +111,7 @@ class KubernetesOptions(HostOptions):
         if self.privileged:
             return replace(self.traits, without_native="")
         if self.pod_security is not None:
-            why = f"with 'pod_security: {self.pod_security}' no pod has the node's network: use 'network: pod'"
+            why = f"with 'pod_security: {self.pod_security}' no pod can use the node's network: use 'network: pod'"
             return replace(self.traits, without_network=why)
         return self.traits
 
@@ -116,7 +125,7 @@ class KubernetesOptions(HostOptions):
         """That of ``images``."""
         if self.images is not None:
             return self.images.description
-        return "must be on the node already, else say how it gets there ('images' of the host)"
+        return "must be on the node already; otherwise say how it gets there ('images' of the host)"
 
     @property
     def pulls(self) -> bool:
@@ -131,10 +140,10 @@ class KubernetesOptions(HostOptions):
     @property
     def description(self) -> str:
         """Words for the plan."""
-        cluster = f"context {self.context}" if self.context else "kubectl's own context"
+        cluster = f"context {self.context}" if self.context else "kubectl's current context"
         namespace = f", namespace {self.namespace}" if self.namespace else ""
         node = f"node {self.node}" if self.node else f"a node with {self.selector}" if self.selector else "any node"
-        pods = f", pods of level {self.pod_security}" if self.pod_security else ", privileged" * self.privileged
+        pods = f", pods at level {self.pod_security}" if self.pod_security else ", privileged" * self.privileged
         services = f", {self.services:,} Services added" if self.services else ""
         return f"Kubernetes, {cluster}{namespace}, {node}{pods}{services}"
 
@@ -143,7 +152,7 @@ class Kubernetes(HostKind):
     """A node seen through one small pod of ours; pods are opened on it."""
 
     kind = "kubernetes"
-    summary = "a node of a Kubernetes cluster, by your own kubectl; it has only pods"
+    summary = "a node of a Kubernetes cluster, through your own kubectl; it runs only pods"
     options = KubernetesOptions
     group = ""
     programs: ClassVar = ("kubectl",)
@@ -190,13 +199,13 @@ class Kubernetes(HostKind):
     def whereabouts(self, options: Any) -> str:
         """Name the cluster by the kubeconfig, and what is made in it."""
         about = options.place.kubectl().configuration()
-        context = f"context {about.context}" if about.context else "the cluster that kubectl finds by itself"
+        context = f"context {about.context}" if about.context else "the cluster that kubectl uses by default"
         known = ", ".join(filter(None, (about.server, f"user {about.user}" if about.user else "")))
         where = f"{context} ({known})" if known else context
         return (
-            f"cluster: {where}, namespace {about.namespace}: a run makes a ConfigMap and pods there, Services and "
-            "NetworkPolicies where environments ask for them, and deletes them"
-            f"{'; its pods may be privileged: they have all rights of root on the node' * options.privileged}"
+            f"cluster: {where}, namespace {about.namespace}: a run creates a ConfigMap and pods there (and Services "
+            "and NetworkPolicies if environments need them) and deletes them at its "
+            f"end{'. Its pods can be privileged, with all rights of root on the node' * options.privileged}"
         )
 
     def survey(self, context: str = "", namespace: str = "") -> Mapping[str, Readiness]:
@@ -216,14 +225,14 @@ class Kubernetes(HostKind):
             nodes = survey.usable_nodes(place.kubectl()) if ask else ()
         except Denied as error:
             raise Unavailable(
-                f"{error}; or write the study (--save) and name a node in its hosts (node: NAME)"
+                f"{error}; or save the study (--save) and name a node in its hosts (node: NAME)"
             ) from error
         named = {key: value for key, value in (("context", context), ("namespace", namespace)) if value}
         ways = images_of(images or (usual_images(context or place.kubectl().current_context()) if ask else ""))
         if ask and not ways:
             raise Unavailable(
-                "this cluster's nodes need a way for images: add --images with kind, minikube, k3d, containerd, "
-                "REGISTRY/REPOSITORY (pushed by your engine) or pull"
+                "Weighbridge must know how images reach the nodes of this cluster: add --images with kind, "
+                "minikube, k3d, containerd, REGISTRY/REPOSITORY (your engine pushes to it) or pull"
             )
         host = {"kind": self.kind, **named, **({"images": ways} if ways else {})}
         return [host] * (min(1 + apart, len(nodes)) if ask else 1 + apart)

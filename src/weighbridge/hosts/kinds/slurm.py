@@ -27,12 +27,12 @@ class SlurmOptions(HostOptions):
         str | None,
         Field(
             pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$",
-            description="The node's name; default: one of the job's that no other host has",
+            description="Name of the node; default: a node of the job that no other host uses",
         ),
         Brings.MACHINE,
     ] = None
     address: Annotated[
-        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address"), Brings.MACHINE
+        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="IPv4 address of the node"), Brings.MACHINE
     ] = None
     interface: Annotated[
         str | None,
@@ -42,14 +42,14 @@ class SlurmOptions(HostOptions):
     @property
     def description(self) -> str:
         """Words for the plan."""
-        return f"Slurm, node {self.node}" if self.node else "Slurm, a node of the job"
+        return f"Slurm node {self.node}" if self.node else "a node of the Slurm job"
 
 
 class Slurm(HostKind):
     """A node of a job, seen by an agent of ours in a step that shares the job's resources with its others."""
 
     kind = "slurm"
-    summary = "a node of the Slurm job in which weighbridge runs"
+    summary = "a node of the Slurm job in which Weighbridge runs"
     options = SlurmOptions
     group = ""
     programs: ClassVar = ("srun", "scontrol")

@@ -29,20 +29,22 @@ class SshOptions(HostOptions):
     kind: Literal["ssh"]
     destination: Annotated[
         str,
-        Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="Destination, as for ssh"),
+        Field(
+            pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="Destination, as you would give it to ssh"
+        ),
         Brings.MACHINE,
     ]
     address: Annotated[
-        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address"), Brings.MACHINE
+        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="IPv4 address of the machine"), Brings.MACHINE
     ] = None
     interface: Annotated[
         str | None,
         Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$", description="Interface for macvlan, ipvlan and bridges"),
     ] = None
-    sudo: Annotated[bool, Field(description="Become root by sudo, without a password")] = False
+    sudo: Annotated[bool, Field(description="Become root with sudo, without a password")] = False
     config: Annotated[
         Annotated[str, AfterValidator(_configuration)] | None,
-        Field(description="An OpenSSH configuration file in place of yours"),
+        Field(description="An OpenSSH configuration file to use instead of your own"),
         Brings.SSH_CONFIGURATION,
     ] = None
 
@@ -56,7 +58,7 @@ class Ssh(HostKind):
     """A machine on which an agent of ours runs for as long as the run lasts."""
 
     kind = "ssh"
-    summary = "a machine reached by OpenSSH, with your configuration and keys"
+    summary = "a machine reached over OpenSSH, with your configuration and keys"
     options = SshOptions
     programs: ClassVar = ("ssh",)
 

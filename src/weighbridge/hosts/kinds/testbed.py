@@ -30,7 +30,7 @@ class TestbedOptions(CableOptions):
         here=True, networks=frozenset({"switch"}), gives_addresses=True, disposable=True, interface="eth0"
     )
     kind: Literal["testbed"]
-    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine to give it")] = None
+    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that the host gets")] = None
 
     @property
     def own_cpus(self) -> str | None:
@@ -40,7 +40,7 @@ class TestbedOptions(CableOptions):
     @property
     def description(self) -> str:
         """Words for the plan."""
-        return f"{self.kind}, made on this machine, {self.cable_words}"
+        return f"{self.kind}, simulated on this machine, {self.cable_words}"
 
 
 def init_program() -> str | None:
@@ -58,7 +58,9 @@ class Testbed(HostKind):
 
     __test__ = False  # no test, whatever its name begins with
     kind = "testbed"
-    summary = "a host made on this machine for the run: namespaces joined by a switch, with cables of a given rate"
+    summary = (
+        "a host simulated on this machine for the run: namespaces connected by a switch, with cables of a given rate"
+    )
     leavings: ClassVar = OF_HOSTS
     root_makes = "testbed hosts"
     options = TestbedOptions

@@ -1,1 +1,1 @@
-"""Nodes of a Kubernetes cluster as hosts, by the user's own kubectl."""
+"""Hosts that are nodes of a Kubernetes cluster, reached through the user's own kubectl."""

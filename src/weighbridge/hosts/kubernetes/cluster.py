@@ -107,15 +107,16 @@ class Cluster:
             candidates = [each for each in free if usable(each)] or free
         if not candidates:
             raise Unavailable(
-                f"host {host}: the cluster has no further node ({len(every)} in all): put both roles on one host"
+                f"host {host}: the cluster has only {len(every)} nodes, and other hosts use them: put both roles on "
+                "one host"
             )
         chosen = candidates[0]
         if not chosen.ready:
             raise Unavailable(f"host {host}: node {chosen.name} is not ready")
         if chosen.architecture not in ("", platform.machine()):
             raise Unavailable(
-                f"host {host}: node {chosen.name} is {chosen.architecture}, but userlands are built for "
-                f"{platform.machine()} here: run weighbridge on a {chosen.architecture} machine"
+                f"host {host}: node {chosen.name} is {chosen.architecture}, but root filesystems are built for "
+                f"{platform.machine()} here: run Weighbridge on a {chosen.architecture} machine"
             )
         self._taken[host] = chosen
         return chosen
@@ -204,7 +205,7 @@ class Cluster:
         carrier.wait(_TOGETHER_S)
         silent = carrier.poll() is None
         done = carrier.stop()
-        cut = f"nothing is heard from node {request.node}" if silent else _how_ended(done)
+        cut = f"node {request.node} does not answer" if silent else _how_ended(done)
         try:
             refusal = state_of(self._asking.get(f"pod/{request.name}", deadline_s=_JUDGE_S)).refusal
         except Denied as error:
@@ -282,8 +283,8 @@ def _events_of(pod: str) -> str:
 
 def _how_ended(done: Completed) -> str:
     if done.returncode == 0:  # also where the node has died (kubernetes/kubernetes#124571)
-        return "its stream was cut: kubelet or its node ended, or the connection to the cluster"
-    return f"its stream was cut: {failure_of(done)}"
+        return "the connection to it was cut: its kubelet, its node or the connection to the cluster failed"
+    return f"the connection to it was cut: {failure_of(done)}"
 
 
 @contextmanager
@@ -292,7 +293,7 @@ def _opened(cls: type[Cluster], run: RunContext, place: Place) -> Iterator[Clust
     program = build.ensure(run.cache, run.say).read_bytes()
     if len(program) > MOST_BYTES:
         raise Unavailable(
-            f"the sites' launcher ({len(program)} bytes) is larger than a ConfigMap: build it by another compiler"
+            f"the launcher ({len(program)} bytes) does not fit into a ConfigMap: build it with another compiler"
         )
     kubectl = place.kubectl({RUN_VARIABLE: run.id})
     note(run.state, place)

@@ -42,7 +42,7 @@ QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 HOLDS_LABEL = "weighbridge.holds"
 """Of the pods that hold a node: no two of them, of whatever fleets, are on one."""
 _QUEUES, _WORKLOADS = "localqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io"
-_JOBS = "Jobs that hold nodes of a fleet"
+_JOBS = "Jobs that reserve nodes for a fleet"
 HELD_S = 300
 """So long a Job holds its nodes if nobody renews it: its driver may have been killed, or its machine may be off."""
 _RENEW_S = 60.0
@@ -123,9 +123,9 @@ def readiness(kubectl: Kubectl, hold: Hold) -> Readiness:
     rights: list[Right] = [(verb, resource) for verb in verbs]
     if lacking := kubectl.lacking(rights):
         may_not = ", ".join(f"{verb} {what}" for verb, what in lacking)
-        return Readiness(False, f"this user may not {may_not}", rule(lacking, kubectl.namespace))
+        return Readiness(False, f"this user is not allowed to {may_not}", rule(lacking, kubectl.namespace))
     if hold.queue and (why := _no_queue(kubectl, hold.queue)):
-        return Readiness(False, why, "name another queue, or leave --queue out")
+        return Readiness(False, why, "name another queue, or remove --queue")
     [why] = kubectl.dry_run([holding_job(_request(ASKED.run_id, ASKED.image, ASKED.owner, pull=False), hold)])
     if why:
         return Readiness(False, why, _remedy(why, kubectl.namespace))
@@ -134,7 +134,7 @@ def readiness(kubectl: Kubectl, hold: Hold) -> Readiness:
 
 def _remedy(why: str, namespace: str) -> str:
     if "jobs.batch" in why and "quota" in why:
-        return "wait until another Job has gone, or raise the quota"
+        return "wait until another Job has ended, or raise the quota"
     return remedy(why, namespace) or "ask the cluster's administrator"
 
 
@@ -145,10 +145,10 @@ def _no_queue(kubectl: Kubectl, name: str) -> str:
     except Refused as error:
         if "resource type" not in str(error):
             return ""
-        return "the cluster has no Kueue, whose queue --queue names"
+        return "--queue needs Kueue, which this cluster does not have"
     if name in queues:
         return ""
-    return f"the namespace has no queue {name} of Kueue: it has {', '.join(queues) or 'none'}"
+    return f"the namespace has no Kueue queue {name}: it has {', '.join(queues) or 'none'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +163,11 @@ class Held:
 def held_by(job: Mapping[str, Any] | None, pods: Sequence[Mapping[str, Any]]) -> Held:
     """Return what a Job holds, by the cluster's own words."""
     if job is None or job["metadata"].get("deletionTimestamp"):
-        return Held((), refusal="the Job that holds the nodes was deleted")
+        return Held((), refusal="the Job that reserves the nodes was deleted")
     for each in (job.get("status") or {}).get("conditions") or ():
         if each.get("type") == "Failed" and each.get("status") == "True":
             why = each.get("message") or each.get("reason")
-            return Held((), refusal=f"the Job that holds the nodes has failed: {why}")
+            return Held((), refusal=f"the Job that reserves the nodes failed: {why}")
     if job["spec"].get("suspend"):
         return Held((), "the Job is suspended")
     nodes, waits = set[str](), dict[str, None]()
@@ -225,7 +225,9 @@ def _awaited(kubectl: Kubectl, run_id: str, hold: Hold, say: Callable[[str], Non
             waits += f" until Kueue admits it: {why}" if (why := _of_kueue(kubectl, job, hold.queue)) else ""
         elif len(pods) < hold.number and time.monotonic() - began > _PODS_S:
             waits = waits or _why_no_pods(kubectl, job)
-        sentence = f"waiting for nodes, {len(held.nodes)} of {hold.number} are held{f': {waits}' if waits else ''}"
+        sentence = (
+            f"waiting for nodes: {len(held.nodes)} of {hold.number} are reserved{f': {waits}' if waits else ''}"
+        )
         if sentence != said and (waits or said):
             say(sentence)
             said = sentence
@@ -277,12 +279,12 @@ def _renewed(kubectl: Kubectl, job: str, say: Callable[[str], None]) -> Iterator
                 status = kubectl.patch("job", job, changes).get("status") or {}
             except (Unavailable, EnvironmentLost) as error:
                 if not failed:
-                    say(f"the nodes may be given to others, as their Job cannot be renewed: {error}")
+                    say(f"the cluster might give the nodes to others, because their Job cannot be renewed: {error}")
                 failed = True
             else:  # its time begins once it is not suspended
                 failed, started = False, (started or now) if status.get("startTime") else None
 
-    thread = threading.Thread(target=renew, name="renew held nodes", daemon=True)
+    thread = threading.Thread(target=renew, name="renew reserved nodes", daemon=True)
     thread.start()
     try:
         yield

@@ -252,7 +252,7 @@ class Kubectl:
         try:
             return json.loads(self.must("get", f"--raw={path}"))
         except ValueError as error:
-            raise Unavailable(f"{path}: the answer is no JSON") from error
+            raise Unavailable(f"{path}: the answer is not JSON") from error
 
     def create(self, manifest: Mapping[str, Any]) -> Any:
         """Make one object; return it as it was made. Raises Unavailable."""
@@ -327,7 +327,7 @@ class Kubectl:
                 if not (items := json.loads(self.must("delete", f"--raw={path}", deadline_s=_ALL_S)).get("items")):
                     return
                 if time.monotonic() > deadline:  # something that finalizes them does not
-                    raise Unavailable(f"{len(items)} {kind} are still there {_ALL_S:.0f} s after they were deleted")
+                    raise Unavailable(f"{len(items)} {kind} still exist {_ALL_S:.0f} s after they were deleted")
                 time.sleep(_SOON_S)
             except Refused:
                 raise
@@ -353,7 +353,7 @@ class Kubectl:
                 text = text[end:].lstrip()
             return [each for each, may in zip(rights, allowed, strict=True) if not may]
         except (ValueError, KeyError, TypeError) as error:
-            raise Unavailable("the API server does not say what this user may do") from error
+            raise Unavailable("the API server does not report what this user is allowed to do") from error
 
     def clock(self) -> datetime:
         """Return the time by the API server's clock; by this machine's where it does not tell."""
@@ -449,4 +449,4 @@ def failure_of(completed: Completed) -> str:
     said = sentence(completed.stderr.decode(errors="replace"))
     if completed.timed_out:
         return f"{late}: {said}" if said else late
-    return said or f"kubectl ended with exit code {completed.returncode} without a word"
+    return said or f"kubectl ended with exit code {completed.returncode} and printed nothing"

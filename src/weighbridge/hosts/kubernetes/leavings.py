@@ -120,7 +120,7 @@ def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRu
         made = [_last_known(each["metadata"]) for each in objects]
         alive = f"pod {working[0]['metadata']['name']} has not ended" if working else ""
         if not alive and (now - max(made)).total_seconds() < STARTING_S:
-            alive = f"it made objects less than {STARTING_S / 60:g} minutes ago"
+            alive = f"it created objects less than {STARTING_S / 60:g} minutes ago"
         names = [(kind, name) for _, kind, name in runs_of(objects)]
         yield FarRun(run, tuple(_leftovers(run, names)), alive)
 
@@ -156,7 +156,7 @@ class ClusterObjects(Leavings):
                 objects = objects_of(place.kubectl(), run)
             except Unavailable as error:
                 notes = folders.states / run / NOTES.name
-                gone = "" if FORBIDDEN in str(error) else f"; where it has gone for good, delete {notes}"
+                gone = "" if FORBIDDEN in str(error) else f"; if the cluster no longer exists, delete {notes}"
                 failures.append(f"{place.words} (run {run}): {error}{gone}")
             else:
                 yield from _leftovers(run, objects)

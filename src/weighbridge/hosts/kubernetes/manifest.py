@@ -46,10 +46,10 @@ def not_honoured(limits: Limits, cpu_manager: str = "") -> Mapping[str, str]:
     """Return the limits that a pod cannot be given, each with why. ``cpu_manager``: kubelet's policy, where known."""
     refused = {}
     if limits.cpuset is not None:
-        policy = f", by its CPU manager's policy {cpu_manager}" if cpu_manager else ""
+        policy = f", according to its CPU manager policy {cpu_manager}" if cpu_manager else ""
         refused["pin"] = f"kubelet chooses a pod's CPUs{policy}"
     if limits.cpus is not None and limits.cpu_period_us != _USUAL_PERIOD_US:
-        refused["cpu_period"] = "kubelet sets it, for all pods of a node"
+        refused["cpu_period"] = "kubelet sets it for all pods of a node"
     return refused
 
 
@@ -62,11 +62,13 @@ def quota_not_honoured(limits: Limits, quota: tuple[str, str] | None) -> Mapping
         return {}
     allowed, period = quota
     if not allowed.isdecimal():
-        return {"cpus": "kubelet set no quota of CPU time: it enforces none, or gave the pod CPUs of its own"}
+        return {
+            "cpus": "kubelet did not set a CPU quota: it does not enforce quotas, or it gave the pod exclusive CPUs"
+        }
     if abs((cpus := int(allowed) / int(period)) - limits.cpus) > _ROUNDED:
-        return {"cpus": f"the quota of CPU time is that of {cpus:g} CPUs"}
+        return {"cpus": f"the CPU quota equals {cpus:g} CPUs"}
     if period != str(_USUAL_PERIOD_US) == str(limits.cpu_period_us):
-        return {"cpu_period": f"kubelet's is {int(period) / 1000:g} ms"}
+        return {"cpu_period": f"kubelet uses {int(period) / 1000:g} ms"}
     return {}
 
 
@@ -75,7 +77,7 @@ def given_otherwise(limits: Limits, about: Mapping[str, Any]) -> Mapping[str, st
     given = resources_of(about).get("limits") or {}
     asked = limits_of(limits)
     return {
-        what: f"the cluster set {given[resource]}, not asked for"
+        what: f"the cluster set {given[resource]}, which was not requested"
         for resource, what in (("cpu", "cpus"), ("memory", "memory"))
         if resource in given and resource not in asked
     }
@@ -132,8 +134,8 @@ def with_storage(request: PodRequest, mount: Mount) -> PodRequest:
     if mount.way == "layer":
         if request.user:
             raise Unavailable(
-                f"'storage: layer' is root's, and with 'pod_security: restricted' programs are user {request.user}: "
-                "use another storage"
+                "'storage: layer' belongs to root, but with 'pod_security: restricted' programs run as user "
+                f"{request.user}: use another storage"
             )
         return replace(request, writable_root=True)
     return replace(request, data=mount.manifest, data_folder=mount.source)

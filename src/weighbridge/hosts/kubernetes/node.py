@@ -81,7 +81,7 @@ class NodeProcess:
 
     def send(self, data: bytes) -> None:
         """A launcher's programs have no pipe."""
-        raise BrokenPipeError("it was started without a pipe to it")
+        raise BrokenPipeError("it was started without a pipe for its input")
 
 
 class Node:
@@ -206,11 +206,11 @@ class Node:
 
     def talk(self, command: Command) -> tuple[HostProcess, Stream]:
         """Raises Unavailable."""
-        raise Unavailable(f"host {self.name} is a node of a cluster, which has only pods")
+        raise Unavailable(f"host {self.name} is a node of a cluster, and Weighbridge uses only pods there")
 
     def program(self, program: Path) -> str:
         """Raises Unavailable."""
-        raise Unavailable(f"host {self.name} is a node of a cluster: no files are brought there")
+        raise Unavailable(f"host {self.name} is a node of a cluster, and Weighbridge does not copy files there")
 
     def namespaces(self) -> Mapping[str, int]:
         """Return the node's own where its pod is privileged, else those of that pod.
@@ -231,7 +231,7 @@ class Node:
 
     def signal(self, pid: int, number: int) -> None:
         """Raises Unavailable."""
-        raise Unavailable(f"host {self.name} is a node of a cluster, whose processes are not seen")
+        raise Unavailable(f"host {self.name} is a node of a cluster, and Weighbridge cannot see its processes")
 
     def group(self, name: str) -> Group:
         """Raises Unavailable."""
@@ -249,15 +249,15 @@ class Node:
 
     def userland(self, userland: Userland) -> Path:
         """Raises Unavailable."""
-        raise Unavailable(f"host {self.name} is a node of a cluster, which has only pods")
+        raise Unavailable(f"host {self.name} is a node of a cluster, and Weighbridge uses only pods there")
 
     def data_folder(self, run: RunContext, name: SafeName) -> AbstractContextManager[Path]:
         """Raises Unavailable."""
-        raise Unavailable(f"host {self.name} is a node of a cluster, which has only pods")
+        raise Unavailable(f"host {self.name} is a node of a cluster, and Weighbridge uses only pods there")
 
     def dedicated_host(self, purpose: str) -> Host:
         """Raises Unavailable."""
-        raise Unavailable(f"host {self.name} is a node of a cluster: a run does not change it")
+        raise Unavailable(f"host {self.name} is a node of a cluster, and a run does not change it")
 
     def facts(self) -> Mapping[str, str]:
         """Return what the cluster says of the node, and what its kernel says of its CPU."""

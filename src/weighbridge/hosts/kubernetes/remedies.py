@@ -14,20 +14,20 @@ _AT_NO_LEVEL = ("hostPath", "forbidden sysctls")
 _WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied')
 _BY_WORDS = {
     "violates PodSecurity": "kubectl label --overwrite namespace NAMESPACE "
-    "pod-security.kubernetes.io/enforce=privileged, or use a namespace of your own that has it",
-    "exceeded quota": "give the study smaller limits (resources: cpus, memory) or fewer environments, as all pods of "
-    "a run are there at once, or raise the quota",
+        "pod-security.kubernetes.io/enforce=privileged, or use your own namespace that has this label",
+    "exceeded quota": "give the study smaller limits (resources: cpus, memory) or fewer environments "
+        "(all pods of a run exist at the same time), or raise the quota",
     "failed quota": "give the study limits (resources: cpus, memory)",
-    "limit to request ratio": "use 'quality: guaranteed', whose requests are its limits, or change the LimitRange",
-    "minimum cpu usage": "use 'quality: guaranteed', whose requests are its limits, or change the LimitRange",
-    "minimum memory usage": "use 'quality: guaranteed', whose requests are its limits, or change the LimitRange",
+    "limit to request ratio": "use 'quality: guaranteed' (requests then equal limits), or change the LimitRange",
+    "minimum cpu usage": "use 'quality: guaranteed' (requests then equal limits), or change the LimitRange",
+    "minimum memory usage": "use 'quality: guaranteed' (requests then equal limits), or change the LimitRange",
     "maximum cpu usage": "give the study smaller limits (resources: cpus), or change the LimitRange",
     "maximum memory usage": "give the study smaller limits (resources: memory), or change the LimitRange",
     "Insufficient cpu": "use 'quality: burstable', smaller limits (resources: cpus), or another node",
     "Insufficient memory": "use 'quality: burstable', smaller limits (resources: memory), or another node",
     "untolerated taint": "use another node, or remove its taint: kubectl taint node NODE KEY-",
-    "(OOMKilled)": "give it more memory (resources: memory): with control groups of version 2 the kernel ends the "
-    "whole pod, unless its kubelet has 'singleProcessOOMKill: true'",
+    "(OOMKilled)": "give it more memory (resources: memory): with control groups v2 the kernel kills the whole pod "
+        "unless its kubelet has 'singleProcessOOMKill: true'",
     "were unschedulable": "kubectl uncordon NODE, or use another node",
 }  # fmt: skip
 
@@ -66,10 +66,10 @@ def remedy(why: str, namespace: str = "") -> str:
         resource = forbidden["resource"] + (f".{forbidden['group']}" if forbidden["group"] else "")
         return rule([(forbidden["verb"], resource)], forbidden["namespace"] or "")
     if (webhook := _WEBHOOK.search(why)) is not None:
-        return f"have the webhook {webhook['name']} exempt the namespace, or use another one"
+        return f"exempt the namespace from the webhook {webhook['name']}, or use another namespace"
     words = next((helps for what, helps in _BY_WORDS.items() if what in why), "")
     if (level := _LEVEL.search(why)) is not None and not any(what in why for what in _AT_NO_LEVEL):
-        words += f", or set 'pod_security: {level['level']}' of the hosts and measure without their network"
+        words += f", or set 'pod_security: {level['level']}' on the hosts and measure without their network"
     return words.replace("NAMESPACE", namespace or "NAME")
 
 

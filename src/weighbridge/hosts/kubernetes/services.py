@@ -80,8 +80,8 @@ class Added:
                     left.pop(0)
                 elif time.monotonic() > deadline:
                     raise Unavailable(
-                        f"node {node} does not lead connections to {self.number:,} Services {within_s} s after they "
-                        "were made: use fewer ('services')"
+                        f"node {node} does not route connections to {self.number:,} Services {within_s} s after "
+                        "they were created: use fewer ('services')"
                     )
                 else:
                     time.sleep(_LOOK_S)
@@ -98,18 +98,18 @@ def added(
     They are gone when the context ends. Raises Unavailable.
     """
     require_room(kubectl, number)
-    run.say(f"adding {number:,} Services to the cluster, and waiting until its nodes lead to them")
+    run.say(f"adding {number:,} Services to the cluster, and waiting until its nodes route to them")
     try:
         for first in range(0, number, _BATCH):
             batch = range(first, min(first + _BATCH, number))
             kubectl.create_all([service(run.id, each, owner, site, port) for each in batch], _BATCH_S)
-            run.step(f"{batch.stop:,} of {number:,} Services made")
+            run.step(f"{batch.stop:,} of {number:,} Services created")
         names = [f"service/{object_name(run.id, ADDED, str(each))}" for each in tried(number)]
         about = kubectl.get(*names, needed=True)
         addresses = [each["spec"]["clusterIP"] for each in about.get("items") or [about]]
         yield Added(number, port, addresses, server)
     finally:
-        run.say(f"taking {number:,} Services away")
+        run.say(f"removing {number:,} Services")
         with contextlib.suppress(Unavailable, EnvironmentLost):  # with their owner they go, too
             remove(kubectl, run.id)
 
@@ -142,7 +142,7 @@ def room(kubectl: Kubectl) -> Room:
 
     Half of the free addresses: others need some, too. Raises Unavailable where nobody answers.
     """
-    rooms = [Room(MOST, f"Kubernetes is made for {MOST:,} in a cluster")]
+    rooms = [Room(MOST, f"Kubernetes supports {MOST:,} per cluster")]
     with contextlib.suppress(Refused):
         rooms += _in_quotas(kubectl.get("resourcequotas").get("items") or ())
     size, used = _addresses(kubectl)
@@ -191,5 +191,5 @@ def readiness(kubectl: Kubectl, number: int = 1) -> Readiness:
     there = room(kubectl)
     if number > there.most:
         fewer = f"use 'services: {there.most}' or fewer" if there.most else "free some"
-        return Readiness(False, f"a run may add at most {there.most:,} Services, not {number:,} ({there.why})", fewer)
+        return Readiness(False, f"a run can add at most {there.most:,} Services, not {number:,} ({there.why})", fewer)
     return Readiness(True, f"up to {there.most:,} ({there.why})")

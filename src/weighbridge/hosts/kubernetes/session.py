@@ -238,7 +238,7 @@ class SessionStream:
         if self._session.resumed:
             if self._broken:
                 self.unheard_s += now - self._heard
-                self._say(f"connected again after {now - self._heard:.1f} s")
+                self._say(f"reconnected after {now - self._heard:.1f} s")
             if self._again_s is None:
                 self._again_s = max(_AGAIN_S, 2 * (now - self._begun))
             self._broken, self._heard = False, now
@@ -267,12 +267,12 @@ class SessionStream:
         if not told.patience_s or (self._again_s is None and not told.of_server):
             self.why = told.words
         elif since_s >= told.patience_s:
-            self.why = f"{told.words}; it did not come back within {since_s:.0f} s"
+            self.why = f"{told.words}; it did not return within {since_s:.0f} s"
         elif again and self._ending.wait(_PAUSE_S):
             self.why = "it was ended"
         else:
             if not again:
-                self._say(f"{told.words}: connecting again")
+                self._say(f"{told.words}; reconnecting")
             self._broken, self._patience_s = True, told.patience_s
             self._start_connection()
 

@@ -31,8 +31,14 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104 - of a pod
 _TOP = "/sys/fs/cgroup"
 _EMPTY_GROUPS_FREE = (6, 6)
 """The Linux since which a group with nothing to run is not counted as held back."""
-_AT_LEAST = "the group of the whole pod has the same limit and no pod sees it, so it was what is shown, or more"
-_OWN_COUNTS = "its kernel ({kernel}) is not its node's, and counts neither itself nor what the node gave it"
+_AT_LEAST = (
+    "the control group of the whole pod has the same limit but is invisible to the pod, so the real time is this "
+    "value or more"
+)
+_OWN_COUNTS = (
+    "its kernel ({kernel}) is not the kernel of its node, and counts neither its own work nor the CPU time that "
+    "the node gave it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,7 @@ class PodSite(LaunchedSite):
         """
         done = self.run(Command((LAUNCHER, "open", DATA), _OPEN_S))
         if done.returncode != 0:
-            raise Unavailable(f"{self.name}: its data cannot be opened to all users: {done.last_words}")
+            raise Unavailable(f"{self.name}: its data cannot be made writable for all users: {done.last_words}")
 
     def _pause(self) -> None:
         self._launcher.pause(stopped=True)
@@ -216,7 +222,7 @@ class PodSite(LaunchedSite):
             "requests": ", ".join(f"{amount} {what}" for what, amount in requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",
             "version: kernel": self._kernel,
-            "network policy": f"allows {self.admitted} alone" if self.admitted else "none",
+            "network policy": f"allows only {self.admitted}" if self.admitted else "none",
             "frozen by": "signals",
             **self._way_facts,
             "image": self._asked.image if self._asked.pull else "",

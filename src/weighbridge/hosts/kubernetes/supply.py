@@ -94,15 +94,19 @@ class NodeImages(Options):
         Annotated[tuple[str, ...], Field(min_length=1)] | None,
         BeforeValidator(_as_words, json_schema_input_type=Word | list[str] | None),
         Field(
-            description="Whose own command loads it (containerd: this machine's, which is the node), or a command "
-            "that does so from its standard input, for the node $WEIGHBRIDGE_NODE: "
-            "[ssh, NODE, sudo, ctr, --namespace, k8s.io, images, import, '-']"
+            description="The tool that loads the image (containerd: on this machine, which is then the node), or "
+            "a command "
+            "that loads it from standard input for the node $WEIGHBRIDGE_NODE: [ssh, NODE, sudo, ctr, "
+            "--namespace, k8s.io, images, import, '-']"
         ),
         Brings.COMMAND,
     ] = None
     remove: Annotated[
         Annotated[tuple[str, ...], Field(min_length=1)] | None,
-        Field(description="Beside a command as `load`: one that removes the image, whose name is added to it"),
+        Field(
+            description="If `load` is a command: a command that removes the image; Weighbridge appends the "
+            "image's name"
+        ),
         Brings.COMMAND,
     ] = None
     push: Annotated[
@@ -110,20 +114,21 @@ class NodeImages(Options):
         Field(
             pattern=_REPOSITORY,
             max_length=200,
-            description="The REGISTRY/REPOSITORY that your Docker or podman pushes it to, for the cluster to pull",
+            description="The REGISTRY/REPOSITORY to which your Docker or Podman pushes the image and from which the "
+            "cluster pulls it",
         ),
         Brings.SERVER,
     ] = None
     pull: Annotated[
-        bool, Field(description="The cluster pulls the image of `userland: {kind: image, ...}` by its digest")
+        bool, Field(description="Let the cluster pull the image of `userland: {kind: image, ...}` by its digest")
     ] = False
 
     @model_validator(mode="after")
     def _one_way(self) -> "NodeImages":
         if [self.load is not None, self.push is not None, self.pull].count(True) != 1:
-            raise ValueError("one of load, push and pull is needed")
+            raise ValueError("give one of load, push and pull")
         if self.remove and (self.load is None or self.tool is not None):
-            raise ValueError("remove is for a command as load")
+            raise ValueError("'remove' needs a command as 'load'")
         return self
 
     @property
@@ -140,10 +145,10 @@ class NodeImages(Options):
     def description(self) -> str:
         """How they get there and what becomes of them, for the plan."""
         if self.push is not None:
-            return f"pushed to {self.push} by your engine, where they stay, and pulled by their digests"
+            return f"pushed to {self.push} by your engine (they stay there), and pulled by their digests"
         if self.load is None:
-            return "pulled by the cluster, where they stay"
-        return f"loaded by {self.load[0]}, {'where they stay' if self.stay else 'and removed at the end'}"
+            return "pulled by the cluster (they stay there)"
+        return f"loaded by {self.load[0]} ({'they stay there' if self.stay else 'removed at the end'})"
 
 
 def images_of(words: str) -> Mapping[str, Any]:
@@ -224,8 +229,8 @@ class ImageSupply:
             if there is None:  # kubelet tells if it lacks this one
                 return image.reference
             raise Unavailable(
-                f"node {node.name} does not have the image {image.reference}: say how it gets images "
-                "(images: {load: kind}, {push: REGISTRY/REPOSITORY}, ...)"
+                f"node {node.name} does not have the image {image.reference}: say how images reach it (images: "
+                "{load: kind}, {push: REGISTRY/REPOSITORY}, ...)"
             )
         self._run.say(f"loading {_words(image)} onto node {node.name}")
         cluster = self._cluster()
@@ -252,8 +257,8 @@ class ImageSupply:
             return self._context.removeprefix(tool.contexts) if tool is not None else ""
         assert self._options is not None and self._options.load is not None
         raise Unavailable(
-            f"images: load: {self._options.load[0]} is for a context whose name begins with '{tool.contexts}', "
-            f"not '{self._context}': name the command that loads an image from its standard input"
+            f"images: load: {self._options.load[0]} works with contexts whose name begins with '{tool.contexts}', "
+            f"not with '{self._context}'. Name a command that loads an image from its standard input"
         )
 
     def _claimed(self, place: str, node: str, reference: str, *, there: bool) -> bool:
@@ -279,7 +284,7 @@ class ImageSupply:
         """Remove what was loaded, unless another run needs it; say which images stay for good."""
         for image in NOTES.read(self._run.state):
             if not image.remove:
-                self._run.say(f"the image {image.reference} stays on node {image.node}, for later runs")
+                self._run.say(f"the image {image.reference} stays on node {image.node} for later runs")
             elif image.taken_away(self._run.id, self._run.state):
                 continue  # the end of the run tries again, and tells
             NOTES.write(self._run.state, [each for each in NOTES.read(self._run.state) if each != image])
@@ -288,8 +293,8 @@ class ImageSupply:
 def _pulled(userland: Userland | None) -> str:
     if userland is None or not userland.reference:
         raise Unavailable(
-            "images: {pull: true} is for images that a registry has ('userland: {kind: image, image: NAME}') and "
-            "your engine pulled or pushed; else use load or push"
+            "images: {pull: true} needs an image from a registry ('userland: {kind: image, image: NAME}') that "
+            "your engine pulled or pushed. For other images use load or push"
         )
     return userland.reference
 
@@ -355,7 +360,7 @@ def push_all(
 ) -> list[str]:
     """Push every image that pods of these userlands need to a repository; return their names. Raises Unavailable."""
     if re.match(_REPOSITORY, repository) is None:
-        raise Unavailable(f"'{repository}' is no REGISTRY/REPOSITORY in small letters, without a tag")
+        raise Unavailable(f"'{repository}' is not a REGISTRY/REPOSITORY: write it in lower case, without a tag")
     built = userlands()
     every = [built.usual, built.clients, *built.own.values()]
     images = [launcher_image(build.ensure(cache, say).read_bytes())]
@@ -375,7 +380,7 @@ def pushed(
     notes, digests = cache / _PUSHED, _pushed_before(cache)
     if again or tag not in digests:
         program = pushing_engine()
-        say(f"pushing {_words(image)} to {repository} by {program}")
+        say(f"pushing {_words(image)} to {repository} with {program}")
         digests[tag] = push(program, tag, archive(image, machine, tag))
         unfinished = notes.with_suffix(f".{os.getpid()}")
         unfinished.parent.mkdir(parents=True, exist_ok=True)
@@ -493,7 +498,7 @@ class LoadedImage:
 
         Return "" also if another run removes it later. ``state`` has the run's notes of its clusters.
         """
-        what = f"the image {self.reference} may be left on node {self.node}"
+        what = f"the image {self.reference} might be left on node {self.node}"
         place = "" if self.everywhere else self.node
         own, kubectls = ImageUse(run_id, place, self.reference, True), [each.kubectl() for each in places_of(state)]
         try:

@@ -37,21 +37,21 @@ CHOOSE_NODES: tuple[Right, ...] = (("list", "nodes"),)
 SERVICES: tuple[Right, ...] = tuple((verb, "services") for verb in ("create", "get", "list", "delete"))
 """What it does where it adds Services."""
 OPTIONAL: Mapping[Right, str] = {
-    ("list", "events"): "why a pod does not start is told less well",
-    ("get", "nodes"): "facts of nodes are what their pods see",
-    ("get", "nodes/proxy"): "kubelet's settings, such as its CPU manager, are not known",
+    ("list", "events"): "messages about pods that do not start are less detailed",
+    ("get", "nodes"): "facts about nodes are limited to what their pods can see",
+    ("get", "nodes/proxy"): "kubelet's settings, such as its CPU manager, are unknown",
 }
 """What a run does where it may; what is lost where it may not."""
 FOR_SOME: Mapping[str, tuple[str, Sequence[str]]] = {
     "Services": ("services", ("create", "get", "patch", "list", "delete")),
     "NetworkPolicies": ("networkpolicies.networking.k8s.io", ("create", "get", "list", "delete")),
     "volumes of a StorageClass": ("persistentvolumeclaims", ("create", "get", "list", "delete")),
-    "Jobs that hold nodes of a fleet": ("jobs.batch", ("create", "patch", "list", "delete")),
+    "Jobs that reserve nodes for a fleet": ("jobs.batch", ("create", "patch", "list", "delete")),
 }
 """What environments and fleets may ask for: the resource, and what is done with it."""
-_ADDED = "Services that a run may add"
+_ADDED = "Services that a run can add"
 _NO_NAMESPACE = re.compile(r'namespaces "[^"]+" not found')
-REACH = "start the cluster, or name another one by KUBECONFIG or a context (kubectl config get-contexts)"
+REACH = "start the cluster, or select another with KUBECONFIG or a context (kubectl config get-contexts)"
 """What to do where no API server answers."""
 
 
@@ -70,7 +70,7 @@ def rights(kubectl: Kubectl, further: Sequence[Right] = (), optional: Mapping[Ri
 
 
 def _may_not(lacking: Sequence[Right]) -> str:
-    return f"this user may not {', '.join(f'{verb} {resource}' for verb, resource in lacking)}"
+    return f"this user is not allowed to {', '.join(f'{verb} {resource}' for verb, resource in lacking)}"
 
 
 def admission(kubectl: Kubectl, **pod_fields: Any) -> Readiness:
@@ -146,7 +146,7 @@ class ClusterNodes:
         if nodes := self.usable:
             return nodes
         labels, others = f" with {self.selector}" * bool(self.selector), self.others and f" ({self.others})"
-        raise NodesLacking(f"none of the cluster's {len(self.every)} nodes{labels} can have pods{others}")
+        raise NodesLacking(f"none of the cluster's {len(self.every)} nodes{labels} can run pods{others}")
 
     def require_some_time(self, number: int) -> None:
         """Raise NodesLacking where fewer than so many can ever have pods: others may be ready in a while."""
@@ -154,8 +154,8 @@ class ClusterNodes:
         if len(nodes) < number:
             others = self.others and f" ({self.others})"
             raise NodesLacking(
-                f"{len(nodes)} of the cluster's {len(self.every)} nodes may have pods{others}, fewer than the "
-                f"{number} that are asked for"
+                f"{len(nodes)} of the cluster's {len(self.every)} nodes can run pods{others}, fewer than the "
+                f"requested {number}"
             )
 
 
@@ -167,7 +167,9 @@ def usable_nodes(kubectl: Kubectl) -> list[str]:
 def nodes(kubectl: Kubectl) -> Readiness:
     """Which nodes can have pods. Raises Unavailable where they cannot be listed."""
     if kubectl.lacking(CHOOSE_NODES):
-        return Readiness(True, "this user may not list nodes", caveat="only nodes that a study names (node: NAME)")
+        return Readiness(
+            True, "this user is not allowed to list nodes", caveat="a study must name its nodes (node: NAME)"
+        )
     known = ClusterNodes.of(kubectl)
     try:
         names = [each.name for each in known.require()]
@@ -175,7 +177,7 @@ def nodes(kubectl: Kubectl) -> Readiness:
         return Readiness(False, str(error), "kubectl get nodes")
     rest = f"; {known.others}" if known.others else ""
     if len(names) == 1:
-        return Readiness(True, f"{names[0]}; between two nodes nothing can be measured{rest}", caveat="one node")
+        return Readiness(True, f"{names[0]}; measurements between two nodes are impossible{rest}", caveat="one node")
     return Readiness(True, f"{', '.join(names)}{rest}")
 
 
@@ -190,7 +192,7 @@ def node(kubectl: Kubectl, name: str) -> Readiness:
         with contextlib.suppress(Unavailable):
             names = ", ".join(each["metadata"]["name"] for each in kubectl.get("nodes")["items"])
         has = f": it has {names}" if names else ""
-        return Readiness(False, f"the cluster has no node {name}{has}", "name another one: kubectl get nodes")
+        return Readiness(False, f"the cluster has no node {name}{has}", "choose another node: kubectl get nodes")
     return Readiness(True)
 
 
@@ -216,11 +218,11 @@ def holding(
 def images(context: str) -> Readiness:
     """How nodes get images, as far as the name of a context tells what made its cluster."""
     if tool := usual_images(context):
-        return Readiness(True, f"loaded by {tool} (images: {{load: {tool}}} of each host; weigh finds it by itself)")
+        return Readiness(True, f"loaded by {tool} (images: {{load: {tool}}} on each host; weigh detects it)")
     return Readiness(
         True,
-        "a host's 'images', or --images of weigh: containerd, REGISTRY/REPOSITORY, pull, or a command",
-        caveat="say how they get to the nodes",
+        "set 'images' of a host, or weigh --images: containerd, REGISTRY/REPOSITORY, pull, or a command",
+        caveat="say how they reach the nodes",
     )
 
 
@@ -243,7 +245,9 @@ def survey(kubectl: Kubectl, context: str = "") -> Mapping[str, Readiness]:
         return {"API server": Readiness(False, str(error), REACH)}
     with contextlib.suppress(Unavailable):
         if _NO_NAMESPACE.search(why := admission(kubectl).detail):
-            return rows | {"namespace": Readiness(False, why, "kubectl create namespace NAME, or name another one")}
+            return rows | {
+                "namespace": Readiness(False, why, "kubectl create namespace NAME, or choose another namespace")
+            }
     steps: dict[str, Callable[[], Readiness]] = {
         "rights": lambda: rights(kubectl),
         "nodes": lambda: nodes(kubectl),

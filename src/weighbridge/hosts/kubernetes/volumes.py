@@ -83,7 +83,7 @@ def _class_facts(kubectl: Kubectl, name: str, run: RunContext) -> Mapping[str, s
             "reclaim policy": str(about.get("reclaimPolicy") or ""),
         }
         if about.get("reclaimPolicy") == "Retain":
-            run.say(f"StorageClass {name} retains its volumes: they stay when the run has ended")
+            run.say(f"StorageClass {name} retains its volumes, so they remain after the run")
     return {key: value for key, value in facts.items() if value}
 
 
@@ -127,7 +127,7 @@ class NodeFolder:
             if not why and time.monotonic() > deadline:
                 why = f"not within {_REMOVED_S:.0f} s"
             if why:
-                raise Unavailable(f"folder {self.path}/{self.name} of node {self.node} may be left: {why}")
+                raise Unavailable(f"folder {self.path}/{self.name} might be left on node {self.node}: {why}")
             time.sleep(_LOOK_S)
 
 
@@ -143,7 +143,7 @@ def _await_deleted(kubectl: Kubectl, pod: str) -> None:
                 return
             raise
         if time.monotonic() > deadline:
-            raise Unavailable(f"pod {pod} is still there {_GONE_S:.0f} s after it was deleted")
+            raise Unavailable(f"pod {pod} still exists {_GONE_S:.0f} s after it was deleted")
         time.sleep(_LOOK_S)
 
 
@@ -254,7 +254,7 @@ def _leftovers(run: str, folders: Sequence[NodeFolder]) -> Iterator[Leftover]:
 
 def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) -> None:
     """Remove a folder by a pod in the place of its run. Raises Unavailable."""
-    failure = Unavailable(f"folder {folder.path}/{folder.name} of node {folder.node}: no cluster is noted")
+    failure = Unavailable(f"folder {folder.path}/{folder.name} of node {folder.node}: its cluster was not recorded")
     for place in places:
         kubectl = place.kubectl()
         try:

@@ -1,1 +1,1 @@
-"""Our end of a host that has an agent: the stream to it, and the host, processes and sockets by that."""
+"""The local side of a host with an agent: the stream to the agent, and the host's processes, files and sockets."""

@@ -90,7 +90,7 @@ class Channel:
     def check(self) -> None:
         """Raise EnvironmentLost once the host is lost."""
         if self._lost:
-            raise EnvironmentLost(f"host {self._host} is lost: {self._lost}")
+            raise EnvironmentLost(f"lost the connection to host {self._host}: {self._lost}")
 
     def lose(self, why: str) -> None:
         """Give the host up: everybody who waits is told."""
@@ -128,7 +128,7 @@ class Channel:
 
     def _why_it_ended(self) -> str:
         """Return why nothing more goes through; once we have closed it, who knew more may have gone."""
-        return "it is closed" if self._closed.is_set() else self._why()
+        return "it was closed" if self._closed.is_set() else self._why()
 
     def _say_alive(self) -> None:
         while not self._closed.wait(ALIVE_S):

@@ -131,8 +131,8 @@ class AgentHost:
             theirs = self._hello["architecture"]
             if theirs != platform.machine():
                 raise Unavailable(
-                    f"host {self.name} is {theirs}, but the userland was built for "
-                    f"{platform.machine()}: run weighbridge on a {theirs} machine"
+                    f"host {self.name} is {theirs}, but the root filesystem was built for {platform.machine()}: run "
+                    f"Weighbridge on a {theirs} machine"
                 )
             root = self._channel.call("userland", digest=userland.digest).fields["root"]
             self._roots[userland.digest] = Path(root) if root else self._bring(userland)
@@ -150,11 +150,13 @@ class AgentHost:
                 sent += len(piece)
                 if (tenths := 10 * sent // size) != announced_tenths:
                     announced_tenths = tenths
-                    self._run.say(f"sending the userland to host {self.name}, once: {10 * tenths} %")
+                    self._run.say(
+                        f"sending the root filesystem to host {self.name} (needed only once): {10 * tenths}%"
+                    )
         underway.append(self._channel.ask("userland_piece", deflate.flush()))
         for reply in underway:
             self._channel.answer(reply)
-        self._run.say(f"unpacking the userland on host {self.name}")
+        self._run.say(f"unpacking the root filesystem on host {self.name}")
         return Path(self._channel.call("userland_finish", timeout_s=_UNPACK_S).fields["root"])
 
     @contextmanager

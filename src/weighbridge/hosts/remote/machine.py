@@ -106,7 +106,7 @@ def place_of(
             raise Unavailable(f"host {name} has no interface {interface} with an IPv4 address: use {names}")
         found = address or interfaces[interface]
     if not _IPV4.fullmatch(found):  # reached by IPv6, or through a program (ProxyCommand) that tells no address
-        raise Unavailable(f"host {name} was not reached by IPv4: name its IPv4 address as 'address'")
+        raise Unavailable(f"host {name} was not reached over IPv4: set 'address' to its IPv4 address")
     return found, interface or next((i for i, a in interfaces.items() if a == found), "")
 
 

@@ -1,4 +1,4 @@
-"""Nodes of a job of Slurm as hosts: the agent is a step of the job, and its stream the step's input and output."""
+"""Hosts that are nodes of a Slurm job: the agent is a step of the job, reached through its standard streams."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext

@@ -23,7 +23,7 @@ class Job:
     def must_have(self, node: str | None) -> None:
         """Raise Unavailable where a node is none of the job's, or there is no job."""
         if node is not None and node not in self.nodes:
-            raise Unavailable(f"node {node} is none of job {self.id}, which has {', '.join(self.nodes)}")
+            raise Unavailable(f"node {node} is not one of the nodes of job {self.id} ({', '.join(self.nodes)})")
 
     def node_for(self, host: str, node: str | None, named: Collection[str]) -> str:
         """Return the node for a host: the one of this name, else the first that no other host has, or is to have.
@@ -38,8 +38,8 @@ class Job:
         free = [node] if node else [each for each in self.nodes if each not in taken]
         if not free:
             raise Unavailable(
-                f"host {host}: job {self.id} has no further node ({len(self.nodes)} in all): ask for more nodes, or "
-                "put both roles on one host"
+                f"host {host}: job {self.id} has only {len(self.nodes)} nodes, and other hosts use them: request "
+                "more nodes, or put both roles on one host"
             )
         self._taken[host] = free[0]
         return free[0]
@@ -65,4 +65,4 @@ def address_among(host: str, known: str, interfaces: Mapping[str, str]) -> str:
     if len(addresses) == 1:
         return next(iter(addresses.values()))
     names = ", ".join(f"{name} ({address})" for name, address in sorted(addresses.items())) or "none"
-    raise Unavailable(f"host {host}: Slurm does not tell its IPv4 address: name its 'interface' (it has {names})")
+    raise Unavailable(f"host {host}: Slurm does not report its IPv4 address. Name its 'interface' (it has {names})")

@@ -1,4 +1,4 @@
-"""Machines reached by OpenSSH, with the user's own configuration and keys: one multiplexed connection a host."""
+"""Hosts reached over OpenSSH, with the user's own configuration and keys and one shared connection per host."""
 
 import contextlib
 from collections.abc import Iterator, Mapping

@@ -13,7 +13,7 @@ _THERE: tuple[tuple[str, str], ...] = (
      "python3 is not installed there: install it with the package manager there (3.9 or newer)"),
     (r"sudo\W+(?:No such file|(?:command )?not found)",
      "sudo is not installed there: log in as root instead, without 'sudo: true'"),
-    (r"weighbridge: python3 is (\S+)", "its python3 is {0}: 3.9 or newer is needed"),
+    (r"weighbridge: python3 is (\S+)", "its python3 has version {0}: install 3.9 or newer"),
     (r"account is currently not available|nologin",
      "the user has no shell there: choose another user in 'destination'"),
 )  # fmt: skip
@@ -21,20 +21,20 @@ _TABLE: tuple[tuple[str, str], ...] = (
     (r"Could not resolve hostname ([^:]+):",
      "the name {0} is unknown: check 'destination', or give it a HostName in the ssh configuration"),
     (r"(ssh-keygen -f .+)$",
-     "its host key is not the one in known_hosts: if the machine was reinstalled, remove the old key with: {0}; "
-     "otherwise someone may be intercepting"),
+     "its host key differs from the key in known_hosts. If the machine was reinstalled, remove the old key with: "
+     "{0}; otherwise the connection might be intercepted"),
     (r"REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key for .* has changed",
-     "its host key is not the one in known_hosts: if the machine was reinstalled, remove the old key with "
-     "'ssh-keygen -R HOST'; otherwise someone may be intercepting"),
+     "its host key differs from the key in known_hosts. If the machine was reinstalled, remove the old key with "
+     "'ssh-keygen -R HOST'; otherwise the connection might be intercepted"),
     (r"[Hh]ost key verification failed|host key is known for",
-     "its host key is unknown. Check and accept it once with: {login}"),
+     "its host key is unknown. Check it and accept it once with: {login}"),
     (r"Permission denied \(([^)]*)\)",
-     "it accepts none of this user's keys (it offers {0}): add the public key to authorized_keys there, "
-     "or name the right one as IdentityFile in the ssh configuration"),
+     "it accepts none of this user's keys (it offers {0}): add the public key to authorized_keys there, or set "
+     "IdentityFile in the ssh configuration to the right key"),
     (r"Too many authentication failures",
-     "too many keys were offered: name the right one as IdentityFile, with IdentitiesOnly, in the ssh configuration"),
+     "too many keys were offered: set IdentityFile to the right key, with IdentitiesOnly, in the ssh configuration"),
     (r"Load key .*: (.+)$", "the key cannot be used ({0}): check the key file and its permissions"),
-    (r"Connection refused", "it is reached, but no ssh server listens there (connection refused): start sshd"),
+    (r"Connection refused", "no ssh server listens there (connection refused): start sshd"),
     (r"timed out|No route to host|Network is unreachable|Host is down",
      "it cannot be reached: check that it is on and that the address is right"),
     (r"Bad configuration option|[Bb]ad owner or permissions|Can't open user config|terminating, \d+ bad",

@@ -1,4 +1,4 @@
-"""The charts: one definition each, for the page (as wide as its place)."""
+"""The charts of the report page, with one definition per chart."""
 
 from weighbridge.report.charts.base import AA_ARM, BASELINE, PALETTE, Chart, styles
 from weighbridge.report.charts.costs import caption, forest, overview

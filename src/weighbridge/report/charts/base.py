@@ -224,7 +224,7 @@ def _number(value: float, digits: int | None) -> str:
         text = f"{value:.3g}"
     else:
         text = f"{value:,.12g}" if digits is None else f"{value:,.{digits}f}"
-    return text.replace("-", "\N{MINUS SIGN}").replace(",", "\N{NO-BREAK SPACE}")
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 # -- definitions -----------------------------------------------------------------------------------
@@ -320,13 +320,10 @@ def short(value: float) -> float:
 
 # -- labels that the page's script writes ----------------------------------------------------------
 
-THOUSANDS = "replace(format(datum.value, ',.12~g'), /,/g, '\\u00a0')"
-"""Write a level as everywhere: ``2 000``."""
+THOUSANDS = "format(datum.value, ',.12~g')"
+"""Write a level as everywhere: ``2,000``."""
 
-SPACED = "replace(datum.label, /,/g, '\u00a0')"
-"""The same for the label that an axis has anyway."""
-
-NINES = "format(100 * (1 - 1 / datum.value), datum.value > 900 ? (datum.value > 9e4 ? '.3f' : '.2f') : '.1~f') + ' %'"
+NINES = "format(100 * (1 - 1 / datum.value), datum.value > 900 ? (datum.value > 9e4 ? '.3f' : '.2f') : '.1~f') + '%'"
 """Write a place on the axis (100 of how many requests are slower) as a percent."""
 
 SECONDS = "datum.label + ' s'"

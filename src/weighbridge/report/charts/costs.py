@@ -184,7 +184,7 @@ def caption(analysis: Analysis, report: MetricReport) -> str:
     scale, _, rows = _forest_rows(report)
     drawn = {row.environment for row, _ in rows}
     noise = _noise(report, scale)
-    parts = ["grey: noise floor, from the A/A arm"] if rows and noise and noise[0] < noise[1] else []
+    parts = ["grey: noise floor, from the control"] if rows and noise and noise[0] < noise[1] else []
     if analysis.equivalence and any(row.cost and row.cost.scale == "ratio" for row, _ in rows):
         parts.append(f"green: {margin(analysis.equivalence)} counts as equivalent")
     missing = [row.environment for row in report.comparisons if row.environment not in drawn]

@@ -8,7 +8,6 @@ from weighbridge.analysis.curves import CurvePeak, EnvironmentCurve, LoadSweep, 
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.anchors import trials_id
 from weighbridge.report.charts.base import (
-    SPACED,
     THOUSANDS,
     Canvas,
     Chart,
@@ -46,11 +45,11 @@ BEYOND = 1.5
 """A band may reach this many times beyond the medians: what is wider runs out of the chart."""
 
 AA_DASHED = nominal("aa", scale={"domain": [False, True], "range": [[1, 0], [6, 4]]}, legend=None)
-"""The A/A arm is dashed: its grey is next to the baseline's."""
+"""The control is dashed: its grey is next to the baseline's."""
 
 TOOLTIP = [
-    nominal("environment"), nominal("at"), nominal("median"), nominal("interval", title="95 %"),
-    quantitative("blocks"), nominal("broke"),
+    nominal("environment"), nominal("at"), nominal("median"), nominal("interval", title="95%"),
+    quantitative("blocks", title="rounds"), nominal("broke", title="overloaded"),
 ]  # fmt: skip
 
 
@@ -75,7 +74,7 @@ def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> Cha
     x = quantitative("load", title=across, scale=_across(sweep), axis=_ticks(sweep))
     name = curve_label(sweep, metric)
     title = name if name == unit else f"{name}, {unit}"
-    y = quantitative("value", title=title, scale=scale, axis={"labelExpr": SPACED})
+    y = quantitative("value", title=title, scale=scale)
     shared = {"x": x, "color": environment_colour(analysis, names)}
     marked = {**shared, "y": y, "href": nominal("link")}
     table = canvas.rows(rows)
@@ -229,12 +228,12 @@ def curve_caption(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> 
     """Give how the curves are read."""
     fewest = min((point.blocks for curve in metric.curves for point in curve.points if point.blocks), default=0)
     how = (
-        "signed-rank" if fewest >= MIN_BLOCKS_SIGNED_RANK else "Student's t below ten blocks, signed-rank from there"
+        "signed-rank" if fewest >= MIN_BLOCKS_SIGNED_RANK else "Student's t below ten rounds, signed-rank from there"
     )
-    parts = ["line: median over the blocks", f"band: 95 % interval of the typical value ({how})"]
-    parts += [f"dashed: {display_name(analysis.aa_arm)}, the baseline again"] if analysis.aa_arm else []
+    parts = ["line: median over the rounds", f"band: 95% interval of the typical value ({how})"]
+    parts += [f"dashed: {display_name(analysis.aa_arm)}, the control"] if analysis.aa_arm else []
     if any(curve.peak for curve in metric.curves):
         parts.append("ring: peak (highest median)" if metric.throughput else "ring: peak of the throughput")
-    parts += ["triangle above: lowest level with errors in some block"] if sweep.errors else []
-    parts += ["cross above: broke in some trial"] if sweep.broke else []
+    parts += ["triangle above: lowest level with errors in some round"] if sweep.errors else []
+    parts += ["cross above: overloaded in some trial"] if sweep.broke else []
     return "; ".join(parts) + ". Click a mark for its trials."

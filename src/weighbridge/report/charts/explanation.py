@@ -29,8 +29,8 @@ from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 CAPTION = (
-    "each bar is one part's own cost with its 95 % interval and begins where the one above it ends; the last is the"
-    " environment against the baseline; strong colour: the part is different"
+    "each bar is one part's own cost with its interval and begins where the bar above it ends; the last bar is the"
+    " environment against the baseline; strong colour: the part is significant"
 )
 
 
@@ -75,7 +75,7 @@ def explained(analysis: Analysis, explanation: Explanation) -> Chart | None:
             }
         )  # fmt: skip
     baseline = display_name(analysis.baseline)
-    beside = f"% of {baseline}" if ratio else f"{unit} beside {baseline}"
+    beside = f"% of {baseline}" if ratio else f"{unit} more than {baseline}"
     return _drawn(rows, f"{metric_words(report.metric)}, {beside}", nothing * by)
 
 

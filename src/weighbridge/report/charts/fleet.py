@@ -34,7 +34,9 @@ NAMED_MACHINES = 40
 """Machines whose names are on the axis; of more only those of the odd ones."""
 ROW_PX, NARROW_ROW_PX = 16, 5
 """Heights of a machine's row with its name, and without."""
-STYLES = {"as the others": MarkStyle("#0072B2"), "odd": MarkStyle("#D55E00", "diamond")}
+OUTLIER = "outlier"
+"""The verdict of a machine or a pair that is away from the others."""
+STYLES = {"as the others": MarkStyle("#0072B2"), OUTLIER: MarkStyle("#D55E00", "diamond")}
 """How machines are drawn."""
 LOW, MIDDLE, HIGH = "#0072B2", "#c9ced6", "#D55E00"
 """Colours of pairs that are better than typical, typical, and worse."""
@@ -112,7 +114,7 @@ def _odd_names(
     canvas: Canvas, points: Sequence[Mapping[str, Any]], typical: float, x: NumberAxis, y: Field
 ) -> list[Field]:
     """The names of odd machines, between their intervals and the others."""
-    odd = [dict(point) for point in points if point["verdict"] == "odd"]
+    odd = [dict(point) for point in points if point["verdict"] == OUTLIER]
     worse, better = ([each for each in odd if (each["cost"] > typical) is side] for side in (True, False))
     return [
         layer(
@@ -166,7 +168,7 @@ def _cell(
     return {
         "client": client, "server": server, "pair": unit_name(each.run.machines),
         "distance": percent_of(metric, away) if metric.scale == "ratio" else away * factor,
-        "value": amount(metric, each.effect), "verdict": "odd" if each.run.machines in odd else "",
+        "value": amount(metric, each.effect), "verdict": OUTLIER if each.run.machines in odd else "",
     }  # fmt: skip
 
 
@@ -210,5 +212,5 @@ def _point(metric: FleetMetric, each: Position, at: Interval, limits: tuple[floa
         "machine": each.machine, "cost": inside[0], "low": inside[1], "high": inside[2],
         "value": amount(metric, each.at).partition(" [")[0],
         "from the others": distance_text(metric, each.effect.interval) if each.effect is not None else "",
-        "verdict": "odd" if each.odd else "as the others",
+        "verdict": OUTLIER if each.odd else "as the others",
     }  # fmt: skip

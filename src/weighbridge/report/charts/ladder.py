@@ -128,8 +128,8 @@ def ladder_caption(analysis: Analysis, ladder: Ladder) -> str:
     drawn = {step.row.environment for step, _ in _drawn(ladder)[1]}
     missing = [step.row.environment for step in ladder.steps if step.row.environment not in drawn]
     parts = [
-        "each bar is one step's cost with its 95 % interval and starts at the environment that it adds to; strong"
-        " colour: the step is different"
+        "each bar is one step's cost with its interval and starts at the environment below the step; strong colour:"
+        " the step is significant"
     ]
-    parts += ["grey: noise floor, from the A/A arm"] if analysis.aa_arm else []
+    parts += ["grey: noise floor, from the control"] if analysis.aa_arm else []
     return "; ".join([*parts, *([f"not drawn: {join_names(missing)}"] if missing else [])])

@@ -134,7 +134,7 @@ def _rectangles(scale: Mapping[str, Any], x: Mapping[str, Any], opacity: float) 
     tooltip = [
         {"field": "l", "title": "level"}, {"field": "e", "title": "environment"}, {"field": "i", "title": "trial"},
         {"field": "o", "title": "outcome"}, {"field": "f", "title": "flags"},
-        {"field": "w", "title": "seconds after the block began"},
+        {"field": "w", "title": "seconds after the round began"},
     ]  # fmt: skip
     return {
         "data": {"name": "spans"},

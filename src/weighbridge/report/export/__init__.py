@@ -1,1 +1,1 @@
-"""A run for machines: JSON and CSV."""
+"""Exports an analysis for other programs, as JSON and CSV."""

@@ -1,1 +1,1 @@
-"""The parts of a run's page."""
+"""The sections of a run's report page."""

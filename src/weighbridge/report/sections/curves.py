@@ -22,7 +22,7 @@ from weighbridge.report.text.curves import (
     peak_words,
 )
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.formatting import cost_of, quantity, shared_unit
+from weighbridge.report.text.formatting import cost_of, plural, quantity, shared_unit
 from weighbridge.report.text.metric_names import load_words
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import Cost
@@ -224,7 +224,7 @@ def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list
                 continue
             later = each.most is not None and each.most != each.first
             most = f"in most from {level_words(sweep.load, each.most)}" if each.most and later else ""
-            note = ", ".join(filter(None, (f"in {each.blocks} of {each.of} blocks", most)))
+            note = ", ".join(filter(None, (f"in {each.blocks} of {each.of} rounds", most)))
             cell = CurveCell(f"from {level_words(sweep.load, each.first)}", note)
             errors.append(_linked(analysis, each.first, name, cell))
         rows.append(CurveLine("errors", errors))
@@ -244,7 +244,7 @@ def _curve_costs(sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list
             each = curve_costs.get(name)
             cell = _ratio(each.mean if each else None)
             fewer = each is not None and each.mean is not None and each.levels < len(sweep.levels)
-            levels_note = f", {each.levels} levels (neither broke)" if fewer and each else ""
+            levels_note = f", {each.levels} levels (neither overloaded)" if fewer and each else ""
             cells.append(replace(cell, note=cell.note + levels_note))
         rows.append(CurveLine("cost over all levels (geometric mean)", [CurveCell(""), *cells]))
     return rows
@@ -255,4 +255,4 @@ def _ratio(cost: Cost | None) -> CurveCell:
     if cost is None:
         return CurveCell("–")
     few = ", exploratory" if cost.exploratory else ""
-    return CurveCell(cost_of(cost), f"{cost.blocks} {'block' if cost.blocks == 1 else 'blocks'}{few}")
+    return CurveCell(cost_of(cost), f"{plural(cost.blocks, 'round')}{few}")

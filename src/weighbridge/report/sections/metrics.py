@@ -29,7 +29,16 @@ from weighbridge.report.text.explanation import (
     explanation_sentence,
     explanation_title,
 )
-from weighbridge.report.text.formatting import SPACE, Shown, percent_text, plain, quantities, quantity, shared_unit
+from weighbridge.report.text.formatting import (
+    Shown,
+    in_percent,
+    percent_text,
+    plain,
+    quantities,
+    quantity,
+    shared_unit,
+    whole,
+)
 from weighbridge.report.text.metric_names import (
     PROGRAM_COLUMNS,
     difference_unit_of,
@@ -84,7 +93,7 @@ def _row(
     if row.cost is not None and row.cost.scale == "ratio":
         for name, interval in (("geometric", row.cost.geometric), ("arithmetic", row.cost.arithmetic)):
             if interval is not None:
-                means[name] = f"{cost_percent(interval, row.cost.better).estimate:.1f} %"
+                means[name] = in_percent(f"{cost_percent(interval, row.cost.better).estimate:.1f}")
     slow = row.slow
     return CostLine(
         row=row,
@@ -96,7 +105,9 @@ def _row(
         open=open_text(report, row),
         broke=f"{broke_count(row.broke)}: {row.broke.reason}" if row.broke and row.cost else "",
         link=trials_id(analysis, report.label, row.environment) if has_trials else "",
-        slow=f"{slow.slow} of {slow.runs} (95 %: at most {100 * slow.high:.0f} % of runs)" if slow else "–",
+        slow=f"{slow.slow} of {slow.runs} (at most {in_percent(f'{100 * slow.high:.0f}')} of runs, 95% confidence)"
+        if slow
+        else "–",
         p="–" if row.adjusted_p is None else plain(row.adjusted_p, 2),
         step=step,
         **means,
@@ -211,7 +222,7 @@ def _latency(analysis: Analysis, page: PageCharts, report: LatencyReport) -> Lat
         rows=[
             LatencyRow(
                 row,
-                f"{row.requests:,}".replace(",", SPACE),
+                whole(row.requests),
                 [_percentile(row, number, unit) for number, unit in enumerate(units)],
             )
             for row in report.rows

@@ -140,7 +140,7 @@ def _limits(row: UseRow) -> list[tuple[str, str]]:
     """Return in how many trials the generator or a CPU limit held the load back, or the server broke."""
     generator = [(f"generator in {row.generator} of {row.trials}", "failed")] if row.generator else []
     throttled = [(f"{who} throttled in {count} of {row.trials}", "") for who, count in row.throttled.items()]
-    broke = [(f"broke in {row.broke} of {row.trials}", "broke")] if row.broke else []
+    broke = [(f"overloaded in {row.broke} of {row.trials}", "broke")] if row.broke else []
     return [*generator, *throttled, *broke]
 
 
@@ -150,7 +150,7 @@ def _limits(row: UseRow) -> list[tuple[str, str]]:
 def _time(analysis: Analysis, page: PageCharts, picture: Picture) -> TimeCharts:
     kinds = {kind for panel in picture.panels for kind in panel.curves if kind}
     return TimeCharts(
-        title=f"block {picture.block}",
+        title=f"round {picture.block}",
         chart=page.place(over_time(analysis, picture)),
         prometheus=page.place(of_prometheus(analysis, picture)),
         further=picture.further,

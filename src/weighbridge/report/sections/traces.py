@@ -6,13 +6,14 @@ from itertools import groupby
 
 from weighbridge.model.traced import Trace, TracerName
 from weighbridge.report.text.environments import display_name
+from weighbridge.report.text.formatting import in_percent, whole
 from weighbridge.store.run import RunStore
 from weighbridge.store.traces import FILE, FOLDER, read_traces
 
 _SHOWN = 12
 _SKID = (
-    " perf samples by a clock's interrupts: what the kernel does while it holds them off is counted where it lets"
-    " them in again, as in _raw_spin_unlock_irqrestore."
+    " perf samples on a clock's interrupts. The kernel's work with interrupts disabled is therefore counted in the"
+    " function that enables them again, such as _raw_spin_unlock_irqrestore."
 )
 _WHAT: dict[TracerName, str] = {"perf": "function", "bpftrace": "event of the kernel"}
 
@@ -32,7 +33,7 @@ def trace_tables(store: RunStore) -> list[TraceTable]:
     try:
         traces = read_traces(store.directory)
     except ValueError:
-        damaged = f"{FOLDER}/{FILE} is damaged, or no file of the run's own: nothing of it is shown."
+        damaged = f"{FOLDER}/{FILE} is damaged, or does not belong to the run, so it is not shown."
         return [TraceTable("traced, not counted", damaged, (), ())]
     return [
         _table(environment, workload, [*group])
@@ -45,8 +46,9 @@ def _table(environment: str, workload: str, traces: Sequence[Trace]) -> TraceTab
     told = [each for each in traces if each.items]
     failures = dict.fromkeys(each.failure for each in traces if each.failure)
     sentence = (
-        f"One run each under {tracer}, which slows it down. It watched the whole machine: other programs and a run's"
-        f" beginning and end are in it.{_SKID if tracer == 'perf' else ''} All of it: {FOLDER}/{FILE}."
+        f"One run each under {tracer}, which slows it down. {tracer} watches the whole machine, so other programs and"
+        f" the beginning and end of a run are included.{_SKID if tracer == 'perf' else ''}"
+        f" Complete data: {FOLDER}/{FILE}."
     )
     if failures:
         sentence = f"Not traced: {'; '.join(failures)}."
@@ -65,7 +67,7 @@ def _rows(traces: Sequence[Trace]) -> Iterator[tuple[str, ...]]:
     )
     for name in names[:_SHOWN]:
         if traces[0].tracer == "perf":
-            yield name, *(f"{100 * each[name]:.1f} %" if name in each else "–" for each in shares)
+            yield name, *(in_percent(f"{100 * each[name]:.1f}") if name in each else "–" for each in shares)
         else:
             yield name, *(_grouped(each[name]) if name in each else "–" for each in counts)
 
@@ -75,4 +77,4 @@ def _arm(name: str, trace: Trace) -> str:
 
 
 def _grouped(number: int) -> str:
-    return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return whole(number)

@@ -1,1 +1,1 @@
-"""What a report says, made of what the analysis found."""
+"""The sentences of a report, made from the results of the analysis."""

@@ -1,4 +1,4 @@
-"""The answer to a study's question: what costs most (with a ladder: which step of it), and how much is decided.
+"""The answer to a study's question: the largest cost, its largest step with a ladder, and how much is decided.
 
 It counts the cells of the matrix.
 """
@@ -8,17 +8,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
 from weighbridge.model.study import CLIENT
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.formatting import margin, plural
+from weighbridge.report.text.formatting import level, margin, percent_limits, plural, quantities
 from weighbridge.report.text.matrix import MatrixCosts, matrix
+from weighbridge.report.text.metric_names import RUN_TIME
 from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import nothing_sentence, over_levels
-from weighbridge.report.text.verdicts import Effect, effect
+from weighbridge.report.text.verdicts import Effect, effect, size_of
 
 MOST_WORDS = 20
-"""Words of the answer from which one of its parts is left to the tables."""
+"""Words of the answer, without its interval, from which one of its parts is left to the tables."""
 NO_STEP = "no single step is significant"
 NAMED = 2
 """Environments that are named as equivalent, rather than counted."""
@@ -28,24 +30,24 @@ ORDER = ("different", "inconclusive", "equivalent", "broke", "hidden", "few", "n
 
 @dataclass(frozen=True, slots=True)
 class HeadlineComparison:
-    """One comparison with the baseline that the answer may name: of a headline metric."""
+    """One comparison with the baseline on a primary metric: the answer can name it."""
 
     report: MetricReport
     row: Comparison
 
     @property
     def place(self) -> str:
-        """The host of the clients; empty where that is not swept."""
+        """The host of the clients; empty unless the study sweeps it."""
         return self.report.level.value_of(CLIENT) or ""
 
     @property
     def effect(self) -> Effect | None:
-        """The cost in words; None unless the verdict is different."""
+        """The cost in words; None unless it is significant."""
         return effect(self.report, self.row) if self.row.shown_as == "different" else None
 
     @property
     def cost(self) -> float:
-        """The cost in percent, positive is worse; 0 where it has no percentage or the verdict is not different."""
+        """The cost in percent, positive is worse; 0 without a percentage, or if it is not significant."""
         percent = self.row.cost.percent if self.row.cost is not None else None
         return percent.estimate if percent is not None and self.effect is not None else 0.0
 
@@ -53,7 +55,7 @@ class HeadlineComparison:
 def answer(analysis: Analysis) -> str:
     """Return the answer to a study's question: the largest cost, its step of the ladder, and how many are decided.
 
-    Where that is more than `MOST_WORDS`, a step that is shown replaces the numbers, and one that is not is left out.
+    If that is longer than `MOST_WORDS`, a significant step replaces the numbers, and any other step is left out.
     """
     if not analysis.metrics:
         return nothing_sentence(analysis)
@@ -61,10 +63,10 @@ def answer(analysis: Analysis) -> str:
     if analysis.native_only:
         return f"Only {baseline} was measured: there is nothing to compare."
     if analysis.few:
-        return "Too few blocks for a verdict: these are the measured values."
+        return "Too few rounds for a verdict: these are the measured values."
     comparisons = _baseline_comparisons(analysis)
     if not comparisons:
-        return f"No cost could be measured: no block has both {baseline} and another environment."
+        return f"No cost could be measured: no round has both {baseline} and another environment."
     cells = [cell for row in matrix(analysis).rows for cell in row.cells if cell is not None]
     named = _named(comparisons)
     if not named:
@@ -80,7 +82,8 @@ def _longest(analysis: Analysis, named: Sequence[HeadlineComparison], rest: str,
         least = "" if steps == NO_STEP else f"; {steps}"
     else:
         parts, least = ([f"; {gain}{rest}", f"; {gain}"] if gain else []) + [rest], ""
-    return f"{cost}{next((part for part in parts if _fits(f'{cost}{part}.')), least)}."
+    interval = f" ({_interval(analysis, named[0])})" if len(named) == 1 else ""
+    return f"{cost}{interval}{next((part for part in parts if _fits(f'{cost}{part}.')), least)}."
 
 
 def _fits(text: str) -> bool:
@@ -92,7 +95,7 @@ def _capital(text: str) -> str:
 
 
 def _baseline_comparisons(analysis: Analysis) -> list[HeadlineComparison]:
-    """Return the comparisons of headline metrics with the baseline."""
+    """Return the comparisons on primary metrics with the baseline."""
     rows = [HeadlineComparison(report, row) for report in analysis.headlines for row in report.comparisons]
     return [each for each in rows if not each.row.aa and (each.row.cost is not None or each.row.broke_instead)]
 
@@ -107,34 +110,47 @@ def _named(comparisons: Sequence[HeadlineComparison]) -> list[HeadlineComparison
 
 
 def _largest(analysis: Analysis, named: Sequence[HeadlineComparison]) -> str:
-    """``bridge costs 20 % of tcp throughput``; of several costs ``bridge costs up to 20 % (tcp throughput)``."""
+    """Return ``bridge: TCP throughput is 20% lower``, or for several costs ``bridge costs up to 20% (TCP ...)``."""
     first, size = named[0], named[0].effect
     name, what = display_name(first.row.environment), over_levels(first.report)
     where = first.report.level.without(CLIENT).label
     place = place_words(analysis.paths.place(first.place)) if first.place else ""
     if size is None:
-        return f"{name} differs"
-    if not size.worse:
-        about = ", ".join(filter(None, (what, where, place)))
-        return f"{name} is {size.short} {size.word} than {display_name(analysis.baseline)} ({about})"
+        return f"{name}: {what} changes significantly"
     if len(named) > 1:
-        about, most = ", ".join(filter(None, (what, where, place))), f"up to {size.short}"
+        most = (
+            f"takes up to {size.short} as long"
+            if size.times and size.word == "slower"
+            else f"costs up to {size.short}"
+        )
+        return f"{name} {most} ({', '.join(filter(None, (what, where, place)))})"
+    about = ", ".join(filter(None, (where, place)))
+    return f"{name}{_direction(size, what)}{f' ({about})' if about else ''}"
+
+
+def _direction(size: Effect, what: str) -> str:
+    """Return the rest of a sentence that begins with an environment: `` takes 15% longer``."""
+    if size.word in ("slower", "faster"):
+        word = {"slower": "longer", "faster": "less time", "as long": "as long"}[size.relation]
+        return f" takes {size.short} {word}{'' if what == RUN_TIME else f' ({what})'}"
+    return f": {what} is {size.short} {size.relation}"
+
+
+def _interval(analysis: Analysis, named: HeadlineComparison) -> str:
+    """Return the interval of a cost: ``95% interval: 13.2% to 17.6%``."""
+    cost, report = named.row.cost, named.report
+    if cost is None:
+        return ""
+    size = size_of(cost.worsening)
+    if cost.scale == "ratio":
+        limits = percent_limits(size)
     else:
-        about, most = ", ".join(filter(None, (where, place))), size.short
-    about = f" ({about})" if about else ""
-    if size.times:
-        verb = "takes" if size.word == "slower" else "is"
-        about = about if len(named) > 1 else f" ({', '.join(filter(None, (what, where, place)))})"
-        return f"{name} {verb} {most} {size.relation}{about}"
-    if len(named) > 1:
-        return f"{name} costs {most}{about}"
-    if first.report.better == "higher":
-        return f"{name} costs {most} of {what}{about}"
-    return f"{name} adds {most} to {what}{about}"
+        limits = quantities((size.low, size.high), difference_unit(report.unit), " to ")
+    return f"{level(analysis.confidence)} interval: {limits}"
 
 
 def _gain(comparisons: Sequence[HeadlineComparison], named: Sequence[HeadlineComparison]) -> str:
-    """``docker is up to 66 % faster``: the largest gain, of another environment than the one that costs most."""
+    """Return ``docker is up to 66% faster``: the largest gain of another environment than the one that costs most."""
     gains = [(each, one) for each in comparisons if (one := each.effect) is not None and not one.worse]
     if not gains or not named[0].effect or not named[0].effect.worse:
         return ""
@@ -143,14 +159,17 @@ def _gain(comparisons: Sequence[HeadlineComparison], named: Sequence[HeadlineCom
     if environment == named[0].row.environment:
         return ""
     several = sum(each.row.environment == environment for each, _ in gains) > 1
-    return f"{display_name(environment)} is {'up to ' if several else ''}{size.short} {size.word}"
+    gain = f"{'up to ' if several else ''}{size.short} {size.word}"
+    if size.word == "faster":
+        return f"{display_name(environment)} is {gain}"
+    return f"{display_name(environment)}: {over_levels(most.report)} is {gain}"
 
 
 # -- the ladder ------------------------------------------------------------------------------------
 
 
 def _steps(analysis: Analysis, named: Sequence[HeadlineComparison]) -> str:
-    """Say which step is most of the largest cost that the ladder takes apart; empty where it takes none apart."""
+    """Return which step is most of the largest cost that the ladder divides; empty if it divides none."""
     for each in named:
         steps = _chain(analysis, each)
         if len(steps) < 2 or each.row.cost is None or not each.effect:
@@ -169,7 +188,7 @@ def _steps(analysis: Analysis, named: Sequence[HeadlineComparison]) -> str:
 
 
 def _chain(analysis: Analysis, comparison: HeadlineComparison) -> list[LadderStep]:
-    """Return the steps from an environment down to the baseline on one metric; none where they do not lead there."""
+    """Return the steps from an environment down to the baseline on one metric; none if they do not lead there."""
     ladder = next((each for each in analysis.ladder if each.report is comparison.report), None)
     steps = {step.row.environment: step for step in ladder.steps} if ladder else {}
     chain: list[LadderStep] = []
@@ -181,7 +200,7 @@ def _chain(analysis: Analysis, comparison: HeadlineComparison) -> list[LadderSte
 
 
 def _shown(report: MetricReport, step: LadderStep) -> Effect | None:
-    """Return the cost of a step that is different; None of any other."""
+    """Return the cost of a significant step; None for any other."""
     one = effect(report, step.row) if step.row.shown_as == "different" else None
     return one if one is not None and one.worse else None
 
@@ -197,7 +216,7 @@ def _log(row: Comparison) -> float:
 
 
 def _rest(analysis: Analysis, cells: Sequence[MatrixCosts], named: Sequence[HeadlineComparison]) -> str:
-    """Return the end of the answer: other environments by name where all are equivalent, else how many differ."""
+    """Return the end of the answer: the other environments if all are equivalent, else the number of each verdict."""
     others = [cell for cell in cells if not any(row is item.row for _, row in cell.rows for item in named)]
     if not others:
         return ""
@@ -216,18 +235,18 @@ def _no_cost(analysis: Analysis, cells: Sequence[MatrixCosts]) -> str:
 
 
 def _blocks(analysis: Analysis, cells: Sequence[MatrixCosts]) -> str:
-    """`` after 12 blocks``, of what is undecided; empty where the sentence on the control says how many there are."""
+    """Return `` after 12 rounds`` for undecided costs; empty if the sentence on the control has the number."""
     rows = [row for cell in cells if cell.shown_as == "inconclusive" for _, row in cell.rows if row.cost is not None]
     if analysis.trust.trusted is True or not rows:
         return ""
     least, most = min(row.blocks for row in rows), max(row.blocks for row in rows)
-    return f" after {plural(most, 'block') if least == most else f'{least} to {most} blocks'}"
+    return f" after {plural(most, 'round') if least == most else f'{least} to {most} rounds'}"
 
 
 def _counts(analysis: Analysis, cells: Sequence[MatrixCosts]) -> str:
-    """Return ``4 of 9 comparisons differ, 2 are undecided``; ``both comparisons are undecided``.
+    """Return ``4 of 9 comparisons are significant, 2 are undecided``; ``both comparisons are undecided``.
 
-    Those within the margin are counted where nothing is undecided.
+    Comparisons within the margin are counted only if none is undecided.
     """
     counts = Counter(each.shown_as for each in cells)
     kinds = [kind for kind in ORDER if kind in counts]
@@ -243,13 +262,13 @@ def _counts(analysis: Analysis, cells: Sequence[MatrixCosts]) -> str:
 def _verdict_phrase(analysis: Analysis, kind: str, count: int) -> str:
     is_, has = ("is", "has") if count == 1 else ("are", "have")
     phrases = {
-        "different": "differs" if count == 1 else "differ",
+        "different": f"{is_} significant",
         "equivalent": f"{is_} within {margin(analysis.equivalence or 0.0)}",
-        "broke": "broke under the load",
+        "broke": f"{is_} overloaded",
         "inconclusive": f"{is_} undecided",
-        "hidden": f"{is_} hidden",
-        "few": f"{has} too few blocks",
-        "none": f"{has} no complete block",
+        "hidden": f"{is_} hidden by a bottleneck",
+        "few": f"{has} too few rounds",
+        "none": f"{has} no complete round",
     }
     return phrases[kind]
 

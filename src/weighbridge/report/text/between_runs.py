@@ -1,4 +1,4 @@
-"""Several runs in words: by what costs changed, what is not the same in them, and the runs of a folder."""
+"""Several runs in words: the changes of costs, the differences between the runs, and the runs of a folder."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from weighbridge.report.text.formatting import (
     difference_interval,
     margin,
     percent_interval,
+    plural,
     quantity,
     share,
 )
@@ -36,19 +37,19 @@ from weighbridge.statistics.between import CostShift
 from weighbridge.statistics.verdicts import ALPHA
 
 WHY_NO_CHANGE = {
-    NoChange.NO_COST: "not measured in both", NoChange.BROKE: "broke", NoChange.FEW: TOO_FEW,
+    NoChange.NO_COST: "not measured in both", NoChange.BROKE: "overloaded", NoChange.FEW: TOO_FEW,
     NoChange.UNIT: "measured in different units",
 }  # fmt: skip
-"""What stands where a change would."""
+"""The words in place of a change."""
 HOW_TO_READ = (
-    "A change is the second run's cost ratio divided by the first's; positive is worse. The runs' blocks are"
-    " independent, so its interval is wider than either cost's. Verdicts allow for differences between sessions and"
-    " for both noise floors."
+    "A change is the second run's cost ratio divided by the first's; positive is worse. The rounds of the two runs"
+    " are independent, so the interval of a change is wider than the interval of either cost. Verdicts allow for"
+    " differences between sessions and for both noise floors."
 )
 
 
 def change_amount(row: ChangeRow, unit: str) -> str:
-    """Return a change with its 95 % interval, positive is worse: ``9.1 % [7.0, 11.2]``."""
+    """Return a change with its 95% interval, positive is worse: ``9.1% [7.0, 11.2]``."""
     if row.change is None:
         return "–"
     return TOO_FEW if row.few else _amount(row.change.worsening, row.change, unit)
@@ -63,12 +64,12 @@ def change_verdict(row: ChangeRow) -> str:
     if row.few:
         return TOO_FEW
     exploratory = row.change is not None and row.change.exploratory and row.verdict != "hidden"
-    verdict = verdict_word(row.verdict)
+    verdict = verdict_word(row.verdict, row.change.margin if row.change is not None else None)
     return f"{verdict} (exploratory)" if exploratory else verdict
 
 
 def shown_as(row: ChangeRow) -> str:
-    """Return what colours go by: the verdict, or "aa", "few", "broke" where that says more."""
+    """Return the verdict that decides the colour, or "aa", "few" or "broke" if that is more precise."""
     if row.aa:
         return "aa"
     if row.unknown is not None:
@@ -77,9 +78,9 @@ def shown_as(row: ChangeRow) -> str:
 
 
 def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: str, baseline: str) -> str:
-    """Return one change as a sentence, with what took a verdict from it.
+    """Return one change as a sentence, with the reason if it is undecided.
 
-    ``bridge: tcp throughput against native is 9.1 % [7.0, 11.2] slower in B than in A - different``
+    ``bridge: TCP throughput against native is 9.1% [7.0, 11.2] lower in B than in A - significant``
     """
     what = f"{display_name(row.environment)}: {metric_phrase(metric.before)} against {display_name(baseline)}"
     if row.change is None or row.few:
@@ -88,13 +89,11 @@ def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: s
         where = " and ".join(
             letter for letter, side in ((first, row.before), (second, row.after)) if side.verdict == "hidden"
         )
-        return f"{what}: hidden; both sides hit the same limit in {where}"
+        return f"{what}: hidden by a bottleneck; both sides reached the same limit in {where}"
     verdict = change_verdict(row)
     if row.verdict == "equivalent" and row.change.margin is not None:
         amount = _amount(row.change.worsening, row.change, metric.before.unit)
-        return (
-            f"{what} is the same in {second} as in {first} within {margin(row.change.margin)} ({amount}) - {verdict}"
-        )
+        return f"{what} changes by {amount} from {first} to {second} - {verdict}"
     if row.verdict != "different":
         why = f"; {reason}" if (reason := why_inconclusive(row, metric.before.unit)) else ""
         changed = f"the cost changes by {change_amount(row, metric.before.unit)} from {first} to {second}"
@@ -113,18 +112,18 @@ def change_effect(metric: MetricChanges, row: ChangeRow) -> tuple[str, str]:
 
 
 def why_inconclusive(row: ChangeRow, unit: str) -> str:
-    """Return what took the verdict "different" from a change whose own interval excludes none; empty otherwise."""
+    """Return why a change is not significant although its own interval excludes zero; empty otherwise."""
     change = row.change
     if change is None or row.aa or row.verdict != "inconclusive":
         return ""
     if row.untrusted:
-        return "one of the runs is untrusted"
+        return "the control of one run failed"
     nothing = 1.0 if change.scale == "ratio" else 0.0
     if change.low <= nothing <= change.high:
         return ""
     reasons = (
         (row.disturbed, "other load on the machine differed between the runs"),
-        (not change.excludes_no_change, f"two identical runs may differ by {margin(change.allowance)}"),
+        (not change.excludes_no_change, f"two identical runs can differ by {margin(change.allowance)}"),
         (change.within_noise, f"within both runs' noise floors ({floor_words(change, unit)})"),
         (row.adjusted_p is not None and row.adjusted_p > ALPHA, "not significant after Holm's correction"),
     )
@@ -132,9 +131,9 @@ def why_inconclusive(row: ChangeRow, unit: str) -> str:
 
 
 def beside_verdict(metric: MetricChanges, row: ChangeRow) -> str:
-    """Return what took "different" from a change, or which of the two sides moved where it is different.
+    """Return why a change is not significant, or the medians of both sides of a significant change.
 
-    ``medians: bridge 8.2 → 7.1 Gbit/s, baseline 9.1 → 9.1 Gbit/s``. A cost also falls where its baseline gets worse.
+    ``medians: bridge 8.2 → 7.1 Gbit/s, baseline 9.1 → 9.1 Gbit/s``. A cost also falls if its baseline gets worse.
     """
     if row.aa or shown_as(row) != "different":
         return why_inconclusive(row, metric.before.unit)
@@ -152,7 +151,7 @@ def beside_verdict(metric: MetricChanges, row: ChangeRow) -> str:
 
 
 def floor_words(change: CostShift, unit: str) -> str:
-    """Return both runs' noise floors together: ``±1.9 %``, or in the metric's unit."""
+    """Return both runs' noise floors together: ``±1.9%``, or in the metric's unit."""
     if change.floor is None:
         return "unknown"
     if change.scale == "ratio":
@@ -161,23 +160,25 @@ def floor_words(change: CostShift, unit: str) -> str:
 
 
 def pair_answer(pair: RunPair, first: str, second: str) -> str:
-    """Return what the comparison of two runs comes to, of the headline metrics, in one sentence."""
+    """Return the result of the comparison of two runs on the primary metrics, in one sentence."""
     rows = [(metric, row) for metric in pair.headlines for row in metric.rows if not row.aa]
     decided = [each for each in rows if each[1].change is not None and not each[1].few]
     if not decided:
-        return f"No cost could be compared between {first} and {second}: too few complete blocks."
+        return f"No cost could be compared between {first} and {second}: too few complete rounds."
     different = [each for each in decided if each[1].verdict == "different"]
     same = sum(row.verdict == "equivalent" for _, row in decided)
     open_ = len(decided) - len(different) - same
-    rest = ", ".join(filter(None, [f"{same} equivalent" if same else "", f"{open_} undecided" if open_ else ""]))
+    rest = ", ".join(
+        filter(None, [f"{same} within the margin" if same else "", f"{open_} undecided" if open_ else ""])
+    )
     if not different:
-        return f"No headline cost changed significantly from {first} to {second}: {rest}."
+        return f"No cost of a primary metric changed significantly from {first} to {second}: {rest}."
     largest = max(different, key=lambda each: abs(_size(each[1])))
     amount, word = change_effect(*largest)
     against = display_name(pair.first.analysis.baseline)
     what = f"{display_name(largest[1].environment)} {metric_phrase(largest[0].before)}"
     largest_words = f"{what} is {amount} {word} against {against}"
-    count = f"{len(different)} of {len(decided)} costs changed from {first} to {second}"
+    count = f"{len(different)} of {len(decided)} costs changed significantly from {first} to {second}"
     end = f"; {rest}" if rest else ""
     return f"{count}{': ' if len(different) == 1 else ', the largest: '}{largest_words}{end}."
 
@@ -195,7 +196,7 @@ def brief_pair_answer(pair: RunPair, first: str, second: str) -> str:
     against = display_name(pair.first.analysis.baseline)
     change = f"is {amount.partition(' [')[0]} {word} against {against}"
     what = f"{display_name(row.environment)} {metric_phrase(metric.before)} {change}"
-    count = f"{len(different)} of {len(rows)} costs changed from {first} to {second}"
+    count = f"{len(different)} of {len(rows)} costs changed significantly from {first} to {second}"
     return f"{count}{': ' if len(different) == 1 else ', the largest: '}{what}."
 
 
@@ -224,7 +225,7 @@ def _amount(worsening: Interval, change: CostShift, unit: str) -> str:
     return percent_interval(worsening) if change.scale == "ratio" else difference_interval(worsening, unit)
 
 
-# -- what is not the same in two runs: facts, settings, and what only one of them has --------------
+# -- differences between two runs: facts, settings, and parts that only one of them has ------------
 
 
 KINDS = {
@@ -234,7 +235,7 @@ KINDS = {
     FactKind.CPU: "CPU", FactKind.WEIGHBRIDGE: "Weighbridge", FactKind.IDLE: "idle CPUs",
     FactKind.MACHINE: "machine", FactKind.SITE: "environment",
 }  # fmt: skip
-"""What a fact is about."""
+"""The subjects of facts."""
 LONGEST = 160
 """Letters of a value that are shown."""
 NAMED = 4
@@ -249,23 +250,24 @@ def run_letter(number: int) -> str:
 
 
 def run_words(letter: str, run: ComparedRun) -> str:
-    """Return a run in one line: ``A: runs/before (2026-11-25 02:10 UTC, 15 blocks, trusted, undisturbed)``."""
-    parts = [*([date_words(run.created)] if run.created else []), blocks_words(run), trust_words(run)]
+    """Return a run in one line: ``A: runs/before (2026-11-25 02:10 UTC, 15 rounds, control passed)``."""
+    control = {True: "control passed", False: "CONTROL FAILED", None: "no control"}[run.analysis.trust.trusted]
+    parts = [*([date_words(run.created)] if run.created else []), blocks_words(run), control]
     parts.append(others_words(run.analysis))
     return f"{letter}: {run.name} ({', '.join(parts)})"
 
 
 def blocks_words(run: ComparedRun) -> str:
-    """Return how many blocks the headline metrics have: ``15 blocks``, ``10 to 15 blocks``."""
+    """Return how many rounds the primary metrics have: ``15 rounds``, ``10 to 15 rounds``."""
     block_counts = sorted({row.blocks for report in run.analysis.headlines for row in report.comparisons})
     if not block_counts:
-        return "no complete block"
+        return "no complete round"
     low, high = block_counts[0], block_counts[-1]
-    return f"{low} block{'' if low == 1 else 's'}" if low == high else f"{low} to {high} blocks"
+    return plural(low, "round") if low == high else f"{low} to {high} rounds"
 
 
 def series_names(run_history: History) -> dict[int, str]:
-    """Return what each series of runs is called: by its study, and by its question where studies share a name."""
+    """Return the name of each series of runs: its study, and its question if studies share a name."""
     first = {past.series: past.run.analysis for past in reversed(run_history.runs)}
     studies = Counter(analysis.study for analysis in first.values())
     return {
@@ -275,12 +277,12 @@ def series_names(run_history: History) -> dict[int, str]:
 
 
 def trust_words(run: ComparedRun) -> str:
-    """Return what the A/A arm says of the session."""
-    return {True: "trusted", False: "UNTRUSTED", None: "not checked"}[run.analysis.trust.trusted]
+    """Return whether the control passed, for a column with this head."""
+    return {True: "passed", False: "FAILED", None: "none"}[run.analysis.trust.trusted]
 
 
 def disturbance_sentence(pair: RunPair, first: str, second: str) -> str:
-    """Return that other load differed between two runs, and what follows; empty where it did not."""
+    """Return that other load differed between two runs, and the consequence; empty if it did not."""
     first_run, second_run = pair.first, pair.second
     names = [name for name in first_run.environments if name in second_run.environments]
     unlike = [name for name in names if not disturbed_alike(first_run, second_run, name)]
@@ -289,17 +291,18 @@ def disturbance_sentence(pair: RunPair, first: str, second: str) -> str:
     cost = "cost" if first_run.analysis.baseline in unlike else f"cost of {join_names(unlike)}"
     one, other = (others_words(run.analysis) for run in (pair.first, pair.second))
     return (
-        f"Other load on the machine differed ({first}: {one}; {second}: {other}), so no {cost} is called different."
+        f"Other load on the machine differed ({first}: {one}; {second}: {other}), so no change of a {cost} is "
+        "significant."
     )
 
 
 def on_purpose_words(pair: RunPair) -> str:
-    """Return the facts that were changed on purpose, for beside absolute rates: ``sysctl vm.swappiness: 60 → 10``."""
+    """Return the facts that were changed on purpose, to show with rates: ``sysctl vm.swappiness: 60 → 10``."""
     return "; ".join(fact_words(each) for each in pair.on_purpose)
 
 
 def fact_lines(facts: Sequence[FactChange]) -> list[str]:
-    """Return a line for each fact that changed, those of packages in one; one that says so where none did."""
+    """Return a line for each fact that changed, and one for all packages; or a line which says that none did."""
     if not facts:
         return [NOTHING_CHANGED]
     packages = [each for each in facts if each.kind is FactKind.PACKAGES]
@@ -320,7 +323,7 @@ def fact_words(change: FactChange) -> str:
     if name == "version" and change.kind is FactKind.WEIGHBRIDGE:
         name = "Weighbridge"
     if change.kind is FactKind.LAUNCHER:
-        return "launcher: changed, so times of short programs may differ"
+        return "launcher: changed, so times of short programs can differ"
     if change.kind is FactKind.PROGRAM:
         name = f"measured program {name}"
     if change.kind is FactKind.MITIGATIONS:
@@ -352,16 +355,16 @@ def only_lines(only: Sequence[OnlyIn], first: str, second: str) -> list[str]:
 
 
 def why_no_own_values(reasons: Sequence[WhyNoOwnValues]) -> str:
-    """Return why absolute rates are not compared; empty where they are."""
+    """Return why absolute rates are not compared; empty if they are."""
     clauses = []
     for each in reasons:
         names = ", ".join(each.about)
         many = len(each.about) > 1
         clauses.append({
             WhyNot.MACHINE: f"the machine changed ({names})",
-            WhyNot.UNTRUSTED: f"{names} {'are' if many else 'is'} untrusted",
+            WhyNot.UNTRUSTED: f"the control of {names} failed",
             WhyNot.DISTURBED: f"other load differed in {' and '.join(each.about)}",
-            WhyNot.NOT_KNOWN: f"{names} {'have' if many else 'has'} no A/A arm",
+            WhyNot.NOT_KNOWN: f"{names} {'have' if many else 'has'} no control",
         }[each.reason])  # fmt: skip
     return f"Absolute rates are not compared: {'; '.join(clauses)}." if clauses else ""
 
@@ -386,12 +389,12 @@ def _arrow(before: str, after: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a value, cut where it is very long."""
+    """Return a value, shortened if it is very long."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _parts_apart(before: str, after: str) -> str:
-    """Those of the parts of a list that are not in the other: a list of mitigations is longer than a screen."""
+    """Return the parts of two lists that differ: a list of mitigations is longer than a screen."""
     one, other = before.split("; "), after.split("; ")
     removed, added = "; ".join(x for x in one if x not in other), "; ".join(x for x in other if x not in one)
     return _arrow(removed, added)
@@ -409,7 +412,7 @@ def _value(value: object) -> str:
 
 
 def cost_words(report: MetricReport, row: Comparison) -> str:
-    """Return one cost: ``bridge tcp throughput 27.4 % [25.9, 28.8]``."""
+    """Return one cost: ``bridge TCP throughput 27.4% [25.9, 28.8]``."""
     return f"{display_name(row.environment)} {metric_phrase(report)} {cost_text(row, report.unit)}"
 
 

@@ -1,4 +1,4 @@
-"""Under what a run was measured, in words: durability, calibration, sessions, what is left out."""
+"""The conditions of a run in words: durability, calibration, sessions, environments that were left out."""
 
 import time
 from collections.abc import Sequence
@@ -14,15 +14,12 @@ from weighbridge.report.text.formatting import margin
 from weighbridge.report.text.trust import control_power
 
 NOT_THIS_PATH = "this machine's calibration is for one host without cables, not for this path"
-NOT_POLLED = "this machine's calibration is for idle CPUs that halt; here they polled"
-POLLED = (
-    "idle CPUs polled instead of halting, in every environment (cpu_idle): programs that wait for each other ran "
-    "faster than usual, and costs leave out CPU wake-ups"
-)
+NOT_POLLED = "this machine's calibration is for idle CPUs that halt; here they were kept awake"
+POLLED = "idle CPUs were kept awake in every environment (cpu_idle: poll), so costs do not include CPU wake-up time"
 
 
 def condition_lines(analysis: Analysis) -> list[str]:
-    """Return a line for each condition, none where there is nothing to say."""
+    """Return a line for each condition that a reader should know."""
     lines = [
         *power_cut_lines(analysis),
         *([power] if (power := control_power(analysis)) else []),
@@ -31,7 +28,7 @@ def condition_lines(analysis: Analysis) -> list[str]:
     ]
     if analysis.time_shared:
         target = "its target" if analysis.target is None else margin(analysis.target)
-        lines.append(f"not every workload reached {target} in time; slow ones got fewer blocks")
+        lines.append(f"not every workload reached {target} in time; slow ones got fewer rounds")
     calibration = analysis.calibration
     if calibration is None:
         return lines
@@ -66,7 +63,7 @@ PROMISES = {
     Promise.WRITE: "plain write",
     Promise.COMMIT: "commit",
 }
-"""What was done before a record was acknowledged."""
+"""The operation before a record was acknowledged."""
 HOW_CHECKED = (
     "each disk had a write cache that lost its unflushed data at the cut; a record counts as acknowledged if the "
     "acknowledgement arrived before the cut"
@@ -74,12 +71,12 @@ HOW_CHECKED = (
 
 
 def how_kept(cut: PowerCut) -> str:
-    """Return what was done before a record was acknowledged: ``commit of db``."""
+    """Return the operation before a record was acknowledged: ``commit of db``."""
     return PROMISES[cut.promise] + (f" of {cut.workload}" if cut.workload else "")
 
 
 def power_cut_verdict(cut: PowerCut) -> str:
-    """Return what was kept: ``kept all 187``, ``claims synchronous, lost 3 of 187 (first: 184; 1 torn)``."""
+    """Return the result: ``kept all 187``, ``claims synchronous, lost 3 of 187 (first: 184; 1 torn)``."""
     if cut.verdict is Verdict.KEPT:
         return f"kept all {cut.acknowledged}"
     about = [f"first: {cut.first_lost}"]
@@ -105,13 +102,13 @@ def power_cut_lines(analysis: Analysis) -> list[str]:
 
 
 def overclaimed_lines(analysis: Analysis) -> list[str]:
-    """Return those of `power_cut_lines` that show less than what is claimed."""
+    """Return the lines of `power_cut_lines` for environments that lost more than they claim."""
     claims = zip(analysis.power_cuts, power_cut_lines(analysis), strict=True)
     return [line for cut, line in claims if cut.verdict is Verdict.OVERCLAIMED]
 
 
 def durability_words(durabilities: Durabilities) -> str:
-    """Return what a power cut leaves of a workload's data, of each environment where they differ."""
+    """Return the effect of a power cut on a workload's data, for each environment if they differ."""
     clauses = []
     for kind, names in durabilities.items():
         where = f" in {join_names(names)}" if len(durabilities) > 1 else ""
@@ -120,12 +117,12 @@ def durability_words(durabilities: Durabilities) -> str:
 
 
 def durability_of(analysis: Analysis, label: str) -> str:
-    """Return it for a workload and level; empty where it has none."""
+    """Return the durability of a workload and level; empty if it has none."""
     return durability_words(analysis.durability.get(label, {}))
 
 
 def sweep_durability(analysis: Analysis, sweep: LoadSweep) -> str:
-    """Return it for a workload under a rising load; empty where it has none."""
+    """Return the durability of a workload under a rising load; empty if it has none."""
     return "; ".join(dict.fromkeys(filter(None, (durability_of(analysis, each.label) for each in sweep.levels))))
 
 
@@ -133,7 +130,7 @@ def sweep_durability(analysis: Analysis, sweep: LoadSweep) -> str:
 
 
 def session_lines(analysis: Analysis) -> list[str]:
-    """Return which blocks come from which session, which mix two, and what differs; none of a single session."""
+    """Return the rounds of each session, and the facts that changed; nothing for a single session."""
     sessions = analysis.sessions
     if len(sessions.sessions) < 2:
         return []
@@ -141,7 +138,7 @@ def session_lines(analysis: Analysis) -> list[str]:
         f"{_blocks(each.blocks)} in session {number} ({started(each)})"
         for number, each in enumerate(sessions.sessions, 1)
     )
-    lines = [f"measured in {len(sessions.sessions)} sessions; this machine may have changed in between: {listed}"]
+    lines = [f"measured in {len(sessions.sessions)} sessions; this machine might have changed in between: {listed}"]
     if sessions.mixed:
         one = len(sessions.mixed) == 1
         lines.append(
@@ -172,7 +169,7 @@ def _difference(each: SessionDifference) -> str:
 
 
 def _blocks(blocks: Sequence[int]) -> str:
-    """``block 4``, ``blocks 1 to 3 and 5``."""
+    """Return ``round 4``, ``rounds 1 to 3 and 5``."""
     runs: list[list[int]] = []
     for block in blocks:
         if runs and block == runs[-1][-1] + 1:
@@ -181,14 +178,14 @@ def _blocks(blocks: Sequence[int]) -> str:
             runs.append([block])
     parts = [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    return f"block{'' if len(blocks) == 1 else 's'} {listed}"
+    return f"round{'' if len(blocks) == 1 else 's'} {listed}"
 
 
 # -- environments that a run does not measure ------------------------------------------------------
 
 
 def left_out_lines(analysis: Analysis) -> list[str]:
-    """Return a line for each skipped environment: why, what helps, and what its next step is compared with."""
+    """Return a line for each skipped environment: the reason, and the comparison that replaces its step."""
     return [
         f"{display_name(each.environment)} was skipped ({each.reason}){_of_ladder(analysis, each.environment)}"
         for each in analysis.left_out
@@ -196,7 +193,7 @@ def left_out_lines(analysis: Analysis) -> list[str]:
 
 
 def _of_ladder(analysis: Analysis, name: str) -> str:
-    """With what a ladder's steps from a skipped environment are compared instead; empty where it is no rung."""
+    """Return the comparisons that replace the steps from a skipped environment; empty if it is not in the ladder."""
     rungs = analysis.rungs
     if name not in (rung.name for rung in rungs):
         return ""

@@ -16,20 +16,20 @@ from weighbridge.analysis.overload import Breakage, without_figures
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.level import Level
 from weighbridge.report.text.environments import display_name, join_names
-from weighbridge.report.text.formatting import SPACE, cost_of, quantity
+from weighbridge.report.text.formatting import SPACE, cost_of, plural, quantity, whole
 from weighbridge.report.text.metric_names import load_unit, metric_label
 
 LONGEST = 160
-"""Letters of a reason in a sentence: each trial has the whole."""
+"""Letters of a reason in a sentence: each trial shows all of it."""
 
 
 def level_number(level: SweptLevel) -> str:
-    """A level's number: ``2 000``, or with the unit it was written with."""
-    return f"{level.load:,.12g}".replace(",", SPACE) if _bare(level.text) else level.text
+    """Return a level's number: ``2,000``, or as it was written if it has a unit."""
+    return whole(level.load) if _bare(level.text) else level.text
 
 
 def level_words(load: str, level: SweptLevel) -> str:
-    """A level with its unit: ``2 000 connections``."""
+    """Return a level with its unit: ``2,000 connections``."""
     number = level_number(level)
     if not _bare(level.text):
         return f"{load} {number}"
@@ -41,8 +41,8 @@ def _bare(text: str) -> bool:
 
 
 def broke_words(load: str, broke: Sequence[tuple[SweptLevel, Breakage]], where: str = "") -> str:
-    """``broke at 2 000 threads: too many connections (10 of 10 trials)``; of several levels, one after the other."""
-    begin = f"broke in {where} at" if where else "broke at"
+    """Return ``overloaded at 2,000 threads: too many connections (10 of 10 trials)``; several levels in a list."""
+    begin = f"overloaded in {where} at" if where else "overloaded at"
     if len(broke) == 1:
         return f"{begin} {level_words(load, broke[0][0])}: {_why(broke[0][1])} ({_count(broke[0][1])})"
     by_reason: dict[str, tuple[str, list[str]]] = {}
@@ -66,7 +66,7 @@ def _count(broke: Breakage) -> str:
 
 
 def broke_sentences(analysis: Analysis) -> list[str]:
-    """Return a sentence for each overload that broke trials; environments that broke alike share one."""
+    """Return a sentence for each overload; environments with the same overload share one."""
     names_by_text: dict[str, list[str]] = {}
     swept_levels: set[tuple[str, Level]] = set()
     for sweep in analysis.sweeps:
@@ -76,44 +76,44 @@ def broke_sentences(analysis: Analysis) -> list[str]:
     labels = {(trial.workload, trial.level): trial.label for trial in analysis.trials}
     for (workload, level, name), each in analysis.broken.items():
         if (workload, level) not in swept_levels:
-            text = f"broke in {labels.get((workload, level), workload)}: {_why(each)} ({_count(each)})"
+            text = f"overloaded in {labels.get((workload, level), workload)}: {_why(each)} ({_count(each)})"
             names_by_text.setdefault(text, []).append(name)
-    return [f"{join_names(names)} {text}" for text, names in names_by_text.items()]
+    return [f"{join_names(names)}: {text}" for text, names in names_by_text.items()]
 
 
 def peak_words(load: str, peak: CurvePeak, unit: str) -> str:
-    """``61 500 requests/s at 400 connections``."""
+    """Return ``61,500 requests/s at 400 connections``."""
     return f"{quantity(peak.value, unit)} at {level_words(load, peak.level)}"
 
 
 def next_broke(sweep: LoadSweep, environment: str, peak: CurvePeak) -> Breakage | None:
-    """How an environment broke at the level next above its peak; None where it did not, or there is none."""
+    """Return an environment's overload at the next level above its peak; None without one."""
     above = next((level for level in sweep.levels if level.load > peak.level.load), None)
     return next((each for level, each in sweep.broke.get(environment, ()) if level == above), None)
 
 
 def peak_doubt(load: str, peak: CurvePeak, above: Breakage | None = None) -> str:
-    """How sure a peak is: ``highest in 7 of 10 blocks, else at 200 or 800 connections; ...``.
+    """Return how certain a peak is: ``highest in 7 of 10 rounds, else at 200 or 800 connections; ...``.
 
-    `above`: how it broke at the next level (`next_broke`).
+    `above`: the overload at the next level (`next_broke`).
     """
     parts = []
     if peak.of:
-        blocks = f"{peak.of} {'block' if peak.of == 1 else 'blocks'}"
-        highest_words = f"highest in {peak.highest} of {blocks}{', else' if peak.others else ''}"
-        highest_words = highest_words if peak.highest else f"highest in none of {blocks}; they peaked"
+        rounds = plural(peak.of, "round")
+        highest_words = f"highest in {peak.highest} of {rounds}{', else' if peak.others else ''}"
+        highest_words = highest_words if peak.highest else f"highest in none of {rounds}; they peaked"
         parts.append(highest_words + (f" at {_levels(load, peak.others)}" if peak.others else ""))
     if peak.edge == "lowest":
-        parts.append("lowest level tested; the peak may be lower")
+        parts.append("lowest level tested; the peak might be lower")
     elif peak.edge and above is not None:
         parts.append(f"highest level within capacity{'' if above.always else ' in most trials'}")
     elif peak.edge:
-        parts.append("highest level with values; the peak may be higher")
+        parts.append("highest level with values; the peak might be higher")
     return "; ".join(parts)
 
 
 def _levels(load: str, levels: Sequence[SweptLevel]) -> str:
-    """``200 or 800 connections``; of more than three the range."""
+    """Return ``200 or 800 connections``; more than three levels as a range."""
     last = level_words(load, levels[-1])
     if len(levels) > 3:
         return f"{level_number(levels[0])} to {last}"
@@ -121,21 +121,21 @@ def _levels(load: str, levels: Sequence[SweptLevel]) -> str:
 
 
 def errors_words(load: str, errors: ErrorsFrom) -> str:
-    """``errors from 500 connections (in 1 of 10 blocks; in most from 1 000 connections)``."""
+    """Return ``errors from 500 connections (in 1 of 10 rounds; in most from 1,000 connections)``."""
     text = f"errors from {level_words(load, errors.first)}"
     if errors.most == errors.first:
-        return f"{text} (in {errors.blocks} of {errors.of} blocks)"
+        return f"{text} (in {errors.blocks} of {errors.of} rounds)"
     most = f"; in most from {level_words(load, errors.most)}" if errors.most else ""
-    return f"{text} (in {errors.blocks} of {errors.of} blocks{most})"
+    return f"{text} (in {errors.blocks} of {errors.of} rounds{most})"
 
 
 def peak_cost_words(curve_cost: WholeCost) -> str:
-    """The ratio of peaks as a cost: ``27.4 % [25.9, 28.8]``; a dash where there is none."""
+    """Return the ratio of peaks as a cost: ``27.4% [25.9, 28.8]``; a dash if there is none."""
     return cost_of(curve_cost.peak_cost)
 
 
 def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
-    """A sentence for each environment: its peak and what that costs, where errors begin, where it broke."""
+    """Return a sentence for each environment: its peak, the cost of its peak, the first errors and overload."""
     metric, sentences = sweep.throughput, []
     curves: dict[str, EnvironmentCurve] = {each.environment: each for each in metric.curves} if metric else {}
     curve_costs = {each.environment: each for each in metric.whole_costs} if metric else {}
@@ -161,6 +161,6 @@ def curve_label(sweep: LoadSweep, metric: MetricCurve) -> str:
 
 
 def curve_title(sweep: LoadSweep) -> str:
-    """``web: requests/s over 6 levels of connections``."""
+    """Return ``web: requests/s over 6 levels of connections``."""
     metric = f"{curve_label(sweep, sweep.headline)} over " if sweep.headline else ""
     return f"{sweep.title}: {metric}{len(sweep.levels)} levels of {sweep.load.replace('_', ' ')}"

@@ -1,9 +1,9 @@
-"""What environments are called: the only place where a name is made that people read.
+"""Names of environments for people: the only module that makes them.
 
 An environment that was measured in hypervisors is never named without them, unless every environment was in the same
-ones: a notice on top then says so once (`common_layers`). Whoever writes a name for people calls
-`display_name`, inside of `use_display_names` round the whole report, as one chooses the language of a text. An
-analysis has the names of the study throughout, and machines get these, with the layers beside them.
+ones: a notice on top then says so once (`common_layers`). Code that writes a name for people calls `display_name`,
+inside `use_display_names` round the whole report. An analysis has the names of the study throughout. Documents for
+machines have the names of the study, too, and list the layers separately.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,8 +18,12 @@ from weighbridge.model.isolation import SiteLayers
 _NAMES: ContextVar[Mapping[str, str]] = ContextVar("names of environments")
 
 
+CONTROL = "control"
+"""The word after the name of the baseline that is measured a second time."""
+
+
 def display_name(environment: str) -> str:
-    """Return what an environment is called in the report that is being written: ``xen (Xen PVH)``."""
+    """Return the name of an environment in the current report: ``xen (Xen PVH)``."""
     return _NAMES.get({}).get(environment, environment)
 
 
@@ -30,7 +34,7 @@ def join_names(environments: Iterable[str]) -> str:
 
 @contextmanager
 def use_display_names(names: Mapping[str, str]) -> Iterator[None]:
-    """Have environments called by `names` (`names_of`), as long as this is open."""
+    """Use `names` (from `names_of`) for environments while this context is open."""
     token = _NAMES.set(names)
     try:
         yield
@@ -39,10 +43,13 @@ def use_display_names(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def names_of(analysis: Analysis) -> dict[str, str]:
-    """Return the names for people of environments that were measured in hypervisors; none where all share them."""
-    if common_layers(analysis):
-        return {}
-    return {name: environment_name(name, each) for name, each in analysis.isolation.items()}
+    """Return the names for people of the control, and of environments in hypervisors unless all share them."""
+    names = {}
+    if not common_layers(analysis):
+        names = {name: environment_name(name, each) for name, each in analysis.isolation.items()}
+    if analysis.aa_arm is not None:
+        names[analysis.aa_arm] = f"{names.get(analysis.baseline, analysis.baseline)} ({CONTROL})"
+    return names
 
 
 def common_layers(analysis: Analysis) -> str:
@@ -52,20 +59,19 @@ def common_layers(analysis: Analysis) -> str:
 
 
 def names_of_runs(comparison: RunsCompared) -> dict[str, str]:
-    """Return the same of several runs; an environment in other hypervisors has both in its name."""
+    """Return the same for several runs; an environment in other hypervisors has both in its name."""
     layers: dict[str, dict[str, None]] = {}
-    if len({common_layers(run.analysis) for run in comparison.runs}) == 1 and common_layers(
-        comparison.runs[0].analysis
-    ):
-        return {}
-    for run in comparison.runs:
+    shared = {common_layers(run.analysis) for run in comparison.runs}
+    for run in comparison.runs if len(shared) > 1 or shared == {""} else ():
         for name, each in run.analysis.isolation.items():
             layers.setdefault(name, {})[environment_name("", each)] = None
-    return {name: f"{name} {' then '.join(ways)}" for name, ways in layers.items()}
+    controls = {run.analysis.aa_arm: run.analysis.baseline for run in comparison.runs if run.analysis.aa_arm}
+    names = {name: f"{name} {' then '.join(ways)}" for name, ways in layers.items()}
+    return names | {name: f"{names.get(baseline, baseline)} ({CONTROL})" for name, baseline in controls.items()}
 
 
 def names_over_runs(isolations: Iterable[Mapping[str, Isolation]]) -> dict[str, str]:
-    """Return the same of a fleet's runs, each of which says which hypervisors its environments are in."""
+    """Return the same for a fleet's runs, each of which names the hypervisors of its environments."""
     layers: dict[str, dict[str, None]] = {}
     for isolation in isolations:
         for name, each in isolation.items():
@@ -80,10 +86,10 @@ def environment_name(name: str, isolation: Isolation) -> str:
 
 
 def layers_of_environment(name: str, analysis: Analysis) -> str:
-    """Return what stands after an environment's name: ``(QEMU, TCG: emulated)``; nothing without hypervisors."""
+    """Return the text after an environment's name: ``(QEMU, TCG: emulated)``; empty without hypervisors."""
     return environment_name("", analysis.isolation.get(name, NO_HYPERVISOR))
 
 
 def layers_words(site: SiteLayers) -> str:
-    """Return a site's layers, the innermost first: ``QEMU, KVM``; ``inside QEMU, TCG: emulated`` of a native one."""
+    """Return a site's layers, innermost first: ``QEMU, KVM``; ``inside QEMU, TCG: emulated`` for a native one."""
     return f"{'' if site.own else 'inside '}{site.names}{': emulated' if site.emulated else ''}"

@@ -1,4 +1,4 @@
-"""Why an environment costs what it does, in a sentence and in rows. Shared by the terminal and the page."""
+"""The causes of an environment's cost, in a sentence and in rows. Shared by the terminal and the page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,28 +7,34 @@ from weighbridge.analysis.explanation import second_pass
 from weighbridge.analysis.results import Analysis, Comparison, Explanation, MechanismCost, ProofState
 from weighbridge.model.explained import DescribedMechanism
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.formatting import TOO_FEW
-from weighbridge.report.text.matrix import why_undecided
+from weighbridge.report.text.formatting import TOO_FEW, margin
 from weighbridge.report.text.metric_names import metric_phrase, metric_words
 from weighbridge.report.text.summary import change
-from weighbridge.report.text.verdicts import comparison_verdict, cost_text, open_text
+from weighbridge.report.text.verdicts import (
+    comparison_verdict,
+    cost_text,
+    open_range,
+    open_text,
+    verdict_word,
+    why_undecided,
+)
 
 INTRODUCTION = (
-    "Each mechanism was switched off in an environment of its own, in the same blocks. So its cost is measured, and"
-    " so are what all cost together beyond that and what stays when all are off: none is what others leave. Holm's"
-    " correction treats all of them as one family."
+    "Each mechanism was switched off in an environment of its own, in the same rounds. Its cost is therefore measured"
+    " directly. The interaction of all mechanisms, and the cost that remains with all of them off, are measured in"
+    " the same way. Holm's correction treats all of these costs as one family."
 )
 CROSSED = (
-    " Where mechanisms were switched in every combination, each one's cost is its mean over all combinations of the"
-    " others. A pair's is what the one costs more beside the other than without it."
+    " If mechanisms were switched in every combination, the cost of a mechanism is its mean over all combinations of"
+    " the others. The cost of a pair is the extra cost of one mechanism while the other is on."
 )
-HEADS = ("mechanism", "switched", "cost", "verdict", "what moved with it", "to change it")
+HEADS = ("mechanism", "switched", "cost", "verdict", "what changed with it", "to change it")
 TOGETHER = "together, beyond each alone (interaction)"
 UNEXPLAINED = "unexplained: all of these off"
-BEYOND = "all together, beyond these"
-STAYED = "what stayed on: these off"
+BEYOND = "all together, beyond these (interaction)"
+STAYED = "unexplained by these: these off"
 NEXT = "weighbridge explain RUN"
-"""The command that tells which mechanisms interact."""
+"""The command that shows which mechanisms interact."""
 _LONGEST = 40
 """Characters of a fact that are shown."""
 _MOST = 4
@@ -37,7 +43,7 @@ _MOST = 4
 
 @dataclass(frozen=True, slots=True)
 class ExplanationRow:
-    """A row of the table. ``shown_as`` is what its colour goes by; "" where it has no cost."""
+    """A row of the table. ``shown_as`` decides its colour; it is empty without a cost."""
 
     what: str
     switched: str
@@ -50,17 +56,17 @@ class ExplanationRow:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """What stands under `HEADS`."""
+        """The cells under `HEADS`."""
         return self.what, self.switched, self.cost, self.verdict, self.moved, self.remedy
 
 
 def explanation_introduction(analysis: Analysis) -> str:
-    """Return what stands before all explanations of a run."""
+    """Return the introduction to all explanations of a run."""
     return INTRODUCTION + (CROSSED if any(each.crossed for each in analysis.explanations) else "")
 
 
 def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
-    """Return one sentence: the cost, its causes with intervals, and what is unexplained; or why none is given."""
+    """Return the cost, its causes with intervals and what is unexplained, in sentences; or why none is given."""
     report, total = explanation.report, explanation.total
     name, baseline = display_name(explanation.environment), display_name(analysis.baseline)
     named = [each for each in explanation.mechanisms if each.row is not None and each.row.verdict == "different"]
@@ -68,29 +74,29 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
     further = len(named) - len(causes)
     listed = ", ".join(causes) + (f" and {further} more" if further else "")
     if total.verdict != "different":
+        what = metric_phrase(report)
         if total.verdict == "hidden":
-            return (
-                f"{name}: a limit that both sides met hides its cost in {metric_phrase(report)}: it is not explained"
-            )
+            return f"{name}: the cost in {what} is hidden by a bottleneck, so it is not explained."
         if total.verdict == "equivalent":
-            figure = _figure(total, report.unit)
-            return f"{name}: its cost in {metric_phrase(report)} does not matter ({figure}): it is not explained"
-        begin = f"{name}: a cost in {metric_phrase(report)} is not proven, so it is not explained"
+            verdict = verdict_word(total.verdict, total.cost.margin if total.cost else None)
+            return f"{name}: the cost in {what} is {verdict} ({_figure(total, report.unit)}), so it is not explained."
+        begin = f"{name}: the cost in {what} is not significant, so it is not explained"
         if total.few:
-            return f"{begin}: {TOO_FEW}"
-        proven = f"of its mechanisms {listed} is proven all the same" if listed else ""
-        return "; ".join(filter(None, (f"{begin} ({_figure(total, report.unit)})", open_text(report, total), proven)))
-    begin = f"{name} {change(report, total, analysis.baseline)}"
+            return f"{begin}: {TOO_FEW}."
+        own = f"Significant mechanisms all the same: {listed}." if listed else ""
+        detected = "; ".join(filter(None, (f"{begin} ({open_range(report, total)})", open_text(report, total))))
+        return " ".join(filter(None, (f"{detected}.", own)))
     undecided = [
         each.mechanism.title for each in explanation.mechanisms if each.row is not None and not each.row.decided
     ]
-    parts = (
-        listed or "no mechanism shows a cost",
-        *([f"undecided: {', '.join(undecided[:_MOST])}"] if undecided else []),
+    sentences = (
+        f"{name} {change(report, total, analysis.baseline)}",
+        f"Causes: {listed}" if listed else "No mechanism has a significant cost",
+        *([f"Undecided: {', '.join(undecided[:_MOST])}"] if undecided else []),
         *_pairs(explanation),
         *_rest(explanation, baseline),
     )
-    return f"{begin}: {'; '.join(parts)}"
+    return " ".join(f"{each}." for each in sentences)
 
 
 def _figure(row: Comparison, unit: str) -> str:
@@ -98,41 +104,43 @@ def _figure(row: Comparison, unit: str) -> str:
 
 
 def _pairs(explanation: Explanation) -> Iterator[str]:
-    """Which mechanisms cost more, or less, beside another one."""
+    """Return which mechanisms cost more, or less, in combination with another one."""
     shown = [each for each in explanation.pairs if each.row.verdict == "different"]
     for each in shown[:_MOST]:
-        yield f"{each.one.title} {_figure(each.row, explanation.report.unit)} more with {each.other.title}"
+        figure = _figure(each.row, explanation.report.unit)
+        yield f"Together, {each.one.title} and {each.other.title} cost {figure} more than the two alone"
     if not explanation.crossed or sum(each.row is not None for each in explanation.mechanisms) < 2:
         return
     if not explanation.pairs:
-        yield "each is off only where others are, so no pair was measured"
+        yield "No pair was measured, because each mechanism is off only together with others"
     elif not shown:
         decided = all(each.row.verdict == "equivalent" for each in explanation.pairs)
-        yield "none depends on another" if decided else "no pair shows more than its two costs"
+        yield "No mechanism depends on another" if decided else "No pair has a significant interaction"
 
 
 def _rest(explanation: Explanation, baseline: str) -> Iterator[str]:
-    """What the mechanisms do not say: their interaction, and what is left with all of them off."""
+    """Return the interaction of the mechanisms, and the cost that remains with all of them off."""
     unit, together, left = explanation.report.unit, explanation.interaction, explanation.unexplained
     if together is not None and together.verdict == "different":
-        which = f" ({NEXT} tells of which)" if second_pass(explanation) else ""
-        yield f"{_figure(together, unit)} comes of their interaction{which}"
+        which = f" ({NEXT} finds out which mechanisms interact)" if second_pass(explanation) else ""
+        yield f"The interaction of all mechanisms is {_figure(together, unit)}{which}"
     if left is None or left.cost is None:
         return
-    what = "from what stayed on" if explanation.crossed else "unexplained"
+    what = "unexplained by the mechanisms that were switched" if explanation.crossed else "unexplained"
     if left.verdict == "different":
         if left.cost.worsening.estimate < 0:
-            yield f"with all of them off it is better than {baseline} ({_figure(left, unit)})"
+            yield f"With all of them off, it is better than {baseline} ({_figure(left, unit)})"
         else:
-            yield f"{_figure(left, unit)} is {what}"
+            yield f"{_figure(left, unit)} remains {what}"
     elif left.verdict == "equivalent":
-        yield f"nothing that matters is {what}"
+        limit = f"less than {margin(left.cost.margin)}" if left.cost.margin is not None else "no relevant cost"
+        yield f"{limit[:1].upper()}{limit[1:]} remains {what}"
     else:
-        yield f"it is undecided whether more is {what} ({_figure(left, unit)})"
+        yield f"It is undecided whether a cost remains {what} ({open_range(explanation.report, left)})"
 
 
 def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[ExplanationRow]:
-    """Return the table's rows: each mechanism, those that could not be switched, the interaction and the rest."""
+    """Return the table's rows: the mechanisms, their pairs, the interaction and what is unexplained."""
     unit = explanation.report.unit
     rows = [_mechanism(each, unit) for each in explanation.mechanisms]
     rows += [_row(f"{each.one.title} with {each.other.title}", each.row, unit) for each in explanation.pairs]
@@ -175,17 +183,17 @@ def _with_others(mechanism: DescribedMechanism) -> Iterator[str]:
 
 
 def _proof(cost: MechanismCost) -> str:
-    """What its sites say with the mechanism and without it, and where they do not show that it is off."""
+    """Return the facts with the mechanism and without it, or that they do not show that it is off."""
     if cost.proof is ProofState.SHOWN:
         with_it, without = (value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…" for value in cost.facts)
         return f"seen: {with_it} → {without}" if with_it != without else ""
     if cost.proof is ProofState.NOT_OFF:
         return f"not shown to be off ({cost.facts[1] or 'unknown'})"
-    return "nothing read from its sites shows it"
+    return "no fact shows whether it was off"
 
 
 def _moved(cost: MechanismCost) -> str:
-    """Which figures of resource use differ with the mechanism, after the rules of packet filters that it matched."""
+    """Return the packet-filter rules that a mechanism matched, and its significant changes of resource use."""
     with_it, without = cost.rules
     rules = [f"rules matched {with_it} → {without}"] if with_it and without and with_it != without else []
     moved = (each for each in cost.counters if each.row.verdict == "different")

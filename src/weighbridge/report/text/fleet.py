@@ -1,4 +1,4 @@
-"""A fleet in words: its typical costs, what is odd and unlike its peers, what changed, and what was left out."""
+"""A fleet in words: typical costs, outliers and how they differ from their peers, changes, runs left out."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,9 +21,12 @@ from weighbridge.report.text.between_runs import NOT_KNOWN, fact_words, setting_
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     SPACE,
+    TOO_FEW,
     difference_interval,
+    in_percent,
     margin,
     percent_interval,
+    percent_limits,
     plural,
     quantities,
     quantity,
@@ -38,25 +41,26 @@ from weighbridge.statistics.fleet import MIN_MACHINES_ODD, MachineEffect, PairEf
 NAMED = 6
 """Machines, runs or facts that are named in one sentence."""
 LARGEST = 700.0
-"""The largest logarithm of which a float holds the power."""
+"""The largest logarithm whose exponential is a float."""
 
 WHY_NOT_COUNTED = {
-    WhyNotCounted.UNTRUSTED: "untrusted", WhyNotCounted.ALONE: "measured alone",
-    WhyNotCounted.FEW: "too few blocks", WhyNotCounted.HIDDEN: "both sides hit the same limit",
+    WhyNotCounted.UNTRUSTED: "control failed", WhyNotCounted.ALONE: "measured alone",
+    WhyNotCounted.FEW: TOO_FEW, WhyNotCounted.HIDDEN: "hidden by a bottleneck",
     WhyNotCounted.NO_PATH: "its network path is unknown", WhyNotCounted.UNIT: "measured in another unit",
     WhyNotCounted.NO_VALUE: "not measured",
 }  # fmt: skip
 
 HOW_TO_READ = (
-    "Typical: the Hodges-Lehmann estimate over the machines, freed of the noise of their runs; of fewer than ten"
-    " machines and of pairs their mean, in which precise runs count more, with its 95 % interval. Next: where 95 %"
-    " of further ones would be, if they come from where these come from, the typical one's interval at least; of"
-    " fewer than thirty with a long tail of bad ones 90 to 95 %. Odd: the machine's interval,"
-    " simultaneous over all machines, lies away from the others, whose spread is in it, by the margin at least."
-    " That is far, not broken: where machines differ as in a normal distribution, at most 5 % of"
-    " pages name one; with a long tail of machines that are worse than most, about half name the worst of fifty."
-    " Costs are made inside blocks, so a machine that is slow in every environment has the cost of its peers: the"
-    " baseline's own values show it. They differ from session to session, too."
+    "Typical: the Hodges-Lehmann estimate over the machines, corrected for the noise of their runs. With fewer "
+    "than ten machines, and for pairs, it is a mean in which precise runs count more. The brackets hold its 95% "
+    "interval. Next: 95% of further machines would be in this range, if they come from the same population; it is "
+    "at least as wide as the interval of the typical value. With fewer than thirty machines and a long tail of "
+    "bad ones, it covers 90 to 95%. Outlier: the machine's interval, simultaneous over all machines and widened "
+    "by the spread of the others, lies away from the others by at least the margin. An outlier is far away, not "
+    "necessarily broken. If machines differ as in a normal distribution, at most 5% of pages name one; with a "
+    "long tail of bad machines, about half of the pages name the worst of fifty. Costs compare runs inside "
+    "rounds, so a machine that is slow in every environment has the same cost as its peers: the baseline's own "
+    "values show it. Own values also differ from session to session."
 )
 
 
@@ -86,14 +90,14 @@ def own_value(metric: FleetMetric, effect: Interval) -> Interval:
 
 
 def distance_text(metric: FleetMetric, effect: Interval) -> str:
-    """Return a distance with its interval, positive is worse: ``9.1 % [7.0, 11.2]``."""
+    """Return a distance with its interval, positive is worse: ``9.1% [7.0, 11.2]``."""
     if metric.scale == "ratio":
         return percent_interval(distance(metric, effect))
     return difference_interval(effect, metric.report.unit)
 
 
 def amount(metric: FleetMetric, effect: Interval) -> str:
-    """Return where a machine, or the fleet, is: a cost, or an own value in its unit, with its interval."""
+    """Return the position of a machine or the fleet: a cost, or an own value in its unit, with its interval."""
     if not metric.own:
         return distance_text(metric, effect)
     value = own_value(metric, effect)
@@ -103,7 +107,7 @@ def amount(metric: FleetMetric, effect: Interval) -> str:
 
 
 def range_text(metric: FleetMetric, effect: Interval | None) -> str:
-    """Return an interval by its limits alone: ``8.0 to 16.2 %``; a dash where there is none."""
+    """Return the limits of an interval: ``8.0 to 16.2%``; a dash if there is none."""
     if effect is None or not (math.isfinite(effect.low) and math.isfinite(effect.high)):
         return "–"
     if metric.own:
@@ -111,13 +115,11 @@ def range_text(metric: FleetMetric, effect: Interval | None) -> str:
         return quantities((value.low, value.high), metric.report.unit, " to ")
     if metric.scale == "difference":
         return quantities((effect.low, effect.high), difference_unit(metric.report.unit), " to ")
-    shown = percent_interval(distance(metric, effect))
-    low, _, high = shown.partition("[")[2].rstrip("]").replace(SPACE, "").partition(",")
-    return f"{low} to {high}{SPACE}%"
+    return percent_limits(distance(metric, effect))
 
 
 def deviation_text(metric: FleetMetric, deviation: float | None) -> str:
-    """Return a standard deviation: ``±2.1 %``, or in the metric's unit; a dash where it is not known."""
+    """Return a standard deviation: ``±2.1%``, or in the metric's unit; a dash if it is not known."""
     if deviation is None or not math.isfinite(deviation):
         return "–"
     if metric.scale == "ratio":
@@ -128,7 +130,7 @@ def deviation_text(metric: FleetMetric, deviation: float | None) -> str:
 def spread_texts(metric: FleetMetric) -> tuple[str, str, str]:
     """Return the spread between machines, between sessions and within a run, each with its share of the variance.
 
-    Of pairs, what these have beside their machines follows; both as one where they cannot be told apart.
+    For pairs, the spread beyond their machines follows; the two are one figure if they cannot be separated.
     """
     if metric.fleet is None:
         return "–", "–", "–"
@@ -140,7 +142,7 @@ def spread_texts(metric: FleetMetric) -> tuple[str, str, str]:
         if deviation is None or not whole:
             return deviation_text(metric, deviation)
         part = deviation**2 if variance is None else variance
-        return f"{deviation_text(metric, deviation)} ({100 * part / whole:.0f}{SPACE}%)"
+        return f"{deviation_text(metric, deviation)} ({in_percent(f'{100 * part / whole:.0f}')})"
 
     together = size > 1 and spread.pair is None
     factor = math.sqrt(size) if together else 1.0
@@ -158,12 +160,12 @@ def spread_texts(metric: FleetMetric) -> tuple[str, str, str]:
 
 
 def fleet_title(metric: FleetMetric) -> str:
-    """Return the title of a metric over a fleet: ``bridge, tcp · throughput``."""
+    """Return the title of a metric over a fleet: ``bridge, TCP throughput``."""
     return f"{display_name(metric.environment)}, {metric_title(metric.report)}"
 
 
 def of_what(metric: FleetMetric, baseline: str) -> str:
-    """Return a metric inside a sentence: ``tcp throughput in native``, ``bridge tcp throughput against native``."""
+    """Return a metric inside a sentence: ``TCP throughput in native``, ``bridge TCP throughput against native``."""
     if metric.own:
         return f"{metric_phrase(metric.report)} in {display_name(metric.environment)}"
     return f"{display_name(metric.environment)} {metric_phrase(metric.report)} against {display_name(baseline)}"
@@ -175,11 +177,11 @@ def some_of(names: Sequence[str], shown: int = NAMED) -> str:
     return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
-# -- what is odd -----------------------------------------------------------------------------------
+# -- outliers ------------------------------------------------------------------------------------
 
 
 def fleet_answer(fleet: Fleet) -> str:
-    """Return what the fleet comes to in a sentence or two: which machines and pairs are odd."""
+    """Return the outliers of a fleet in a sentence or two."""
     number = len(fleet.machines)
     if number < 2:
         run = fleet.runs[0].name
@@ -195,31 +197,33 @@ def fleet_answer(fleet: Fleet) -> str:
     total = len({tuple(run.machines) for run in fleet.runs if run.purpose is Purpose.TOGETHER})
     sentences = []
     if machines:
-        verb = "is" if len(machines) == 1 else "are"
-        sentences.append(f"{len(machines)} of {number} machines {verb} odd: {some_of(machines)}.")
+        sentences.append(f"{len(machines)} of {number} machines {_outliers(len(machines))}: {some_of(machines)}.")
     if pairs:
-        verb = "is" if len(pairs) == 1 else "are"
         names = some_of([unit_name(each) for each in pairs])
-        sentences.append(f"{len(pairs)} of {total} pairs {verb} odd beyond their machines: {names}.")
+        sentences.append(f"{len(pairs)} of {total} pairs {_outliers(len(pairs))} beyond their machines: {names}.")
     if not sentences:
         compared = any(each.fleet is not None and each.fleet.machines for each in judged)
         sentences.append(
-            f"None of {number} machines is odd.{_not_ruled_out(fleet, judged)}"
+            f"None of {number} machines is an outlier.{_not_ruled_out(fleet, judged)}"
             if compared
-            else f"{_counted(judged, number)}, too few to call one odd: that takes {MIN_MACHINES_ODD}"
+            else f"{_counted(judged, number)}: an outlier needs at least {MIN_MACHINES_ODD} machines"
             f"{', each with two partners' if fleet.size == 2 else ''}."
         )
     return " ".join(sentences)
 
 
+def _outliers(number: int) -> str:
+    return "is an outlier" if number == 1 else "are outliers"
+
+
 def _counted(judged: Sequence[FleetMetric], number: int) -> str:
-    """Return how many machines there are, and how many count where not all do: ``2 of 3 machines count``."""
+    """Return the number of machines, and how many count unless all do: ``2 of 3 machines count``."""
     count = max(len({name for run in each.counted for name in run.run.machines}) for each in judged)
     return plural(number, "machine") if count == number else f"{count} of {number} machines count"
 
 
 def _not_ruled_out(fleet: Fleet, judged: Sequence[FleetMetric]) -> str:
-    """Return how far from the others a machine may be, in the metric that tells least; empty within the margin."""
+    """Return the largest distance of a machine that is not ruled out in any metric; empty within the margin."""
     reaches = [
         (max(max(abs(each.interval.low), abs(each.interval.high)) for each in metric.fleet.machines), metric)
         for metric in judged
@@ -233,31 +237,31 @@ def _not_ruled_out(fleet: Fleet, judged: Sequence[FleetMetric]) -> str:
 
 
 def odd_machine_sentence(fleet: Fleet, machine: str) -> str:
-    """Return how an odd machine is unlike the others, by its largest distance, and in how many other metrics."""
+    """Return the largest distance of an outlier from the other machines, and its other metrics."""
     odd = [(metric, each) for metric in fleet.metrics for each in metric.odd_machines if each.machine == machine]
     metric, effect = max(odd, key=lambda each: _size(*each))
     partners = f", with {plural(effect.runs, 'partner')}" if fleet.size == 2 else ""
     amount_text, word = _amount_and_word(metric, effect.interval, effect.estimate)
     others = [of_what(each, fleet.baseline) for each, _ in odd if each is not metric]
-    also = f"; odd too: {some_of(others, 3)}" if others else ""
+    also = f"; also an outlier in {some_of(others, 3)}" if others else ""
     what = of_what(metric, fleet.baseline)
     return f"{machine}{partners}: {what} is {amount_text} {word} than on the other machines{also}."
 
 
 def odd_pair_sentence(fleet: Fleet, pair: tuple[str, str]) -> str:
-    """Return how an odd pair is unlike what its two machines are with others."""
+    """Return how a pair that is an outlier differs from its machines with other partners."""
     odd = [(metric, each) for metric in fleet.metrics for each in metric.odd_pairs if each.machines == pair]
     metric, effect = max(odd, key=lambda each: _size(*each))
     amount_text, word = _amount_and_word(metric, effect.interval, effect.estimate)
     others = [of_what(each, fleet.baseline) for each, _ in odd if each is not metric]
-    also = f"; odd too: {some_of(others, 3)}" if others else ""
+    also = f"; also an outlier in {some_of(others, 3)}" if others else ""
     where = "look at the cable or port between them"
     what = of_what(metric, fleet.baseline)
     return f"{unit_name(pair)}: {what} is {amount_text} {word} than with their other partners; {where}{also}."
 
 
 def _size(metric: FleetMetric, effect: MachineEffect | PairEffect) -> float:
-    """How far an odd one is: ratios before differences, which have no common scale."""
+    """Return the distance of an outlier; differences count as 0, because they have no common scale."""
     return abs(effect.estimate) if metric.scale == "ratio" else 0.0
 
 
@@ -269,22 +273,22 @@ def _amount_and_word(metric: FleetMetric, interval: Interval, estimate: float) -
 
 
 def unlike_words(fact: UnlikeFact) -> str:
-    """Return a fact in which a machine is unlike its peers: ``firmware 1.2 (17 of 19 others: 1.3)``."""
+    """Return a fact that differs from a machine's peers: ``firmware 1.2 (17 of 19 others: 1.3)``."""
     mine, usual = _apart(fact.value, fact.usual)
     name = fact.fact.removeprefix("version of ")
     return f"{name} {mine} ({fact.peers} of {plural(fact.of, 'other')}: {usual})"
 
 
 def unlike_sentence(fleet: Fleet, machines: Iterable[str]) -> str:
-    """Return in which facts odd machines are unlike their peers; that none is known where there is none."""
+    """Return the facts in which outliers differ from their peers, or that no such fact is known."""
     sentences = []
     several = len([*machines]) > 1
     for machine in machines:
         facts = [unlike_words(each) for each in fleet.unlike_peers(machine)]
         if facts:
-            whose = f"{machine} is unlike its peers" if several else "Unlike its peers"
+            whose = f"{machine} differs from its peers" if several else "It differs from its peers"
             sentences.append(f"{whose}: {'; '.join(facts[:NAMED])}{_and_more(len(facts) - NAMED)}")
-    return ". ".join(sentences) or "No known fact sets it apart"
+    return ". ".join(sentences) or "No known fact distinguishes it"
 
 
 def _and_more(number: int) -> str:
@@ -292,7 +296,7 @@ def _and_more(number: int) -> str:
 
 
 def _apart(value: str, usual: str) -> tuple[str, str]:
-    """Two values, of long lists only the parts that are not in the other."""
+    """Return two values, and for long lists only the parts that differ."""
     one, other = value.split("; "), usual.split("; ")
     if len(one) > 1 and len(other) > 1:
         value = "; ".join(each for each in one if each not in other)
@@ -313,23 +317,20 @@ def shared_fact_words(fact: SharedFact) -> tuple[str, str]:
 
 
 def trust_lines(fleet: Fleet) -> list[str]:
-    """Return a line for the runs that are untrusted, and for those without a control."""
+    """Return a line for the runs whose control failed, and one for the runs without a control."""
     lines = []
     if untrusted := fleet.untrusted:
-        verbs = "is untrusted and takes" if len(untrusted) == 1 else "are untrusted and take"
         names = some_of([_untrusted(each) for each in untrusted])
-        lines.append(
-            f"{len(untrusted)} of {plural(len(fleet.runs), 'run')} {verbs} no part in verdicts, as the A/A arm"
-            f" shows a cost: {names}."
-        )
+        number = f"{len(untrusted)} of {plural(len(fleet.runs), 'run')}"
+        lines.append(f"CONTROL FAILED in {number}, which verdicts leave out: {names}.")
     if unchecked := [each.name for each in fleet.runs if each.trusted is None]:
-        lines.append(f"No control, as without an A/A arm or with too few blocks of it: {some_of(unchecked)}.")
+        lines.append(f"No control, or too few rounds of it: {some_of(unchecked)}.")
     return lines
 
 
 def trust_words(run: FleetRun) -> str:
-    """Return what the A/A arm says of a run."""
-    return {True: "trusted", False: "UNTRUSTED", None: "not checked"}[run.trusted]
+    """Return whether the control of a run passed, for a column with this head."""
+    return {True: "passed", False: "FAILED", None: "none"}[run.trusted]
 
 
 def _untrusted(run: FleetRun) -> str:
@@ -337,12 +338,14 @@ def _untrusted(run: FleetRun) -> str:
 
 
 def condition_lines(fleet: Fleet) -> list[str]:
-    """Return what else is to be known of the runs: unfinished ones, other load, failed trials."""
+    """Return the unfinished runs, those with other load on the machine, and failed trials."""
     lines = []
-    if unfinished := [f"{each.name} ({plural(each.blocks, 'block')})" for each in fleet.runs if each.unfinished]:
+    if unfinished := [f"{each.name} ({plural(each.blocks, 'round')})" for each in fleet.runs if each.unfinished]:
         lines.append(f"Not finished: {some_of(unfinished)}.")
     if disturbed := [each.name for each in fleet.runs if each.disturbed]:
-        lines.append(f"Others took CPU time in more than half of the baseline's trials: {some_of(disturbed)}.")
+        lines.append(
+            f"Other programs used CPU time in more than half of the baseline's trials: {some_of(disturbed)}."
+        )
     if failed := [f"{each.name} ({each.failed} of {each.trials})" for each in fleet.runs if each.failed]:
         lines.append(f"Trials failed: {some_of(failed)}.")
     return lines
@@ -354,12 +357,12 @@ def left_out_lines(fleet: Fleet) -> list[str]:
 
 
 def why_left_out(run: LeftOutRun, fleet: Fleet) -> str:
-    """Return why a directory is none of the fleet's runs."""
+    """Return why a directory is not one of the fleet's runs."""
     if run.setting is not None:
         return f"another study of this name ({setting_words(run.setting)})"
     return {
         WhyLeftOut.NO_RUN: "no run in it", WhyLeftOut.UNREADABLE: run.about,
-        WhyLeftOut.OTHER_STUDY: f"of another study, {run.about}",
+        WhyLeftOut.OTHER_STUDY: f"it belongs to another study, {run.about}",
         WhyLeftOut.OTHER_BASELINE: f"it has another baseline, {run.about}",
         WhyLeftOut.OTHER_SIZE: "on one machine, the others on pairs"
         if fleet.size == 2 else "on a pair, the others on one machine",
@@ -368,7 +371,7 @@ def why_left_out(run: LeftOutRun, fleet: Fleet) -> str:
 
 
 def not_counted_words(metric: FleetMetric) -> str:
-    """Return which runs are not counted in a metric, but for controls, and why; empty where all are."""
+    """Return which runs a metric does not count, except controls, and why; empty if it counts all."""
     names: dict[WhyNotCounted, list[str]] = {}
     for each in metric.runs:
         if each.why is not None and each.why is not WhyNotCounted.ALONE:
@@ -377,11 +380,11 @@ def not_counted_words(metric: FleetMetric) -> str:
 
 
 def run_effect_text(metric: FleetMetric, each: RunEffect) -> str:
-    """Return what one run makes of a metric, with the interval of its own blocks; a dash without two of these."""
+    """Return a metric of one run, with the interval of its own rounds; a dash with fewer than two rounds."""
     return amount(metric, each.effect) if each.effect is not None else "–"
 
 
-# -- what changed ----------------------------------------------------------------------------------
+# -- changes ---------------------------------------------------------------------------------------
 
 
 def changes_answer(compared: FleetsCompared) -> str:
@@ -400,7 +403,7 @@ def changes_answer(compared: FleetsCompared) -> str:
         whose, they = ("has another machine id", "it is") if len(ids) == 1 else ("have other machine ids", "they are")
         kind = "another machine" if len(ids) == 1 else "other machines"
         were = "was" if len(ids) == 1 else "were"
-        sentences.append(f"{some_of(ids)} {whose} than before: {they} {kind}, or {were} installed anew.")
+        sentences.append(f"{some_of(ids)} {whose} than before: {they} {kind}, or {were} reinstalled.")
     sentences += [shift_sentence(each, compared.after.baseline) for each in compared.shifts if each.proven]
     sentences += [
         unlike_change_sentence(shift, each, compared.after.baseline)
@@ -408,12 +411,12 @@ def changes_answer(compared: FleetsCompared) -> str:
         for each in shift.unlike
     ]
     if names := [of_what(each.metric, compared.after.baseline) for each in compared.not_compared]:
-        sentences.append(f"Not compared, as the fleets have it in two units: {some_of(names, 3)}.")
+        sentences.append(f"Not compared because the fleets use different units: {some_of(names, 3)}.")
     return " ".join(sentences)
 
 
 def shift_sentence(shift: FleetShift, baseline: str, then: str = "than before") -> str:
-    """Return by what a metric changed on all machines together."""
+    """Return the change of a metric on all machines together."""
     if shift.judged is None:
         return ""
     amount_text, word = _amount_and_word(shift.metric, shift.judged, shift.judged.estimate)
@@ -421,16 +424,17 @@ def shift_sentence(shift: FleetShift, baseline: str, then: str = "than before") 
 
 
 def unlike_change_sentence(shift: FleetShift, effect: MachineEffect | PairEffect, baseline: str) -> str:
-    """Return that one machine, or pair, changed unlike the others."""
+    """Return that the change of one machine or pair is an outlier."""
     amount_text, word = _amount_and_word(shift.metric, effect.interval, effect.estimate)
     what = of_what(shift.metric, baseline)
     return (
-        f"{effect_name(effect)} changed unlike the others: {what} is {amount_text} {word} than their change explains."
+        f"{effect_name(effect)}'s change is an outlier: {what} is {amount_text} {word} than the change of the others "
+        "explains."
     )
 
 
 def controls_answer(shifts: Sequence[FleetShift], baseline: str) -> str:
-    """Return whether pairs that are measured together disturb one another; empty without controls."""
+    """Return whether pairs that are measured at the same time disturb each other; empty without controls."""
     if not shifts:
         return ""
     pairs = plural(len({row.machines for each in shifts for row in each.rows}), "pair")
@@ -439,13 +443,13 @@ def controls_answer(shifts: Sequence[FleetShift], baseline: str) -> str:
         worst = max(proven, key=lambda each: abs(each.judged.estimate) if each.judged is not None else 0.0)
         sentence = shift_sentence(worst, baseline, "together than alone").removeprefix("Over all of them, ")
         more = f" So are {len(proven) - 1} more metrics." if len(proven) > 1 else ""
-        return f"Pairs of one round disturb one another ({pairs} also measured alone): {sentence}{more}"
+        return f"Pairs of one wave disturb each other ({pairs} also measured alone): {sentence}{more}"
     if all(each.fleet is None for each in shifts):
-        return f"Only {pairs} was also measured alone: whether pairs disturb one another takes two."
+        return f"Only {pairs} was also measured alone: two are needed to test whether pairs disturb each other."
     widest = max(_reach(each) for each in shifts)
     limit = f" A difference of {share(math.expm1(min(widest, LARGEST))).removeprefix('±')} cannot be ruled out."
     ratios = any(each.metric.scale == "ratio" for each in shifts)
-    return f"{pairs} were also measured alone: no difference is proven.{limit if ratios else ''}"
+    return f"{pairs} were also measured alone: no difference is significant.{limit if ratios else ''}"
 
 
 def _reach(shift: FleetShift) -> float:
@@ -455,14 +459,14 @@ def _reach(shift: FleetShift) -> float:
 
 
 def unit_change_texts(shift: FleetShift, row: UnitChange) -> tuple[str, str, str, str]:
-    """Return what a machine had before and after, the change with its interval, and the verdict."""
+    """Return a machine's values before and after, the change with its interval, and the verdict."""
     before, after = (run_effect_text(shift.metric, each) for each in (row.first, row.second))
-    verdict = "–" if row.change is None else verdict_word(row.verdict)
+    verdict = "–" if row.change is None else verdict_word(row.verdict, row.change.margin)
     return before, after, distance_text(shift.metric, row.shift), verdict
 
 
 def changed_facts_words(compared: FleetsCompared, machines: Iterable[str]) -> str:
-    """Return the facts of machines that changed between the two fleets; empty where none is known."""
+    """Return the facts of machines that changed between the two fleets; empty if none is known."""
     words = []
     for machine in machines:
         facts = [fact_words(each) for each in compared.facts(machine)]
@@ -472,5 +476,5 @@ def changed_facts_words(compared: FleetsCompared, machines: Iterable[str]) -> st
 
 
 def margin_words(fleet: Fleet) -> str:
-    """Return the size that matters: ``±3 %``."""
+    """Return the margin: ``±3%``."""
     return margin(fleet.margin)

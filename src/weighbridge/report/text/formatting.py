@@ -8,11 +8,11 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.statistics import Cost, Interval
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
-TOO_FEW = "too few blocks"
-"""What is said of fewer than `MIN_BLOCKS_VERDICT` instead of a cost."""
+TOO_FEW = "too few rounds"
+"""Shown instead of a cost if there are fewer than `MIN_BLOCKS_VERDICT` rounds."""
 
 SPACE = "\u00a0"
-"""Between thousands and before a unit: a space at which no line is broken."""
+"""Between a number and its unit, and inside of an interval: no line is broken at it."""
 
 _FAMILIES: dict[str, tuple[tuple[str, float], ...]] = {
     "bit/s": (("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)),
@@ -24,11 +24,11 @@ _FAMILIES: dict[str, tuple[tuple[str, float], ...]] = {
 _FAMILY_OF = {name: (family, factor) for family in reversed(_FAMILIES.values()) for name, factor in family}
 _ALIASES = {"us": "µs", "bits/s": "bit/s", "bps": "bit/s", "bytes/s": "B/s", "bytes": "B"}
 _BEFORE_NEXT = {"GB/s", "Gbit/s", "GiB/s", "GB"}
-"""Prefixes that are used from 10 on: 8 662 Mbit/s is easier to compare than 8.66 Gbit/s."""
+"""Prefixes that are used from 10 on: 8,662 Mbit/s is easier to compare than 8.66 Gbit/s."""
 
 
 def readable_unit(value: float, unit: str) -> tuple[str, float]:
-    """Give the unit in which `value` (in `unit`) is easiest to read, and the factor to multiply values by."""
+    """Return the most readable unit for `value`, which is in `unit`, and the factor to multiply values by."""
     name = _ALIASES.get(unit, unit)
     if name not in _FAMILY_OF:
         return name, 1.0
@@ -42,14 +42,14 @@ def readable_unit(value: float, unit: str) -> tuple[str, float]:
 
 
 Shown = tuple[str, float]
-"""The unit in which values are shown, and the factor to multiply them by."""
+"""A unit for values, and the factor to multiply them by."""
 
 MOST_DIGITS = 1e5
 """A value from here on is not written in the smaller unit of another one in its column."""
 
 
 def shared_unit(values: Iterable[float | None], unit: str) -> Shown:
-    """Give one unit for several values in `unit`: that of the smallest, unless the largest is too long in it."""
+    """Return one unit for several values in `unit`: the smallest value's, unless the largest is too long in it."""
     sizes = sorted(abs(each) for each in values if each is not None and each and math.isfinite(each))
     name = _ALIASES.get(unit, unit)
     if not sizes or name not in _FAMILY_OF:
@@ -60,7 +60,7 @@ def shared_unit(values: Iterable[float | None], unit: str) -> Shown:
 
 
 def unit_as(name: str, unit: str) -> Shown | None:
-    """Give the unit called `name` for values in `unit`; None where one is no multiple of the other."""
+    """Return the unit called `name` for values in `unit`; None unless one is a multiple of the other."""
     target, own = (_FAMILY_OF.get(_ALIASES.get(each, each)) for each in (name, unit))
     if target is None or own is None or target[0] is not own[0]:
         return None
@@ -68,7 +68,7 @@ def unit_as(name: str, unit: str) -> Shown | None:
 
 
 def plain(value: float, digits: int = 3) -> str:
-    """Give a number with `digits` significant digits (four from 1 000 on), thousands apart: ``8 662``, ``0.0123``."""
+    """Return a number with `digits` significant digits (four from 1,000 on): ``8,662``, ``0.0123``."""
     if not math.isfinite(value):
         return "-∞" if value < 0 else "∞" if value > 0 else "?"
     if value == 0:
@@ -79,45 +79,78 @@ def plain(value: float, digits: int = 3) -> str:
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     if abs(value) >= 10**digits:
         value = float(f"{value:.{digits}g}")
-    return f"{value:,.{places}f}".replace(",", SPACE)
+    return f"{value:,.{places}f}"
+
+
+def whole(number: float) -> str:
+    """Return a count with all of its digits: ``2,000``."""
+    return f"{number:,.12g}"
+
+
+def in_percent(number: str) -> str:
+    """Return a number that is written already as a percentage: ``15%``."""
+    return f"{number}%"
+
+
+def percentage(value: float, digits: int = 3) -> str:
+    """Return a percentage with `digits` significant digits, such as ``1.25%``."""
+    return in_percent(plain(value, digits))
 
 
 def _after(unit: str) -> str:
-    """A unit as it stands after a number: ``2 140 /s``, and nothing after a count."""
+    """Return a unit as it stands after a number: ``2,140 /s``, and nothing after a count."""
     return "" if unit == "count" else unit.removeprefix("1") if unit.startswith("1/") else unit
 
 
 @lru_cache(maxsize=2**17)  # each trial's value is in the table, in two charts and among the trials
 def quantity(value: float | None, unit: str, shown_in: Shown | None = None) -> str:
-    """Give a value with its unit: ``8 662 Mbit/s`` for 8.662e9 bit/s; a dash where there is none.
+    """Return a value with its unit: ``8,662 Mbit/s`` for 8.662e9 bit/s; a dash if there is none.
 
-    ``shown_in``: the unit of its column, where it has one (`shared_unit`).
+    ``shown_in`` is the unit of its column (`shared_unit`), if it has one.
     """
     if value is None:
         return "–"
     shown, factor = shown_in or readable_unit(value, unit)
-    return f"{plain(value * factor)}{SPACE}{_after(shown)}".strip()
+    return with_unit(plain(value * factor), shown)
+
+
+def with_unit(number: str, unit: str) -> str:
+    """Return a number with the unit behind it: ``15%``, ``154 ms``, ``12`` for a count."""
+    return in_percent(number) if unit == "%" else f"{number}{SPACE}{_after(unit)}".strip()
 
 
 def quantities(values: Sequence[float], unit: str, between: str = ", ", shown_in: Shown | None = None) -> str:
-    """Give several values in one unit: ``8 662, 8 713 Mbit/s``; a dash where there are none."""
+    """Return several values in one unit: ``8,662, 8,713 Mbit/s``; a dash if there are none."""
     if not values:
         return "–"
     shown, factor = shown_in or readable_unit(max(values, key=abs), unit)
-    return f"{between.join(plain(value * factor) for value in values)}{SPACE}{_after(shown)}".strip()
+    return with_unit(between.join(plain(value * factor) for value in values), shown)
 
 
 def percent_short(percent: float) -> str:
-    """Give a percentage in large figures, without its sign: ``42 %``, from 10 on without decimals; ``251 times``.
+    """Return a percentage for large letters, without its sign: ``42%``, without decimals from 10 on; ``251 times``.
 
-    ``99.5 %`` has one: a rate that is 100 % lower would be none.
+    ``99.5%`` keeps its decimal: a rate that is 100% lower would be none.
     """
     if in_times(percent):
         return f"{_times(abs(percent))}{SPACE}times"
     size = abs(percent)
     if 99 <= size < 100:
-        return f"{math.floor(10 * size) / 10:.1f}{SPACE}%"
-    return f"{_fixed(size, 0 if size >= 9.95 else 1)}{SPACE}%"
+        return in_percent(f"{math.floor(10 * size) / 10:.1f}")
+    return in_percent(_fixed(size, 0 if size >= 9.95 else 1))
+
+
+def percent_limit(percent: float) -> str:
+    """Return one limit of an interval in percent, without its sign: ``28%``, ``1.9%``, ``>9,999%``."""
+    return in_percent(_limit(abs(percent), 0 if abs(percent) >= 9.95 else 1))
+
+
+def percents_short(percents: Sequence[float]) -> str:
+    """Return the range of several costs in large figures, without signs: ``20 to 43%``, ``42%``."""
+    ends = [percent_short(each) for each in (min(percents), max(percents))]
+    if ends[0] != ends[1] and not any(map(in_times, (min(percents), max(percents)))):
+        ends[0] = ends[0].removesuffix("%")
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _places(spread: float, size: float) -> int:
@@ -132,33 +165,52 @@ def _places(spread: float, size: float) -> int:
 def _fixed(value: float, places: int) -> str:
     if not math.isfinite(value):
         return plain(value)
-    text = f"{value:,.{places}f}".replace(",", SPACE)
+    text = f"{value:,.{places}f}"
     return text.removeprefix("-") if float(f"{value:.{places}f}") == 0 else text
 
 
 def percent_interval(percent: Interval) -> str:
-    """Give a cost in percent with its limits: ``27.4 % [25.9, 28.8]``; a very large one as ``251 times [244, 269]``.
+    """Return a cost in percent with its limits: ``27.4% [25.9, 28.8]``; a very large one as ``251 times [244, 269]``.
 
-    That is how many times as much it is: a guest takes a thousand times as long to start as a process.
+    A very large cost is a multiple: a guest can start a thousand times slower than a process.
     """
+    low, high = _limits(percent)
     if in_times(percent.estimate):
         way, sign = (-1, "-") if percent.estimate < 0 else (1, "")
-        low, high = (f"{sign}{_times(way * each)}" for each in (percent.low, percent.high))
         return f"{sign}{_times(way * percent.estimate)}{SPACE}times [{low},{SPACE}{high}]"
-    places = _places((percent.high - percent.low) / 2, abs(percent.estimate))
-    estimate = _fixed(percent.estimate, places)
-    low, high = (_limit(value, places) for value in (percent.low, percent.high))
-    return f"{estimate}{SPACE}% [{low},{SPACE}{high}]"
+    estimate = in_percent(_fixed(percent.estimate, _interval_places(percent)))
+    return f"{estimate} [{low},{SPACE}{high}]"
+
+
+def percent_limits(percent: Interval) -> str:
+    """Return an interval in percent without its estimate: ``8.0% to 16.2%``, ``244 to 269 times``."""
+    low, high = _limits(percent)
+    if in_times(percent.estimate):
+        return f"{low} to {high}{SPACE}times"
+    return f"{in_percent(low)} to {in_percent(high)}"
+
+
+def _interval_places(percent: Interval) -> int:
+    return _places((percent.high - percent.low) / 2, abs(percent.estimate))
+
+
+def _limits(percent: Interval) -> tuple[str, str]:
+    """Return both limits of an interval in percent as they are written in it."""
+    if in_times(percent.estimate):
+        way, sign = (-1, "-") if percent.estimate < 0 else (1, "")
+        return f"{sign}{_times(way * percent.low)}", f"{sign}{_times(way * percent.high)}"
+    places = _interval_places(percent)
+    return _limit(percent.low, places), _limit(percent.high, places)
 
 
 def _times(percent: float) -> str:
-    """How many times as much something is that costs so much."""
+    """Return a cost in percent as a multiple of the baseline."""
     ratio = max(0.0, 1 + percent / 100)
     return f">{_fixed(FARTHEST, 0)}" if FARTHEST < ratio < math.inf else plain(ratio)
 
 
 def in_times(percent: float) -> bool:
-    """Whether a cost is so large that it is told as a multiple."""
+    """Whether a cost is so large that it is shown as a multiple."""
     return FARTHEST < abs(percent) < math.inf
 
 
@@ -169,18 +221,17 @@ def _limit(percent: float, places: int) -> str:
 
 
 def percent_range(percents: Sequence[float]) -> str:
-    """Give several costs in percent as their range: ``3.1 to 12.4 %``; far out each as it is written alone."""
+    """Return the range of several costs in percent: ``3.1 to 12.4%``; very large ones as they are written alone."""
     if any(map(in_times, percents)):
-        ends = [percent_short(each) for each in (min(percents), max(percents))]
-        return " to ".join(dict.fromkeys(ends))
+        return percents_short(percents)
     low, high = (_fixed(each, 1 if abs(each) < 1000 else 0) for each in (min(percents), max(percents)))
-    return f"{low}{SPACE}%" if low == high else f"{low} to {high}{SPACE}%"
+    return in_percent(low if low == high else f"{low} to {high}")
 
 
 def difference_interval(interval: Interval, unit: str, shown_in: Shown | None = None) -> str:
-    """Give a difference in the metric's unit with its limits: ``0.12 points [0.10, 0.15]``.
+    """Return a difference in the metric's unit with its limits: ``0.12 points [0.10, 0.15]``.
 
-    A metric that is itself in percent differs by percentage points, so that nobody takes them for a cost in percent.
+    A metric that is itself in percent differs by percentage points, which cannot be mistaken for a cost in percent.
     """
     finite = [abs(v) for v in (interval.estimate, interval.low, interval.high) if math.isfinite(v)]
     shown, factor = shown_in or readable_unit(max(finite), unit)
@@ -197,52 +248,54 @@ def _points(unit: str) -> str:
 
 
 LEAST_NOISE = 5e-3
-"""The smallest noise that is said as a number, in percent."""
+"""The smallest noise that is shown as a number, in percent."""
+BELOW_RESOLUTION = "below the metric's resolution"
+"""Shown for a noise floor that is too small for a number."""
 NO_INTERVAL = "(no interval)"
-"""Said of the ratio of a single block."""
+"""Shown with the ratio of a single round."""
 FARTHEST = 9999.0
-"""Limits further out, in percent, are written as beyond it: few blocks' reach 10^9 % and hide the estimate."""
+"""Limits further out, in percent, are only written as beyond it: with few rounds they can reach 10^9%."""
 
 
 def percent_text(percent: Interval, blocks: int) -> str:
-    """Give a cost in percent with its interval; of few blocks only that they are."""
+    """Return a cost in percent with its interval; with too few rounds, only that they are too few."""
     return percent_interval(percent) if blocks >= MIN_BLOCKS_VERDICT else TOO_FEW
 
 
 def cost_of(cost: Cost | None) -> str:
-    """Give a ratio's cost with its interval, in percent; a dash where there is none."""
+    """Return a ratio's cost with its interval, in percent; a dash if there is none."""
     percent = cost.percent if cost is not None else None
     return percent_text(percent, cost.blocks) if cost is not None and percent is not None else "–"
 
 
 def share(fraction: float | None) -> str:
-    """Give a fraction as ``±1.1 %``, far out as ``>9 999 %``; ``unknown`` where there is none."""
+    """Return a fraction as ``±1.1%``, a very large one as ``>9,999%``; ``unknown`` if there is none."""
     if fraction is None:
         return "unknown"
     percent = 100 * fraction
     if FARTHEST < percent < math.inf:
-        return f"{_limit(percent, 0)}{SPACE}%"
-    return f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}{SPACE}%"
+        return in_percent(_limit(percent, 0))
+    return in_percent(f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}")
 
 
 def noise_text(noise: tuple[float, float] | None, unit: str = "%") -> str:
-    """Give the costs that may be noise: ``±1.1 %``, ``-50.0 to 33.3 %`` where the two limits read differently.
+    """Return a noise floor: ``±1.1%``, or ``-50.0 to 33.3%`` if its two limits read differently.
 
-    Those of a difference are in `unit`, a metric's; words where they would read ±0.00 %, or are not known.
+    The noise floor of a difference is in `unit`, the metric's. One that reads ±0.00%, or is unknown, is in words.
     """
     if noise is None:
         return "unknown"
     if unit != "%":
-        return f"±{quantity(noise[1], unit)}" if noise[1] else "below the metric's resolution"
+        return f"±{quantity(noise[1], unit)}" if noise[1] else BELOW_RESOLUTION
     if max(map(abs, noise)) < LEAST_NOISE:
-        return "below the metric's resolution"
+        return BELOW_RESOLUTION
     places = 2 if noise[1] - noise[0] < 0.2 else 1 if noise[1] - noise[0] < 200 else 0
     low, high = (_limit(each, places) for each in noise)
-    return f"±{high}{SPACE}%" if low == f"-{high}" else f"{low} to {high}{SPACE}%"
+    return in_percent(f"±{high}" if low == f"-{high}" else f"{low} to {high}")
 
 
 def noise_size(noise: tuple[float, float] | None, unit: str = "%") -> str:
-    """Give the larger of the two limits of a noise floor, without a sign: ``17.7 %``."""
+    """Return the larger of the two limits of a noise floor, without a sign: ``17.7%``."""
     if noise is None:
         return noise_text(None)
     size = max(map(abs, noise))
@@ -250,15 +303,15 @@ def noise_size(noise: tuple[float, float] | None, unit: str = "%") -> str:
 
 
 def level(fraction: float) -> str:
-    """Give the level of an interval: ``95 %``."""
-    return f"{100 * fraction:.0f}{SPACE}%"
+    """Return a confidence level or an error rate: ``95%``, ``98.25%``."""
+    return in_percent(f"{100 * fraction:.4g}")
 
 
 def plural(number: int, thing: str) -> str:
-    """``1 block``, ``2 blocks``."""
+    """Return a number of things: ``1 round``, ``2 rounds``."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def margin(fraction: float) -> str:
-    """Give a margin as it was written: ``±3 %``."""
-    return f"±{100 * fraction:g}{SPACE}%"
+    """Return a margin as it was written: ``±3%``."""
+    return in_percent(f"±{100 * fraction:g}")

@@ -1,4 +1,4 @@
-"""What becomes of requirements on costs, in words: of limits a sentence each, of a gate its rows and its answer."""
+"""Requirements on costs in words: a sentence for each limit, the rows and the answer of a gate."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,47 +9,57 @@ from weighbridge.analysis.requirement import unit_of_bound
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.text import one_line, printable
 from weighbridge.report.text.environments import layers_of_environment
-from weighbridge.report.text.formatting import NO_INTERVAL, SPACE, difference_interval, percent_interval, plain
+from weighbridge.report.text.formatting import (
+    NO_INTERVAL,
+    SPACE,
+    difference_interval,
+    level,
+    percent_interval,
+    percent_limits,
+    percentage,
+    plural,
+    with_unit,
+)
 from weighbridge.report.text.trust import others_words
 from weighbridge.report.text.verdicts import broke_instead
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
 Outcome = Literal["passed", "failed", "undecided"]
 OUTCOMES: dict[str, Outcome] = {"kept": "passed", "exceeded": "failed", "undecided": "undecided"}
-"""What a gate calls what becomes of a requirement."""
+"""Outcomes of requirements in the words of a gate."""
 _WHY: dict[Reason, str] = {
-    "blocks": f"fewer than {MIN_BLOCKS_VERDICT} blocks",
-    "no-cost": "no complete block",
-    "broke": "trials broke under their load",
+    "blocks": f"fewer than {MIN_BLOCKS_VERDICT} rounds",
+    "no-cost": "no complete round",
+    "broke": "the server was overloaded",
     "hidden": "a bottleneck hides the cost",
     "no-ratio": "a value was zero or negative: no percentage",
     "noise": "within the noise floor",
-    "failed": "more than one trial in ten failed or broke",
-    "untrusted": "the run is untrusted (A/A arm)",
+    "failed": "more than one trial in ten failed or was overloaded",
+    "untrusted": "the control failed",
     "path": "the network path is unknown",
     "durability": "the environment is less durable",
     "other-unit": "its unit or direction differs in the earlier run",
     "disturbed": "other load on the machine differed between the runs",
-    "own-budget": "compared in another unit: give it a budget of its own",
+    "own-budget": "compared in another unit: give it its own budget",
     "spent": "earlier gates used up this run's error budget: measure a new run",
 }
-"""Why it cannot be told whether a cost is above its bound, whatever that is called."""
+"""Reasons why a requirement is undecided, for every kind of requirement."""
 _WHY_BY_WORD: dict[str, dict[Reason, str]] = {
     "limit": {"interval": "the limit is inside the interval"},
     "budget": {
         "above": "over its budget",
         "within": "within its budget",
         "interval": "the budget is inside the interval",
-        "many": "over its budget, but not significant among so many comparisons",
+        "many": "over its budget, but not significant after Holm's correction",
     },
     "margin": {
         "above": "beyond the margin",
         "within": "within the margin",
         "interval": "the margin is inside the interval",
-        "many": "beyond the margin, but not significant among so many comparisons",
+        "many": "beyond the margin, but not significant after Holm's correction",
     },
 }
-"""As `_WHY`, by how a requirement is spelled."""
+"""Reasons as in `_WHY` that depend on the kind of requirement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +69,10 @@ class GateRow:
     name: str
     """``bridge.tcp.throughput``, with the hypervisors that the environment was measured in."""
     budget: str
-    """``<= 35 %``."""
+    """``<= 35%``."""
     outcome: Outcome
     cost: str
-    """With its interval and the confidence of that; empty where there is none."""
+    """With its interval and the level of the interval; empty without a cost."""
     why: str
     blocks: int
     change: bool = False
@@ -70,16 +80,16 @@ class GateRow:
 
     @property
     def block_count(self) -> str:
-        """``12``; ``6, exploratory``, as verdicts of so few blocks are."""
+        """``12``; ``6, exploratory``, because fewer than ten rounds give only exploratory verdicts."""
         return f"{self.blocks}, exploratory" if 1 < self.blocks < MIN_BLOCKS_SIGNED_RANK else str(self.blocks)
 
     @property
     def sentence(self) -> str:
-        """All of it in a line."""
+        """The whole row in one line."""
         change = "change " if self.change else ""
         few = ", exploratory" if self.blocks < MIN_BLOCKS_SIGNED_RANK else ""
-        blocks = f" ({self.blocks} blocks{few})" if self.blocks > 1 else ""
-        cost = f"{change}{self.cost}{blocks}, " if self.cost else ""
+        rounds = f" ({self.blocks} rounds{few})" if self.blocks > 1 else ""
+        cost = f"{change}{self.cost}{rounds}, " if self.cost else ""
         return f"{self.outcome}: {self.name}: {cost}{'margin' if self.change else 'budget'} {self.budget}: {self.why}"
 
 
@@ -114,19 +124,19 @@ def _name(finding: Finding, analysis: Analysis) -> str:
 
 
 def _bound(finding: Finding) -> str:
-    return f"{finding.requirement.bound:g}{SPACE}{printable(finding.requirement.unit)}".strip()
+    return with_unit(f"{finding.requirement.bound:g}", printable(finding.requirement.unit))
 
 
 def _cost(finding: Finding) -> str:
-    """A finding's cost with its interval, as tables have it, and how sure that is: a gate's is no report's."""
+    """Return a finding's cost with its interval and the interval's level, which a report does not share."""
     cost, row, report = finding.cost, finding.target.row, finding.target.report
     if cost is None or report is None or row is None or row.cost is None:
         return "no cost"
     difference = row.cost.scale == "difference"
     if finding.blocks < 2 or finding.confidence is None:
-        return difference_interval(cost, report.unit) if difference else f"{plain(cost.estimate)} % {NO_INTERVAL}"
+        return difference_interval(cost, report.unit) if difference else f"{percentage(cost.estimate)} {NO_INTERVAL}"
     text = difference_interval(cost, report.unit) if difference else percent_interval(cost)
-    return f"{text} ({100 * finding.confidence:.4g}{SPACE}% interval)"
+    return f"{text} ({level(finding.confidence)} interval)"
 
 
 def _why(finding: Finding) -> str:
@@ -142,41 +152,53 @@ def _why(finding: Finding) -> str:
 
 
 def disturbance_sentence(now: Analysis, earlier: Analysis) -> str:
-    """Return what others took of the machine in both runs; empty where they took nothing in either."""
+    """Return the load of other programs in both runs; empty if there was none in either."""
     if not now.disturbances and not earlier.disturbances:
         return ""
     return f"other load: earlier run {others_words(earlier)}; this run {others_words(now)}"
 
 
 def intervals_sentence(gate: Gate) -> str:
-    """Return why a gate's intervals are not at 95 %, and so unlike the report's; empty where they are."""
-    if all(finding.confidence in (None, 0.95) for finding in gate.findings):
+    """Return why a gate's intervals are not at 95%, unlike the report's; empty if they are."""
+    levels = sorted({finding.confidence for finding in gate.findings} - {None, 0.95}, key=lambda each: each or 0.0)
+    if not levels:
         return ""
+    ends = " to ".join(dict.fromkeys(level(each) for each in (levels[0], levels[-1]) if each is not None))
     return (
-        "Intervals: all looks of gates at this run share one error of 5 %, and each spends a part; the report counts "
-        "looks in its own way, so its intervals may be wider or narrower."
+        f"This gate uses {ends} intervals, because repeated gates on one run share a 5% error rate. The report's "
+        "intervals differ."
     )
 
 
 def next_sentence(gate: Gate) -> str:
-    """Return what would decide an undecided gate; empty where more blocks would not, or it is decided."""
-    return "next: the same command with --extend 10min runs more blocks" if gate.open else ""
+    """Return the command that would decide an undecided gate; empty if more rounds would not, or it is decided."""
+    return "Next: repeat the command with --extend 10min to run more rounds." if gate.open else ""
 
 
 def gate_answer(gate: Gate) -> str:
-    """Return the answer in one sentence: ``Gate failed: 1 of 3 comparisons is over budget, 1 is undecided.``"""
+    """Return the answer in one sentence: ``Gate failed: 1 of 3 comparisons over budget, 1 of 3 undecided.``"""
     count = dict.fromkeys(OUTCOMES, 0)
     for finding in gate.findings:
         count[finding.outcome] += 1
     total = len(gate.findings)
-    looks = f", after {gate.looks} looks" if gate.looks > 1 else ""
+    looks = f", after {gate.looks} interim looks" if gate.looks > 1 else ""
     costs = f"{gate.not_judged} {'cost' if gate.not_judged == 1 else 'costs'}"
     left_out = f" Not judged: {costs} in other units." if gate.not_judged else ""
     if gate.answer == "untrusted":
-        return "Gate untrusted: the baseline measured twice disagrees with itself, so no cost can be judged."
+        return "The control failed: two copies of the baseline differ, so the gate cannot judge any cost."
     if gate.answer == "passed":
         what = "comparison is" if total == 1 else "comparisons are all"
         return f"Gate passed: {total} {what} within budget{looks}.{left_out}"
-    parts = [f"{count['exceeded']} of {total} over budget"] if count["exceeded"] else []
-    parts += [f"{count['undecided']} of {total} undecided"] if count["undecided"] else []
+    if total == 1 and gate.answer == "undecided":
+        return f"Gate undecided{looks}: {_undecided(gate.findings[0])}.{left_out}"
+    parts = [f"{count['exceeded']} of {plural(total, 'comparison')} over budget"] if count["exceeded"] else []
+    parts += [f"{count['undecided']} of {plural(total, 'comparison')} undecided"] if count["undecided"] else []
     return f"Gate {gate.answer}: {', '.join(parts)}{looks}.{left_out}"
+
+
+def _undecided(finding: Finding) -> str:
+    """Return why a comparison is undecided: ``the interval of a.b.c, 31% to 38%, includes the budget of 35%``."""
+    name, spelling = one_line(finding.target.name), finding.requirement.spelling.word
+    if finding.reason != "interval" or finding.cost is None or finding.unit != "%":
+        return f"{name}, {one_line(_why(finding))}"
+    return f"the interval of {name}, {percent_limits(finding.cost)}, includes the {spelling} of {_bound(finding)}"

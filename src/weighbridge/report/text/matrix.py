@@ -1,48 +1,57 @@
-"""The matrix: for each workload and environment the cell that says most, and its words."""
+"""The matrix: one cell for each workload and environment, and its words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.remarks import NotAfterHolm, Unproven, WithinNoise
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.study import CLIENT
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.formatting import SPACE, TOO_FEW, margin, percent_short, quantities, quantity
-from weighbridge.report.text.metric_names import metric_title, value_unit
+from weighbridge.report.text.formatting import TOO_FEW, margin, percents_short, quantities, quantity
+from weighbridge.report.text.metric_names import label_words, metric_title, value_unit
 from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import swept
-from weighbridge.report.text.verdicts import broke_instead, effect, judged_cost_text, resolved_text
+from weighbridge.report.text.verdicts import (
+    VERDICTS,
+    broke_instead,
+    broke_share,
+    effect,
+    judged_cost_text,
+    open_ends,
+    open_range,
+    resolved_text,
+    why_undecided,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixCosts:
-    """One environment in one workload: of a workload with many levels, at all of them."""
+    """One environment in one workload, at all of its levels if it has many."""
 
     environment: str
     shown_as: str
-    """As `Comparison.shown_as`: a verdict, "broke" or "few"; "none" where no block is complete. Of many levels
-    "different" where some level is, "equivalent" where all are."""
+    """As `Comparison.shown_as`: a verdict, "broke" or "few"; "none" if no round is complete. Many levels are
+    "different" if some level is, "equivalent" if all levels are."""
     rows: tuple[tuple[MetricReport, Comparison], ...]
 
     @property
     def different(self) -> tuple[tuple[MetricReport, Comparison], ...]:
-        """The levels at which it differs."""
+        """The levels with a significant cost."""
         return tuple(each for each in self.rows if each[1].shown_as == "different")
 
     @property
     def small(self) -> tuple[tuple[MetricReport, Comparison], ...]:
-        """The levels at which a cost within the margin is proven, where all are equivalent."""
+        """The levels with a significant cost within the margin, if all levels are equivalent."""
         return tuple(each for each in self.rows if each[1].proven) if self.shown_as == "equivalent" else ()
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One workload at one level, or at all of many levels, on its headline metric."""
+    """One workload at one level, or at all of many levels, on its primary metric."""
 
     title: str
     reports: tuple[MetricReport, ...]
     cells: tuple[MatrixCosts | None, ...]
-    """By environment; None where it was not measured there."""
+    """The cells by environment; None for one that was not measured in the workload."""
 
     @property
     def levels(self) -> int:
@@ -52,14 +61,14 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Environments (without the baseline and its A/A arm) by workload, in the study's order."""
+    """Environments (without the baseline and the control) by workload, in the study's order."""
 
     environments: tuple[str, ...]
     rows: tuple[MatrixRow, ...]
 
 
 def matrix(analysis: Analysis) -> Matrix:
-    """Return the costs of every environment on the headline metrics; without rows where there are none."""
+    """Return the costs of every environment on the primary metrics; without rows if there are none."""
     names = analysis.others
     rows = []
     for title, reports in _rows(analysis).items():
@@ -73,9 +82,9 @@ def matrix(analysis: Analysis) -> Matrix:
 
 
 def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
-    """The headline metrics by row; under a rising load the other factors make rows apart.
+    """Return the primary metrics by row; under a rising load each value of another factor is a row.
 
-    Where clients are is said as in the answer above the matrix.
+    The place of the clients is named as in the answer above the matrix.
     """
     many = swept(analysis)
     sweeps = {(sweep.workload, level.level): sweep.title for sweep in analysis.sweeps for level in sweep.levels}
@@ -83,7 +92,9 @@ def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
     for report in analysis.headlines:
         place = sweeps.get((report.workload, report.level), report.workload)
         title = metric_title(report)
-        title = title.replace(report.label, place, 1) if report.workload in many else title
+        title = (
+            title.replace(label_words(report.label, report.workload), place, 1) if report.workload in many else title
+        )
         if client := report.level.value_of(CLIENT):
             title = title.replace(f"{CLIENT}={client}", place_words(analysis.paths.place(client)))
         reports_by_title.setdefault(title, []).append(report)
@@ -110,18 +121,19 @@ def _cell(analysis: Analysis, reports: Sequence[MetricReport], environment: str)
 
 
 WORDS = {
-    "inconclusive": "undecided",
+    **VERDICTS,
+    "broke": "overloaded",
     "few": TOO_FEW,
-    "none": "no complete block",
+    "none": "no complete round",
 }
-"""What a cell says where it shows no cost. A verdict that is not here is said as it is."""
+"""The words of a cell without a cost. A verdict that is not here is shown as it is."""
 
 ABSENT = "–"
-"""What stands where an environment was not measured in a workload."""
+"""Shown if an environment was not measured in a workload."""
 
 
 def large(row: MatrixRow, cell: MatrixCosts | None) -> str:
-    """Return what stands in a cell in large letters: a cost that is different, a value of few blocks, or words."""
+    """Return the large letters of a cell: a significant cost, the value of too few rounds, or words."""
     if cell is None:
         return ABSENT
     compared = [each for _, each in cell.rows]
@@ -137,26 +149,22 @@ def _large(row: MatrixRow, cell: MatrixCosts) -> str:
         return f"within {margin(compared.cost.margin)}"
     if cell.shown_as != "different":
         return WORDS.get(cell.shown_as, cell.shown_as)
-    return _spread(cell.different) or "different"
+    return _spread(cell.different) or WORDS["different"]
 
 
 def _spread(rows: Sequence[tuple[MetricReport, Comparison]]) -> str:
-    """The size of a cost, or of the least and the most of several levels; empty where they have not one direction."""
+    """Return a cost, or the least and the largest of several levels; empty unless all have one direction."""
     effects = [each for report, compared in rows if (each := effect(report, compared)) is not None]
     if len(effects) == 1 == len(rows):
         return f"{effects[0].short} {effects[0].relation}"
     percents = [abs(c.cost.worsening.estimate) for _, c in rows if c.cost and c.cost.scale == "ratio"]
     if not percents or len({each.word for each in effects}) > 1:
         return ""
-    low, high = percent_short(min(percents)), percent_short(max(percents))
-    if low != high:
-        least, unit = low.rsplit(SPACE, 1)
-        high = f"{least if high.endswith(unit) else low} to {high}"
-    return f"{high} {effects[0].word}"
+    return f"{percents_short(percents)} {effects[0].word}"
 
 
 def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
-    """Return what stands below it: the cost with its interval, at how many levels, or that the blocks are too few."""
+    """Return the small letters of a cell: the cost's interval, the number of levels, or that rounds are too few."""
     if cell is None:
         return ""
     if row.levels > 1:
@@ -165,12 +173,12 @@ def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
     if cell.shown_as == "few":
         return TOO_FEW
     if cell.shown_as == "broke":
-        return broke_instead(compared)
+        alone = len(compared.broke_instead) == 1 and compared.broke
+        return broke_share(alone) if alone else broke_instead(compared)
     cell_effect = effect(report, compared)
-    if cell_effect is None:
-        return ""
-    undecided = ", ".join([cost_with_interval(row, cell), *why_undecided(compared)])
-    return cell_effect.interval if cell.shown_as == "different" else undecided
+    if cell_effect is not None and cell.shown_as == "different":
+        return cell_effect.interval
+    return ", ".join([cost_with_interval(row, cell), *why_undecided(compared)]) if cell_effect is not None else ""
 
 
 def _levels(row: MatrixRow, cell: MatrixCosts) -> str:
@@ -179,13 +187,14 @@ def _levels(row: MatrixRow, cell: MatrixCosts) -> str:
     level_counts = [f"at {len(shown)} of {row.levels} levels"] if shown else []
     if cell.small:
         level_counts = [f"{_spread(cell.small)} {level_counts[0]}".strip()]
-    return ", ".join([*level_counts, *([f"broke at {broke}"] if broke else [])])
+    return ", ".join([*level_counts, *([f"overloaded at {broke} of them"] if broke else [])])
 
 
 def cost_with_interval(row: MatrixRow, cell: MatrixCosts) -> str:
-    """Return the cost with its interval: ``20.1 % [19.1, 20.9] slower``, of what is not proven without direction.
+    """Return the cost with its interval: ``20.1% [19.1, 20.9] lower``; empty for many levels.
 
-    That is ``cost -0.4 % [-1.9, 1.0]``: positive is worse. Empty of many levels.
+    An undecided cost is its range: ``between 1.0% higher and 1.9% lower``. One within the margin is without direction
+    unless it is significant: ``cost -0.4% [-1.9, 1.0] (90%)``, where positive is worse.
     """
     report, compared = cell.rows[0]
     cell_effect = effect(report, compared)
@@ -193,35 +202,21 @@ def cost_with_interval(row: MatrixRow, cell: MatrixCosts) -> str:
         return ""
     if cell.different or cell.small:
         return f"{cell_effect.amount} {cell_effect.relation}"
+    if cell.shown_as == "inconclusive":
+        return open_range(report, compared)
     return f"cost {judged_cost_text(compared, report.unit)}"
 
 
-WHY = {
-    Unproven.code: "run untrusted",
-    NotAfterHolm.code: "not significant (Holm)",
-    WithinNoise.code: "within the noise floor",
-}
-"""Why an interval without zero decides nothing, by the code of its remark; the gravest first."""
-
-
-def why_undecided(compared: Comparison) -> list[str]:
-    """Give the gravest reason, or none."""
-    codes = {remark.code for remark in compared.remarks}
-    return [words for code, words in WHY.items() if code in codes][:1]
-
-
 def cost_range(row: MatrixRow, cell: MatrixCosts) -> str:
-    """Return how much it may cost, below 0 a gain, where that is not decided: ``cost [-1.0, 1.9]``; else nothing."""
+    """Return the range of an undecided cost: ``1.0% higher to 1.9% lower``, and why; else nothing."""
     report, compared = cell.rows[0]
     if cell.shown_as != "inconclusive" or row.levels > 1 or compared.cost is None or compared.few:
         return ""
-    text = judged_cost_text(compared, report.unit)
-    limits = text[text.index("[") :] if compared.cost.scale == "ratio" else text
-    return "\n".join([f"cost {limits}", *why_undecided(compared)])
+    return "\n".join([" to ".join(open_ends(report, compared)), *why_undecided(compared)])
 
 
 def native(analysis: Analysis, row: MatrixRow) -> str:
-    """Return the baseline's absolute value: ``native 16.9 Gbit/s``; of many levels from the lowest to the highest."""
+    """Return the baseline's absolute value: ``native 16.9 Gbit/s``; with many levels the lowest and the highest."""
     values = [report.baseline_value for report in row.reports if report.baseline_value is not None]
     unit = row.reports[0].unit
     if not values:

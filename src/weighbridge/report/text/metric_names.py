@@ -1,4 +1,4 @@
-"""Metrics as people read them: the only place where their names, and those of loads, are words; units of columns."""
+"""Metrics as people read them: the only module that turns names of metrics and loads into words; column units."""
 
 import math
 import re
@@ -17,10 +17,10 @@ from weighbridge.model.measurement import (
 from weighbridge.report.text.formatting import Shown, shared_unit
 
 ABOUT = {"one_way_latency": "derived: half of 1/rate", MEMORY_USAGE: "committed, used or not"}
-"""What a metric is computed from where its name would be taken for more, or for another thing."""
+"""Metrics whose names could be mistaken for something else, with how they are computed."""
 
 ALL_WORDS = "whole-machine cpu above idle per "
-"""How the name of the CPU time of all hosts begins."""
+"""The beginning of the name of the CPU time of all hosts."""
 
 COLUMNS = {
     RETRANSMITS: "retransmits",
@@ -28,7 +28,7 @@ COLUMNS = {
     ALL_CPU: "CPU of the machine",
     SWITCHES: "context switches",
 }
-"""Metrics of resource use, by how they begin, as the heads of narrow columns, whose units say per what they are."""
+"""Heads of narrow columns for metrics of resource use, by the beginning of their names; the unit follows."""
 
 PROGRAM_COLUMNS = {
     "program_cpu_user_s": "CPU, user",
@@ -43,13 +43,17 @@ PROGRAM_COLUMNS = {
     "program_major_faults": "major faults",
     "program_outside_s": "wall time from outside",
 }
-"""What is kept of each program, and of its site, as heads of columns, in their order."""
+"""The figures of each program and of its site, as heads of columns in their order."""
 
 LOAD_UNITS = {"rate": "requests/s"}
-"""Units of loads whose option's name is none: "400 connections", but "400 requests/s"."""
+"""Units of loads whose option is not named after the unit: "400 connections", but "400 requests/s"."""
 
-SPELLED = {"cpu": "CPU", "gbit": "Gbit"}
+SPELLED = {"cpu": "CPU", "gbit": "Gbit", "tcp": "TCP", "udp": "UDP", "http": "HTTP"}
 """Words that are not written in small letters."""
+
+RUN_TIME = "run time"
+"""The name of the time of a command that is the whole workload."""
+_COMMAND = ("command", "time")
 
 
 def metric_words(metric: str) -> str:
@@ -66,19 +70,19 @@ def column_head(metric: str, unit: str) -> str:
 
 
 def load_words(load: str) -> str:
-    """A load as the title of an axis: ``connections``; ``rate, requests/s``."""
+    """Return a load as the title of an axis: ``connections``; ``rate, requests/s``."""
     words = load.replace("_", " ")
     return f"{words}, {LOAD_UNITS[load]}" if load in LOAD_UNITS else words
 
 
 def load_unit(load: str, *, one: bool = False) -> str:
-    """What stands behind a number of a load: ``connections``, of `one` ``connection``; ``requests/s``."""
+    """Return the unit after a number of a load: ``connections``, with `one` ``connection``; ``requests/s``."""
     words = load.replace("_", " ")
     return LOAD_UNITS.get(load, words.removesuffix("s") if one else words)
 
 
 def metric_label(workload: str, metric: str, unit: str) -> str:
-    """Return a metric's label beside its workload's: the words that the workload has not, a rate by its unit.
+    """Return a metric's label next to its workload's: without the words of the workload, and a rate by its unit.
 
     ``requests/s`` for ``set_throughput`` of ``redis-set``, ``mean`` for ``latency_mean`` of ``latency``.
     """
@@ -93,22 +97,32 @@ def metric_label(workload: str, metric: str, unit: str) -> str:
 
 def titled(label: str, workload: str, metric: str, unit: str) -> str:
     """Return a metric's title, its workload and level once: ``redis-set · requests/s``, ``jitter`` of ``jitter``."""
-    name = metric_label(workload, metric, unit)
-    return label if name == workload else f"{label} · {name}"
+    name, spelled = metric_label(workload, metric, unit), label_words(label, workload)
+    if (label, metric) == _COMMAND:
+        return RUN_TIME
+    if name == workload:
+        return spelled
+    return f"{spelled} {name}" if workload in SPELLED and label == workload else f"{spelled} · {name}"
+
+
+def label_words(label: str, workload: str) -> str:
+    """Return a workload's label with its level as people write it: ``TCP`` for ``tcp``."""
+    rest = label.removeprefix(workload)
+    return f"{SPELLED[workload]}{rest}" if workload in SPELLED and rest != label else label
 
 
 def metric_title(report: MetricReport) -> str:
-    """Return workload, level and metric: ``tcp · throughput``."""
+    """Return workload, level and metric: ``TCP throughput``, ``web (connections=3) · requests/s``."""
     return titled(report.label, report.workload, report.metric, report.unit)
 
 
 def metric_phrase(report: MetricReport) -> str:
-    """Return the same inside a sentence: ``tcp throughput``."""
+    """Return the same inside a sentence: ``TCP throughput``, ``web (connections=3) requests/s``."""
     return metric_title(report).replace(" · ", " ")
 
 
 def metric_name(report: MetricReport) -> str:
-    """Return the metric, where workload and level are said already."""
+    """Return the metric alone, for a place that names workload and level already."""
     return metric_label(report.workload, report.metric, report.unit)
 
 

@@ -1,55 +1,57 @@
-"""What more of a run would decide: the blocks that it takes, and the time."""
+"""The rounds and the time that would decide what a run left undecided."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.remarks import TargetMissed
 from weighbridge.analysis.results import EXTENDED_ERROR, Analysis, Comparison, MetricReport
-from weighbridge.report.text.formatting import level, margin
+from weighbridge.report.text.formatting import level, margin, whole
 from weighbridge.report.text.verdicts import duration_text
 from weighbridge.statistics.precision import MOST_BLOCKS
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
+from weighbridge.statistics.verdicts import ALPHA
 
 
 @dataclass(frozen=True, slots=True)
 class NextBlocks:
-    """So many ``blocks`` in all, and a sentence on what they would give."""
+    """A number of ``blocks`` in all, and a sentence about their use."""
 
     blocks: int
     sentence: str
-    """``next: about 24 blocks (2 min more) would likely settle what is undecided``."""
+    """``Next: about 24 rounds (2 min more) would probably decide every undecided comparison.``"""
 
 
 def continuing(command: str, directory: str, *, yes: bool, variables: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the words of the command that continues the run in ``directory``.
 
-    ``variables``: those from which the secrets of its study take their values.
+    ``variables``: the environment variables that hold the secrets of its study.
     """
     options = (word for name in variables for word in ("--env", name))
     return (command, "--out", directory, *options, *(("--yes",) if yes else ()))
 
 
 def first_set(variables: Sequence[str]) -> str:
-    """Say which environment variables the user has to set before a run can continue."""
+    """Return which environment variables the user has to set before a run can continue."""
     values = "value" if len(variables) == 1 else "values"
     listed = " and ".join(filter(None, (", ".join(variables[:-1]), variables[-1])))
     return f"First set {listed} in your environment to the {values} that this run used."
 
 
 def next_blocks(analysis: Analysis) -> NextBlocks | None:
-    """Return how many blocks would decide what is open in the headlines; None where nothing is, or no number would.
+    """Return how many rounds would decide what is open in the primary metrics; None if no number would.
 
-    Nor of an unfinished run, which comes to its own end. First come blocks too few to be sure of, then what is
-    undecided, then a precision that was not reached.
+    An unfinished run has none, because it comes to its own end. Exploratory verdicts come first, then undecided ones
+    (unless more rounds would decide less than half of them), then a target precision that was missed.
     """
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not row.aa]
     if analysis.unfinished or analysis.trust.trusted is False or not any(row.cost is not None for _, row in rows):
         return None
     if analysis.exploratory:
         planned = analysis.context.plan.planned_blocks if analysis.context is not None else None
-        blocks, end = max(MIN_BLOCKS_SIGNED_RANK, planned or 0), "give verdicts that are not exploratory"
+        blocks = max(MIN_BLOCKS_SIGNED_RANK, planned or 0)
         more = _more(analysis, [(*each, blocks) for each in rows])
-        return NextBlocks(blocks, f"next: {blocks} blocks{more} {end}{_price(analysis)}")
+        verdicts = "a reliable verdict" if len(rows) == 1 else "reliable verdicts"
+        return NextBlocks(blocks, f"Next: {blocks} rounds{more} give {verdicts}.{_price(analysis)}")
     undecided = [
         (report, row, row.visible.blocks)
         for report, row in rows
@@ -61,47 +63,61 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
         for remark in row.remarks
         if isinstance(remark, TargetMissed) and remark.predicted_blocks is not None
     ]
+    open_ = sum(row.visible is not None and row.shown_as == "inconclusive" for _, row in rows)
+    if undecided and 2 * len(undecided) < open_:
+        return None
     needed = undecided or imprecise
     blocks = max((each for _, _, each in needed), default=MOST_BLOCKS + 1)
     if blocks > MOST_BLOCKS:
         return None
-    end = _settles(rows, len(undecided)) if undecided else f"would likely reach {margin(analysis.target or 0.0)}"
-    return NextBlocks(blocks, f"next: about {blocks} blocks{_more(analysis, needed)} {end}{_price(analysis)}")
+    end = _settles(open_, len(undecided)) if undecided else f"would probably reach {margin(analysis.target or 0.0)}"
+    return NextBlocks(blocks, f"Next: about {blocks} rounds{_more(analysis, needed)} {end}.{_price(analysis)}")
 
 
 def nothing_settles(analysis: Analysis) -> str:
-    """Return why no number of blocks is named where a headline is undecided; empty where none is, or one is named."""
+    """Return why no number of rounds is named for an undecided primary metric; empty if none is, or one is named."""
     rows = [row for report in analysis.headlines for row in report.comparisons if row.shown_as == "inconclusive"]
     if not rows or analysis.unfinished or next_blocks(analysis) is not None:
         return ""
     if analysis.trust.trusted is False:
-        return "next: measure again; no number of blocks settles an untrusted run"
+        return ""
     seen = [row for row in rows if row.visible is not None]
     if not seen:
-        return "next: more blocks would not settle it; the remarks say why"
+        return "More rounds would not decide it; the remarks say why."
+    decided = sum(row.visible is not None and row.visible.blocks is not None for row in seen)
+    if 0 < decided < len(seen):
+        return f"More rounds would decide only {decided} of {len(seen)} undecided comparisons."
     if analysis.equivalence and all(
         row.cost and row.cost.scale == "ratio" and not row.never_equivalent for row in seen
     ):
-        return f"next: {MOST_BLOCKS} blocks would not settle it; longer trials or a quieter machine may"
-    return "next: more blocks narrow it; how many would settle it is not known"
+        return f"{whole(MOST_BLOCKS)} rounds would not decide it. Longer trials or a quieter machine might."
+    return "More rounds narrow the interval; how many would decide it is not known."
 
 
 def _price(analysis: Analysis) -> str:
-    """What more blocks of a run that was looked at do to its false alarms; empty of one that was extended before."""
+    """Return the effect of added rounds on false alarms; empty without an earlier look, or after an extension."""
     plan = analysis.context.plan if analysis.context is not None else None
     if plan is None or analysis.extended or not plan.next_looks.further:
         return ""
-    return f", with up to about {level(EXTENDED_ERROR)} false alarms instead of {level(0.05)}"
+    return (
+        f" Adding rounds after seeing results raises the false-alarm rate from {level(ALPHA)} to about "
+        f"{level(EXTENDED_ERROR)}."
+    )
 
 
-def _settles(rows: Sequence[tuple[MetricReport, Comparison]], number: int) -> str:
-    """What so many blocks do for the comparisons that are undecided (of four, about three)."""
-    undecided = sum(row.visible is not None for _, row in rows)
-    return f"would likely settle {f'{number} of {undecided}' if number < undecided else 'what is'} undecided"
+def _settles(undecided: int, number: int) -> str:
+    """Return how many of the undecided comparisons are decided, if each needs a number of rounds that is known."""
+    if number < undecided:
+        return f"would probably decide {number} of {undecided} undecided comparisons"
+    return (
+        "would probably decide the undecided comparison"
+        if undecided == 1
+        else f"would probably decide all {undecided} undecided comparisons"
+    )
 
 
 def _more(analysis: Analysis, needed: list[tuple[MetricReport, Comparison, int]]) -> str:
-    """The further time, as each workload needs it; empty where it is not known."""
+    """Return the time that the workloads need for further rounds; empty if it is not known."""
     if analysis.context is None:
         return ""
     seconds: dict[object, float] = {}

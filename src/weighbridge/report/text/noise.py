@@ -1,4 +1,4 @@
-"""What makes a machine noisy, in words, each with what can be done."""
+"""Causes of a noisy machine in words, each with a remedy."""
 
 from collections.abc import Iterator, Mapping
 
@@ -18,7 +18,7 @@ _STEADY_GOVERNORS = ("", "none", "performance")
 
 
 def cause_lines(machine_noise: MachineNoise) -> list[str]:
-    """Return what disturbed trials, and what of the machine makes runs differ, each with what can be done."""
+    """Return the causes that disturbed trials, and the settings of the machine that add noise, with remedies."""
     disturbances = [(f"{each.count} of {each.trials} trials", each) for each in machine_noise.disturbed]
     lines = [
         f"{count}: {flag_kind_text(each.flag, each.figures)}: {_REMEDIES[each.flag.code]}"

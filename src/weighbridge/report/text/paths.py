@@ -15,7 +15,7 @@ INTRODUCTION = (
     " nftables rules without a counter. Figures are medians over the trials; CPU is the whole machine's, above idle."
 )
 HEADS = ("environment", "interfaces", "MTU / MSS", "translation", "routers", "rules matched")
-"""Of the columns about the path. Rules: of the hosts' packet filters."""
+"""Heads of the columns about the path. Rules belong to the hosts' packet filters."""
 _TRANSLATIONS = {
     "none": "none",
     "source": "SNAT",
@@ -31,17 +31,17 @@ def title(table: PathTable) -> str:
 
 
 def place_words(place: ClientPlace) -> str:
-    """Return where clients are: ``clients on b, beside the server``."""
+    """Return where clients are: ``clients on b, with the server``."""
     return {
         "this-machine": "local clients",
-        "beside-the-server": f"clients on {place.host}, beside the server",
+        "beside-the-server": f"clients on {place.host}, with the server",
         "elsewhere": "remote clients",
         "on-a-host": f"clients on {place.host}",
     }[place.kind]
 
 
 def difference_words(difference: PathDifference) -> str:
-    """Return in what two paths differ: ``MTU 1450, MSS 1398; native: loopback, MSS 65483``."""
+    """Return the difference between two paths: ``MTU 1450, MSS 1398; native: loopback, MSS 65483``."""
     return f"{_path_words(difference.here)}; {display_name(difference.baseline)}: {_path_words(difference.there)}"
 
 
@@ -88,7 +88,7 @@ def path_cells(row: Mechanism) -> list[str]:
 
 
 def figure_cells(row: Mechanism) -> list[str]:
-    """Return the figures in the units of their heads; what was not measured is a dash."""
+    """Return the figures in the units of their heads; a figure that was not measured is a dash."""
     return ["–" if value is None else plain(value, 3) for value in row.figures]
 
 

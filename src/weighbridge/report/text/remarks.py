@@ -1,4 +1,4 @@
-"""Remarks in words: the only place where one becomes a sentence, and where its code gets a meaning."""
+"""Remarks in words: the only module that turns a remark into a sentence and a code into its meaning."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -11,11 +11,20 @@ from weighbridge.analysis.results import EXTENDED_ERROR, Remark
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.environments import display_name, join_names
-from weighbridge.report.text.formatting import difference_interval, level, noise_text, percent_interval, plain, share
+from weighbridge.report.text.formatting import (
+    difference_interval,
+    level,
+    noise_text,
+    percent_interval,
+    plain,
+    quantity,
+    share,
+)
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
 from weighbridge.report.text.verdicts import LIMITS
 from weighbridge.statistics.precision import MOST_BLOCKS
+from weighbridge.statistics.verdicts import ALPHA
 
 Kind = TypeVar("Kind", bound=Remark)
 Sentence = Callable[[Kind], str]
@@ -36,7 +45,7 @@ def remark_text(remark: Remark) -> str:
 
 
 def remark_texts(several: Iterable[Remark]) -> list[str]:
-    """Return remarks as sentences; what no meter reads, and which limit is not applied, once for all who share it."""
+    """Return remarks as sentences; environments that lack the same meter or the same limit share one sentence."""
     environments: dict[str, list[str]] = {}
     for each in several:
         if isinstance(each, remarks.NotMetered | remarks.NotHonoured):
@@ -47,68 +56,69 @@ def remark_texts(several: Iterable[Remark]) -> list[str]:
 
 
 def words(kind: type[Kind], meaning: str = "") -> Callable[[Sentence[Kind]], Sentence[Kind]]:
-    """Register the sentence of a class of remarks; with what its code means, which the first class of a code says."""
+    """Register the sentence of a class of remarks, and with the first class of a code also its `meaning`."""
     if meaning:
         CODES[kind.code] = meaning
     return remark_text.register(kind)
 
 
-# -- about the blocks of a comparison --------------------------------------------------------------
+# -- about the rounds of a comparison --------------------------------------------------------------
 
 
-@words(remarks.AAArm, "the row is the baseline measured a second time")
+@words(remarks.AAArm, "the row is the control: the baseline measured a second time")
 def _(remark: remarks.AAArm) -> str:
-    return f"this is {display_name(remark.baseline)} measured a second time"
+    return f"this is the control: {display_name(remark.baseline)} measured a second time"
 
 
-@words(remarks.NoBlocks, "no block measured both sides: no cost")
+@words(remarks.NoBlocks, "no round measured both sides: no cost")
 def _(_: remarks.NoBlocks) -> str:
-    return "no block measured both sides, so there is no cost"
+    return "no round measured both sides, so there is no cost"
 
 
-@words(remarks.OneBlock, "one block: no interval")
+@words(remarks.OneBlock, "one round: no interval")
 def _(_: remarks.OneBlock) -> str:
-    return "one block gives no interval; run more"
+    return "one round gives no interval; run more"
 
 
-@words(remarks.Exploratory, "fewer than ten blocks: the interval assumes a normal distribution")
+@words(remarks.Exploratory, "fewer than ten rounds: the interval assumes a normal distribution")
 def _(remark: remarks.Exploratory) -> str:
-    return f"exploratory: {remark.blocks} blocks, fewer than ten"
+    return f"exploratory: {remark.blocks} rounds, fewer than ten"
 
 
-@words(remarks.Incomplete, "fewer complete blocks than planned or tried")
+@words(remarks.Incomplete, "fewer complete rounds than planned or tried")
 def _(remark: remarks.Incomplete) -> str:
-    return f"{remark.blocks} of {remark.planned} blocks are complete"
+    return f"{remark.blocks} of {remark.planned} rounds are complete"
 
 
-@words(remarks.FixedTime, "a program took as long in most trials: its time shows no cost")
+@words(remarks.FixedTime, "a program seems to run for a fixed time, so its run time cannot show a cost")
 def _(remark: remarks.FixedTime) -> str:
     return (
-        f"{remark.label} took {plain(remark.seconds, 3)} s in most trials: it seems to run for a fixed time, which "
-        "shows no cost; give it a fixed amount of work, or measure its own rate (--metric)"
+        f"{remark.label} took {quantity(remark.seconds, 's')} in most trials. It seems to run for a fixed time, so "
+        "its run time cannot show a cost. Give it a fixed amount of work, or use --metric."
     )
 
 
 @words(
     remarks.Extended,
-    "the number of blocks was changed after looking at the results: more false alarms than 5 %",
+    "the number of rounds was changed after looking at the results: more than 5% false alarms",
 )
 def _(remark: remarks.Extended) -> str:
     how = "extended" if remark.blocks > remark.planned else "shortened"
     at = " and ".join(map(str, remark.looked_after))
-    text = f"{how} from {remark.planned} to {remark.blocks} blocks after looking at {at}"
-    gate = "; a gate's intervals share an error of their own, and may be narrower" if remark.by_gate else ""
-    return f"{text}: up to about {level(EXTENDED_ERROR)} of such runs have a false alarm, instead of 5 %{gate}"
+    text = f"{how} from {remark.planned} to {remark.blocks} rounds after looking at the results of {at}"
+    gate = ". Gates have an error rate of their own, so their intervals can be narrower" if remark.by_gate else ""
+    alarms = f"up to about {level(EXTENDED_ERROR)} of such runs have a false alarm, instead of {level(ALPHA)}"
+    return f"{text}: {alarms}{gate}"
 
 
 @words(
     remarks.Unfinished,
-    "not finished: intervals are wider than at its end, as it may be stopped, or read, in any block",
+    "not finished: intervals are wider than at the end, because you can look at any time",
 )
 def _(remark: remarks.Unfinished) -> str:
     of_planned = f" of {remark.planned}" if remark.planned else ""
-    text = f"not finished: in block {remark.blocks}{of_planned}"
-    return f"{text}; intervals are wider than at its end, as it may be stopped, or read, in any block"
+    text = f"not finished: in round {remark.blocks}{of_planned}"
+    return f"{text}; intervals are wider than at the end, because you can look at any time"
 
 
 # -- about its cost --------------------------------------------------------------------------------
@@ -118,9 +128,9 @@ def _(remark: remarks.Unfinished) -> str:
 def _(remark: remarks.TargetMissed) -> str:
     predicted = remark.predicted_blocks
     number = f"about {predicted}" if predicted and predicted <= MOST_BLOCKS else f"more than {MOST_BLOCKS}"
-    needed = f"; it needs {number} blocks" if predicted else ""
+    needed = f"; it needs {number} rounds" if predicted else ""
     width = share(remark.half_width) if math.isfinite(remark.half_width) else "no relative width"
-    return f"target {share(remark.target)} not reached: {width} after {remark.blocks} blocks{needed}"
+    return f"target {share(remark.target)} not reached: {width} after {remark.blocks} rounds{needed}"
 
 
 @words(
@@ -138,15 +148,15 @@ def _(remark: remarks.NotAfterHolm) -> str:
 
 @words(
     remarks.Unproven,
-    "the A/A arm differs from the baseline, so this run proves no cost in metrics of this kind",
+    "the control failed, so this run cannot show a cost in metrics of this kind",
 )
 def _(remark: remarks.Unproven) -> str:
-    return "not proven: the baseline measured twice disagrees with itself"
+    return "no verdict: the control failed"
 
 
 @words(
     remarks.WithinNoise,
-    "no larger than the noise floor: never different (resource use, fewer than ten blocks, a disturbed run)",
+    "no larger than the noise floor: never significant (resource use, fewer than ten rounds, a disturbed run)",
 )
 def _(remark: remarks.WithinNoise) -> str:
     has_floor = remark.low is not None and remark.high is not None
@@ -156,10 +166,10 @@ def _(remark: remarks.WithinNoise) -> str:
 
 @words(
     remarks.Identical,
-    "all blocks agree, but so few may agree by chance: undecided",
+    "all rounds agree, but so few could agree by chance: undecided",
 )
 def _(remark: remarks.Identical) -> str:
-    return f"all {remark.blocks} blocks agree, but that few may agree by chance"
+    return f"all {remark.blocks} rounds agree, but so few could agree by chance"
 
 
 @words(remarks.Stalls, "a few slow or fast runs pull the average away from the typical cost")
@@ -210,14 +220,14 @@ def _(remark: remarks.Autocorrelation) -> str:
 
 @words(
     remarks.BrokeUnderLoad,
-    "the load exceeded the server's capacity: a result, never equivalent; the cost covers the other blocks",
+    "the server was overloaded: a result, never equivalent; the cost covers the other rounds",
 )
 def _(remark: remarks.BrokeUnderLoad) -> str:
     broke, begin = remark.broke, f"{display_name(remark.environment)}:"
     if broke.always:
-        return f"{begin} broke in every trial ({broke.trials}): {broke.reason}"
-    text = f"measured in {broke.measured} of {broke.measured + broke.lost} blocks; broke in {broke.lost}"
-    return f"{begin} {text} ({broke.reason}): the cost covers the measured blocks"
+        return f"{begin} overloaded in every trial ({broke.trials}): {broke.reason}"
+    text = f"measured in {broke.measured} of {broke.measured + broke.lost} rounds, overloaded in {broke.lost}"
+    return f"{begin} {text} ({broke.reason}): the cost covers the measured rounds"
 
 
 @words(remarks.FailedTrials, "trials without a measurement")
@@ -243,16 +253,16 @@ def _flagged(remark: remarks.FlaggedTrials) -> str:
 
 @words(
     remarks.FewReadings,
-    "trials too short for the meters: a few readings each, so peaks may be missed",
+    "trials too short for the meters: a few readings each, so a peak can be missed",
 )
 def _(remark: remarks.FewReadings) -> str:
     count = remark.readings
     read = f"about {count} reading{'' if count == 1 else 's'}" if count else "hardly one reading"
     if remark.chosen:
-        return f"shortened trials: {read} each at {remark.hz:g} Hz, so a peak may be missed"
+        return f"shortened trials: {read} each at {remark.hz:g} Hz, so a peak can be missed"
     begin = f"trials are too short for meters at {remark.hz:g} Hz ({read} each)"
     if remark.wanted_hz is None:
-        return f"{begin}: a peak may be missed"
+        return f"{begin}: a peak can be missed"
     return f"{begin}: raise meters: {{hz: {remark.wanted_hz}}}"
 
 
@@ -264,7 +274,7 @@ def _(remark: remarks.Unresolved) -> str:
     )
 
 
-@words(remarks.OtherPacketSize, "packet sizes differ from the baseline's: part of the cost may come from that")
+@words(remarks.OtherPacketSize, "packet sizes differ from the baseline's: part of the cost can come from that")
 def _(remark: remarks.OtherPacketSize) -> str:
     return f"packets of {remark.size}; the baseline's are {remark.baseline_size}"
 
@@ -296,7 +306,7 @@ def _(remark: remarks.Fragments) -> str:
 
 @words(
     remarks.OtherPath,
-    "its network path differs from the baseline's in more than isolation: part of the cost may be the path's",
+    "its network path differs from the baseline's in more than isolation: part of the cost can come from the path",
 )
 def _(remark: remarks.OtherPath) -> str:
     text = difference_words(remark.difference)
@@ -308,20 +318,20 @@ def _(remark: remarks.OtherPath) -> str:
 
 @words(remarks.PathsUnrecorded)
 def _(_: remarks.PathsUnrecorded) -> str:
-    return "network paths were not recorded, so they may differ between environments"
+    return "network paths were not recorded, so they might differ between environments"
 
 
-@words(remarks.NoPath, "a network path is unknown: never different, never equivalent")
+@words(remarks.NoPath, "a network path is unknown: never significant, never equivalent")
 def _(_: remarks.NoPath) -> str:
     return "no verdict: a network path is unknown"
 
 
 @words(
     remarks.InterruptTimeApart,
-    "a site's own CPU time leaves out the network stack's interrupts here; read cpu_all_per_*",
+    "an environment's own CPU time leaves out the network stack's interrupts here; read cpu_all_per_*",
 )
 def _(remark: remarks.InterruptTimeApart) -> str:
-    is_ = "is not" if remark.sure else "may not be"
+    is_ = "is not" if remark.sure else "might not be"
     return f"the network stack's interrupt time {is_} in this figure; read the CPU of the whole machine"
 
 
@@ -340,7 +350,7 @@ def _(remark: remarks.OtherDurability) -> str:
 
 @words(
     remarks.HostsDiffer,
-    "something besides isolation differs: versions, limits not applied, quantities not metered",
+    "environments differ in more than isolation: versions, limits not applied, quantities not metered",
 )
 def _(remark: remarks.HostsDiffer) -> str:
     return f"hosts: {_host_difference(remark.difference) if remark.difference else remark.sentence}"
@@ -356,8 +366,10 @@ def _host_difference(difference: HostDifference) -> str:
         runs = ", ".join(f"{run} ({directory})" if directory else run for run, directory in difference.values)
         if len(difference.values) > 1:
             number = len(difference.values)
-            return f"{number} other runs shared this machine, and each disturbed the others (--beside-others): {runs}"
-        return f"another run shared this machine, and each disturbed the other (--beside-others): {runs}"
+            return (
+                f"{number} other runs shared this machine, and each disturbed the others (--allow-concurrent): {runs}"
+            )
+        return f"another run shared this machine, and each disturbed the other (--allow-concurrent): {runs}"
     names = " and ".join(host for host, _ in difference.values)
     where = f"{names} share one machine's CPUs" if names else "all share this machine's CPUs"
     return f"{where}, so a sender's CPU also handles arriving packets"
@@ -377,9 +389,10 @@ def _(remark: remarks.NotMetered) -> str:
 
 @words(remarks.OtherValue)
 def _(remark: remarks.OtherValue) -> str:
-    how = f"{remark.value or 'none'}, but {remark.baseline_value or 'none'} in {display_name(remark.baseline)}"
-    how = how if remark.value or remark.baseline_value else f"differs from {display_name(remark.baseline)}"
-    return f"{display_name(remark.environment)}: {remark.fact}: {how}"
+    name, baseline = display_name(remark.environment), display_name(remark.baseline)
+    if not remark.value and not remark.baseline_value:
+        return f"{name} and {baseline} differ in {remark.fact}"
+    return f"{remark.fact} is {remark.value or 'none'} in {name}, {remark.baseline_value or 'none'} in {baseline}"
 
 
 @words(remarks.OwnOptions)
@@ -402,12 +415,12 @@ def _options(own: tuple[str, Sequence[tuple[str, str]]]) -> str:
 def _(remark: remarks.Emulated) -> str:
     layers = ", ".join(remark.layers)
     if remark.everywhere:
-        return f"Everything was measured under emulation ({layers}): no cost here is what real hardware would show"
+        return f"Everything was measured under emulation ({layers}). Real hardware would show different costs."
     begin = f"{join_names(remark.environments)}: measured under emulation ({layers})"
     if remark.baseline:
         baseline = display_name(remark.baseline)
-        return f"{begin}: {baseline} is the baseline, so no cost here is what real hardware would show"
-    return f"{begin}: their costs are the emulator's, and say nothing about a hypervisor with hardware support"
+        return f"{begin}. {baseline} is the baseline, so real hardware would show different costs."
+    return f"{begin}. Their costs are the emulator's and do not apply to a hypervisor with hardware support."
 
 
 @words(remarks.EmulatedCost)
@@ -418,10 +431,10 @@ def _(remark: remarks.EmulatedCost) -> str:
     return f"{display_name(remark.environment)} was emulated ({layers}): the cost is the emulator's"
 
 
-@words(remarks.Unverified, "this kind of environment or host was never tested on real hardware")
+@words(remarks.Unverified, "this kind of environment or host is untested on real hardware")
 def _(remark: remarks.Unverified) -> str:
     who = display_name(remark.environment) or f"host {remark.host}"
-    return f"{who}: never tested on real hardware: {remark.what}"
+    return f"{who}: untested on real hardware ({remark.what})"
 
 
 @words(remarks.Nested, "measured on a host that is itself a guest: costs apply inside that machine")
@@ -433,9 +446,12 @@ def _(remark: remarks.Nested) -> str:
     return f"{who}measured on {where}: costs apply inside that machine"
 
 
-@words(remarks.GuestTicks, "CPU time as an emulated host counts it: it may include time the host was not running")
+@words(
+    remarks.GuestTicks,
+    "CPU time as an emulated host counts it: it can include time in which the host was not running",
+)
 def _(remark: remarks.GuestTicks) -> str:
     return (
         f"{display_name(remark.environment)}: its CPU time is what host {remark.host}'s kernel counted; that host is "
-        "emulated and sees no steal, so the time may be too high"
+        "emulated and sees no steal, so the time might be too high"
     )

@@ -1,4 +1,4 @@
-"""The ladder in sentences: what each step costs against the one it adds to. Shared by the terminal and the page."""
+"""The ladder in sentences: the cost of each step against the step below. Shared by the terminal and the page."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,15 +8,15 @@ from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.summary import sentence, swept
 
 LADDER_INTRODUCTION = (
-    "Each step is compared with the environment below it, in the same blocks: its cost is measured, not a difference"
-    " of two costs. Holm's correction treats the steps of all metrics as one family."
+    "Each step is compared with the environment below it, in the same rounds. Its cost is therefore measured"
+    " directly, not as a difference of two costs. Holm's correction treats the steps of all metrics as one family."
 )
 MOST_SENTENCES = 40
-"""Steps of which every one is told in a sentence."""
+"""Steps up to which each has a sentence."""
 
 
 def change_text(changes: Sequence[StepChange], between: str = ": ") -> str:
-    """Return what changes from one environment to another: ``network: bridge → macvlan``, ``native → docker``."""
+    """Return the changes from one environment to another: ``network: bridge → macvlan``, ``native → docker``."""
     return ", ".join(
         f"{'' if each.setting == KIND else each.setting.replace('_', ' ') + between}"
         f"{_setting(each.before)} → {_setting(each.now)}"
@@ -33,7 +33,7 @@ def _setting(value: object) -> str:
 
 
 def step_sentence(number: int, report: MetricReport, step: LadderStep) -> str:
-    """Give one step as a sentence: what changes, its cost with interval against what it adds to, verdict."""
+    """Return one step as a sentence: its changes, its cost with interval against the step below, and its verdict."""
     words = sentence(report, step.row, step.previous)
     if not step.changes:
         return f"step {number}: {words}"
@@ -42,10 +42,10 @@ def step_sentence(number: int, report: MetricReport, step: LadderStep) -> str:
 
 
 def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:
-    """Give (verdict, sentence) of every step on the headline metrics, in the ladder's order.
+    """Return (verdict, sentence) for every step on the primary metrics, in the ladder's order.
 
-    Of a workload with many levels the tables tell, and of steps with too few blocks for a cost. Where there are more
-    sentences than anybody reads, those of the differences are given, and the number of the others.
+    Workloads with many levels are in the tables, and so are steps with too few rounds for a cost. If there are more
+    than `MOST_SENTENCES`, only significant steps have one, and the last line has the number of the others.
     """
     many = swept(analysis)
     sentences: list[tuple[str, str]] = [
@@ -60,5 +60,5 @@ def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     others = len(sentences) - len(different)
     return [
         *different,
-        *([("", f"{others} more steps are in the tables, none different")] if others else []),
+        *([("", f"{others} more steps are in the tables, none of them significant")] if others else []),
     ]

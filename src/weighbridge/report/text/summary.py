@@ -1,4 +1,4 @@
-"""A run in sentences, as the top of README.md has them. Shared by the terminal and the page."""
+"""A run in sentences, shared by the terminal and the page."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -17,37 +17,39 @@ from weighbridge.analysis.remarks import (
 )
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.flag import FlagKind
+from weighbridge.model.measurement import Outcome
 from weighbridge.model.text import printable
 from weighbridge.report.text.curves import broke_sentences
 from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import (
+    TOO_FEW,
     margin,
     noise_text,
     percent_range,
     plural,
     quantity,
 )
-from weighbridge.report.text.metric_names import metric_name, metric_phrase, value_unit
+from weighbridge.report.text.metric_names import RUN_TIME, metric_phrase, titled, value_unit
 from weighbridge.report.text.remarks import CODES, remark_text
 from weighbridge.report.text.verdicts import (
     HIDDEN,
     bottleneck_words,
     comparison_verdict,
-    cost_text,
     effect,
+    judged_cost_text,
+    open_range,
     open_text,
     resolved_text,
+    why_undecided,
 )
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
 MANY_LEVELS = 4
-"""Levels of one workload from which one row, or one sentence, speaks for all of them: a table has each."""
-
-TOO_FEW_BLOCKS = "too few blocks"
+"""Levels of one workload from which one row, or one sentence, summarises all of them: a table has each."""
 
 
 def nothing_sentence(analysis: Analysis) -> str:
-    """Say that nothing was measured, of a run without any measurement."""
+    """Return that nothing was measured, for a run without any measurement."""
     trials = len(analysis.trials)
     if not trials:
         return "No trial has finished yet."
@@ -56,43 +58,46 @@ def nothing_sentence(analysis: Analysis) -> str:
 
 
 def count(blocks: int) -> str:
-    """Give a number of blocks: ``1 block``, ``10 blocks``."""
-    return "1 block" if blocks == 1 else f"{blocks} blocks"
+    """Return a number of rounds: ``1 round``, ``10 rounds``."""
+    return plural(blocks, "round")
 
 
 def change(report: MetricReport, row: Comparison, baseline: str) -> str:
-    """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput against native``.
+    """Return a cost as the rest of a sentence: ``has 27.4% [25.9, 28.8] lower TCP throughput than native``.
 
-    What is not proven has no direction: ``may cost 0.1 % [-4.9, 5.0] in tcp throughput against native``.
+    An undecided cost is a range: ``has between 4.9% higher and 5.0% lower TCP throughput than native``.
     """
     row_effect, what, baseline = effect(report, row), metric_phrase(report), display_name(baseline)
     if row_effect is None:
-        return f"has {TOO_FEW_BLOCKS if row.few else 'no complete block'} for {what}"
+        return f"has {TOO_FEW if row.few else 'no complete round'} for {what}"
+    time = row_effect.word in ("slower", "faster")
+    where = "" if what == RUN_TIME else f" in {what}"
     if row.verdict != "different" and not row.proven:
-        return f"may cost {cost_text(row, report.unit)} in {what} against {baseline}"
-    percent = row.cost is not None and row.cost.scale == "ratio"
-    if percent and row_effect.worse and report.better == "higher":
-        return f"costs {row_effect.amount} of {what} against {baseline}"
+        if row.shown_as == "equivalent":
+            return f"has a cost of {judged_cost_text(row, report.unit)} in {what} against {baseline}"
+        size = open_range(report, row)
+        return f"is {size} than {baseline}{where}" if time else f"has {size} {what} than {baseline}"
     if row_effect.times and row_effect.worse:
         return (
-            f"takes {row_effect.amount} {row_effect.relation} as {baseline} in {what}"
-            if row_effect.word == "slower"
-            else f"is {row_effect.amount} {row_effect.relation} as {baseline} in {what}"
+            f"takes {row_effect.amount} {row_effect.relation} as {baseline}{where}"
+            if time
+            else (f"has {row_effect.amount} as high {what} as {baseline}")
         )
-    if row_effect.word == "higher" and row_effect.worse:
-        return f"adds {row_effect.amount} to {what} against {baseline}"
-    return f"is {row_effect.amount} {row_effect.word} than {baseline} in {what}"
+    if time:
+        return f"takes {row_effect.amount} {'longer' if row_effect.worse else 'less time'} than {baseline}{where}"
+    return f"has {row_effect.amount} {row_effect.relation} {what} than {baseline}"
 
 
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
-    """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
-    end = "; ".join(filter(None, (f"({count(row.blocks)}) - {comparison_verdict(row)}", open_text(report, row))))
+    """Return one comparison as a sentence: environment, cost with interval, baseline, rounds and verdict."""
+    verdict = ": ".join((comparison_verdict(row), *why_undecided(row)))
+    end = "; ".join(filter(None, (f"({count(row.blocks)}) - {verdict}", open_text(report, row))))
     end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if isinstance(remark, PartOfCost))
     return f"{display_name(row.environment)} {change(report, row, baseline)} {end}"
 
 
 def swept(analysis: Analysis) -> set[str]:
-    """Return the workloads with so many levels that one row, or one sentence, speaks for all of them."""
+    """Return the workloads with at least `MANY_LEVELS` levels."""
     levels = Counter(report.workload for report in analysis.headlines)
     return {workload for workload, count in levels.items() if count >= MANY_LEVELS}
 
@@ -101,11 +106,10 @@ _Row = tuple[MetricReport, Comparison]
 
 
 def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
-    """Give (verdict, sentence) for the headline metrics: what differs one by one, what does not by environment.
+    """Return (verdict, sentence) for the primary metrics: significant costs one by one, the others by environment.
 
-    What is not decided the matrix says.
-    Of a workload with many levels one sentence an environment. The verdict is "nothing" where the study has only its
-    baseline.
+    Undecided costs are in the matrix. A workload with many levels has one sentence per environment. The verdict is
+    "nothing" if the study has only its baseline.
     """
     sentences: list[tuple[str, str]] = []
     if analysis.native_only:
@@ -125,30 +129,25 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
         same = [each for each in mine if each not in small]
         if same and analysis.equivalence is not None:
             what, blocks = _what(analysis, same, many), _range([row for _, row in same])
-            text = f"{display_name(environment)} is equivalent to {display_name(analysis.baseline)}"
-            within = margin(analysis.equivalence)
-            sentences.append(("equivalent", f"{text} within {within} in {what} ({blocks})"))
+            within = f"within {margin(analysis.equivalence)} of {display_name(analysis.baseline)}"
+            sentences.append(("equivalent", f"{display_name(environment)} is {within} in {what} ({blocks})"))
     sentences += _hidden_sentences(analysis, rows, many)
     few = Counter(row.environment for report in analysis.headlines for row in report.comparisons if row.few)
     for environment in few if not analysis.few else ():
-        count = f"{few[environment]} comparison{'' if few[environment] == 1 else 's'}"
-        sentences.append(
-            (
-                "few",
-                f"{display_name(environment)}: {count} with fewer than {MIN_BLOCKS_VERDICT} blocks: no verdict",
-            )
-        )
+        number = plural(few[environment], "comparison")
+        text = f"{display_name(environment)}: {number} with fewer than {MIN_BLOCKS_VERDICT} rounds: no verdict"
+        sentences.append(("few", text))
     return sentences
 
 
 def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[tuple[str, str]]:
-    """Return a sentence for each environment about the metrics whose cost a limit hides, and one that explains it."""
+    """Return a sentence for each environment with metrics that a bottleneck hides, and one that explains it."""
     by_limit: dict[tuple[str, str], list[_Row]] = {}
     for report, row in rows:
         if row.hidden is not None:
             by_limit.setdefault((row.environment, bottleneck_words(row.hidden)), []).append((report, row))
     sentences = [
-        f"{display_name(environment)}: hidden in {_what(analysis, mine, many)}: {words} "
+        f"{display_name(environment)}: cost hidden by a bottleneck in {_what(analysis, mine, many)}: {words} "
         f"({_range([row for _, row in mine])})"
         for (environment, words), mine in by_limit.items()
     ]
@@ -156,10 +155,10 @@ def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection
 
 
 def undecided_lines(analysis: Analysis) -> list[str]:
-    """Give for each undecided headline cost what would have shown, and what would settle it.
+    """Return a line for each undecided cost of a primary metric: the cost it detects, and the rounds that decide it.
 
-    ``docker, tcp throughput: a cost of 4.2 % would likely have shown; about 38 blocks (3 min more) would settle it``.
-    Of a workload with many levels one line an environment, about the level that takes the most.
+    ``docker, TCP throughput: a cost of 4.2% or more would probably have been detected; about 38 rounds (3 min more)
+    would decide it``. A workload with many levels has one line per environment, about its least precise level.
     """
     many, lines = swept(analysis), []
     by_arm: dict[tuple[str, str], list[_Row]] = {}
@@ -180,9 +179,8 @@ def undecided_lines(analysis: Analysis) -> list[str]:
 
 
 def over_levels(report: MetricReport) -> str:
-    """Give a metric's name without its level: ``web requests/s``."""
-    name = metric_name(report)
-    return report.workload if name == report.workload else f"{report.workload} {name}"
+    """Return a metric's name without its level: ``web requests/s``, ``TCP throughput``."""
+    return titled(report.workload, report.workload, report.metric, report.unit).replace(" · ", " ")
 
 
 def _levels(analysis: Analysis, workload: str) -> int:
@@ -190,7 +188,7 @@ def _levels(analysis: Analysis, workload: str) -> int:
 
 
 def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[str]:
-    """Return the range of the different typical costs of each environment in the workloads with many levels."""
+    """Return the range of each environment's significant costs in the workloads with many levels."""
     sentences = []
     by_arm: dict[tuple[str, str], list[_Row]] = {}
     for report, row in rows:
@@ -206,15 +204,19 @@ def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]
                 continue
             spread = f"{percent_range(percents)} {first.word}" if percents else first.word
             where = f"at {len(rows_)} of {_levels(analysis, workload)} levels"
-            end = f"{where} ({_range([row for _, row in rows_])}) - different"
-            sentences.append(
-                f"{display_name(environment)} is {spread} than {display_name(analysis.baseline)} in {name} {end}"
+            end = f"{where} ({_range([row for _, row in rows_])}) - significant"
+            verb = "is" if first.word in ("slower", "faster") else "has"
+            what = (
+                f"than {display_name(analysis.baseline)} in {name}"
+                if verb == "is"
+                else f"{name} than {display_name(analysis.baseline)}"
             )
+            sentences.append(f"{display_name(environment)} {verb} {spread} {what} {end}")
     return sentences
 
 
 def _what(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> str:
-    """The metrics of some rows; of a workload with many levels only at how many of them."""
+    """Return the metrics of some rows; for a workload with many levels the number of levels."""
     items = [metric_phrase(report) for report, _ in rows if report.workload not in many]
     counts = Counter((m.workload, over_levels(m)) for m, _ in rows if m.workload in many)
     for (workload, name), number in counts.items():
@@ -223,7 +225,7 @@ def _what(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> st
 
 
 def disagreements(analysis: Analysis) -> list[str]:
-    """Give the comparisons whose mean cost is far from the typical one: a report leads with them."""
+    """Return the comparisons whose mean cost is far from the typical one: a report leads with them."""
     return [
         f"{display_name(row.environment)}, {metric_phrase(report)}: {remark_text(remark)}"
         for report in analysis.metrics
@@ -234,33 +236,33 @@ def disagreements(analysis: Analysis) -> list[str]:
 
 
 def exploratory_sentence(analysis: Analysis) -> str:
-    """Say that every verdict is exploratory, or that there is none; empty where some comparison has ten blocks."""
+    """Return that every verdict is exploratory, or that there is none; empty if some comparison has ten rounds."""
     if not analysis.exploratory:
         return ""
     rows = [row for report in analysis.metrics if not report.resource_use for row in report.comparisons if not row.aa]
     compared = [row for row in rows if row.cost is not None] or analysis.compared
     low, high = (pick(row.blocks for row in compared) for pick in (min, max))
-    blocks = count(high) if low == high else f"{low} to {high} blocks"
+    rounds = count(high) if low == high else f"{low} to {high} rounds"
     if analysis.few:
         return (
-            f"Quick test of {blocks}: {MIN_BLOCKS_VERDICT} give a first verdict, {MIN_BLOCKS_SIGNED_RANK} a reliable "
-            "one. Drift was not tested."
+            f"Only {rounds}. You need {MIN_BLOCKS_VERDICT} for a first verdict and {MIN_BLOCKS_SIGNED_RANK} for a "
+            "reliable one."
         )
-    return f"Every verdict is exploratory: {blocks}; {MIN_BLOCKS_SIGNED_RANK} are needed."
+    return f"Every verdict is exploratory: {rounds}. You need {MIN_BLOCKS_SIGNED_RANK} for a reliable verdict."
 
 
 def partly_exploratory_sentence(analysis: Analysis) -> str:
-    """Say which environments have exploratory headline costs, where not all are: the matrix does not show it."""
+    """Return which environments have exploratory costs of primary metrics; empty if all are exploratory, or none."""
     rows = [row for report in analysis.headlines for row in report.comparisons if row.exploratory and not row.aa]
     counts = Counter(row.environment for row in rows if not row.few)
     if analysis.exploratory or not counts:
         return ""
-    listed = ", ".join(f"{display_name(name)} ({number})" for name, number in counts.items())
-    return f"exploratory (fewer than {MIN_BLOCKS_SIGNED_RANK} complete blocks): {listed}"
+    listed = ", ".join(f"{plural(number, 'comparison')} in {display_name(name)}" for name, number in counts.items())
+    return f"exploratory (fewer than {MIN_BLOCKS_SIGNED_RANK} complete rounds): {listed}"
 
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
-    """Give the baseline's absolute value and the metric's noise floor as one line."""
+    """Return the baseline's absolute value and the metric's noise floor as one line."""
     value = quantity(report.baseline_value, report.unit, value_unit(report))
     value = resolved_text(value, baseline, *report.comparisons)
     if report.aa is not None and report.aa.few:
@@ -269,27 +271,42 @@ def baseline_sentence(report: MetricReport, baseline: str) -> str:
 
 
 def metric_noise(report: MetricReport) -> str:
-    """Give the costs of a metric that may be noise, in percent or in its unit: ``-50.0 to 33.3 %``."""
+    """Return a metric's noise floor, in percent or in its unit: ``-50.0 to 33.3%``."""
     unit = "%" if report.noise_floor is not None else difference_unit(report.unit)
     return noise_text(report.noise, unit)
 
 
 def others_text(analysis: Analysis) -> str:
-    """Give how many costs are not in the matrix: ``9 costs not shown (2 proven)``; empty where none are."""
+    """Return how many costs are not in the matrix: ``9 more costs, 2 of them significant``; empty if none are."""
     rows = [row for report in analysis.metrics if not report.headline for row in report.comparisons if not row.aa]
     costs = [row for row in rows if row.cost is not None and not row.few]
     different = sum(row.shown_as == "different" for row in costs)
-    return f"{plural(len(costs), 'cost')} not shown ({different or 'none'} proven)" if costs else ""
+    if not costs:
+        return ""
+    if len(costs) == 1:
+        return f"1 more cost, {'significant' if different else 'not significant'}"
+    return f"{len(costs)} more costs, {different or 'none'} of them significant"
 
 
 def unmeasured_text(analysis: Analysis, label: str) -> str:
-    """Give why a workload and level has no measurement."""
+    """Return why a workload and level has no measurement."""
     broke = reason(trial for trial in analysis.trials if trial.label == label and trial.broke)
-    return f"{label}: {f'every trial broke: {broke}' if broke else 'no trial finished'}"
+    return f"{label}: {f'every trial was overloaded: {broke}' if broke else 'no trial finished'}"
+
+
+FAILED: dict[str, str] = {
+    Outcome.PROGRAM_FAILED: "failed",
+    Outcome.UNPARSEABLE: "had unreadable output",
+    Outcome.SERVER_NOT_READY: "did not start: the server was not ready",
+    Outcome.SERVER_DIED: "failed because the server died",
+    Outcome.DEADLINE: "timed out",
+    Outcome.ENVIRONMENT_LOST: "failed because the environment was lost",
+}
+"""The predicate of a trial without a measurement, by its outcome."""
 
 
 def failure_lines(analysis: Analysis, shown: int = 3) -> list[str]:
-    """Give how many trials failed, and a line for each environment and way in which they did: the first `shown`."""
+    """Return how many trials failed, and a line for each of the first `shown` environments and kinds of failure."""
     if not analysis.failed:
         return []
     trials: dict[tuple[str, str, str], list[str]] = {}
@@ -297,8 +314,8 @@ def failure_lines(analysis: Analysis, shown: int = 3) -> list[str]:
         trials.setdefault((trial.environment, trial.outcome, trial.message), []).append(trial.label)
     ways = sorted(trials.items(), key=lambda each: -len(each[1]))
     lines = [
-        f"{display_name(name)}, {', '.join(dict.fromkeys(labels))}: {len(labels)} × {outcome}"
-        f"{f' - {message}' if message else ''}"
+        f"{plural(len(labels), 'trial')} in {display_name(name)} ({', '.join(dict.fromkeys(labels))}) "
+        f"{FAILED.get(outcome, outcome)}{f': {message}' if message else ''}"
         for (name, outcome, message), labels in ways[:shown]
     ]
     more = [f"and {len(ways) - shown} other kinds of failure"] if len(ways) > shown else []
@@ -306,24 +323,24 @@ def failure_lines(analysis: Analysis, shown: int = 3) -> list[str]:
 
 
 def failed_sentences(analysis: Analysis) -> list[str]:
-    """Give each failed trial with its reason."""
+    """Return each failed trial with its reason."""
     lines = []
     for trial in analysis.failed:
         again = f" (repetition {trial.attempt})" if trial.attempt else ""
-        why = f" - {trial.message}" if trial.message else ""
-        where = f"{display_name(trial.environment)}, {trial.label}, block {trial.block}{again}"
-        lines.append(printable(f"trial {trial.id}: {where}: {trial.outcome}{why}"))
+        why = f": {trial.message}" if trial.message else ""
+        where = f"{display_name(trial.environment)}, {trial.label}, round {trial.block}{again}"
+        lines.append(printable(f"trial {trial.id}: {where}: {FAILED.get(trial.outcome, trial.outcome)}{why}"))
     return lines
 
 
 def remark_lines(
     report: MetricReport, shown_lines: set[str], without: Collection[str] = (), kinds: Collection[FlagKind] = ()
 ) -> list[str]:
-    """Give each remark about a metric once, with the environments that it is about unless it is about all.
+    """Return each remark about a metric once, with the names of its environments unless it is about all of them.
 
-    What is in `shown_lines` is left out; what is given is added: the metrics of one workload share most remarks.
-    Codes in `without` and flags of trials of these `kinds` are said elsewhere; so are hypervisors, by notices on top
-    and by the name of each environment.
+    Lines in `shown_lines` are left out, and new lines are added to it, because the metrics of one workload share most
+    remarks. Codes in `without` and flags of trials of these `kinds` are shown elsewhere. So are hypervisors: notices
+    and the name of each environment have them.
     """
     rows = [row for row in report.comparisons if not row.aa]
     few = rows and all(row.few for row in rows)
@@ -350,8 +367,8 @@ def _listed(items: Sequence[str]) -> str:
 
 
 def _range(rows: Sequence[Comparison]) -> str:
-    """How many blocks comparisons have, and whether they are exploratory."""
+    """Return how many rounds comparisons have, and whether they are exploratory."""
     low, high = min(row.blocks for row in rows), max(row.blocks for row in rows)
     few = [row.exploratory for row in rows if row.cost is not None]
     words = ", exploratory" if few and all(few) else ", exploratory below 10" if any(few) else ""
-    return f"{count(high) if low == high else f'{low} to {high} blocks'}{words}"
+    return f"{count(high) if low == high else f'{low} to {high} rounds'}{words}"

@@ -1,4 +1,4 @@
-"""What trials were flagged with, in words: the only place where a flag's code becomes a sentence."""
+"""Flags of trials in words: the only module that turns a flag's code into a sentence."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from weighbridge.model.flag import Flag, FlagCode, FlagKind
 from weighbridge.report.text.formatting import plain
 
 FOREIGN = 0.75
-"""CPUs that may be busy outside of the sites: as `weighbridge.meters.host` has it, which a test compares."""
+"""CPUs that other programs can use before a trial is flagged: a test compares it with `weighbridge.meters.host`."""
 
 SHOWN_FLAGS = 3
-"""Kinds of flags of which the terminal tells how many trials have them."""
+"""Kinds of flags that the terminal shows, with the number of their trials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What is said of a code: ``short`` beside one trial, ``long`` of several; ``{}`` is the figure.
+    """The words of a code: ``short`` for one trial, ``long`` for several; ``{}`` is the figure.
 
-    ``figure`` is its name, and it is shown times ``factor``.
+    ``figure`` is the name of the figure, which is multiplied by ``factor``.
     """
 
     short: str
@@ -32,51 +32,51 @@ class Words:
 
 
 def _share(short: str, long: str) -> Words:
-    return Words(f"{short} {{}} %", long, "share", 100.0)
+    return Words(f"{short} {{}}%", long, "share", 100.0)
 
 
-_LIMIT_IN = "by its CPU limit for {} % of the time (flagged above 5 %)"
+_LIMIT_IN = "by its CPU limit for {}% of the time (flagged above 5%)"
 WORDS: dict[str, Words] = {
     FlagCode.LOAD: Words("load {}", "the machine's load was {} at the start (flagged above 2 per CPU)", "load"),
     FlagCode.OTHER_WORK: Words(
-        "{} CPUs busy with other programs",
-        f"other processes, the engine or the kernel used {{}} CPUs (flagged above {FOREIGN:g})",
+        "other programs used {} CPUs",
+        f"other programs, the engine or the kernel used {{}} CPUs (flagged above {FOREIGN:g})",
         "cpus",
     ),
-    FlagCode.STEAL: _share("steal", "the hypervisor took {} % of the CPU time (steal; flagged above 1 %)"),
+    FlagCode.STEAL: _share("steal", "the hypervisor took {}% of the CPU time (steal; flagged above 1%)"),
     FlagCode.MEMORY_PRESSURE: _share(
-        "memory pressure", "programs waited for memory for {} % of the time (flagged above 5 %)"
+        "memory pressure", "programs waited for memory for {}% of the time (flagged above 5%)"
     ),
-    FlagCode.IO_PRESSURE: _share("io pressure", "programs waited for disks for {} % of the time (flagged above 5 %)"),
+    FlagCode.IO_PRESSURE: _share("io pressure", "programs waited for disks for {}% of the time (flagged above 5%)"),
     FlagCode.THROTTLED: _share("throttled", f"was throttled {_LIMIT_IN}"),
     FlagCode.PROMETHEUS: Words(
         "prometheus",
         "Prometheus lacked some of the requested samples (each trial's line says which)",
     ),
     FlagCode.GENERATOR_LATE: _share(
-        "generator late", "the load generator sent {} % of the requests late (flagged above 1 %)"
+        "generator late", "the load generator sent {}% of the requests late (flagged above 1%)"
     ),
     FlagCode.CONNECTION_WAIT: _share(
-        "waited for a connection", "{} % of the requests waited for a free connection (flagged above 1 %)"
+        "waited for a connection", "{}% of the requests waited for a free connection (flagged above 1%)"
     ),
     FlagCode.CONNECTION_LOST: Words(
         "waited {} s for a connection",
-        "for {} s the program waited for a connection whose request was lost: its rate is that of the stall",
+        "a connection request was lost and the program waited {} s, so this rate reflects the stall",
         "seconds",
     ),
     FlagCode.CONNECTION_TABLE: _share(
         "connection table full to",
-        "the kernel's table of connections (nf_conntrack) was {} % full: a full one drops connections, of other"
-        " programs too (flagged above 90 %)",
+        "the kernel's table of connections (nf_conntrack) was {}% full (flagged above 90%); a full table drops"
+        " connections, also those of other programs",
     ),
     FlagCode.GENERATOR_RESTED: _share(
         "generator idle",
-        "the load generator was idle for {} % of its time, connecting: resource use is below what the load takes"
-        " (flagged above 20 %)",
+        "the load generator was idle for {}% of its time because it was connecting (flagged above 20%), so resource"
+        " use is lower than the load requires",
     ),
     FlagCode.GENERATOR_TOOK: Words(
         "generator took {} CPUs, more than the server",
-        "CPUs were full, and the load generator took more than the server: {} CPUs",
+        "CPUs were full, and the load generator used more than the server: {} CPUs",
         "client",
     ),
     FlagCode.GENERATOR_SATURATED: Words(
@@ -96,31 +96,31 @@ WORDS: dict[str, Words] = {
         "the data was read {} times over, after the first time mostly from the page cache",
         "times",
     ),
-    FlagCode.CABLE: _share("limited by the cable", "the cable carried {} % of its rate"),
-    FlagCode.ASKED_RATE: _share("limited by the requested rate", "reached {} % of the requested rate"),
-    FlagCode.GENERATOR: _share("limited by the generator", "the load generator used {} % of its CPU"),
-    FlagCode.CPU_QUOTA: _share("limited by the CPU quota", "throttled by its CPU quota for {} % of the time"),
-    FlagCode.CPUS: _share("limited by the CPUs", "{} % of the CPUs were busy"),
-    FlagCode.DISK: _share("limited by the disk", "programs waited for disks for {} % of the time"),
+    FlagCode.CABLE: _share("limited by the cable", "the cable carried {}% of its rate"),
+    FlagCode.ASKED_RATE: _share("limited by the requested rate", "reached {}% of the requested rate"),
+    FlagCode.GENERATOR: _share("limited by the generator", "the load generator used {}% of its CPU"),
+    FlagCode.CPU_QUOTA: _share("limited by the CPU quota", "throttled by its CPU quota for {}% of the time"),
+    FlagCode.CPUS: _share("limited by the CPUs", "{}% of the CPUs were busy"),
+    FlagCode.DISK: _share("limited by the disk", "programs waited for disks for {}% of the time"),
     FlagCode.NO_BOTTLENECK: Words("no bottleneck known", "no bottleneck is known"),
     FlagCode.CLOCKS: _share(
-        "clock apart",
-        "the {where}'s clock and this machine's disagree by {} % on its duration: a wrong clock, or a machine too"
-        " busy (flagged above 1 %)",
+        "clocks disagree by",
+        "the clocks of the {where} and of this machine disagree by {}% on its duration (flagged above 1%): a clock is"
+        " wrong, or a machine is too busy",
     ),
     FlagCode.UNHEARD: Words(
-        "connection broke for {} s",
-        "the connection to the {where} broke for {} s, in which its program went on: its result is whole, what whole"
-        " machines did meanwhile is of a longer time",
+        "connection lost for {} s",
+        "the connection to the {where} was lost for {} s; the result is complete, but machine-wide readings cover a"
+        " longer period",
         "seconds",
     ),
     FlagCode.NO_READINGS: Words("no readings", "the meters of {where} gave no readings"),
 }
-"""Codes in words. A code of a plug-in's own is shown as it is, with its figures."""
+"""Codes in words. A code from a plug-in is shown as it is, with its figures."""
 
 
 def flag_text(flag: Flag) -> str:
-    """One flag beside its trial: ``server throttled 20 %``."""
+    """Return one flag of a trial: ``server throttled 20%``."""
     return _flag_text(flag.code, flag.where, tuple(flag.figures.items()), flag.text)
 
 
@@ -135,7 +135,7 @@ def _flag_text(code: str, where: str, figures: tuple[tuple[str, float], ...], te
 
 
 def _short_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
-    """A kind of flag in two or three words, with the range of its figure: ``server throttled 3 to 20 %``."""
+    """Return a kind of flag in two or three words, with the range of its figure: ``server throttled 3 to 20%``."""
     wording = WORDS.get(kind.code)
     if wording is None:
         return flag_kind_text(kind, figures)
@@ -144,12 +144,12 @@ def _short_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
 
 
 def flags_text(flags: Iterable[Flag]) -> str:
-    """The flags of one trial."""
+    """Return the flags of one trial."""
     return "; ".join(flag_text(flag) for flag in flags)
 
 
 def stable_text(flags: Iterable[Flag]) -> str:
-    """The flags of one trial for machines: ``throttled where=server share=0.2; steal share=0.031``."""
+    """Return the flags of one trial for machines: ``throttled where=server share=0.2; steal share=0.031``."""
     return "; ".join(" ".join(_parts(flag)) for flag in flags)
 
 
@@ -163,7 +163,7 @@ def _parts(flag: Flag) -> Iterable[str]:
 
 
 def flag_kind_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
-    """A kind of flag in words, with the range of its figures."""
+    """Return a kind of flag in words, with the range of its figures."""
     wording = WORDS.get(kind.code)
     if wording is None:
         return kind.text or " ".join(filter(None, (kind.code, kind.where)))
@@ -174,7 +174,7 @@ def flag_kind_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
 
 
 def _figure(figures: Iterable[FigureRange], wording: Words) -> str:
-    """The range of the figure that is shown: ``0.81 to 1.4``."""
+    """Return the range of the figure that is shown: ``0.81 to 1.4``."""
     shown = next((each for each in figures if each.name == wording.figure), None)
     if shown is None:
         return "?"
@@ -190,12 +190,13 @@ def common_flag_sentences(trials: Sequence[TrialRow]) -> tuple[list[str], frozen
 
 
 def flagged_sentence(analysis: Analysis) -> str:
-    """Return the most frequent flags of a run's trials: ``flagged: steal 1.1 to 27 % in 118 of 360 trials``."""
+    """Return the most frequent flags of a run: ``Flagged trials: steal 1.1 to 27% in 118 of 360``."""
     flagged = flagged_trials("", analysis.trials)
-    clauses = []
-    for each in flagged[:SHOWN_FLAGS]:
-        clauses.append(f"{_short_text(each.flag, each.figures)} in {each.count}")
-    if not clauses:
+    if not flagged:
         return ""
+    number = len(analysis.trials)
+    clauses = [
+        f"{_short_text(each.flag, each.figures)} in {each.count} of {number}" for each in flagged[:SHOWN_FLAGS]
+    ]
     more = f"; {len(flagged) - SHOWN_FLAGS} more kinds of flags" if len(flagged) > SHOWN_FLAGS else ""
-    return f"flagged: {'; '.join([f'{clauses[0]} of {len(analysis.trials)} trials', *clauses[1:]])}{more}"
+    return f"Flagged trials: {'; '.join(clauses)}{more}"

@@ -1,4 +1,4 @@
-"""Whether a session can be trusted, and how precise it is, in words."""
+"""The control of a run, its precision and the load of other programs, in words."""
 
 import math
 import statistics
@@ -10,24 +10,27 @@ from weighbridge.model.disturbance import Disturbance, Taken
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
+    BELOW_RESOLUTION,
     LEAST_NOISE,
-    SPACE,
+    in_percent,
     margin,
     noise_size,
     percent_short,
+    percentage,
     plain,
     plural,
+    with_unit,
 )
 from weighbridge.report.text.metric_names import metric_phrase, metric_title
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import within_noise
 
 MUCH_LARGER = 1.5
-"""How many times the typical cost that may be missed the largest is, from which it is said too."""
+"""The largest cost that a run can miss is shown too if it is at least so many times the typical one."""
 
 
 def imprecise(analysis: Analysis) -> bool:
-    """Whether the A/A arm holds, but blocks are too few, noise exceeds the margin, or others hinder the run."""
+    """Whether the control passed, but rounds are few, noise exceeds the margin, or other programs hinder the run."""
     few = analysis.trust.blocks < MIN_BLOCKS_SIGNED_RANK
     return analysis.trust.trusted is True and (few or _noisy(analysis) or hindered(analysis))
 
@@ -38,123 +41,133 @@ def _noisy(analysis: Analysis) -> bool:
 
 
 def hindered(analysis: Analysis) -> bool:
-    """Whether others took CPU time in most trials, and the run is not as precise as it was to be."""
+    """Whether other programs used CPU time in most trials, and the run is less precise than planned."""
     precise = analysis.trust.noise_floor is not None and not _noisy(analysis) and not _missed(analysis)
     return analysis.disturbance.heavy and not precise
 
 
 def trust_sentence(analysis: Analysis) -> str:
-    """Give whether the session can be trusted, what others took, noise floor, and what depends on a trial's place.
+    """Return what the control shows, the load of other programs, and which metrics depend on the order of trials.
 
-    Empty where there are too few blocks to ask, and nobody took anything.
+    Empty if there are too few rounds for a control, and no other program used the CPU.
     """
     return " ".join(filter(None, (checked_sentence(analysis), place_sentence(analysis))))
 
 
 def checked_sentence(analysis: Analysis) -> str:
-    """Give what the control says, which headlines have none, and what others took; empty as `trust_sentence` is."""
+    """Return what the control shows, and the load of other programs; empty as `trust_sentence` is."""
     control, others = control_sentence(analysis), disturbed_sentence(analysis)
     return " ".join(filter(None, (control, unchecked_sentence(analysis.trust), others, _could_miss(analysis))))
 
 
 def unchecked_sentence(trust: Trust, shown: int = 3) -> str:
-    """Say which headlines have no control, where others have one; empty where all have, or none."""
+    """Return which primary metrics have no control if others have one; empty if all have one, or none has."""
     titles = [metric_title(each) for each in trust.unchecked if trust.trusted is not None]
     if not titles:
         return ""
     others = f" and {len(titles) - shown} more" if len(titles) > shown else ""
-    few = f"the A/A arm has fewer than {MIN_BLOCKS_VERDICT} blocks there"
-    return f"Not checked: {', '.join(titles[:shown])}{others} ({few})."
+    few = f"the control has fewer than {MIN_BLOCKS_VERDICT} rounds there"
+    return f"No control for {', '.join(titles[:shown])}{others}: {few}."
 
 
 def place_sentence(analysis: Analysis, shown: int = 3) -> str:
-    """Say in which metrics a trial's place in its block changes its value; empty where it does in none."""
+    """Return in which metrics a trial's place in its round changes its value; empty if it does in none."""
     titles = {(each.workload, each.level, each.metric): metric_title(each) for each in analysis.metrics}
-    sizes = {each.key: _per_place(analysis, each) for each in analysis.trust.places}
-    effects = [f"{titles[key]} ({size})" for key, size in sizes.items() if not size.startswith(f"0{SPACE}")]
+    units = {(each.workload, each.level, each.metric): each.unit for each in analysis.metrics}
+    effects = [
+        f"{titles[each.key]} ({size} per place)"
+        for each in analysis.trust.places
+        if (size := _per_place(each, units[each.key]))
+    ]
     if not effects:
         return ""
     others = f" and {len(effects) - shown} more" if len(effects) > shown else ""
     return (
-        f"Trials affect later trials in their block: {', '.join(effects[:shown])}{others}. "
+        f"Trials affect later trials in their round: {', '.join(effects[:shown])}{others}. "
         "Random order keeps this from biasing costs, but it widens intervals."
     )
 
 
-def _per_place(analysis: Analysis, effect: PlaceEffect) -> str:
-    if effect.logs:
-        return f"{plain(100 * math.expm1(effect.per_place), 2)}{SPACE}% per place"
-    unit = next(each.unit for each in analysis.metrics if (each.workload, each.level, each.metric) == effect.key)
-    return f"{plain(effect.per_place, 2)}{SPACE}{unit} per place"
+def _per_place(effect: PlaceEffect, unit: str) -> str:
+    """Return the change from one place to the next; empty if it rounds to zero."""
+    size = 100 * math.expm1(effect.per_place) if effect.logs else effect.per_place
+    if not size:
+        return ""
+    return percentage(size, 2) if effect.logs else with_unit(plain(size, 2), unit)
 
 
 def control_sentence(analysis: Analysis) -> str:
-    """Give whether the session can be trusted, and how well the check can tell; empty where nobody asked."""
+    """Return whether the control passed, and how far its two copies can differ; empty without any verdict."""
     trust, baseline = analysis.trust, display_name(analysis.baseline)
     if trust.trusted is False:
-        return f"UNTRUSTED: {_reason(analysis)}. Do not rely on the costs of this run."
+        return (
+            f"CONTROL FAILED: two {baseline} copies differ in {_shifted(trust)}, so this run cannot show a cost. "
+            "Measure again, if possible on a quieter machine (weighbridge doctor --noise)."
+        )
     if analysis.few:
         return ""
     if trust.trusted is None:
-        return f"Not checked: {_reason(analysis)}."
-    few = ", as far as so few blocks can tell" if trust.blocks < MIN_BLOCKS_SIGNED_RANK else ""
-    return f"Check passed: {baseline} measured twice agrees{_in_blocks(analysis)}{_closeness(analysis)}{few}."
+        return f"No control: {_no_control(analysis)}."
+    few = "only " if trust.blocks < MIN_BLOCKS_SIGNED_RANK else ""
+    rounds = _rounds(analysis)
+    checked = f" ({few}{rounds})" if rounds else ""
+    return f"Control passed: two {baseline} copies {_closeness(analysis)}{checked}.{_own_interval(analysis)}"
 
 
 def disturbed_sentence(analysis: Analysis) -> str:
-    """Say what others took in more than half of the baseline's trials, and what would help where that hinders."""
+    """Return the load of other programs in more than half of the baseline's trials, and what helps if it hinders."""
     if not analysis.disturbance.heavy:
         return ""
     if hindered(analysis):
         return f"Disturbed: {_disturbed(analysis)}"
     words = disturbance_words(analysis.disturbance, display_name(analysis.baseline))
-    precise = ", but the run is as precise as it was to be" if analysis.trust.trusted else ""
+    precise = ", but the run is as precise as planned" if analysis.trust.trusted else ""
     return f"Disturbed: {words}{precise}."
 
 
-def _in_blocks(analysis: Analysis) -> str:
-    """`` in 23 to 69 blocks``: how many the control has of each headline; empty where there is none."""
-    blocks = [each.aa.blocks for each in analysis.headlines if each.aa is not None and each.aa.cost is not None]
-    if not blocks:
+def _rounds(analysis: Analysis) -> str:
+    """Return ``23 to 69 rounds``, how many the control has for each primary metric; empty if it has none."""
+    rounds = [each.aa.blocks for each in analysis.headlines if each.aa is not None and each.aa.cost is not None]
+    if not rounds:
         return ""
-    least, most = min(blocks), max(blocks)
-    return f" in {plural(most, 'block') if least == most else f'{least} to {most} blocks'}"
+    least, most = min(rounds), max(rounds)
+    return plural(most, "round") if least == most else f"{least} to {most} rounds"
 
 
 def _closeness(analysis: Analysis) -> str:
-    """`` to within 1.7 %``: the noise floor; of several headlines the smallest and the largest, and of which.
+    """Return ``differ by at most 1.7%``: the noise floor, with several primary metrics the smallest and the largest.
 
-    `` to within 0.9 % (tcp throughput) to 109 % (udp requests/s)``. Empty where it is not known. Where a cost is
-    within a margin that is narrower than that, it says why.
+    ``differ by at most 0.9% in TCP throughput to 109% in UDP requests/s``; ``agree`` if no noise floor is known.
     """
     checked = [each for each in analysis.headlines if not (each.aa and each.aa.hidden)]
     floors = [(each.noise_floor, each) for each in checked if each.noise_floor is not None]
     if not floors:
-        return ""
+        return "agree"
     least, most = (pick(floors, key=lambda each: each[0])[1] for pick in (min, max))
     low, high = noise_size(least.noise), noise_size(most.noise)
     if low == high:
-        return f" to within {high.replace('below the', 'the')}{_own_interval(analysis)}"
-    floors_text = f"{low} ({metric_phrase(least)}) to {high} ({metric_phrase(most)})"
-    return f" to within {floors_text}{_own_interval(analysis)}"
+        return (
+            f"differ by {'less than the resolution of the metric' if high == BELOW_RESOLUTION else f'at most {high}'}"
+        )
+    return f"differ by at most {low} in {metric_phrase(least)} to {high} in {metric_phrase(most)}"
 
 
 def _own_interval(analysis: Analysis) -> str:
-    """Why a cost is proven, or within the margin, that is smaller than the noise floor of its metric; else empty."""
+    """Return why a cost below its metric's noise floor is significant or within the margin; empty if none is."""
     narrower = any(
         (row.shown_as == "equivalent" and (report.noise_floor or 0.0) > (analysis.equivalence or 0.0))
         or (row.shown_as == "different" and row.cost and report.aa and within_noise(row.cost, report.aa.cost))
         for report in analysis.headlines
         for row in report.comparisons
     )
-    return "; each cost is judged by its own interval" if narrower else ""
+    return " Each cost is judged by its own interval." if narrower else ""
 
 
 def _could_miss(analysis: Analysis) -> str:
-    """Say how large a cost a run may have missed: the median and the largest of its undecided headlines.
+    """Return the cost that an undecided primary metric detects in four runs of five: the median and the largest.
 
-    The largest is that of a metric, and where the run has one metric alone of an environment. Empty where the control
-    was not asked, or did not pass.
+    The largest comes with its metric, or with its environment if the run has a single metric. Empty unless the
+    control passed.
     """
     if analysis.few or analysis.trust.trusted is not True:
         return ""
@@ -171,11 +184,11 @@ def _could_miss(analysis: Analysis) -> str:
     most, report, row = max(missed, key=lambda each: each[0])
     where = display_name(row.environment) if len(analysis.headlines) == 1 else metric_phrase(report)
     largest = f" ({percent_short(most)} in {where})" if most > MUCH_LARGER * typical else ""
-    return f"Where undecided, a cost of {percent_short(typical)} would likely have shown{largest}."
+    return f"A cost of {percent_short(typical)} or more would probably have been detected{largest}."
 
 
 def control_power(analysis: Analysis) -> str:
-    """Say which shift the control finds: without it that it passed says nothing; empty where it did not pass."""
+    """Return the shift that the control detects, without which its passing means little; empty if it did not pass."""
     trust = analysis.trust
     if trust.trusted is not True or analysis.few or trust.visible_shift is None:
         return ""
@@ -183,30 +196,30 @@ def control_power(analysis: Analysis) -> str:
         return ""
     shift = percent_short(100 * trust.visible_shift)
     of = trust.visible_shifts
-    where = "" if of == 1 else f" in any of {of} headlines"
-    baseline = display_name(analysis.baseline)
-    return f"one run in five would not notice a shift of {shift} between two copies of {baseline}{where}"
+    where = "" if of == 1 else f" in any of {of} primary metrics"
+    return f"the control detects a shift of {shift}{where} in four of five runs"
 
 
-def _reason(analysis: Analysis, shown: int = 3) -> str:
-    """Why a session is not trusted, or could not be checked."""
-    trust, baseline = analysis.trust, display_name(analysis.baseline)
+def _shifted(trust: Trust, shown: int = 3) -> str:
+    """Return the metrics in which the control failed."""
     titles = [metric_phrase(each) for each in trust.shifted]
     others = f" and {len(titles) - shown} more" if len(titles) > shown else ""
-    shifted = f"{', '.join(titles[:shown])}{others}"
-    return {
-        TrustReason.NO_AA_ARM: f"{baseline} was measured only once (no A/A arm), so the noise floor is unknown",
-        TrustReason.FEW_BLOCKS: f"{baseline} was measured twice in fewer than {MIN_BLOCKS_VERDICT} blocks",
-        TrustReason.SHIFTED: f"{baseline} measured twice disagrees with itself in {shifted}",
-        TrustReason.HOLDS: f"{baseline} measured twice agrees",
-    }[trust.reason]
+    return f"{', '.join(titles[:shown])}{others}"
+
+
+def _no_control(analysis: Analysis) -> str:
+    """Return why a run has no control."""
+    baseline = display_name(analysis.baseline)
+    if analysis.trust.reason is TrustReason.FEW_BLOCKS:
+        return f"{baseline} was measured twice in fewer than {MIN_BLOCKS_VERDICT} rounds"
+    return f"{baseline} was measured only once per round, so the noise floor is unknown"
 
 
 # -- others on the machine -------------------------------------------------------------------------
 
 
 def _disturbed(analysis: Analysis) -> str:
-    """What others took of the CPU time, what that cost the run, and what would help."""
+    """Return the load of other programs, its effect on the run, and what helps."""
     disturbance = analysis.disturbance
     beside = any(
         isinstance(each, HostsDiffer) and each.difference is not None and each.difference.kind == "beside"
@@ -225,7 +238,7 @@ def _capital(sentence: str) -> str:
 
 
 def _missed(analysis: Analysis) -> str:
-    """In how many of its comparisons an adaptive run has not reached its target; empty where in none."""
+    """Return how many comparisons of an adaptive run missed its target; empty if none did."""
     rows = [row for report in analysis.headlines for row in report.comparisons if row.cost is not None and not row.aa]
     missed = sum(any(isinstance(each, TargetMissed) for each in row.remarks) for row in rows)
     if analysis.target is None or not missed:
@@ -234,7 +247,7 @@ def _missed(analysis: Analysis) -> str:
 
 
 def others_words(analysis: Analysis, shown: int = 2) -> str:
-    """Return what others took in each environment of a run, as `disturbance_words` has it, or ``undisturbed``."""
+    """Return the load of other programs in each environment of a run as `disturbance_words`, or ``undisturbed``."""
     words = [disturbance_words(taken, display_name(name)) for name, taken in analysis.disturbances.items()]
     more = len(words) - shown
     named = [*words[:shown], *([f"more in {plural(more, 'other environment')}"] if more > 0 else [])]
@@ -242,25 +255,27 @@ def others_words(analysis: Analysis, shown: int = 2) -> str:
 
 
 def disturbance_words(disturbance: Disturbance, baseline: str) -> str:
-    """Return what others took, which is something: ``other processes took 1.8 CPUs in 20 of 20 trials of native``."""
+    """Return the load of other programs: ``other programs used 1.8 CPUs in 20 of 20 native trials``."""
     parts = [f"{_taken(each)} in {each.flagged}" for each in disturbance.taken]
     of = f" of {plural(disturbance.trials, f'{baseline} trial')}"
     return " and ".join([f"{parts[0]}{of}", *parts[1:]])
 
 
 def _taken(taken: Taken) -> str:
-    factor, unit = (1.0, "CPUs") if taken.code is FlagCode.OTHER_WORK else (100.0, "% of the CPU time")
-    low, high = (plain(factor * value, 2) for value in (taken.low, taken.high))
-    figure = f"{low if low == high else f'{low} to {high}'}{SPACE}{unit}"
-    who = "other processes" if taken.code is FlagCode.OTHER_WORK else "the hypervisor"
-    return f"{who} took {figure}{f' of {taken.host}' if taken.host else ''}"
+    others = taken.code is FlagCode.OTHER_WORK
+    low, high = (plain((1.0 if others else 100.0) * value, 2) for value in (taken.low, taken.high))
+    figure = low if low == high else f"{low} to {high}"
+    of = f" of {taken.host}" if taken.host else ""
+    if others:
+        return f"other programs used {with_unit(figure, 'CPUs')}{of}"
+    return f"the hypervisor took {in_percent(figure)} of the CPU time{of}"
 
 
 def what_helps(disturbance: Disturbance, *, polled: bool, beside: bool, on_nodes: bool = False) -> str:
-    """Return what would help against others.
+    """Return what helps against the load of other programs.
 
-    ``beside``: another run of Weighbridge is one of them; ``on_nodes``: the machines are a cluster's, which are not
-    ours to set.
+    ``beside``: another run of Weighbridge is one of them. ``on_nodes``: the machines belong to a cluster, which
+    chooses their settings.
     """
     others = disturbance.took(FlagCode.OTHER_WORK)
     ways = [
@@ -268,6 +283,6 @@ def what_helps(disturbance: Disturbance, *, polled: bool, beside: bool, on_nodes
         "pick a quieter hour",
         *(["pin to other CPUs (resources: pin)"] if others and not on_nodes else []),
         *([] if polled or on_nodes or not disturbance.took(FlagCode.STEAL) else ["let idle CPUs poll (cpu_idle)"]),
-        *(["run without --beside-others"] if beside else []),
+        *(["run without --allow-concurrent"] if beside else []),
     ]
     return f"{_capital(' or '.join(filter(None, (', '.join(ways[:-1]), ways[-1]))))}."

@@ -1,10 +1,11 @@
-"""One comparison in words: its verdict, cost and effect, what hides it, and what broke instead."""
+"""One comparison in words: its verdict, cost and effect, the limit that hides it, and overload."""
 
 from dataclasses import dataclass, replace
 
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.overload import Breakage
+from weighbridge.analysis.remarks import Identical, NoPath, NotAfterHolm, Unproven, WithinNoise
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.flag import FlagCode
 from weighbridge.model.measurement import Metric
@@ -15,43 +16,46 @@ from weighbridge.report.text.formatting import (
     Shown,
     difference_interval,
     in_times,
+    level,
+    margin,
+    percent_limit,
     percent_short,
     percent_text,
-    plain,
+    percentage,
+    plural,
     quantity,
     unit_as,
 )
 from weighbridge.statistics import Cost, Interval
 
 HIDDEN = (
-    "hidden: both sides hit the same limit, so their results are equal whatever the environment costs; a rate limit"
-    " of a testbed cable or of netns caps the rate and adds no delay"
+    "hidden by a bottleneck: both sides reached the same limit, so their results are equal whatever the environment"
+    " costs; a rate limit of a testbed cable or of netns caps the rate and adds no delay"
 )
-"""What the verdict means."""
+"""The meaning of the verdict."""
 
 LIMITS = {
     FlagCode.CABLE: "the cable",
     FlagCode.ASKED_RATE: "the requested rate",
     FlagCode.GENERATOR: "the load generator",
 }
-"""What limits a trial so that its environment does not decide the result."""
+"""The limits of a trial at which its environment does not decide the result."""
 
 
 UNRESOLVED = "not resolved"
-"""What stands beside a value that is below what can be resolved."""
+"""Shown next to a value that is too small for its meter."""
 
 
 def resolved_text(text: str, environment: str, *rows: Comparison) -> str:
-    """Return `text` about an environment's value, with `UNRESOLVED` behind it where one of the rows says so."""
+    """Return `text` about an environment's value, followed by `UNRESOLVED` if one of the rows says so."""
     return f"{text}, {UNRESOLVED}" if any(environment in row.unresolved for row in rows) else text
 
 
 def comparison_verdict(row: Comparison) -> str:
-    """Return the verdict as people read it: with "(exploratory)" below ten blocks, none of too few.
+    """Return the verdict as people read it: with "(exploratory)" below ten rounds, none with too few rounds.
 
-    Where a cost is proven that is within the margin, both are said.
-
-    A cost is not resolved where either side is not; of few blocks only the environment's own values are shown.
+    A significant cost within the margin gets both words. A cost is not resolved if either side is not. With too few
+    rounds only the environment's own values are shown.
     """
     names = [row.environment] if row.few else row.unresolved
     return resolved_text(_verdict(row), names[0], row) if names else _verdict(row)
@@ -61,28 +65,49 @@ def _verdict(row: Comparison) -> str:
     if row.aa:
         return "control"
     if row.broke_instead:
-        return "broke"
+        return "overloaded"
     if row.cost is None:
         return "not measured"
     if row.few:
         return TOO_FEW
     if row.hidden:
-        return f"hidden: {bottleneck_words(row.hidden)}"
-    small = f", small {'cost' if row.cost.worsening.estimate >= 0 else 'gain'} proven" if row.proven else ""
-    return f"{verdict_word(row.verdict)}{small}{' (exploratory)' if row.exploratory else ''}"
+        return f"hidden by a bottleneck: {bottleneck_words(row.hidden)}"
+    small = f", but a significant {'cost' if row.cost.worsening.estimate >= 0 else 'gain'}" if row.proven else ""
+    return f"{verdict_word(row.verdict, row.cost.margin)}{small}{' (exploratory)' if row.exploratory else ''}"
 
 
-def verdict_word(verdict: str) -> str:
-    """Return a verdict as people read it: ``undecided`` for "inconclusive", the others as they are."""
-    return "undecided" if verdict == "inconclusive" else verdict
+def verdict_word(verdict: str, margin_: float | None = None) -> str:
+    """Return a verdict as people read it: ``significant``, ``within ±3%``, ``undecided``."""
+    if verdict == "equivalent" and margin_ is not None:
+        return f"within {margin(margin_)}"
+    return VERDICTS.get(verdict, verdict)
+
+
+VERDICTS = {"different": "significant", "inconclusive": "undecided", "hidden": "hidden by a bottleneck"}
+"""Verdicts in words; any other is shown as it is."""
+
+
+WHY = {
+    Unproven.code: "control failed",
+    NoPath.code: "network path unknown",
+    NotAfterHolm.code: "not significant (Holm)",
+    WithinNoise.code: "within the noise floor",
+    Identical.code: "too few rounds",
+}
+"""Why a cost is undecided although its interval excludes zero, by the code of its remark; the gravest first."""
+
+
+def why_undecided(compared: Comparison) -> list[str]:
+    """Return the gravest reason, or none."""
+    codes = {remark.code for remark in compared.remarks}
+    return [words for code, words in WHY.items() if code in codes][:1]
 
 
 def open_text(report: MetricReport, row: Comparison) -> str:
-    """Return what cost an undecided comparison would have shown in four runs of five, and what would settle it.
+    """Return the cost that an undecided comparison detects in four runs of five, and how many rounds would decide it.
 
-    Empty for all others.
-
-    ``a cost of 4.2 % would likely have shown; about 38 blocks (3 min more) would settle it``.
+    ``a cost of 4.2% or more would probably have been detected; about 38 rounds (3 min more) would decide it``. Empty
+    for any other comparison.
     """
     visible = row.visible
     if visible is None or row.cost is None or row.verdict != "inconclusive":
@@ -91,10 +116,10 @@ def open_text(report: MetricReport, row: Comparison) -> str:
         size = percent_short(visible.cost)
     else:
         size = quantity(visible.cost, difference_unit(report.unit))
-    words = f"a cost of {size} would likely have shown"
+    words = f"a cost of {size} or more would probably have been detected"
     if visible.blocks is None or visible.seconds is None:
         return words
-    return f"{words}; about {visible.blocks} blocks ({duration_text(visible.seconds)} more) would settle it"
+    return f"{words}; about {visible.blocks} rounds ({duration_text(visible.seconds)} more) would decide it"
 
 
 def duration_text(seconds: float) -> str:
@@ -106,18 +131,23 @@ def duration_text(seconds: float) -> str:
 
 
 def bottleneck_words(limit: Bottleneck) -> str:
-    """Return what both sides met: ``both limited by the cable (99 % of 100 Mbit/s)``."""
+    """Return the limit that both sides reached: ``both limited by the cable (99% of 100 Mbit/s)``."""
     what = "its CPU" if limit.rate is None else quantity(limit.rate, limit.unit)
-    return f"both limited by {LIMITS[limit.code]} ({plain(100 * limit.share, 2)}{SPACE}% of {what})"
+    return f"both limited by {LIMITS[limit.code]} ({percentage(100 * limit.share, 2)} of {what})"
 
 
 def broke_count(broke: Breakage) -> str:
-    """Return how many trials broke: ``broke 3 of 10``."""
-    return f"broke {broke.trials} of {broke.of}"
+    """Return how many trials were overloaded: ``overloaded in 3 of 10 trials``."""
+    return f"overloaded {broke_share(broke)}"
+
+
+def broke_share(broke: Breakage) -> str:
+    """Return the share of overloaded trials alone: ``in 3 of 10 trials``."""
+    return f"in {broke.trials} of {plural(broke.of, 'trial')}"
 
 
 def broke_instead(row: Comparison) -> str:
-    """Return what stands where the cost would: ``broke 10 of 10``; empty where there is a cost or neither broke."""
+    """Return the text in place of a cost: ``overloaded in 10 of 10 trials``; empty with a cost or without any overload."""
     counts = [
         f"{'' if each is row.broke else f'{display_name(each.environment)} '}{broke_count(each)}"
         for each in row.broke_instead
@@ -128,8 +158,8 @@ def broke_instead(row: Comparison) -> str:
 def cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
     """Return a comparison's cost with its interval, positive is worse: in percent, or in the metric's unit.
 
-    ``shown_in`` is the unit of its column's differences. Of few blocks it says only that they are. Where a side broke
-    in every block that stands where the cost would.
+    ``shown_in`` is the unit of its column's differences. With too few rounds it says only that they are too few. If a
+    side was overloaded in every round, the text says so.
     """
     cost = row.cost
     if cost is None:
@@ -142,13 +172,13 @@ def cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
 
 
 def judged_cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
-    """Return what `cost_text` does, beside a verdict: within the margin with the interval that proves it.
+    """Return what `cost_text` does, for use next to a verdict: within the margin with the interval of that test.
 
-    ``-1.2 % [-2.8, 0.4] (90 %)``: that of 95 % may reach beyond the margin, and would contradict it.
+    ``-1.2% [-2.8, 0.4] (90%)``: the 95% interval can reach beyond the margin, and would contradict the verdict.
     """
-    if row.cost is None or row.few or not (level := _level(row, row.cost)):
+    if row.cost is None or row.few or not (judged_at := _level(row, row.cost)):
         return cost_text(row, unit, shown_in)
-    return f"{percent_text(_judged_by(row, row.cost), row.cost.blocks)}{level}"
+    return f"{percent_text(_judged_by(row, row.cost), row.cost.blocks)}{judged_at}"
 
 
 # -- what an environment does to a metric, never with a minus sign ---------------------------------
@@ -159,29 +189,29 @@ class Effect:
     """The size of a cost or of a gain."""
 
     amount: str
-    """With its interval, positive in the direction of `word`: ``4.5 % [2.0, 7.1]``."""
+    """With its interval, positive in the direction of `word`: ``4.5% [2.0, 7.1]``."""
     short: str
-    """Without it, in percent without decimals from 10 on: ``4.5 %``."""
+    """Without its interval, in percent without decimals from 10 on: ``4.5%``."""
     word: str
-    """In which direction the metric differs, by `direction_word`."""
+    """The direction of the change, from `direction_word`."""
     worse: bool
     times: bool = False
-    """Whether the amount is a multiple, as that of a very large cost is."""
+    """Whether the amount is a multiple of the baseline, which a very large cost is."""
 
     @property
     def relation(self) -> str:
-        """What stands after the amount alone: `word`, or ``as long`` where it is a multiple of the baseline's."""
+        """The word after the amount alone: `word`, or ``as long`` if the amount is a multiple of the baseline."""
         as_much = {"slower": "as long", "higher": "as high"}
         return as_much.get(self.word, self.word) if self.times and self.worse else self.word
 
     @property
     def interval(self) -> str:
-        """The interval alone: ``[2.0, 7.1]``."""
-        return self.amount[self.amount.find("[") :] if "[" in self.amount else ""
+        """The interval alone: ``[2.0, 7.1]``; empty without one."""
+        return "".join(self.amount.partition("[")[1:])
 
 
 def effect(report: MetricReport, row: Comparison) -> Effect | None:
-    """Return a comparison's cost in words; None where it has no cost, or too few blocks for one."""
+    """Return a comparison's cost in words; None if it has no cost, or too few rounds for one."""
     if row.cost is None or row.few:
         return None
     cost, word = row.cost, direction_word(report, worse=row.cost.worsening.estimate >= 0)
@@ -190,21 +220,21 @@ def effect(report: MetricReport, row: Comparison) -> Effect | None:
 
 
 def _judged_by(row: Comparison, cost: Cost) -> Interval:
-    """The interval that the verdict goes by: of one within the margin the narrower one of the one-sided tests."""
+    """Return the interval that decides the verdict: within the margin, the narrower one of the one-sided tests."""
     within = cost.two_one_sided_worsening if row.shown_as == "equivalent" else None
     return cost.worsening if within is None else within
 
 
 def _level(row: Comparison, cost: Cost) -> str:
-    """What stands behind an interval that is not at its column's level."""
+    """Return the level of an interval, in brackets, if it is not the level of its column."""
     by_one_sided = row.shown_as == "equivalent" and cost.two_one_sided is not None
-    return f" ({100 * (2 * cost.confidence - 1):.0f}{SPACE}%)" if by_one_sided else ""
+    return f" ({level(2 * cost.level - 1)})" if by_one_sided else ""
 
 
 def cost_effect(cost: Cost, unit: str, word: str, worsening: Interval | None = None) -> Effect:
-    """Return a cost of enough blocks in words; ``word`` says in which direction the metric differs.
+    """Return a cost of enough rounds in words; ``word`` is the direction of the change.
 
-    ``worsening``: its interval, where it is not the cost's own.
+    ``worsening`` replaces the cost's own interval.
     """
     worsening = worsening or cost.worsening
     size, worse = size_of(worsening), worsening.estimate >= 0
@@ -216,27 +246,47 @@ def cost_effect(cost: Cost, unit: str, word: str, worsening: Interval | None = N
 
 
 def size_of(worsening: Interval) -> Interval:
-    """Return a cost or a change as it is, a gain seen from the other side: as a positive number."""
+    """Return a cost or a change as a positive number: a gain is turned round."""
     if worsening.estimate >= 0:
         return worsening
     return Interval(-worsening.estimate, -worsening.high, -worsening.low)
 
 
-SPREADS = ("jitter", "deviation", "stddev")
-"""Words in the names of metrics that are in a unit of time, and are no time that something takes."""
+def open_range(report: MetricReport, row: Comparison) -> str:
+    """Return the range of an undecided cost: ``between 117% faster and 28% slower``; empty without an interval."""
+    return f"between {' and '.join(ends)}" if (ends := open_ends(report, row)) else ""
+
+
+def open_ends(report: MetricReport, row: Comparison) -> tuple[str, ...]:
+    """Return both limits of a cost with their directions: ``117% faster``, ``28% slower``; empty without any."""
+    if row.cost is None or row.few:
+        return ()
+    return _end(report, row.cost, row.cost.worsening.low), _end(report, row.cost, row.cost.worsening.high)
+
+
+def _end(report: MetricReport, cost: Cost, end: float) -> str:
+    """Return one limit of an interval with its direction: ``28% slower``."""
+    word = direction_word(report, worse=end >= 0)
+    if cost.scale == "difference":
+        return f"{quantity(abs(end), difference_unit(report.unit))} {word}"
+    return f"{percent_limit(end)} {word}"
+
+
+NOT_TIMES = ("latency", "jitter", "deviation", "stddev")
+"""Words in the names of metrics that are in a unit of time, but are not the time that the program took."""
 
 
 def direction_word(report: MetricReport, *, worse: bool) -> str:
-    """Return in which direction a metric differs: slower or faster of a rate or a time, else lower or higher."""
+    """Return the direction of a change: slower or faster for the time that something took, else higher or lower."""
     metric = Metric(report.metric, report.unit, report.better)
     return metric_direction(metric, worse=worse, resource_use=report.resource_use)
 
 
 def metric_direction(metric: Metric, *, worse: bool, resource_use: bool = False) -> str:
-    """Return what `direction_word` does, of a metric that a workload measures."""
+    """Return the same as `direction_word`, for a metric that a workload measures."""
     if metric.better == "higher":
-        speed, words = metric.unit.endswith("/s"), ("lower", "higher")
-    else:
-        taken = not resource_use and not any(word in metric.name for word in SPREADS)
-        speed, words = taken and unit_as("s", metric.unit) is not None, ("higher", "lower")
-    return (("slower", "faster") if speed else words)[0 if worse else 1]
+        return "lower" if worse else "higher"
+    time = not resource_use and not any(word in metric.name for word in NOT_TIMES)
+    if time and unit_as("s", metric.unit) is not None:
+        return "slower" if worse else "faster"
+    return "higher" if worse else "lower"

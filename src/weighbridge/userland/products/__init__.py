@@ -1,1 +1,1 @@
-"""What is made of a userland: its archive and its root folder."""
+"""The forms of a root filesystem that environments need: a tar archive and an unpacked folder."""

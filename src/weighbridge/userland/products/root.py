@@ -25,7 +25,7 @@ def unpack(tar: Path, root: Path) -> None:
         try:
             (root / name).mkdir(exist_ok=True)
         except FileExistsError:
-            why = "but sites mount a folder there: move it in the image"
+            why = "but environments mount a folder there: move it in the image"
             raise UserlandError(f"/{name} is a file, {why}") from None
     if not (root / "etc").is_symlink():
         (root / "etc").mkdir(exist_ok=True)

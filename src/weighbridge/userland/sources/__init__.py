@@ -1,1 +1,4 @@
-"""Where a userland comes from: one source per module, each with an object PLUGIN."""
+"""The sources of a root filesystem, such as Debian packages or a Docker image, with one source per module.
+
+Each module has an object PLUGIN, which the registry finds.
+"""

@@ -68,8 +68,8 @@ def opened(path: str) -> Iterator[ImageArchive]:
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise Unavailable(f"userland: the image {path} cannot be read: {error.strerror}") from error
     except _DAMAGED as error:
-        why = f"{path} is not an image from docker save, or is damaged ({type(error).__name__})"
-        raise UserlandError(f"userland: {why}: docker save -o FILE IMAGE") from error
+        why = f"{path} is not an archive from docker save, or is damaged ({type(error).__name__})"
+        raise UserlandError(f"userland: {why}. Try: docker save -o FILE IMAGE") from error
 
 
 def unpack(path: str, tar: Path) -> None:

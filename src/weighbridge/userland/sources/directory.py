@@ -20,14 +20,16 @@ class DirectoryOptions(SourceOptions):
     """``path`` is copied as it is when the run begins; another one is built when a file in it has changed."""
 
     kind: Literal["directory"] = "directory"
-    path: Annotated[str, Field(min_length=1, description="A root file system"), ABSOLUTE, Brings.FILE]
+    path: Annotated[
+        str, Field(min_length=1, description="The folder with the root filesystem"), ABSOLUTE, Brings.FILE
+    ]
 
 
 class DirectoryRoot(UserlandSource):
     """Its files are read, and never changed."""
 
     kind = "directory"
-    summary = "a directory with a root file system"
+    summary = "a directory with a root filesystem"
     options = DirectoryOptions
 
     def key(self, options: Any, spec: UserlandSpec) -> str:

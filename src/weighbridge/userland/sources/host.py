@@ -41,7 +41,7 @@ class HostRoot(UserlandSource):
     """Nothing is built, nor packed: sites of this machine have its files, natively and in Docker's containers."""
 
     kind = "host"
-    summary = "this machine's installed programs, for sites on this machine"
+    summary = "this machine's installed programs, for environments on this machine"
     options = HostRootOptions
     packed = False
 
@@ -53,7 +53,7 @@ class HostRoot(UserlandSource):
         versions = packages_in(_ROOT)
         digest = hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest() if versions else ""
         if options.folder in ("/", *NO_START_FOLDERS):
-            raise Unavailable(f"userland: {options.folder} cannot be the working directory: use a folder in it")
+            raise Unavailable(f"userland: {options.folder} cannot be the working directory: use a folder inside it")
         if options.folder is not None and not Path(options.folder).is_dir():
             raise Unavailable(f"userland: there is no directory {options.folder}")
         process = ProcessDefaults(options.env, options.folder or "/")
@@ -68,7 +68,7 @@ class HostRoot(UserlandSource):
             return None
         if program.startswith("/") or options.folder:
             return f"there is no {place}", "check the path"
-        return f"there is no {place}, as programs start in /", "name a folder: userland: {kind: host, folder: .}"
+        return f"there is no {place}, because programs start in /", "name a folder: userland: {kind: host, folder: .}"
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
         """The beginning of the digest of what is installed."""
@@ -78,7 +78,7 @@ class HostRoot(UserlandSource):
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
     ) -> Mapping[str, str]:
         """It is never built."""
-        raise Unavailable("this machine's own root file system is not packed")
+        raise Unavailable("this machine's own root filesystem is not packed")
 
 
 PLUGIN = HostRoot()

@@ -53,7 +53,8 @@ class PackagesOptions(SourceOptions):
     libc: Annotated[
         c_programs.Libc | None,
         Field(
-            description="The C library of the workloads' own C programs; left out: that of this machine's compiler"
+            description="The C library of the workloads' own C programs; default: the library of this "
+            "machine's compiler"
         ),
     ] = None
 
@@ -70,8 +71,8 @@ class Packages(UserlandSource):
         """Return a digest of the suite, packages and projects that are asked for, not of their versions."""
         libc = _libc(options)
         if libc is not None and not spec.c:
-            why = "no workload of this study has a program in C of Weighbridge's own"
-            raise UserlandError(f"userland: libc: {libc} changes nothing, as {why}: leave it out")
+            why = "no workload of this study uses a C program of Weighbridge"
+            raise UserlandError(f"userland: libc: {libc} has no effect, because {why}: remove it")
         inputs: dict[str, object] = {
             "suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": _packages(spec),
         }  # fmt: skip
@@ -102,10 +103,10 @@ class Packages(UserlandSource):
         place = os.path.normpath(Path("/", program))
         if place.split("/")[1] in _PLACES:
             return None
-        why = f"a userland of Debian packages has no {place}"
+        why = f"a root filesystem of Debian packages has no {place}"
         return why, (
-            "use this machine's files (userland: {kind: host, folder: .}), as "
-            f"'weighbridge weigh --save own.yaml -- {program}' writes it"
+            "use this machine's files (userland: {kind: host, folder: .}); 'weighbridge weigh --save own.yaml -- "
+            f"{program}' writes such a study"
         )
 
     def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
@@ -157,10 +158,10 @@ def _has_ids() -> bool:
     return _which("newuidmap") is not None and has_ranges()
 
 
-_NO_RANGE = "this user has no subordinate user and group ids to build a userland with"
+_NO_RANGE = "this user has no subordinate user and group ids, which the build of a root filesystem needs"
 
 
-_ROOTS = "or use a userland built by root (WEIGHBRIDGE_CACHE)"
+_ROOTS = "or use a root filesystem built by root (WEIGHBRIDGE_CACHE)"
 
 
 def _range_remedy() -> str:
@@ -176,8 +177,11 @@ def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:
     split = [package.partition("/") for package in packages]
     suites = sorted({suite for _, _, suite in split if suite}) or [SUITE]
     if len(suites) > 1:
-        why = f"the study's workloads need several Debian suites ({', '.join(suites)}), and a userland has one"
-        raise UserlandError(f"{why}: write one study for each")
+        why = (
+            f"the study's workloads need several Debian suites ({', '.join(suites)}), but a root filesystem has "
+            "only one"
+        )
+        raise UserlandError(f"{why}: write one study for each suite")
     return suites[0], [name for name, _, _ in split]
 
 

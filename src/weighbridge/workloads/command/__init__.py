@@ -1,4 +1,4 @@
-"""A command of the study's own: how long it takes, what it uses, and what it prints."""
+"""The workload `command`: any command of the user, with its run time, its resource use and numbers that it prints."""
 
 import errno
 import os

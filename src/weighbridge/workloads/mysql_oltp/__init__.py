@@ -1,4 +1,4 @@
-"""mysql-oltp: sysbench's transactions against a MariaDB or MySQL server."""
+"""The workload `mysql-oltp`: sysbench transactions against a MariaDB or MySQL server."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""nginx under an open loop: requests are sent at a constant rate, whether or not those before them were answered."""
+"""The workload `nginx-vegeta`: vegeta sends requests to nginx at a constant rate, even if answers are late."""
 
 from collections.abc import Mapping
 from math import ceil, log2

@@ -1,4 +1,4 @@
-"""pgbench: transactions against a PostgreSQL server."""
+"""The workload `pgbench`: transactions against a PostgreSQL server."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""redis-benchmark: SET and GET against a Redis server, in memory or with a log of its writes on disk."""
+"""The workload `redis-benchmark`: SET and GET against a Redis server, in memory or with a write log on disk."""
 
 import csv
 import io
