@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,3 +55,8 @@ def test_an_issue_template_has_its_fields(path: Path):
     ids = [field["id"] for field in template["body"] if field["type"] != "markdown"]
     assert len(ids) == len({*ids})
     assert all(field["attributes"].get("label") or field["type"] == "markdown" for field in template["body"])
+
+
+def test_the_picture_of_the_architecture_is_current():
+    script = runpy.run_path(str(ROOT / "docs/pictures/architecture.py"))
+    assert script["TARGET"].read_text() == script["picture"](), "run docs/pictures/architecture.py"
