@@ -112,8 +112,8 @@ def test_limits_of_one_environment_are_looked_at_too(monkeypatch: pytest.MonkeyP
             "{cpus: 1, pin: {client: '0', server: '1'}}",
             [
                 "resources: pin: the limit has no effect in n, n-again, because systemd does not delegate cpuset to "
-                "this user. As root, add 'Delegate=cpu cpuset io memory pids' to user@.service (systemctl edit), and log in "
-                "again"
+                "this user. As root, add 'Delegate=cpu cpuset io memory pids' to user@.service (systemctl edit), and "
+                "log in again"
             ],
         ),
         (0, "w", "{cpus: 1}", []),
