@@ -20,7 +20,7 @@ def test_it_is_refused_by_a_sentence_that_names_the_run(ready: list[tuple], tmp_
     argv = ["run", "first-look", "--profile", "here", "--yes", "--out", str(tmp_path / "run")]
     refused = CliRunner().invoke(app, argv).exception
     assert isinstance(refused, Unavailable) and ready == []
-    assert "0123456789ab in /runs/first" in str(refused)
+    assert "0123456789ab in /runs/first" in str(refused) and "--allow-concurrent" in str(refused)
     assert len(str(refused).splitlines()) == 1
 
 

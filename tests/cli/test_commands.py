@@ -538,7 +538,7 @@ def test_limits_without_effect_are_told_before_anything_runs(weighbridge: Weighb
     weighbridge("init", "s.yaml")
     Path("s.yaml").write_text(Path("s.yaml").read_text().replace("cpus: 1,", "cpus: 5000,"))
     for said in (weighbridge("plan", "s.yaml").out, weighbridge("run", "s.yaml", "--out", "there", "-y").err):
-        assert re.search(r"note: .*cpus: 5000 is more than .*has no effect", said)
+        assert re.search(r"note: .*cpus: 5000 is more than .*so the limit has no effect", said)
 
 
 def test_where_no_trial_has_ended_only_the_cause_is_told(weighbridge: Weighbridge, monkeypatch, ready: list):

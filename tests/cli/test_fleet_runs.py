@@ -109,7 +109,7 @@ def test_a_fleet_that_waits_for_its_machines_says_for_what(listed: Listed, weigh
     folder.driver_log.write_text("12:00 waiting for nodes: 1 of 2 are reserved: 0/2 nodes are available\n")
     document = json.loads(weighbridge("fleet", "status", "fleet", "--json").out)
     assert document["runs"] == [] and document["detail"].endswith(": 0/2 nodes are available")
-    assert "1 of 2 are held" in " ".join(weighbridge("fleet", "status", "fleet").out.split())
+    assert "1 of 2 are reserved" in " ".join(weighbridge("fleet", "status", "fleet").out.split())
 
 
 def test_a_plan_ends_as_submit_would_refuse(

@@ -76,7 +76,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "no network": (HERE, {"network": "none"}, "network: none cannot carry this workload: choose another network"),
     "overlay, client outside": (SERVER, {"network": "overlay"}, "network: overlay connects only "
         "containers. Put both"),
-    "macvlan, client outside": (SERVER, MACVLAN, "macvlan cannot be reached from its own host: put both roles insid"),
+    "macvlan, client outside": (SERVER, MACVLAN, "macvlan cannot be reached from its own host. Put both roles insid"),
     "an engine on a host of its own, client outside": (
         Needs(network=True, hosts=traits("testbed")), {"publish": True}, "put both roles inside, or the client on an",
     ),

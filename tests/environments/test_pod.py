@@ -38,7 +38,7 @@ def test_limits_are_thousandths_of_a_cpu_and_bytes():
 def test_what_kubelet_decides_is_said():
     assert not_honoured(Limits(1, 1)) == {}
     assert {*not_honoured(Limits(1, cpuset="0", cpu_period_us=10_000))} == {"pin", "cpu_period"}
-    assert not_honoured(Limits(cpuset="0"), "none")["pin"].endswith("CPU manager's policy none")
+    assert not_honoured(Limits(cpuset="0"), "none")["pin"].endswith("CPU manager policy none")
 
 
 def test_a_limit_of_the_clusters_own_is_said():
@@ -60,7 +60,7 @@ def test_all_pods_of_a_run_fit_on_a_small_node():
 def test_a_guarantee_needs_limits():
     needs = Needs(resources=Resources(cpus=1))
     assert POD.problems(PodOptions(), needs=needs) == []
-    assert "set resources: memory" in POD.problems(PodOptions(quality="guaranteed"), needs=needs)[0]
+    assert "Set resources: memory" in POD.problems(PodOptions(quality="guaranteed"), needs=needs)[0]
     needs = Needs(resources=Resources(cpus=1, memory="1GiB"))
     assert POD.problems(PodOptions(quality="guaranteed"), needs=needs) == []
 
@@ -289,5 +289,5 @@ def test_it_is_on_nodes_alone():
     assert POD.problems(PodOptions(network="host"), needs=without) == ["no"]
     assert POD.as_host(HostTraits(managed=True, without_network="no")) is None
     host = SimpleNamespace(name="a", capabilities=SimpleNamespace(pods=None))
-    with pytest.raises(Unavailable, match="host a has no pods"), POD.open(PodOptions(), request(host=host)):
+    with pytest.raises(Unavailable, match="host a cannot run pods"), POD.open(PodOptions(), request(host=host)):
         pass

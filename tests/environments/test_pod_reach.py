@@ -96,7 +96,7 @@ def test_a_node_port_whose_next_is_taken_is_given_back():
     pods = FakePods([30100, 30500, 30200, 30500], [TAKEN])
     with way(pods, "nodeport", *PAIR) as (opened, _):
         assert opened.assigned_ports == {20000: 30200, 20001: 30201}
-    with pytest.raises(Unavailable, match="no node ports for a server: provided port"):  # noqa: SIM117
+    with pytest.raises(Unavailable, match="does not assign node ports to a server: provided port"):  # noqa: SIM117
         with way(FakePods([30100] * 99, [TAKEN] * 99), "nodeport", *PAIR):
             pass
     with pytest.raises(Unavailable, match=r"^services is forbidden"):  # noqa: SIM117

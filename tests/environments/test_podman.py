@@ -46,7 +46,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "namespace of a user": (HERE, {"rootless": True, "user_namespace": True}, "'user_namespace' is for root's"),
     "processes of a user": (HERE, {"rootless": True, "pids_limit": 99}, "'pids_limit' needs root's containers"),
     "none": (HERE, {"network": "none"}, "network: none cannot carry"),
-    "rootless unpublished": (HERE, {"rootless": True}, "network: slirp4netns can be reached by published ports on"),
+    "rootless unpublished": (HERE, {"rootless": True}, "network: slirp4netns can be reached only through published"),
     "pasta of both": (
         INSIDE, {"rootless": True, "network": "pasta", "publish": True}, "does not connect two containers",
     ),

@@ -55,9 +55,9 @@ def test_no_device(tmp_path: Path):
 @pytest.mark.parametrize(
     ("number", "user", "detail", "remedy"),
     [
-        (errno.EACCES, 1000, "this user cannot open", "run as root"),
-        (errno.EPERM, 0, "this user cannot open", "give this container the device"),
-        (errno.ENODEV, 0, "has no driver", "use a machine with hardware virtualisation"),
+        (errno.EACCES, 1000, "this user cannot open {device}", "run as root"),
+        (errno.EPERM, 0, "this user cannot open {device}", "give this container the device"),
+        (errno.ENODEV, 0, "{device} has no driver", "use a machine with hardware virtualisation"),
     ],
 )
 def test_a_device_that_does_not_open(
@@ -70,7 +70,7 @@ def test_a_device_that_does_not_open(
     monkeypatch.setattr(accelerator.os, "geteuid", lambda: user)
     found = no_kvm(device, cpuinfo(device.parent, INTEL))
     assert found is not None and not found.ready
-    assert found.detail == f"{detail} {device}" and found.remedy.startswith(remedy)
+    assert found.detail == detail.format(device=device) and found.remedy.startswith(remedy)
 
 
 def test_what_is_not_known_to_be_impossible_is_not_refused(device: Path, tmp_path: Path, monkeypatch):

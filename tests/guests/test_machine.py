@@ -154,7 +154,7 @@ def test_guests_that_are_larger_than_this_machine_are_refused(kind: str):
     options, large = environment.options.model_validate({}), limited("921600GiB")
     lacking = environment.unmet(options, needs=Needs(resources=large))
     assert lacking is not None and not lacking.ready and lacking.remedy == "set a smaller limit (resources: memory)"
-    assert lacking.detail.startswith("a guest with 943718400 MiB does not fit on this machine: ")
+    assert lacking.detail.startswith("a guest with 943718400 MiB does not fit on this machine (")
     both = Needs(network=True, inside=frozenset({"server", "client"}), resources=large)
     lacking = environment.unmet(options, needs=both)
     assert lacking is not None and lacking.detail.startswith("2 guests with 943718400 MiB each do not fit")

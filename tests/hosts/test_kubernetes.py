@@ -302,7 +302,7 @@ def test_the_cluster_is_named_by_the_kubeconfig(monkeypatch: pytest.MonkeyPatch)
     kind = registry.hosts()["kubernetes"]
     options = kind.options.model_validate({"kind": "kubernetes", "kubeconfig": "/theirs"})
     words = kind.whereabouts(options)
-    assert words.startswith("cluster: context prod (api.example.org:6443, user alice), namespace team: a run makes")
+    assert words.startswith("cluster: context prod (api.example.org:6443, user alice), namespace team: a run creates")
     assert {each.argv[3:5] for each in calls} == {("config", "view")}, "it starts nothing of theirs"
     options = kind.options.model_validate({"kind": "kubernetes", "namespace": "mine"})
     assert "namespace mine" in kind.whereabouts(options)
@@ -316,7 +316,7 @@ def test_rights_are_there_or_lacking_or_not_told(monkeypatch: pytest.MonkeyPatch
     assert Kubectl().lacking([*asked, ("list", "nodes")]) == asked[1:]
     for answer in ('{"status": {"allowed": true}}', "no JSON", "{}"):
         fake(monkeypatch, (0, "there", ""), (0, answer, ""))
-        with pytest.raises(Unavailable, match="does not say"):
+        with pytest.raises(Unavailable, match="does not report"):
             Kubectl().lacking(asked)
 
 
@@ -569,7 +569,7 @@ def test_a_node_that_cannot_have_pods_is_refused(tmp_path: Path, monkeypatch: py
     with pytest.raises(Unavailable, match="n1 is not ready"):
         off.node("a", "n1", None, ())
     arm = cluster(tmp_path, monkeypatch, named("n1", nodeInfo={"architecture": "arm64"}))
-    with pytest.raises(Unavailable, match="run weighbridge on a aarch64 machine"):
+    with pytest.raises(Unavailable, match="run Weighbridge on a aarch64 machine"):
         arm.node("a", None, None, ())
 
 
@@ -910,7 +910,7 @@ def test_a_command_may_be_a_path(words: str):
 
 
 def test_a_tool_is_not_guessed_for_another_context(tmp_path: Path, userland: Userland):
-    with pytest.raises(Unavailable, match="whose name begins with 'kind-', not 'prod'"):
+    with pytest.raises(Unavailable, match="whose name begins with 'kind-', not with 'prod'"):
         images_of(tmp_path, "prod", load="kind").userland(info("n1"), userland)
 
 

@@ -247,7 +247,7 @@ def test_a_pod_that_does_not_come_back_is_given_up():
     stream.send(bytes(1000))
     while stream.receive(10):
         pass
-    assert stream.why.startswith("the stream was cut; it did not come back")
+    assert stream.why.startswith("the stream was cut; it did not return")
 
 
 def test_kubectl_may_have_gone():

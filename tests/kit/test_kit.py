@@ -147,7 +147,7 @@ def test_workloads_that_print_text_are_named_as_not_summarised():
 
 def test_workloads_that_time_the_opening_of_sites_are_left_out():
     files = files_of(mine(**{"rr:  {kind: netperf, test: TCP_RR, duration: 1s}": "up:  {kind: boot}"}))
-    assert "- **up**: its trials open fresh sites" in text_of(files, "README.md")
+    assert "- **up**: its trials start new environments" in text_of(files, "README.md")
     assert not [path for path in files if "/up/" in path]
 
 

@@ -107,7 +107,7 @@ def test_who_measures_beside_a_run_is_told_with_its_directory(machine: Path):
         assert living.others(RUN) == {}, "a run is not beside itself"
         with pytest.raises(Unavailable) as refused:
             living.require_alone(beside_others=False)
-        assert {RUN, str(machine / "runs/first"), "--beside-others"} <= {*re.split(r"[ ,]+", str(refused.value))}
+        assert {RUN, str(machine / "runs/first"), "--allow-concurrent"} <= {*re.split(r"[ ,]+", str(refused.value))}
         assert re.search(r" since \d\d:\d\d, and", str(refused.value))
         os.utime(state.base() / RUN / "lock", (1e9, 1e9))
         with pytest.raises(Unavailable, match=r" since 2001-09-0[89] "):

@@ -32,8 +32,8 @@ TCP = "workloads: {tcp: {kind: iperf3}}\n"
     ("more", "about"),
     [
         ("resources: {pin: {server: '1', client: '0'}}", []),
-        ("resources: {pin: {server: '0-1', client: '0,7'}}", ["resources: pin: client: CPU 7"]),
-        ("hosts: {a: {kind: testbed, cpus: '0-3'}}", ["hosts: a: cpus: CPU 2"]),
+        ("resources: {pin: {server: '0-1', client: '0,7'}}", ["resources: pin: client: this machine has no CPU 7"]),
+        ("hosts: {a: {kind: testbed, cpus: '0-3'}}", ["hosts: a: cpus: this machine has no CPU 2"]),
         ("hosts: {a: {kind: ssh, destination: a}}\nresources: {pin: {server: '7'}}", []),  # it may have that one
         ("resources: {cpus: 3}", ["resources: cpus: 3"]),
         ("resources: {memory: 900000GiB}", ["resources: memory: 921600000 MiB is more than the "]),
@@ -70,8 +70,8 @@ def test_another_quality_of_service_than_the_baselines_is_told():
     guaranteed = CLUSTER.replace("{kind: pod, policy: allow}", "{kind: pod, quality: guaranteed}")
     limits = "resources: {cpus: 1, memory: 128MiB}\n"
     assert preflight.warnings(check(parse(guaranteed + TCP + limits, "a.yaml"))) == [
-        "environments: guarded: quality of service Guaranteed, but Burstable in pod: the difference is in its cost; "
-        "give 'quality' and limits to all alike"
+        "environments: guarded: quality of service is Guaranteed, but Burstable in pod, and this difference becomes "
+        "part of the cost. Use the same 'quality' and limits in every environment"
     ]
     every = guaranteed.replace("kind: pod}", "kind: pod, quality: guaranteed}")
     every = every.replace("reach: nodeport", "reach: nodeport, quality: guaranteed")
@@ -90,7 +90,7 @@ def test_this_machines_noise_says_nothing_of_nodes(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("own", "about"),
     [
-        ("pin: {server: '7'}", "environments: half: resources: pin: server: CPU 7"),
+        ("pin: {server: '7'}", "environments: half: resources: pin: server: this machine has no CPU 7"),
         ("cpus: 3", "environments: half: resources: cpus: 3 is more"),
     ],
 )
@@ -111,9 +111,9 @@ def test_limits_of_one_environment_are_looked_at_too(monkeypatch: pytest.MonkeyP
             "",
             "{cpus: 1, pin: {client: '0', server: '1'}}",
             [
-                "resources: pin: the limit has no effect in n, n-again: systemd delegates no cpuset to this user: "
-                "as root, add 'Delegate=cpu cpuset io memory pids' to user@.service (systemctl edit), and log in "
-                "again"
+                "resources: pin: the limit has no effect in n, n-again, because systemd does not delegate cpuset to "
+                "this user. As root, add 'Delegate=cpu cpuset io memory pids' to user@.service (systemctl edit), and "
+                "log in again"
             ],
         ),
         (0, "w", "{cpus: 1}", []),
@@ -123,7 +123,7 @@ def test_limits_of_one_environment_are_looked_at_too(monkeypatch: pytest.MonkeyP
             1000,
             "w",
             "{cpus: 1, memory: 1GiB}",
-            ["resources: cpus, memory: the limit has no effect in n, n-again: w; sudo"],
+            ["resources: cpus, memory: the limit has no effect in n, n-again, because w. Try: sudo"],
         ),
     ],
 )
@@ -175,11 +175,11 @@ def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == []
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "921600GiB"))
-    assert why.startswith("a.yaml:6: host a: a guest with 943718400 MiB does not fit on this machine: ")
+    assert why.startswith("a.yaml:6: host a: a guest with 943718400 MiB does not fit on this machine (")
     assert why.endswith(": give it less memory")
     monkeypatch.setattr(preflight, "room_in", lambda _: Room(800 * 2**20))  # room for one of them
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "512MiB"))
-    assert "host a: a guest of 512 MiB" in why and "of which other guests need 512 MiB" in why
+    assert "host a: a guest with 512 MiB" in why and "of which other guests need 512 MiB" in why
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(preflight, "which", lambda _: None)  # nobody is to install what is of no use then
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == [
@@ -354,7 +354,7 @@ def test_what_no_client_reaches_is_left_out_and_its_client_rests_again(world: Wo
     monkeypatch.setattr(routes, "REACHED_S", 0.0)
     _, counts = go(tmp_path, study(optional=["one"]), world)
     assert counts == {"native": 4, "two": 4, "native-again": 4}
-    assert "no connection from the client reaches the server" in kept(tmp_path)[0].why
+    assert "no connection from the client reached the server" in kept(tmp_path)[0].why
     awake = [sites for _, _, sites in world.started]
     assert all(len(each) <= 2 for each in awake)  # those of one trial
 

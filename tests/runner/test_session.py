@@ -139,7 +139,7 @@ def test_a_failed_trial_is_recorded_and_its_whole_block_is_run_again(world: Worl
         assert "it broke" in str(row.message)
         (process,) = [process for process in store.processes() if process.trial == row.id]
         assert (tmp_path / "run" / str(process.stderr)).read_bytes() == b"it broke"
-    assert any("repeating block" in line for line in told.lines)
+    assert any("repeating round" in line for line in told.lines)
 
 
 def test_only_the_failed_workload_is_run_again(world: World, tmp_path: Path):

@@ -146,7 +146,7 @@ def test_a_folder_is_removed_once_its_pod_has_gone(monkeypatch: pytest.MonkeyPat
     ]  # fmt: skip
     monkeypatch.setattr(volumes, "_GONE_S", 0.0)
     monkeypatch.setattr(Kubectl, "get", lambda *_, **__: {})
-    with pytest.raises(Unavailable, match="is still there"):
+    with pytest.raises(Unavailable, match="still exists"):
         FOLDER.removed(Kubectl(), RUN, OWNER)
 
 
@@ -180,7 +180,7 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     monkeypatch.setattr(Kubectl, "get", without_its_pod(about))
     monkeypatch.setattr(Kubectl, "create", lambda *_: None)
     monkeypatch.setattr(Kubectl, "delete", lambda *_: None)
-    with pytest.raises(OSError, match="may be left"):
+    with pytest.raises(OSError, match="might be left"):
         kind.remove(DeadRun(RUN, state, tmp_path))
     assert volumes.NOTES.read(state) == [FOLDER]
 

@@ -120,7 +120,7 @@ def test_native_needs_privileged_pods_and_is_the_host_then():
 
 def test_a_level_of_pod_security_leaves_no_pod_the_nodes_network():
     options = KubernetesOptions(kind="kubernetes", pod_security="baseline")
-    assert not registry.has_itself(options.own_traits) and options.description.endswith("pods of level baseline")
+    assert not registry.has_itself(options.own_traits) and options.description.endswith("pods at level baseline")
 
 
 def test_a_host_is_told_in_the_plan():

@@ -105,7 +105,7 @@ MISTAKES = {
         REPETITIONS,
         "repetitions: {target: 2%, max: 5}",
         "repetitions",
-        "min (10) is larger than max (5)",
+        "min (10) is more than max (5)",
     ),
     "baseline unknown": ("baseline: native", "baseline: nativ", "baseline", "Did you mean 'native'?"),
     "baseline is a list": ("baseline: native", "baseline: [native]", "baseline", "must be text"),

@@ -153,7 +153,7 @@ def _registered(client: Any, sandbox: Sandbox) -> str | None:
 def _lacks(sandbox: Sandbox) -> str:
     flags = [each for each in sandbox.arguments if sandbox.platform is not None or not each.startswith("--platform")]
     which = f"with {' '.join(flags)}" if flags else "without options"
-    why = "; without it, gVisor would take over the host's addresses" if flags == [_HOST_NETWORK] else ""
+    why = " (without it, gVisor would take over the host's addresses)" if flags == [_HOST_NETWORK] else ""
     return f"has not registered runsc {which}{why} (dockerd's 'runtimes')"
 
 

@@ -60,9 +60,7 @@ def _wait_for(folder: int, say: Callable[[str], None]) -> None:
     if _taken(folder):
         return
     minutes = f"{WAIT_S / 60:.0f} min"
-    say(
-        f"waiting up to {minutes} for another run (this does not count towards --within)"
-    )  # as long as 80 columns have room for
+    say(f"waiting up to {minutes} (beyond --within) for another run")  # as long as 80 columns have room for
     deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:
         time.sleep(_PAUSE_S)

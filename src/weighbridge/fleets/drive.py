@@ -1,4 +1,4 @@
-"""Does the rounds of a fleet: an ordinary ``weighbridge run`` for each unit, those of a round at the same time."""
+"""Does the waves of a fleet: an ordinary ``weighbridge run`` for each unit, those of a wave at the same time."""
 
 import contextlib
 import os
@@ -95,13 +95,13 @@ def _require_machines(folder: FleetFolder, surveyed: Sequence[SurveyedMachine], 
 
 
 def planned_rounds(fleet: Fleet, machines: Sequence[str]) -> tuple[Round, ...]:
-    """Return the rounds of a fleet that has these machines, without those that suspects are measured again in."""
+    """Return the waves of a fleet that has these machines, without those that suspects are measured again in."""
     return rounds_of(machines, pairs=fleet.pairs, partners=fleet.partners, controls=fleet.controls, seed=fleet.seed)
 
 
 @dataclass(slots=True)
 class Drive:
-    """One driver's walk through the rounds."""
+    """One driver's walk through the waves."""
 
     folder: FleetFolder
     fleet: Fleet
@@ -112,7 +112,7 @@ class Drive:
     _records: dict[Unit, UnitRecord] = field(default_factory=dict)
 
     def go(self, machines: Sequence[str]) -> None:
-        """Do every round, and then those of suspects. Raises UnitsUnfinished."""
+        """Do every wave, and then those of suspects. Raises UnitsUnfinished."""
         rounds = planned_rounds(self.fleet, machines)
         for number, units in enumerate(rounds, 1):
             self._round(number, units, f"wave {number} of {len(rounds)}")
@@ -132,7 +132,7 @@ class Drive:
         self.say("every run finished")
 
     def _again(self, machines: Sequence[str]) -> tuple[Round, ...]:
-        """Return the rounds in which suspects are measured a second time: those that were, and those to come."""
+        """Return the waves in which suspects are measured a second time: those that were, and those to come."""
         suspects = Suspects.of(self.folder, machines)
         measured = [unit.machines for unit in self.folder.units() if not unit.why]
         before = [unit for unit in self.folder.units() if unit.why == "again"]

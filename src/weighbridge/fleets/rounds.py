@@ -1,4 +1,4 @@
-"""Which machines are measured with which, and when: rounds of disjoint pairs, the order random by a seed."""
+"""Which machines are measured with which, and when: waves of disjoint pairs, the order random by a seed."""
 
 import itertools
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import Literal
 from weighbridge.model.fleet_unit import JOINT, Purpose, unit_of
 
 USUAL_PARTNERS = 4
-"""Rounds of pairs where nobody asked for another number, and there are as many partners."""
+"""Waves of pairs where nobody asked for another number, and there are as many partners."""
 USUAL_CONTROLS = 2
 """Pairs that are measured once more alone."""
 Why = Literal["", "alone", "again"]
@@ -38,12 +38,12 @@ Round = tuple[Unit, ...]
 def rounds_of(
     machines: Iterable[str], *, pairs: bool, partners: int | None, controls: int | None, seed: int
 ) -> tuple[Round, ...]:
-    """Return the rounds of a fleet, those of its controls last, in the order in which they run.
+    """Return the waves of a fleet, those of its controls last, in the order in which they run.
 
-    Single machines are one round. Of pairs there are ``partners`` rounds (None: `USUAL_PARTNERS`), at most as many as
+    Single machines are one wave. Of pairs there are ``partners`` waves (None: `USUAL_PARTNERS`), at most as many as
     it takes for each to meet every other one; of an odd number of machines one pauses in each. ``controls`` pairs
     (None: `USUAL_CONTROLS`) are measured once more, each alone: where no two ran together nothing is controlled. The
-    same machines and seed give the same rounds, in whatever order the machines are named.
+    same machines and seed give the same waves, in whatever order the machines are named.
     """
     names = sorted({*machines})
     if not pairs:
@@ -57,12 +57,12 @@ def rounds_of(
 
 
 def most_partners(machines: int) -> int:
-    """Return how many rounds let each machine meet every other one."""
+    """Return how many waves let each machine meet every other one."""
     return machines - 1 + machines % 2 if machines > 1 else 0
 
 
 def _circle(names: Sequence[str], random: Random) -> list[Round]:
-    """Return all rounds of the circle method: one place stays, the others move on by one from round to round.
+    """Return all waves of the circle method: one place stays, the others move on by one from wave to wave.
 
     Each pair meets once. Who is the client is chosen so that each machine is it about as often as not.
     """
@@ -104,7 +104,7 @@ def _spread(units: Sequence[Unit], number: int, random: Random) -> list[Unit]:
 def again(
     suspects: Sequence[str], good: Collection[str], measured: Collection[tuple[str, ...]], *, pairs: bool, seed: int
 ) -> tuple[Round, ...]:
-    """Return the rounds in which suspects are measured a second time, each with a good partner only.
+    """Return the waves in which suspects are measured a second time, each with a good partner only.
 
     A partner with which a suspect was not ``measured`` yet is chosen before others. No suspect is measured twice, and
     none where no machine is good.
@@ -138,6 +138,6 @@ def unit_named(name: str) -> Unit | None:
 
 
 def machines_in(rounds: Iterable[Round]) -> list[str]:
-    """Return every machine of some rounds, sorted."""
+    """Return every machine of some waves, sorted."""
     units = itertools.chain.from_iterable(rounds)
     return sorted({machine for unit in units for machine in unit.machines})

@@ -29,7 +29,7 @@ def no_room(memory: int, where: str, room: Room, guests: int = 1) -> str:
     each = f"a guest with {mib(memory)} does"
     what = each if guests == 1 else f"{guests} guests with {mib(memory)} each do"
     others = f", of which other guests need {mib(room.promised)}" if room.promised else ""
-    return f"{what} not fit on {where}: {mib(room.available)} available{others}"
+    return f"{what} not fit on {where} ({mib(room.available)} available{others})"
 
 
 def mib(size: int) -> str:

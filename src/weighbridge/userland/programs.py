@@ -130,7 +130,7 @@ def digest_of(path: Path) -> str:
         for at in (0, (size - _PART) // 2, size - _PART):
             file.seek(at)
             parts.update(file.read(_PART))
-    return f"{parts.hexdigest()} (of the size and three parts; the file has {size} bytes)"
+    return f"{parts.hexdigest()} (of its size and of three parts: it has {size} bytes)"
 
 
 def _interpreter(path: Path) -> Iterator[tuple[str, bool]]:

@@ -111,7 +111,7 @@ class PodmanEnvironment(Environment):
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """By podman's own command line, not by the kit."""
-        return ByHand("a kit contains Compose files for Docker only: start it yourself, for example with podman run")
+        return ByHand("the kit writes Compose files for Docker only: start it by hand, for example with podman run")
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

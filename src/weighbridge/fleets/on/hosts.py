@@ -59,7 +59,7 @@ class Hosts(DrivenHere):
         """As many as were asked for, else all of the list."""
         if options.nodes is not None and options.nodes > len(options.listed):
             raise Unavailable(
-                f"{options.file} has {len(options.listed)} machines, fewer than the {options.nodes} of --nodes"
+                f"{options.file} lists fewer machines ({len(options.listed)}) than the {options.nodes} of --nodes"
             )
         return options.nodes or len(options.listed)
 

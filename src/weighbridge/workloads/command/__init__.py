@@ -53,7 +53,7 @@ def failure_of(completed: Completed, *, shell: bool) -> str:
     if completed.returncode == NOT_FOUND and shell:
         match = _NOT_FOUND.search(_end(completed.stderr))
         if match:
-            return f"the program {match[1]} is not in the userland: add it, or check its name"
+            return f"the program {match[1]} is not in the root filesystem: add it, or check its name"
     code = completed.returncode
     how = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
     meaning = reason(completed)
