@@ -587,7 +587,7 @@ def test_confounders_are_found_per_role():
     ]
     assert [remark_text(each) for each in confounders(facts, "native", ["native", "docker"])] == [
         "docker: not metered: CPU time of all: nobody counts it",
-        "iperf3 is 3.16 in docker, 3.12 in native",
+        "iperf3: 3.16 in docker, 3.12 in native",
         "docker and native differ in packages",
         "docker: limit not applied: memory: swap is off",
         "outside: limit not applied: pin: no second CPU",
