@@ -91,7 +91,7 @@ def test_a_program_that_runs_for_a_fixed_time_is_told(
 def test_what_a_cluster_does_otherwise_to_a_pod_is_a_confounder(fact: str, host: str, pod: str):
     told = {"host/solo": host, "pod/solo": pod}
     found = confounders([(at, fact, each, 0.0) for at, each in told.items()], "host", ["host", "pod"])
-    assert [remark_text(each) for each in found] == [f"pod: {fact}: {pod}, but {host} in host"]
+    assert [remark_text(each) for each in found] == [f"{fact}: {pod} in pod, {host} in host"]
 
 
 def test_other_limits_are_a_confounder():
@@ -99,7 +99,7 @@ def test_other_limits_are_a_confounder():
     found = confounders(
         [(at, "limits", value, 0.0) for at, value in told.items()], "native", ["native", "bare", "chroot"]
     )
-    assert [remark_text(remark) for remark in found] == ["chroot: limits: 1 CPUs, 512 MiB, but none in native"]
+    assert [remark_text(remark) for remark in found] == ["limits: 1 CPUs, 512 MiB in chroot, none in native"]
 
 
 def test_another_kernel_and_other_open_files_are_confounders_told_once():
@@ -109,8 +109,8 @@ def test_another_kernel_and_other_open_files_are_confounders_told_once():
               "docker/server": native}  # fmt: skip
     facts = [(at, key, value, 0.0) for at, known in places.items() for key, value in known.items()]
     assert [remark_text(each) for each in confounders(facts, "native", ["native", "docker", "qemu"])] == [
-        "qemu: kernel: 6.1.0-44-amd64, but 6.18.5 in native",
-        "qemu: open files of a process: 1048576, but 65536 in native",
+        "kernel: 6.1.0-44-amd64 in qemu, 6.18.5 in native",
+        "open files of a process: 1048576 in qemu, 65536 in native",
     ]
     before = [fact for fact in facts if fact[0].startswith("qemu") or fact[1] != "version: kernel"]
     assert not any("kernel" in remark_text(each) for each in confounders(before, "native", ["native", "qemu"]))
@@ -160,7 +160,7 @@ def test_flags_are_said_plainly_and_once(run):
     flags = {(block, name): (Flag(FlagCode.OTHER_WORK, figures={"cpus": 0.8 + block / 100}),) for block in (1, 2)
              for name in ("native", "bridge", "host", "native-again")}  # fmt: skip
     store = run(costs={"bridge": 1.25, "host": 1.0}, flags=flags, blocks=2)
-    sentence = "8 of 8 trials: other processes, the engine or the kernel used 0.81 to 0.82 CPUs (flagged above 0.75)"
+    sentence = "8 of 8 trials: other programs, the engine or the kernel used 0.81 to 0.82 CPUs (flagged above 0.75)"
     assert shown(store, width=300).count(sentence) == 1
     assert shown(store, width=300).count("0.82 CPUs") == 2, "once among the flags, once beside trust"
     assert page_of(store).text.count("0.82 CPUs (flagged") == 1 and "What the remarks mean" in page_of(store).text

@@ -349,7 +349,7 @@ def test_a_level_at_which_everything_broke_is_still_a_row(run):
     assert text.count("overloaded in 3 of 3") >= 8 and "No trial of this workload" not in text
     told = shown(store, width=200)
     assert "web (connections=5000): every trial was overloaded: too many connections" in told
-    assert "native, host, bridge, native-again: overloaded in web at 2,000 connections (3 of 3 trials)" in told
+    assert "native, host, bridge, native (control): overloaded in web at 2,000 connections (3 of 3 trials)" in told
     assert {(each["environment"], each["broke"], each["of"]) for each in report_json(store)["broke"]} == {
         (name, 3, 3) for name in ("native", "host", "bridge", "native-again")
     }

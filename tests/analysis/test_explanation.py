@@ -235,7 +235,7 @@ def test_the_second_pass_is_of_what_showed_a_cost(run, explained):
     assert second_pass(explanation) == (NETWORK, TRANSLATION, FILTER)
     analysis = analyse(run(**crossed()))
     sentence = explanation_sentence(analysis, analysis.explanations[0])
-    assert "with the translation" in sentence and "from what stayed on" in sentence
+    assert "the filter and the translation cost " in sentence and "unexplained by the mechanisms" in sentence
     (row,) = report_json(run(**crossed()), analysis)["explanations"]
     assert row["crossed"] and (row["pairs"][0]["one"], row["pairs"][0]["other"]) == (FILTER, TRANSLATION)
     assert row["pairs"][0]["cost"]["family"] == "mechanisms"

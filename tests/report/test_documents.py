@@ -32,7 +32,7 @@ def test_every_headline_cost_is_a_row_in_markdown_and_latex(run):
 
 
 def test_latex_reads_no_letter_of_a_text_as_its_own():
-    assert latex("a_b & 5% [-1.0, 2] x--y {$}") == (r"a\_b \& 5~\% [$-$1.0, 2] x-{}-{}y \{\$\}")
+    assert latex("a_b & 5% [-1.0, 2] x--y {$}") == (r"a\_b \& 5\% [$-$1.0, 2] x-{}-{}y \{\$\}")
     assert latex("\\input{/etc/passwd}\nnext") == r"\textbackslash{}input\{/etc/passwd\} next"
 
 
@@ -40,5 +40,5 @@ def test_the_chart_has_a_mark_for_each_cost_in_percent(run):
     analysis = analyse(run(costs={"bridge": 1.25, "host": 1.0}, workloads=TWO))
     svg = ElementTree.fromstring(run_svg(analysis))
     assert len([each for each in svg.iter() if each.tag.endswith("path")]) == 2, "two of throughput; loss has points"
-    assert any("tcp" in (each.text or "") for each in svg.iter())
+    assert any("TCP" in (each.text or "") for each in svg.iter())
     assert run_svg(analyse(run(costs={"bridge": 1.0}, blocks=1))) == ""

@@ -51,7 +51,7 @@ def test_costs_and_steps_are_drawn(run):
     colours = {each.get("fill") for each in elements(forest, "path")}
     assert colours == {charts.PALETTE[0], charts.PALETTE[1], charts.AA_ARM}
     overview, words = drawing(charts.overview(analysis), 1080)
-    assert {"tcp", "throughput"} <= {each.text for each in words}
+    assert {"TCP throughput"} <= {each.text for each in words}
     assert overview.get("viewBox").startswith("0 0 1080 ")
     ladder, words = drawing(charts.waterfall(analysis, analysis.ladder[0]))
     assert len(elements(ladder, "rect")) == 1 + 2 * 2  # the frame; the noise floor and the bar of each step

@@ -210,7 +210,7 @@ def test_beside_what_is_undecided_stands_what_would_have_shown_and_what_would_se
     assert len(undecided) == 2
     for report, row in undecided:
         assert (sentence := open_text(report, row).replace("\u00a0", " "))
-        assert text.count(f"{row.environment}, {report.label} requests/s: {sentence}") == 1
+        assert text.count(f"{row.environment}, {report.label.upper()} requests/s: {sentence}") == 1
         assert f"about {row.visible.blocks} rounds" in sentence
     screen = " ".join(shown(store).split()).replace("\u00a0", " ")
     most = max(undecided, key=lambda each: each[1].visible.cost)[1].visible
@@ -231,5 +231,5 @@ def test_a_workload_with_many_levels_has_one_line_of_what_is_undecided(run):
     (line,) = undecided_lines(analysis)
     rows = [row for report in analysis.headlines for row in report.comparisons if not row.aa]
     (worst,) = [each for each in rows if each.visible.cost == max(row.visible.cost for row in rows)]
-    assert f"{worst.visible.cost:.1f}\u00a0%" in line or f"{worst.visible.cost:.0f}\u00a0%" in line
+    assert f"{worst.visible.cost:.1f}%" in line or f"{worst.visible.cost:.0f}%" in line
     assert "at 5 of 5 levels" in line

@@ -44,7 +44,7 @@ def use_display_names(names: Mapping[str, str]) -> Iterator[None]:
 
 def names_of(analysis: Analysis) -> dict[str, str]:
     """Return the names for people of the control, and of environments in hypervisors unless all share them."""
-    names = {}
+    names: dict[str, str] = {}
     if not common_layers(analysis):
         names = {name: environment_name(name, each) for name, each in analysis.isolation.items()}
     if analysis.aa_arm is not None:

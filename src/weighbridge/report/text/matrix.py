@@ -173,8 +173,8 @@ def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
     if cell.shown_as == "few":
         return TOO_FEW
     if cell.shown_as == "broke":
-        alone = len(compared.broke_instead) == 1 and compared.broke
-        return broke_share(alone) if alone else broke_instead(compared)
+        alone = compared.broke if len(compared.broke_instead) == 1 else None
+        return broke_instead(compared) if alone is None else broke_share(alone)
     cell_effect = effect(report, compared)
     if cell_effect is not None and cell.shown_as == "different":
         return cell_effect.interval

@@ -140,7 +140,7 @@ def _closeness(analysis: Analysis) -> str:
     ``differ by at most 0.9% in TCP throughput to 109% in UDP requests/s``; ``agree`` if no noise floor is known.
     """
     checked = [each for each in analysis.headlines if not (each.aa and each.aa.hidden)]
-    floors = [(each.noise_floor, each) for each in checked if each.noise_floor is not None]
+    floors = [(each.noise_floor, each) for each in checked if each.noise_floor is not None and each.noise is not None]
     if not floors:
         return "agree"
     least, most = (pick(floors, key=lambda each: each[0])[1] for pick in (min, max))
