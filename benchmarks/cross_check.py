@@ -64,7 +64,7 @@ READERS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "fio read": ("`jobs[0].read.iops`", lambda text: _fio(text, "read")),
     "fio write": ("`jobs[0].write.iops`", lambda text: _fio(text, "write")),
 }
-"""By name: the number that is read, in words, and how it is read."""
+"""For each name: the number in words, and a function that reads it from the output of the tool."""
 
 
 def _fio(text: str, part: str) -> float:
@@ -73,7 +73,7 @@ def _fio(text: str, part: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One cost: the lines by which it is measured by hand, and the study by which Weighbridge measures it."""
+    """One cost: the shell lines of the measurement by hand, and the study of Weighbridge."""
 
     name: str
     title: str
@@ -92,11 +92,11 @@ class Case:
     """Lines of programs that run until the end of the pass."""
     teardown: Sequence[str] = ()
     check: Sequence[str] = ()
-    """Lines of a check that explains a disagreement: as those of `baseline` and `isolated`."""
+    """Two lines that measure the cause of a disagreement: in the baseline, and isolated."""
     checked: str = ""
-    """What the check measures."""
+    """The check in words."""
     why: str = ""
-    """What explains a disagreement, given the check."""
+    """The explanation that the check supports."""
     needs: str = ""
     """"runsc" or "cluster"."""
 
@@ -175,14 +175,14 @@ workloads:
         title="The same program, timed from outside of the container",
         compared="run time of dd, a million system calls; by hand with `docker exec` in the measured time",
         setup=(KEEP.format(options="--network none"),),
-        baseline=f"{HYPERFINE} 'chroot $ROOT {DD}'",
+        baseline=f'{HYPERFINE} "chroot $ROOT {DD}"',
         isolated=f"{HYPERFINE} 'docker exec cross {DD}'",
         teardown=GONE, reads="hyperfine", better="lower",
         study=f"{NATIVE_AND_DOCKER}workloads:\n  dd: {{kind: command, run: {DD}}}",
         environment="docker",
-        check=(f"{HYPERFINE} 'chroot $ROOT true'", f"{HYPERFINE} 'docker exec cross true'"),
+        check=(f'{HYPERFINE} "chroot $ROOT true"', f"{HYPERFINE} 'docker exec cross true'"),
         checked="the same two lines with `true` instead of `dd`",
-        why="By hand, the start of `docker exec` is part of the measured time. Weighbridge's clock runs inside.",
+        why="The time by hand includes the start of `docker exec`. Weighbridge's clock runs inside the container.",
     ),
     Case(
         name="bridge-stream",
@@ -205,13 +205,15 @@ workloads:
     Case(
         name="bridge-requests",
         title="Requests and responses with a container on a bridge",
-        compared="transactions per second of netperf TCP_RR; the server is in the container",
-        setup=(NETWORK, IN_NETWORK.replace("sleep infinity", "netserver -D"), "sleep 1"),
-        servers=("chroot $ROOT netserver -D -N -4 -p 12301",),
-        baseline="chroot $ROOT netperf -4 -H 127.0.0.1 -p 12301 -t TCP_RR -l 1 -- -k THROUGHPUT",
-        isolated="chroot $ROOT netperf -4 -H 10.213.7.2 -t TCP_RR -l 1 -- -k THROUGHPUT",
+        compared="transactions per second of netperf TCP_RR; the server is in the container; each side has its own CPU",
+        setup=(NETWORK, IN_NETWORK.replace("--name cross", "--name cross --cpuset-cpus 0").replace(
+            "sleep infinity", "netserver -D"), "sleep 1"),
+        servers=("taskset -c 0 chroot $ROOT netserver -D -N -4 -p 12301",),
+        baseline="taskset -c 1 chroot $ROOT netperf -4 -H 127.0.0.1 -p 12301 -t TCP_RR -l 1 -- -k THROUGHPUT",
+        isolated="taskset -c 1 chroot $ROOT netperf -4 -H 10.213.7.2 -t TCP_RR -l 1 -- -k THROUGHPUT",
         teardown=NO_NETWORK, reads="netperf", better="higher",
         study="""inside: [server]
+resources: {pin: {server: "0", client: "1"}}
 baseline: native
 environments:
   native: {kind: native}
@@ -478,7 +480,7 @@ def with_weighbridge(case: Case, study: str, variables: Mapping[str, str]) -> di
         if row["environment"] == case.environment and row["headline"] and not row["aa"]
     ]  # fmt: skip
     if row["better"] != case.better or row["low"] is None:
-        raise RuntimeError(f"{row['metric']} cannot be compared with what is read by hand")
+        raise RuntimeError(f"{row['metric']} has no ratio, or another direction than the figure by hand")
     keys = ("metric", "unit", "typical", "low", "high", "blocks", "verdict")
     return {**{key: row[key] for key in keys}, "trusted": report["trusted"]}
 
@@ -645,8 +647,9 @@ def lacking(case: Case) -> str:
 
 def measured(case: Case, rounds: int, tree: Path, folder: Path, variables: dict[str, str]) -> dict[str, Any]:
     """Measure one cost in all passes."""
-    date = f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
-    entry: dict[str, Any] = {"hand": [], "weighbridge": [], "check": [], "date": date}
+    entry: dict[str, Any] = {"hand": [], "weighbridge": [], "check": []}
+    entry["date"] = f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
+    entry["commit"] = sh(f"git -C {ROOT} rev-parse --short HEAD", variables, check=False).strip()
     with ExitStack() as stack:
         study = case.study
         if case.needs == "cluster":
@@ -680,7 +683,6 @@ def machine(variables: Mapping[str, str]) -> dict[str, str]:
         "CPUs": f"{os.cpu_count()}{' (virtual machine)' if virtual else ''}",
         "kernel": os.uname().release.partition("-")[0],
         "Docker Engine": sh(versions, variables).strip(),
-        "commit": sh(f"git -C {ROOT} rev-parse --short HEAD", variables, check=False).strip() or "unknown",
     }
 
 
@@ -761,17 +763,19 @@ def page(results: Mapping[str, Any]) -> str:
         "",
         *([results["note"], ""] if results.get("note") else []),
         "The load average of the machine at the start and at the end of each cost, with other work included:\n",
-        "| cost | date (UTC) | pairs by hand | rounds of Weighbridge | load at start, end |",
-        "|---|---|---|---|---|",
+        "| cost | date (UTC) | commit | pairs by hand | rounds of Weighbridge | load at start, end |",
+        "|---|---|---|---|---|---|",
         *(
-            f"| {case.name} | {entry['date']} | {sum(map(len, entry['hand']))} | "
+            f"| {case.name} | {entry['date']} | {entry['commit']} | {sum(map(len, entry['hand']))} | "
             f"{sum(run['blocks'] for run in entry['weighbridge'])} | {entry['load'][0]}, {entry['load'][1]} |"
             for case, entry, _ in rows
         ),
         "",
         "## The command lines\n",
         "`$ROOT` is a folder with the root filesystem. `cross-check` is an image of it:\n",
-        f"```sh\n{BUILD} root.tar\ntar -xf root.tar -C $ROOT\ndocker import root.tar cross-check\n```\n",
+        f"```sh\n{BUILD} root.tar",
+        "tar -xf root.tar -C $ROOT\nmount -t proc proc $ROOT/proc\nmount --rbind /sys $ROOT/sys",
+        "mount --rbind /dev $ROOT/dev\ndocker import root.tar cross-check\n```\n",
         *(_commands(case) for case in entries if entries[case]),
     ]  # fmt: skip
     return "\n".join(lines).rstrip() + "\n"

@@ -85,7 +85,8 @@ def entry(hand: float, weighbridge: float, noise: float = 0.01) -> dict[str, Any
     """A cost that the two methods measure as these ratios."""
     pairs = [[1.0, hand * math.exp(noise * sign)] for sign in (1, -1) * 5]
     run = {"typical": weighbridge, "low": weighbridge / (1 + noise), "high": weighbridge * (1 + noise), "blocks": 10}
-    return {"hand": [pairs, pairs], "weighbridge": [run, run], "check": [], "date": "today", "load": [0.1, 0.2]}
+    about = {"date": "today", "commit": "0123abc", "load": [0.1, 0.2]}
+    return {"hand": [pairs, pairs], "weighbridge": [run, run], "check": [], **about}
 
 
 def test_methods_that_measure_the_same_ratio_agree(cross: ModuleType):
