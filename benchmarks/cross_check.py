@@ -892,7 +892,7 @@ def main() -> int:
                 continue
             try:
                 results["costs"][case.name] = measured(case, given.rounds, tree, folder, dict(variables))
-            except (RuntimeError, ValueError, LookupError, subprocess.TimeoutExpired) as error:
+            except (RuntimeError, ValueError, LookupError, ArithmeticError, subprocess.TimeoutExpired) as error:
                 failed += 1
                 say(f"  failed: {error}")
                 continue
