@@ -124,7 +124,7 @@ def test_a_lower_rate_is_a_positive_cost(cross: ModuleType):
         ("netperf", "MIGRATED TCP REQUEST/RESPONSE TEST\nTHROUGHPUT=17551.73\n", 17551.73),
         ("redis", '"test","rps"\n"SET","52083.33","0.2"\n', 52083.33),
         ("sysbench", "    events per second:  1613.20\n", 1613.2),
-        ("fio write", 'note: both\n{"jobs": [{"write": {"iops": 75.5}}]}', 75.5),
+        ("fio", 'note: both\n{"jobs": [{"read": {"iops": 75.5}}]}', 75.5),
     ],
 )
 def test_what_tools_print_is_read(cross: ModuleType, name: str, text: str, value: float):
