@@ -791,7 +791,7 @@ def page(results: Mapping[str, Any]) -> str:
         *(f"Not measured: {case.title}, because {entry['skipped']}.\n" for case, entry in entries.items()
           if entry and "skipped" in entry),
         "## Disagreements\n",
-        *(_disagreement(case, entry, row, results) for case, entry, row in rows if not row.agree),
+        *(_disagreement(case, entry, row) for case, entry, row in rows if not row.agree),
         *(["None.\n"] if agreed == len(rows) else []),
         "## The machine\n",
         "| | |\n|---|---|",
@@ -817,7 +817,7 @@ def page(results: Mapping[str, Any]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _disagreement(case: Case, entry: Mapping[str, Any], row: Compared, results: Mapping[str, Any]) -> str:
+def _disagreement(case: Case, entry: Mapping[str, Any], row: Compared) -> str:
     difference = 100 * math.expm1(row.difference[0])
     lines = [f"**{case.title}.** Weighbridge's ratio is {abs(difference):.1f}% "
              f"{'higher' if difference > 0 else 'lower'} than the ratio by hand."]  # fmt: skip
@@ -830,9 +830,8 @@ def _disagreement(case: Case, entry: Mapping[str, Any], row: Compared, results: 
             f"Without these the cost by hand is {_interval(again.hand, case.better)}, which "
             f"{'agrees' if again.agree else 'still disagrees'}."
         )
-        lines.append(case.why)
-    lines.append(results.get("explained", {}).get(case.name, "" if entry.get("check") else "Not explained yet."))
-    return "\n".join(filter(None, lines)) + "\n"
+    lines.append(case.why or "Not explained yet.")
+    return "\n".join(lines) + "\n"
 
 
 def _commands(case: Case) -> str:
