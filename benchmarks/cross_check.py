@@ -228,9 +228,9 @@ environments:
 workloads:
   requests: {kind: netperf, test: TCP_RR, duration: 1s, warm_up: 0s}""",
         environment="docker",
-        remark="Two earlier versions of this row also agreed, but could only have shown a disagreement of 40% or more. "
-        "The first had no fixed CPUs, the second had one CPU for each side. On the busy machine each side often waited "
-        "for its CPU, so the third version uses the same CPU for both.",
+        remark="Two earlier versions of this row also agreed, but could only have shown a disagreement of 40% or "
+        "more. The first had no fixed CPUs, the second had one CPU for each side. On the busy machine each side "
+        "often waited for its CPU, so the third version uses the same CPU for both.",
     ),
     Case(
         name="netns-stream",
@@ -307,8 +307,8 @@ workloads:
         study=FIO_ON_A_VOLUME,
         environment="volume",
         why="The two sides ran fio with different options. fio drops its file from the page cache when it starts, "
-        "unless the line has `--invalidate=0`. The line by hand has this option. Weighbridge's workload `fio` does not "
-        "pass it, even with `cold: false`. Check: natively, the line by hand made about 480,000 reads per second. "
+        "unless the line has `--invalidate=0`. The line by hand has this option. Weighbridge's workload `fio` does "
+        "not pass it, even with `cold: false`. Check: natively, the line by hand made about 480,000 reads a second. "
         "Without the option it made about 14,000, and Weighbridge's workload about 10,000. The next two rows measure "
         "each kind of read with the same option on both sides.",
     ),
