@@ -348,8 +348,8 @@ workloads:
         teardown=(*GONE, "docker volume rm cross", "rm -f $ROOT/srv/data.*"), reads="fio", better="higher",
         study=FIO_ON_A_VOLUME,
         environment="volume",
-        remark="Weighbridge ran the same study as in the row about cached reads, and the two results differ by more than "
-        "their intervals allow. We did not find the cause. Each run makes its own files on the disk, which other "
+        remark="Weighbridge ran the same study as in the row about cached reads, and the two results differ by more "
+        "than their intervals allow. We did not find the cause. Each run makes its own files on the disk, which other "
         "programs use too.",
     ),
     Case(
