@@ -349,8 +349,8 @@ workloads:
         study=FIO_ON_A_VOLUME,
         environment="volume",
         remark="Weighbridge ran the same study as in the row about cached reads, and the two results differ by more "
-        "than their intervals allow. We did not find the cause. Each run makes its own files on the disk, which other "
-        "programs use too.",
+        "than their intervals allow. We did not find the cause. Each run makes its own files on the disk, which"
+        " other programs use too.",
     ),
     Case(
         name="writable-layer",
