@@ -147,4 +147,4 @@ def test_the_page_lists_every_cost_and_explains_each_disagreement(cross: ModuleT
     text = cross.page({"machine": {"CPUs": "2"}, "costs": costs})
     assert f"{len(cross.CASES) - 3} of {len(cross.CASES) - 1} costs agree." in text
     assert "Not explained yet." in text and "10 ms and 20 ms" in text and "because runsc is not installed" in text
-    assert all(f"({case.name})=" in text and case.isolated in text for case in cross.CASES)
+    assert all(f"### {case.title}" in text and case.isolated in text for case in cross.CASES)
