@@ -231,10 +231,10 @@ workloads:
   requests: {kind: netperf, test: TCP_RR, duration: 1s, warm_up: 0s}""",
         environment="docker",
         why="Weighbridge runs native programs in control groups of their own, as Docker does with containers. By "
-        "hand, the native server is in the control group of the session. Check: the same lines by hand, 28 pairs, with "
-        "the native server in a control group of its own as well. The cost by hand was then 13.1% [10.4, 15.7], which "
-        "agrees with Weighbridge. In the same check, the lines of this page gave 15.5% [12.5, 18.4], and the control "
-        "group alone cost 2.7% [0.3, 5.2].",
+        "hand, the native server is in the control group of the session. Check: the same lines by hand, 28 pairs, "
+        "with the native server in a control group of its own too. The cost by hand was then 13.1% [10.4, 15.7]. It "
+        "agrees with Weighbridge. In the same check, the lines of this page gave 15.5% [12.5, 18.4], and the "
+        "control group alone cost 2.7% [0.3, 5.2].",
         remark="Two earlier versions of this row also agreed, but could only have shown a disagreement of 40% or "
         "more. The first had no fixed CPUs, the second had one CPU for each side. On the busy machine each side "
         "often waited for its CPU, so the third version uses the same CPU for both.",
