@@ -236,8 +236,8 @@ workloads:
         "agrees with Weighbridge. In the same check, the lines of this page gave 15.5% [12.5, 18.4], and the "
         "control group alone cost 2.7% [0.3, 5.2].",
         remark="Two earlier versions of this row also agreed, but could only have shown a disagreement of 40% or "
-        "more. The first had no fixed CPUs, the second had one CPU for each side. With one CPU for each side the busy "
-        "machine made 2,000 to 5,000 transactions per second natively. With one CPU for both it made about 40,000.",
+        "more. The first had no fixed CPUs, the second had one CPU for each side, which gave "
+        "2,000 to 5,000 transactions per second natively. With one CPU for both it was about 40,000.",
     ),
     Case(
         name="netns-stream",
