@@ -185,7 +185,3 @@ def _weighbridge(*words: object, ends: tuple[int, ...] = (0,), folder: Path = RO
     if code not in ends:
         raise RuntimeError(f"weighbridge {' '.join(map(str, words))} ended with {code}:\n{done.exception}")
     return str(done.stdout)
-
-
-if __name__ == "__main__":
-    (ROOT / "docs/_static/weigh.svg").write_text(terminal_picture(WEIGHED))

@@ -6,6 +6,7 @@ import random
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -73,3 +74,77 @@ def test_the_cost_of_a_trial_is_that_beyond_the_bare_one_of_its_block(costs: Mod
     trials = {block: block + 0.01 for block in range(2, 11)}  # the first one opens the sites
     interval = costs.difference(trials, bare)
     assert interval.estimate == pytest.approx(0.01) and interval.high - interval.low == pytest.approx(0)
+
+
+@pytest.fixture
+def cross(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return benchmark("cross_check", monkeypatch)
+
+
+def entry(hand: float, weighbridge: float, noise: float = 0.01) -> dict[str, Any]:
+    """A cost that the two methods measure as these ratios."""
+    pairs = [[1.0, hand * math.exp(noise * sign)] for sign in (1, -1) * 5]
+    run = {"typical": weighbridge, "low": weighbridge / (1 + noise), "high": weighbridge * (1 + noise), "blocks": 10}
+    about = {"date": "today", "commit": "0123abc", "load": [0.1, 0.2]}
+    return {"hand": [pairs, pairs], "weighbridge": [run, run], "check": [], **about}
+
+
+def test_methods_that_measure_the_same_ratio_agree(cross: ModuleType):
+    row = cross.compared(entry(1.2, 1.2))
+    assert row.agree and row.difference[0] == pytest.approx(0, abs=1e-9)
+    assert cross.cost(row.hand, "lower")[0] == pytest.approx(20)
+
+
+def test_methods_disagree_when_the_interval_of_their_difference_leaves_out_zero(cross: ModuleType):
+    assert not cross.compared(entry(1.2, 1.3)).agree
+    assert cross.compared(entry(1.2, 1.3, noise=0.2)).agree
+
+
+def test_a_stated_disagreement_is_detected_in_four_of_five_sessions(cross: ModuleType):
+    error, chance = 0.02, random.Random(5)
+    half = 1.96 * error / math.sqrt(2)
+    size = math.log1p(cross.Compared((0, -half, half), (0, -half, half)).detectable)
+    found = 0
+    for _ in range(2000):
+        ours, theirs = chance.gauss(size, error / math.sqrt(2)), chance.gauss(0, error / math.sqrt(2))
+        found += not cross.Compared((ours, ours - half, ours + half), (theirs, theirs - half, theirs + half)).agree
+    assert found / 2000 == pytest.approx(0.8, abs=0.03)
+
+
+def test_a_lower_rate_is_a_positive_cost(cross: ModuleType):
+    limits = tuple(map(math.log, (0.8, 0.7, 0.9)))
+    assert cross.cost(limits, "higher") == pytest.approx((20, 10, 30))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("hyperfine", '{"results": [{"mean": 0.25}]}', 0.25),
+        ("iperf3", '{"end": {"sum_received": {"bits_per_second": 8e9}}}', 8e9),
+        ("netperf", "MIGRATED TCP REQUEST/RESPONSE TEST\nTHROUGHPUT=17551.73\n", 17551.73),
+        ("redis", '"test","rps"\n"SET","52083.33","0.2"\n', 52083.33),
+        ("sysbench", "    events per second:  1613.20\n", 1613.2),
+        ("fio", 'note: both\n{"jobs": [{"read": {"iops": 75.5}}]}', 75.5),
+    ],
+)
+def test_what_tools_print_is_read(cross: ModuleType, name: str, text: str, value: float):
+    assert cross.READERS[name][1](text) == value
+
+
+def test_every_case_has_a_study_that_is_valid(cross: ModuleType):
+    for case in cross.CASES:
+        nodes = ['{kind: kubernetes, node: "x"}'] * 2
+        study = case.study.format(hosts=nodes) if case.needs == "cluster" else case.study
+        text = cross.STUDY.format(name=case.name, question="What?", tree="/", study=study, rounds=10)
+        assert case.environment in check(parse(text, "s.yaml")).file.environments
+
+
+def test_the_page_lists_every_cost_and_explains_each_disagreement(cross: ModuleType):
+    costs = {case.name: entry(1.2, 1.2) for case in cross.CASES}
+    costs["gvisor"] = {"skipped": "runsc is not installed"}
+    costs["system-calls"] = entry(1.2, 1.4)
+    costs["exec-from-outside"] = {**entry(1.2, 1.4), "check": [[0.01, 0.02]]}
+    text = cross.page({"machine": {"CPUs": "2"}, "costs": costs})
+    assert f"{len(cross.CASES) - 3} of {len(cross.CASES) - 1} costs agree." in text
+    assert "Not explained yet." in text and "10 ms and 20 ms" in text and "because runsc is not installed" in text
+    assert all(f"### {case.title}" in text and case.isolated in text for case in cross.CASES)

@@ -43,7 +43,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 NOTES = (
     ("the answer", r"^docker "),
     ("the cost", r"run time|command.*time"),
-    ("the 95% interval", r"\[[-\d.]+, [-\d.]+\]"),
+    ("the 95% interval", r"\[.+\]"),
     ("the control: native against native", r"^Control"),
     ("what differs besides isolation", "dev.shm"),
     ("a command for more", r"weighbridge report"),
