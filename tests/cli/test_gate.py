@@ -268,6 +268,7 @@ def test_time_for_no_block(weighbridge, run, continued):
     said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "1s")
     assert said.code == 12 and stand_in.asked == []
     assert_sentence(said.err)
+    assert "undecided: bridge.tcp.throughput: " in said.out and "inside the interval" not in said.out
 
 
 def test_a_missing_value_is_told_before_the_verdict(weighbridge, run, continued, monkeypatch):
