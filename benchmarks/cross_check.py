@@ -708,7 +708,7 @@ def lacking(case: Case) -> str:
         sys.path.insert(0, str(ROOT))
         from tests.real import cluster as clusters
 
-        return clusters.missing()
+        return str(clusters.missing())
     return ""
 
 
