@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 UNVERIFIED = "untested on real hardware"
 NOISE_STUDY = "noise"
 _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster")
+_TITLES = {"userlands": "root filesystems"}
+"""The headings of sections and groups that the screen shows by another name than the JSON."""
 _GROUPS = ("machine", "engines", "userlands", "load generators", "virtual machines", "storage", "network")
 """The groups, ordered by the help of their missing parts to a newcomer."""
 _LABEL = 18
@@ -266,7 +268,7 @@ def _print(title: str, rows: Sequence[tuple[str, str]]) -> None:
     table = Table.grid(padding=(0, 2, 0, 0))
     for state, text in rows:
         table.add_row(Text(f"  {state}" if state else "", no_wrap=True), Text(text))
-    out().print(f"{title}\n", end="", style="bold")
+    out().print(f"{_TITLES.get(title, title)}\n", end="", style="bold")
     out().print(table)
     out().print()
 
