@@ -207,7 +207,7 @@ def _group_lines(
             for word, state in (("ready", True), ("missing", False))
             if names[state]
         ]
-        lines = _cell(f"  {group}", "; ".join(parts), width, most[0])
+        lines = _cell(f"  {_TITLES.get(group, group)}", "; ".join(parts), width, most[0])
         if not lines[-1].endswith(_CUT):
             break
     lacking = [(_shown_name(row), row["remedy"]) for row in rows if not row["ready"]]
