@@ -1145,3 +1145,16 @@ def test_a_run_in_a_folder_of_somebody_else_is_shown_without_a_page(
     monkeypatch.setattr(html, "write_html", refuse)
     said = weighbridge("report", run)
     assert said.code == 1 and "--html FILE" in said.err and "bridge" in said.out
+
+
+def test_a_total_that_a_run_has_is_told_before_the_report(
+    weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, run: Path
+):
+    def nothing_left(_study: object, directory: Path, _progress: object, after: Callable, *_: object, **__: object):
+        with RunStore(directory) as store:
+            after(store)
+
+    monkeypatch.setattr("weighbridge.runner.run.run_study", nothing_left)
+    said = weighbridge("run", "--out", run, "--rounds", "10")
+    assert said.code == 0 and "The run already has 10 rounds; --rounds is the total." in said.err
+    assert "already has" not in weighbridge("run", "--out", run, "--rounds", "12").err

@@ -18,9 +18,11 @@ from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.model.secret import SecretName
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.report.text.environments import names_of_study, use_display_names
 from weighbridge.runner.estimate import Forecast, forecast
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 from weighbridge.statistics import Contrast
+from weighbridge.study.loader import load
 
 OTHERS = Flag(FlagCode.OTHER_WORK, figures={"cpus": 1.4})
 STEAL = Flag(FlagCode.STEAL, figures={"share": 0.2})
@@ -32,6 +34,13 @@ def test_that_others_put_the_target_out_of_reach_is_a_sentence(flags, more, caps
     found = OutOfReach(disturbance_of([flags] * 10), "native", 5, 0.02, ((0.031, 0.041), (0.1, 0.12)), 3, **more)
     Shown(None).others_noticed(found)
     assert_sentence(capsys.readouterr().err)
+
+
+def test_the_control_has_its_name_in_reports(capsys: pytest.CaptureFixture[str]):
+    with use_display_names(names_of_study(load("first-look"))):
+        trial = Trial(1, 0, "command", Level(), "native-again")
+        Shown(None).trial_started(trial, 0, 20, Forecast(5.0, 10, 1000.0, 400, "limit"))
+    assert "round 1: command in native (control)" in capsys.readouterr().err
 
 
 def estimate(environment: str, spread: float, ratio: float = 1.1) -> Estimate:

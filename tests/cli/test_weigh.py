@@ -60,7 +60,7 @@ def test_what_dev_shm_holds_can_be_said(tmp_path: Path):
         2**28
     }
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), "--shm-size", "2", "--", "true"])
-    assert done.exit_code == 2 and "shm_size" in done.output and len(done.output.splitlines()) == 1
+    assert done.exit_code == 2 and "--shm-size: " in done.output and len(done.output.splitlines()) == 1
 
 
 def test_idle_cpus_poll_or_halt_as_it_is_asked(tmp_path: Path):
@@ -109,6 +109,32 @@ def test_wrong_words_are_a_wrong_command_line(words: list[str], capsys: pytest.C
     done = CliRunner().invoke(app, ["weigh", *words])
     assert done.exit_code == 2
     assert len(capsys.readouterr().err.strip().splitlines() or done.output.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--within", "10x"], "--within: unknown unit 'x'"),
+        (["--memory", "512M"], "--memory: unknown unit 'M' in '512M'. Did you mean '512MB' or '512MiB'?"),
+        (["--cpus", "0"], "--cpus: must be more than 0"),
+        (["--trace", "foo"], "--trace: must be"),
+        (["--adapter", "foo"], "--adapter: unknown kind 'foo'"),
+        (["--target", "2"], "--target: write a percentage, such as 2%"),
+        (["--rounds", "6", "--within", "10s"], "--rounds excludes --target and --within"),
+        (["--rounds", "20", "--target", "2%"], "--rounds excludes --target and --within"),
+        (["--server", "a -p {prt}"], "unknown placeholder {prt}. Did you mean {port}?"),
+        (["-L", "size=1,2", "--prepare", "a {sise}"], "unknown placeholder {sise}. Did you mean {size}?"),
+        (["--metric", "a=json:$.a,better,s"], "the direction must be higher or lower, not 'better'"),
+        (["--metric", "A=json:$.a,lower,s"], "the name must start with a lower-case letter"),
+        (["--metric", "a=json:$.a,lower,1 s"], "the unit must have 1 to 20 characters and no space"),
+        (["--metric", "a=regex:(a,lower,s"], "--metric: the regular expression '(a' has an error: a closing"),
+    ],
+)
+def test_a_wrong_value_is_named_by_its_option(words: list[str], sentence: str, tmp_path: Path):
+    done = CliRunner().invoke(
+        app, ["weigh", "--in", "netns", "--save", str(tmp_path / "a.yaml"), *words, "--", "true"]
+    )
+    assert done.exit_code == 2 and sentence in done.output and len(done.output.splitlines()) == 1
 
 
 def test_a_servers_run_is_called_after_the_server(tmp_path: Path):

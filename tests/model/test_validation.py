@@ -89,7 +89,7 @@ class Outer(Options):
         ({"duration": "0.1s"}, "inner.x.duration: must be from 200 ms to 24 h, not '0.1s'"),
         ({"at_rate": "0bit/s"}, "inner.x.at_rate: must be more than 0, not '0bit/s'"),
         ({"percentile": "100%"}, "inner.x.percentile: must be from 50% to 99.99%, not '100%'"),
-        ({"percentile": 99}, "inner.x.percentile: 99 has no unit: write a share like 99%"),
+        ({"percentile": 99}, "inner.x.percentile: write a percentage, such as 2%"),
         ({"memory": "1GiBs"}, "inner.x.memory: unknown unit 'GiBs' in '1GiBs'. Did you mean '1GiB'?"),
         ({"text": "bad"}, "inner.x.text: 'bad' is not a text"),
         ({"text": "worse"}, "inner.x.text: is not a text"),

@@ -194,7 +194,7 @@ def test_a_beginning_that_fails_leaves_nothing(tmp_path: Path):
 
 
 def test_what_is_no_run_is_refused_and_left_as_it_is(tmp_path: Path):
-    _refused(tmp_path / "none", "no run.sqlite")
+    _refused(tmp_path / "none", "there is no directory")
     _refused(tmp_path, "not a run directory")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").touch()

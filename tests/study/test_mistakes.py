@@ -90,7 +90,7 @@ MISTAKES = {
         "like 1s",
     ),
     "no unit of size": ("512MiB", "512", "memory", "like 512MiB"),
-    "no unit of a share": ("equivalence: 3%", "equivalence: 0.03", "equivalence", "like 0.03%"),
+    "no unit of a share": ("equivalence: 3%", "equivalence: 0.03", "equivalence", "write a percentage"),
     "unknown unit": ("512MiB", "512mib", "memory", "Did you mean '512MiB'?"),
     "a longer word for a unit": (TCP, "tcp: {kind: iperf3, duration: 2seconds}", "duration", "Did you mean '2s'?"),
     "a unit of something else": ("512MiB", "512s", "memory", "unknown unit 's'"),
@@ -286,7 +286,7 @@ MISTAKES = {
         "bridge: unknown kind 'dokcer'",
         "mean 'docker'?",
     ),
-    "a share without a unit": ("equivalence: 3%", "equivalence: 3", "equivalence", "write a share like 3%"),
+    "a share without a unit": ("equivalence: 3%", "equivalence: 3", "equivalence", "write a percentage, such as 2%"),
     "an unclosed bracket": ("inside: [server]", "inside: [server", "not YAML", "']'"),
     "a tab": (f"  {NATIVE}", f"\t{NATIVE}", "indentation", "tab"),
     "an unknown alias": (CPU, "cpu: *nobody", "nobody", "not YAML"),
@@ -527,3 +527,9 @@ def test_nothing_is_outside_of_environments_on_hosts_that_no_environment_is(monk
     bridge = registry.environments()["docker"]
     monkeypatch.setattr(type(bridge), "as_host", lambda _, traits: bridge.options() if traits.managed else None)
     assert loaded(text).client_hosts == ("a",)
+
+
+def test_mistakes_are_in_the_order_of_their_lines():
+    text = LINES.replace("kind: iperf3", "kind: iperv").replace("baseline: native", "baseline: nativ")
+    lines = [line for line, _ in told(text)]
+    assert len(lines) > 1 and lines == sorted(lines)

@@ -142,7 +142,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(given: dict[str, Any]):
         ({"json": "$.a", "regex": "(a)"}, "needs either 'json: PATH' or 'regex: EXPRESSION'"),
         ({"regex": "a"}, "'a' has 0 groups: put parentheses around the number, and nothing else"),
         ({"regex": "(a)(b)"}, "'(a)(b)' has 2 groups: put parentheses around the number, and nothing else"),
-        ({"regex": "("}, "'(' is not a regular expression: missing ), unterminated subpattern at position 0"),
+        ({"regex": "("}, "the regular expression '(' has an error: a closing parenthesis is missing"),
     ],
 )
 def test_a_metric_that_cannot_be_found_is_refused(metric: dict[str, Any], told: str):

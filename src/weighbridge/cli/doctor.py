@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 UNVERIFIED = "untested on real hardware"
 NOISE_STUDY = "noise"
 _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster")
+_TITLES = {"userlands": "root filesystems"}
+"""The headings of sections and groups that the screen shows by another name than the JSON."""
 _GROUPS = ("machine", "engines", "userlands", "load generators", "virtual machines", "storage", "network")
 """The groups, ordered by the help of their missing parts to a newcomer."""
 _LABEL = 18
@@ -205,7 +207,7 @@ def _group_lines(
             for word, state in (("ready", True), ("missing", False))
             if names[state]
         ]
-        lines = _cell(f"  {group}", "; ".join(parts), width, most[0])
+        lines = _cell(f"  {_TITLES.get(group, group)}", "; ".join(parts), width, most[0])
         if not lines[-1].endswith(_CUT):
             break
     lacking = [(_shown_name(row), row["remedy"]) for row in rows if not row["ready"]]
@@ -266,7 +268,7 @@ def _print(title: str, rows: Sequence[tuple[str, str]]) -> None:
     table = Table.grid(padding=(0, 2, 0, 0))
     for state, text in rows:
         table.add_row(Text(f"  {state}" if state else "", no_wrap=True), Text(text))
-    out().print(f"{title}\n", end="", style="bold")
+    out().print(f"{_TITLES.get(title, title)}\n", end="", style="bold")
     out().print(table)
     out().print()
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from weighbridge.cli.help import DURATION, LIMITS, OUTPUT, WHAT
-from weighbridge.cli.options import AllowConcurrentOption, EnvOption, JsonFlag
+from weighbridge.cli.help import DURATION, LIMITS, OUTPUT
+from weighbridge.cli.options import AllowConcurrentOption, EnvToExtendOption, JsonFlag
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, print_json, without_values
 from weighbridge.errors import (
     Interrupted,
@@ -79,7 +79,7 @@ def register(app: typer.Typer) -> None:
             "--against",
             metavar="RUN",
             help="An earlier run. The cost of a primary metric can rise above it by at most --margin.",
-            rich_help_panel=WHAT,
+            rich_help_panel=LIMITS,
         ),
         margin: str | None = typer.Option(
             None,
@@ -98,7 +98,7 @@ def register(app: typer.Typer) -> None:
         yes: bool = typer.Option(
             False, "--yes", "-y", help="Run more rounds without asking.", rich_help_panel=DURATION
         ),
-        env: list[str] = EnvOption,
+        env: list[str] = EnvToExtendOption,
         allow_concurrent: bool = AllowConcurrentOption,
         junit: Path | None = typer.Option(
             None, "--junit", metavar="FILE", help="Write a JUnit report.", rich_help_panel=OUTPUT

@@ -1,5 +1,7 @@
 """The options that several commands share."""
 
+from typing import Any
+
 import typer
 
 from weighbridge.cli.help import DURATION, LIMITS, MEASURE, OUTPUT, WHAT, WHERE
@@ -35,16 +37,23 @@ SetOption = typer.Option(
     help="Set one value of the study, for example hosts.a.node=worker-1. Repeatable.",
     rich_help_panel=WHAT,
 )
-EnvOption: list[str] = typer.Option(
-    [],
-    "--env",
-    "-e",
-    metavar="NAME[=VALUE]",
-    callback=_offer,
-    help="Pass a secret to the study. NAME alone is read from your environment; other users can see NAME=VALUE. "
-    "Repeatable.",
-    rich_help_panel=WHAT,
-)
+
+
+def _env_option(panel: str) -> Any:
+    return typer.Option(
+        [],
+        "--env",
+        "-e",
+        metavar="NAME[=VALUE]",
+        callback=_offer,
+        help="Pass a secret to the study. NAME alone is read from your environment; other users can see NAME=VALUE. "
+        "Repeatable.",
+        rich_help_panel=panel,
+    )
+
+
+EnvOption: list[str] = _env_option(WHAT)
+EnvToExtendOption: list[str] = _env_option(DURATION)
 ExplainOption: bool = typer.Option(
     False,
     "--explain",

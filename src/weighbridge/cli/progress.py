@@ -298,7 +298,9 @@ def _round(trial: Trial) -> str:
 
 def _where(trial: Trial) -> str:
     """Return ``redis (clients=50) in bridge``."""
-    return f"{cell_label(trial.workload, trial.level)} in {trial.environment}"
+    from weighbridge.report.text.environments import display_name
+
+    return f"{cell_label(trial.workload, trial.level)} in {display_name(trial.environment)}"
 
 
 def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "Table":

@@ -126,12 +126,20 @@ def measured(
     """
     from weighbridge.cli.progress import show
     from weighbridge.cli.runs import continuable
+    from weighbridge.report.text.environments import names_of_study, use_display_names
+    from weighbridge.report.text.formatting import plural
     from weighbridge.report.text.next_step import continuing
-    from weighbridge.runner.run import run_study
+    from weighbridge.runner.run import run_study, study_of
     from weighbridge.runner.signals import interruptible
+    from weighbridge.store.run import RunStore
 
     trusted: list[bool] = []
+    shown, trials = study, 0
+    if shown is None:
+        with RunStore(directory) as store:
+            shown, trials = study_of(store), len(store.finished())
     with (
+        use_display_names(names_of_study(shown)),
         interruptible(),
         show() as progress,
         watched(address(metrics), progress, study, directory) as listeners,
@@ -139,6 +147,11 @@ def measured(
     ):
 
         def after(store: "RunStore") -> None:
+            if rounds is not None and len(store.finished()) == trials:
+                progress.close()
+                measured_rounds = max((trial.block for trial in store.finished()), default=0)
+                if measured_rounds == rounds:
+                    err().print(f"The run already has {plural(measured_rounds, 'round')}; --rounds is the total.")
             if (analysis := report_run(store, progress)) is not None:
                 trusted.append(analysis.trust.trusted is not False)
 

@@ -4,8 +4,9 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,13 +30,20 @@ if TYPE_CHECKING:
     from weighbridge.model.study import Study
     from weighbridge.runner.default_environments import DefaultEnvironments
     from weighbridge.runner.session import ShortTime
-    from weighbridge.study.weighed import Earlier, Weighed
+    from weighbridge.study.weighed import Earlier
 
 _PARAMETER = r"[A-Za-z][A-Za-z0-9_]*"
 _LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
 _STUDY = "weigh"
 """The name of the study in messages."""
 _LINE = re.compile(rf"^{_STUDY}:\d+: ", re.MULTILINE)
+_OPTIONS: Mapping[str, str] = {"shm_size": "--shm-size", "json": "--metric", "regex": "--metric"} | {
+    key: f"--{key}"
+    for key in (
+        "within", "target", "memory", "cpus", "trace", "adapter", "deadline", "setup", "prepare", "check", "cleanup",
+    )
+}  # fmt: skip
+"""The option that gives the value of a study's key."""
 _PACKAGES: Mapping[str, Any] = {"kind": "packages"}
 """The root filesystem for a cluster if the user names no image."""
 _ENGINE_SHOWS = "a container engine would also show the cost of its bridge, NAT and seccomp filter"
@@ -193,7 +201,7 @@ def register(app: typer.Typer) -> None:
             False,
             "--warmup",
             "-w",
-            help="Run the program once before each run, without counting it.",
+            help="Run the program once before each run, without counting it. This doubles the time.",
             rich_help_panel=WHAT,
         ),
         shell: bool = typer.Option(
@@ -283,11 +291,11 @@ def register(app: typer.Typer) -> None:
             rich_help_panel=LIMITS,
         ),
         allow_concurrent: bool = AllowConcurrentOption,
-        target: str = typer.Option(
-            "2%",
+        target: str | None = typer.Option(
+            None,
             "--target",
             metavar="PERCENT",
-            help="Stop when every interval is at most this far from its estimate.",
+            help="Stop when every interval is at most this far from its estimate. Default: 2%.",
             rich_help_panel=DURATION,
         ),
         within: str | None = typer.Option(
@@ -329,8 +337,9 @@ def register(app: typer.Typer) -> None:
         ~/.local/share/weighbridge/runs.
         """
         from weighbridge.runner.living import require_alone
-        from weighbridge.study.weighed import Weighed
+        from weighbridge.study.weighed import Weighed, study_text
 
+        _require_one_length(rounds, target, within)
         beside = {"setup": setup, "prepare": prepare, "check": check, "cleanup": cleanup}
         further = {"adapter": adapter, "deadline": deadline, "warm_up": warm_up or None}
         composed = ComposeFlags(compose, service, without, saved, image, ready)
@@ -362,9 +371,9 @@ def register(app: typer.Typer) -> None:
                 where["server"] = _server_behind(entry_point, server)
         _require_command(command, server or service)
         where |= _labels(label, against)
+        _require_text([*command, server, against, *beside.values()], parameters, server=server is not None)
         if server is not None and ready is None:
             _require_port(server, against if image is None else None)
-        _require_text(*command, server, against, *parameters, *beside.values())
         of_no_image = [command, *(() if apart else (server, *beside.values()))] if image is None or apart else []
         if in_cluster is not None:
             commands = [*of_no_image, against if image is None else None]
@@ -386,7 +395,7 @@ def register(app: typer.Typer) -> None:
             further={name: value for name, value in further.items() if value is not None},
             resources={name: value for name, value in (("cpus", cpus), ("memory", memory)) if value is not None},
             shm_size=shm_size,
-            target=target,
+            target=target or "2%",
             within=within or "2min",
             blocks=rounds,
             explain=explain,
@@ -395,12 +404,23 @@ def register(app: typer.Typer) -> None:
         )
         if save is None:
             require_alone(beside_others=allow_concurrent)
-        short_time: ShortTime = "extend" if within is None else "keep" if quick_test else "refuse"
-        _weigh(weighed, directory, save, export_json, short_time, [*given_variables(env)], quick_test=quick_test)
+        _weigh(
+            _checked_study(
+                partial(study_text, weighed),
+                beside | further | {"within": within, "target": target, "memory": memory, "cpus": cpus}
+                | {"trace": trace, "shm_size": shm_size, "json": metrics or None, "regex": metrics or None},
+            ),
+            directory, save, export_json, _short_time(within, quick_test=quick_test), [*given_variables(env)],
+            quick_test=quick_test,
+        )  # fmt: skip
+
+
+def _short_time(within: str | None, *, quick_test: bool) -> "ShortTime":
+    return "extend" if within is None else "keep" if quick_test else "refuse"
 
 
 def _weigh(
-    weighed: "Weighed",
+    study: "Study",
     directory: Path | None,
     save: Path | None,
     export: Path | None,
@@ -411,9 +431,7 @@ def _weigh(
 ) -> None:
     from weighbridge.model.secret import env_options, variables_of
     from weighbridge.model.stored_study import secrets_of
-    from weighbridge.study.weighed import study_text
 
-    study = _checked_study(partial(study_text, weighed))
     if save is not None:
         write_new(save, study.text)
         out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
@@ -439,6 +457,7 @@ def _run(
     from weighbridge.cli.run import new_directory, report_run
     from weighbridge.cli.runs import continuable
     from weighbridge.report.export.json import report_json
+    from weighbridge.report.text.environments import names_of_study, use_display_names
     from weighbridge.report.text.next_step import continuing
     from weighbridge.runner.run import run_study
     from weighbridge.runner.signals import interruptible
@@ -449,6 +468,7 @@ def _run(
     directory = directory or _runs() / new_directory(study).name
     announce(study, directory, quick_test=quick_test, timed=False)
     with (
+        use_display_names(names_of_study(study)),
         interruptible(),
         show() as progress,
         continuable(directory, *continuing("run", str(directory), yes=True, variables=env)),
@@ -557,9 +577,17 @@ def _metric(option: str) -> tuple[str, Mapping[str, Any]]:
     name, _, rest = option.partition("=")
     how, _, words = rest.partition(":")
     parts = words.rsplit(",", 2)
-    if how not in ("json", "regex") or len(parts) != 3 or parts[1] not in ("higher", "lower"):
-        message = "write NAME=json:PATH,higher|lower,UNIT or NAME=regex:PATTERN,higher|lower,UNIT"
-        fail(f"--metric {shlex.quote(option)}: {message}", WRONG_COMMAND_LINE)
+    problem = ""
+    if how not in ("json", "regex") or len(parts) != 3:
+        problem = "write NAME=json:PATH,higher|lower,UNIT or NAME=regex:PATTERN,higher|lower,UNIT"
+    elif not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", name):
+        problem = f"the name must start with a lower-case letter and have only a-z, 0-9 and _, not {name!r}"
+    elif parts[1] not in ("higher", "lower"):
+        problem = f"the direction must be higher or lower, not {parts[1]!r}"
+    elif not re.fullmatch(r"\S{1,20}", parts[2]):
+        problem = f"the unit must have 1 to 20 characters and no space, not {parts[2]!r}"
+    if problem:
+        fail(f"--metric {shlex.quote(option)}: {problem}", WRONG_COMMAND_LINE)
     return name, {how: parts[0], "better": parts[1], "unit": parts[2]}
 
 
@@ -593,6 +621,21 @@ def _labels(option: str | None, against: str | None) -> dict[str, tuple[str, str
             WRONG_COMMAND_LINE,
         )
     return {"labels": (before, after)}
+
+
+def _require_one_length(rounds: int | None, target: str | None, within: str | None) -> None:
+    if rounds is not None and (target is not None or within is not None):
+        fail("--rounds excludes --target and --within", WRONG_COMMAND_LINE)
+
+
+def _require_spelling(text: str, parameters: Iterable[str], *, server: bool) -> None:
+    """Exit with a hint if a word in braces is almost a placeholder that is missing. Other braces are a program's."""
+    names = {*parameters, *(("address", "port", "data_port", "listen") if server else ())}
+    missing = sorted(name for name in names if f"{{{name}}}" not in text)
+    for word in re.findall(rf"(?<!\$){{({_PARAMETER})}}", text):
+        nearest = get_close_matches(word, missing, n=1, cutoff=0.75)
+        if nearest and word not in names:
+            fail(f"unknown placeholder {{{word}}}. Did you mean {{{nearest[0]}}}?", WRONG_COMMAND_LINE)
 
 
 def _require_port(*servers: str | None) -> None:
@@ -810,8 +853,11 @@ def _print_choice(defaults: "DefaultEnvironments") -> None:
     err().print(f"note: using {', '.join(defaults.ready)} ({why}){shows}", markup=False, soft_wrap=True)
 
 
-def _checked_study(make_text: Callable[[], str]) -> "Study":
-    """Return the checked study. Messages name no line, because the study is not in a file."""
+def _checked_study(make_text: Callable[[], str], options: Mapping[str, object]) -> "Study":
+    """Return the checked study. Messages name an option instead of a line, because the study is not in a file.
+
+    ``options`` are the values on the command line by the key of the study; None if an option is not used.
+    """
     from weighbridge.errors import StudyError
     from weighbridge.study.loader import check
     from weighbridge.study.source import parse
@@ -819,19 +865,26 @@ def _checked_study(make_text: Callable[[], str]) -> "Study":
     try:
         return check(parse(make_text(), _STUDY)).model_copy(update={"lines": {}})
     except StudyError as error:
-        problems = dict.fromkeys(
-            _LINE.sub("", str(error)).splitlines()
-        )  # several environments can have the same problem
-        fail("\n".join(problems), WRONG_COMMAND_LINE)
+        problems = [line.partition(": ") for line in _LINE.sub("", str(error)).splitlines()]
+        named = (
+            f"{key if options.get(key) is None else _OPTIONS.get(key, key)}{colon}{text}"
+            for key, colon, text in problems
+        )
+        fail("\n".join(dict.fromkeys(named)), WRONG_COMMAND_LINE)  # several environments can have the same problem
 
 
-def _require_text(*words: str | None) -> None:
-    """Exit with a message if a word is not UTF-8, because runs store the words and reports show them."""
-    for word in words:
+def _require_text(words: Sequence[str | None], parameters: Sequence[str], *, server: bool) -> None:
+    """Exit with a message if a word is not UTF-8, or has a misspelt placeholder of a server or of ``--parameter``.
+
+    Runs store the words, and reports show them.
+    """
+    for word in (*words, *parameters):
         try:
             (word or "").encode()
         except UnicodeEncodeError:
             fail(f"{word!a} is not UTF-8: write it in UTF-8", WRONG_COMMAND_LINE)
+    names = [each.partition("=")[0] for each in parameters]
+    _require_spelling(" ".join(filter(None, words)), names, server=server)
 
 
 def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mapping[str, Any]) -> None:

@@ -20,24 +20,25 @@ LARGEST = {"a time": 1e8, "a size": 1e15, "a rate": 1e15, "a share": 1e3}
 _SHOWN_UNITS = {
     "us", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "%",
 }  # fmt: skip
-_USUAL = {"a time": "s", "a size": "MiB", "a rate": "Mbit/s", "a share": "%"}
+_USUAL = {"a time": "s", "a size": "MiB", "a rate": "Mbit/s"}
 
 
 def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
     """Return a number with a unit as a float in the base unit. ValueError names the known units."""
     unit_names = ", ".join(units)
-    listed = f" ({unit_names})" if len(units) > 1 else ""
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    if what == "a share" and (match is None or match[2] not in units):
+        raise ValueError("write a percentage, such as 2%")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"{what} needs a number with a unit{listed or ' (%)'}")
+        raise ValueError(f"{what} needs a number with a unit ({unit_names})")
     if not isinstance(value, str):
-        raise ValueError(f"{value} has no unit: write {what} like {value}{_USUAL[what]}{listed}")
-    match = _NUMBER.fullmatch(value)
+        raise ValueError(f"{value} has no unit: write {what} like {value}{_USUAL[what]} ({unit_names})")
     if match is None:
         raise ValueError(f"'{value:.60}' is not {what}: write a number with a unit ({unit_names})")
     number, unit = match.groups()
     if unit not in units:
-        suggestion = _nearest_unit(unit, units)
-        hint = f"Did you mean '{number}{suggestion}'?" if suggestion else f"Known units: {unit_names}"
+        meant = [f"'{number}{each}'" for each in _nearest_units(unit, units)]
+        hint = f"Did you mean {' or '.join(meant)}?" if meant else f"Known units: {unit_names}"
         raise ValueError(f"unknown unit '{unit:.60}' in '{value:.60}'. {hint}")
     quantity = float(number) * float(units[unit])
     if quantity > LARGEST[what]:
@@ -60,17 +61,17 @@ def _stored(value: object, what: str) -> float:
     return value
 
 
-def _nearest_unit(unit: str, units: dict[str, Any]) -> str:
-    """The unit that was probably meant: other case, a longer word for it (sec, minutes), a slip; or nothing."""
+def _nearest_units(unit: str, units: dict[str, Any]) -> list[str]:
+    """Return the units that were probably meant: other case, a longer word (minutes), a slip, MB or MiB for M."""
     by_lower = {name.lower(): name for name in reversed(units)}
     word = unit.lower()
     if word in by_lower:
-        return by_lower[word]
-    if len(word) == 1:
-        return ""  # 'm' may be a minute as well as a millisecond: a wrong guess is worse than the list
+        return [by_lower[word]]
+    if len(word) == 1:  # 'm' may be a minute as well as a millisecond: a wrong guess is worse than the list
+        return [by_lower[each] for each in (f"{word}b", f"{word}ib") if each in by_lower]
     begins = sorted((name for name in by_lower if word.startswith(name)), key=len)
     nearest = begins[-1:] or get_close_matches(word, by_lower, n=1)
-    return by_lower[nearest[0]] if nearest else ""
+    return [by_lower[each] for each in nearest]
 
 
 def _quantity(units: dict[str, Any], what: str, example: str, *, integer: bool = False) -> Any:

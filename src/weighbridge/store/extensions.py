@@ -98,7 +98,8 @@ def extend(store: RunStore, repetitions: Repetitions, blocks: int) -> None:
     planned = now.blocks or finished_blocks
     if blocks < finished_blocks:
         raise RunDirectoryError(
-            f"{store.directory} already has {finished_blocks} rounds: --rounds must be at least {finished_blocks}"
+            f"{store.directory} already has {finished_blocks} rounds; --rounds is the total, so it must be at least "
+            f"{finished_blocks}"
         )
     if blocks != planned:
         change = RunExtension(planned, blocks, finished_blocks, time.time())

@@ -44,6 +44,8 @@ class RunStore(RunReader):
 
     def __init__(self, directory: Path, *, writable: bool = False) -> None:
         self.directory = directory
+        if not writable and not os.path.lexists(directory):
+            raise RunDirectoryError(f"there is no directory {directory}")
         if not writable and not os.path.lexists(directory / DATABASE):
             raise RunDirectoryError(f"{directory} is not a run directory (it has no {DATABASE}): name one")
         self._closing = contextlib.ExitStack()

@@ -60,7 +60,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
     if arm.name == file.baseline and len(reached) < len(hosts):
         yield (*place, "clients"), f"{arm.name} is the baseline, which needs every client: remove 'clients'"
     yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
-    yield from ((place, f"{arm.name}: {problem}") for problem in _unpacked(arm, file, cells))
+    yield from ((place, problem) for problem in _unpacked(arm, file, cells))
     yield from ((place, f"{arm.name}: {problem}") for problem in _not_taken(arm))
     if file.companions and not registry.environments()[arm.kind].way_to_companions(arm.options):
         yield place, f"{arm.name}: its sites cannot reach the study's companions ({', '.join(file.companions)})"
@@ -105,18 +105,20 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
             for name in on if not registry.userlands()[source].from_registry else ():
                 if name in file.hosts and file.hosts[name].pulls:
                     problems.add(
-                        f"host '{name}' pulls images, but the root filesystem '{source}' is not in a registry. Use "
-                        "'userland: {kind: image, image: NAME}', or another way to load its images"
+                        f"{arm.name}: host '{name}' pulls images, but the root filesystem '{source}' is not in a "
+                        "registry. Use 'userland: {kind: image, image: NAME}', or another way to load its images"
                     )
             continue
         if inside and not every[arm.kind].shares_root:
             problems.add(
-                f"its sites cannot use this machine's own files (userland: {source}). Use an image, or {fits}"
+                f"{arm.kind} cannot use this machine's own files. Use an image (weigh --image, study key userland), "
+                f"or {fits}"
             )
         for name in on:
             if name in file.hosts and not file.hosts[name].traits.this_machine:
                 problems.add(
-                    f"host '{name}' cannot use the userland '{source}', which is this machine's: use another"
+                    f"{arm.name}: host '{name}' cannot use the userland '{source}', which is this machine's: use "
+                    "another"
                 )
     yield from sorted(problems)
 

@@ -86,6 +86,7 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
         problems += [*contradictions(file, arms, cells), *of_workloads.contradictions(file, arms, cells)]
         problems += wrong_names(file, arms)
     if problems or file is None:
+        problems.sort(key=lambda problem: source.line(problem[0]))
         raise StudyError("\n".join(f"{source.where(place)}: {plain(message, 500)}" for place, message in problems))
     if file.aa:
         again = next(arm for arm in arms if arm.name == file.baseline)

@@ -56,6 +56,10 @@ class Source:
 
     def where(self, place: Sequence[str | int]) -> str:
         """``file:line`` of the deepest part of ``place`` that is in the file."""
+        return f"{self.name}:{self.line(place)}"
+
+    def line(self, place: Sequence[str | int]) -> int:
+        """Return the line of the deepest part of ``place`` that is in the file; the first line is 1."""
         node, line = self.data, 0
         for key in place:
             try:
@@ -63,7 +67,7 @@ class Source:
                 node = node[key]
             except (AttributeError, KeyError, IndexError, TypeError):
                 break
-        return f"{self.name}:{line + 1}"
+        return line + 1
 
 
 def bundled() -> dict[str, str]:

@@ -14,6 +14,7 @@ from weighbridge.analysis.between_runs import RunsCompared
 from weighbridge.analysis.conditions import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.isolation import SiteLayers
+from weighbridge.model.study import Study
 
 _NAMES: ContextVar[Mapping[str, str]] = ContextVar("names of environments")
 
@@ -50,6 +51,11 @@ def names_of(analysis: Analysis) -> dict[str, str]:
     if analysis.aa_arm is not None:
         names[analysis.aa_arm] = f"{names.get(analysis.baseline, analysis.baseline)} ({CONTROL})"
     return names
+
+
+def names_of_study(study: Study) -> dict[str, str]:
+    """Return the name for people of a study's control, before anything was measured."""
+    return {arm.name: f"{arm.aa_of} ({CONTROL})" for arm in study.arms if arm.aa_of is not None}
 
 
 def common_layers(analysis: Analysis) -> str:

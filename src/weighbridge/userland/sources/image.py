@@ -105,7 +105,9 @@ def _image(name: str) -> Iterator[tuple[Any, Any]]:
     client = client_from_environment()
     if client is None:
         lacking = f"no Docker engine answers, so the image {name} cannot be read"
-        raise Unavailable(f"userland: {lacking}: start one, or name a docker save file")
+        raise Unavailable(
+            f"userland: {lacking} (Weighbridge's private engine has no images). Start one, or name a docker save file"
+        )
     with contextlib.closing(client), engine_errors(f"the image {name}"):
         try:
             image = client.images.get(name)

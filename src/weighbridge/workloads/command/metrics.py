@@ -36,7 +36,9 @@ def _is_regex(text: str) -> str:
         groups = re.compile(text, re.MULTILINE).groups
         _regex(text)
     except (re.error, bounded.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"'{text:.60}' is not a regular expression: {error}") from None
+        problem = str(getattr(error, "msg", error))
+        problem = "a closing parenthesis is missing" if problem.startswith("missing )") else problem
+        raise ValueError(f"the regular expression '{text:.60}' has an error: {problem}") from None
     if groups != 1:
         raise ValueError(f"'{text:.60}' has {groups} groups: put parentheses around the number, and nothing else")
     return text
