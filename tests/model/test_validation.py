@@ -206,6 +206,14 @@ def test_no_message_has_a_value_that_can_be_a_secret(written: Any, expected: str
     assert problem_of(error.value).startswith(expected)
 
 
+def test_a_value_that_contains_itself_or_a_very_long_number_ends_no_message():
+    endless: dict[str, Any] = {"kind": {"PASSWORD": 10**5000, "TOKEN": CANARY}}
+    endless |= {"again": [endless, endless], "PASSWORD": 10**5000}
+    with pytest.raises(ValidationError) as error:
+        StudyFile.model_validate({"userland": endless, "hosts": {"a": endless}}, context=option_models())
+    assert CANARY not in "".join(problems_of(error.value))
+
+
 def test_a_damaged_document_is_not_shown():
     with pytest.raises(ValidationError) as error:
         Places.model_validate_json(f'{{"environment": {{"A": "{CANARY}"}}')

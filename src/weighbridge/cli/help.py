@@ -186,7 +186,7 @@ class App(typer.Typer):
 
 def usage_problem(error: Any) -> str:
     """Return the sentence for a command line that cannot be parsed: the option, what is wrong, and where to look."""
-    from weighbridge.study.source import nearest
+    from weighbridge.model.spelling import nearest
 
     parameter, options = getattr(error, "param", None), getattr(error, "possibilities", None)
     if parameter is not None:

@@ -28,6 +28,8 @@ ALLOWED = "allowed"
 _OF_PYDANTIC = {*get_args(ErrorType)}
 _LONGEST = 60
 """The most characters of a key or a value that a sentence shows."""
+_MOST_BITS = 10_000
+"""Python does not print whole numbers with many more."""
 _SCALARS = (str, bytes, int, float, date, time, type(None))
 _NOUNS = {
     "bool": "true or false", "int": "a whole number", "float": "a number", "finite": "a finite number",
@@ -218,20 +220,26 @@ def _without_hidden(text: str, value: Any, place: Iterable[object]) -> str:
         for form in sorted(filter(None, forms), key=len, reverse=True):
             text = text.replace(f"'{form}'", "'...'")
             text = text if is_ordinary(form) else text.replace(form, "...")
-        text = re.sub(r"'([^']{4,})'", lambda part, whole=hidden: "'...'" if part[1] in whole else part[0], text)
+        for part in re.findall(r"'([^']{4,})'", text):
+            text = text.replace(f"'{part}'", "'...'") if part in hidden else text
     return text
 
 
 def _hidden_in(value: Any, place: tuple[object, ...]) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _hidden_in(key, place)
-            yield from _hidden_in(each, (*place, key))
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _hidden_in(each, place)
-    elif is_hidden(value, place):
-        yield str(value)
+    """Yield the hidden values in what a YAML file has, which can contain itself."""
+    waiting, visited = [(value, place)], set()
+    while waiting:
+        each, at = waiting.pop()
+        if isinstance(each, Mapping | list | tuple):
+            if id(each) in visited:
+                continue
+            visited.add(id(each))
+            if isinstance(each, Mapping):
+                waiting += [pair for key, entry in each.items() for pair in ((key, ()), (entry, (*at, key)))]
+            else:
+                waiting += [(entry, at) for entry in each]
+        elif is_hidden(each, at) and not (isinstance(each, int) and each.bit_length() > _MOST_BITS):
+            yield str(each)
 
 
 def _number(number: Any) -> str:
