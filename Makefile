@@ -32,7 +32,7 @@ demo:
 # The checks and the unit tests run during the first real tests, which leave half of the CPU time idle. They run at a
 # lower priority. A failure does not stop the rest.
 test: setup
-	@echo "Running the checks, the unit tests and the first real tests at the same time: about ten minutes."
+	@echo "Running the checks, the unit tests and the first real tests at the same time: this part takes about ten minutes."
 	@echo "Each prints its output when it has finished."
 	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target side_by_side check unit; first=$$?; \
 	$(MAKE) --no-print-directory --keep-going apart alone; exit $$((first | $$?))

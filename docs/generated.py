@@ -157,7 +157,7 @@ def _keys(schema: Schema, *, without: Sequence[str] = ("kind",)) -> str:
     rows = [
         (code(name), values(option), _default(option, name in required), description(option))
         for name, option in schema.get("properties", {}).items()
-        if name not in without
+        if name not in without and not option.get("deprecated")
     ]
     return table(("key", "values", "default", "what it is"), rows) if rows else "No options.\n"
 

@@ -31,6 +31,7 @@ from weighbridge.report.text.summary import (
     exploratory_sentence,
     verdict_sentences,
 )
+from weighbridge.report.text.trial_flags import flagged_sentence
 from weighbridge.report.text.trust import control_power, control_sentence, imprecise, trust_sentence
 from weighbridge.report.text.verdicts import comparison_verdict, open_text
 from weighbridge.statistics import Contrast, Looks, compare, looks_share, visible_effect
@@ -306,6 +307,13 @@ def test_a_session_that_sees_nothing_small_is_not_precise(run):
     assert "noise floor" not in text, "a word of ours: how well the check can tell is said in plain ones"
 
 
+def test_a_control_that_could_miss_a_large_difference_says_so(run):
+    analysis = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.3)])]))
+    assert analysis.trust.trusted is True and analysis.trust.noise_floor > 0.1
+    assert_sentence(trust_sentence(analysis))
+    assert "two native copies differ" in trust_sentence(replace(analysis, equivalence=0.5))
+
+
 def test_how_well_the_check_can_tell_is_said_of_the_metrics_that_it_is_about(run):
     """A noise floor of 109% stood beside another metric's cost within ±3%."""
     quiet, noisy = Workload("quiet", [(REQUESTS, 1000, 0.001)]), Workload("noisy", [(REQUESTS, 1000, 0.2)])
@@ -470,6 +478,15 @@ def test_where_no_number_of_blocks_settles_a_cost_that_is_said(run):
     assert analysis.trust.trusted is False and next_blocks(analysis) is None
     assert nothing_settles(analysis) == "" and "Measure again" in control_sentence(analysis)
     assert nothing_settles(analyse(run(costs={"bridge": 1.0}))) == "", "nothing is undecided"
+    noisy = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.3)])]))
+    reports = tuple(
+        replace(each, comparisons=tuple(replace(row, visible=None) for row in each.comparisons))
+        for each in noisy.metrics
+    )
+    for disturbed in (flagged(replace(noisy, metrics=reports), flag) for flag in (OTHERS, STEAL)):
+        assert_sentence(nothing_settles(disturbed))
+    assert "other programs" in flagged_sentence(flagged(noisy, OTHERS, every=3))
+    assert not flagged_sentence(flagged(noisy, OTHERS)), "the line on trust says it"
 
 
 def test_each_further_look_spends_less_of_the_error(run):

@@ -124,6 +124,9 @@ environments:
 """
     found = [remark_text(each) for each in confounders(sizes(), "native", ["native", "overlay"], file_of_text(text))]
     assert found[0] == "overlay: own options in web (threads: 2)" and len(found) == 2
+    weighed = file_of_text(f"study: weigh-gzip{text}")
+    found = [remark_text(each) for each in confounders(sizes(), "native", ["native", "overlay"], weighed)]
+    assert not any("own options" in each for each in found), "they were given with --against"
     for broken in (
         "workloads: [",
         "workloads",

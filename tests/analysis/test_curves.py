@@ -516,4 +516,4 @@ def test_the_progress_says_broke(monkeypatch):
     trial = Trial(3, 0, "web", Level([("connections", "5000")]), "bridge")
     record = TrialRecord(trial, Outcome.BROKE, 0.0, 1.0, 1.0, TOO_MANY)
     progress.Shown(None).trial_finished(record)
-    assert out.getvalue() == "block 3, web (connections=5000) in bridge: broke under its load: too many connections\n"
+    assert out.getvalue() == "round 3, web (connections=5000) in bridge: overloaded: too many connections\n"

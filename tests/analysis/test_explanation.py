@@ -9,6 +9,7 @@ import pytest
 from report.made_up_runs import REQUESTS, Workload
 from report.test_html import page_of
 from report.test_terminal import shown
+from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.explanation import second_pass
 from weighbridge.analysis.results import ProofState
@@ -136,7 +137,10 @@ def test_a_cost_that_is_not_proven_is_not_explained(explained):
     same = dict.fromkeys(made["costs"], 1.0)
     analysis = explained(costs=same, workloads=[Workload("redis", [(REQUESTS, 1000, 0.2)])])
     sentence = explanation_sentence(analysis, analysis.explanations[0])
-    assert "not significant, so it is not explained" in sentence
+    assert "is undecided" in sentence and "so it is not explained" in sentence
+    (explanation,) = explained().explanations
+    total = replace(explanation.total, verdict="inconclusive")
+    assert_sentence(explanation_sentence(analysis, replace(explanation, total=total)))
 
 
 @pytest.mark.parametrize("verdict", ["hidden", "equivalent"])

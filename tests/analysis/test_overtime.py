@@ -302,9 +302,9 @@ def test_the_page_shows_both_and_links_to_the_trials(swept):
     page = page_of(store)
     links = check_links(page, store.directory)
     text = page.text.replace("\u00a0", " ")
-    assert "Resource use by level and over time" in text and "nginx over time, block" in text
+    assert "Resource use by level and over time" in text and "nginx over time, round" in text
     assert "generator in 3 of 3" in text and "overloaded in 3 of 3" in text
-    assert "from the study's Prometheus server" in text and "Cross: a trial that broke" in text
+    assert "from the study's Prometheus server" in text and "Cross: a trial that was overloaded" in text
     assert "fewer than six have no 95% interval" in text
     assert links.count("#g3-2") >= 2  # bridge at the highest level: also from the table
     spans = [

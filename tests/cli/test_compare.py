@@ -28,7 +28,7 @@ def two(run):
 def test_it_prints_tables_and_writes_a_page_where_it_is_told(weighbridge, two, tmp_path):
     page = tmp_path / "page.html"
     said = weighbridge("compare", *two, "--html", page)
-    assert said.code == 0 and "1 of 1 costs changed from A to B" in " ".join(said.out.split())
+    assert said.code == 0 and "1 of 1 costs changed significantly from A to B" in " ".join(said.out.split())
     assert (
         said.out.splitlines()[-1] == f"page: {page}" and not said.err and "<title>Runs compared" in page.read_text()
     )

@@ -79,7 +79,7 @@ def test_a_terminal_has_a_screen_of_findings_the_gravest_first(weighbridge, tmp_
 def test_an_untrusted_session(weighbridge, tmp_path):
     make_run(tmp_path / "run", Recipe(costs={"bridge": 1.25}, aa_factor=1.5)).close()
     said = weighbridge("gate", tmp_path / "run", "--budget", KEPT)
-    assert said.code == 10 and "Gate untrusted" in said.err
+    assert said.code == 10 and "The control failed" in said.err
 
 
 def test_against_an_earlier_run(weighbridge, run, tmp_path):
@@ -268,6 +268,7 @@ def test_time_for_no_block(weighbridge, run, continued):
     said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "1s")
     assert said.code == 12 and stand_in.asked == []
     assert_sentence(said.err)
+    assert "undecided: bridge.tcp.throughput: " in said.out and "inside the interval" not in said.out
 
 
 def test_a_missing_value_is_told_before_the_verdict(weighbridge, run, continued, monkeypatch):

@@ -15,9 +15,9 @@ from weighbridge.cli.progress import Shown, estimates_table, prospect, verdict_t
 from weighbridge.model.disturbance import disturbance_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
-from weighbridge.model.measurement import Metric
+from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.model.secret import SecretName
-from weighbridge.model.trial import Trial
+from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import Forecast, forecast
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 from weighbridge.statistics import Contrast
@@ -178,6 +178,17 @@ def test_on_a_terminal_costs_stand_below_the_bar_and_what_to_expect_below_them()
     bar, cost, again, _, expected = file.getvalue().splitlines()
     assert "starting" in bar and cost.startswith("near") and "━" in cost
     assert again == bar and expected == prospect([FAR])
+
+
+def test_the_bar_is_full_when_the_trials_have_ended_early():
+    bar = Progress("{task.completed}/{task.total}", console=Console(file=io.StringIO()))
+    shown, trial = Shown(bar), Trial(1, 0, "command", Level(), "docker")
+    shown.trial_started(trial, 86, 105, Forecast(5.0, 10, 10.0, 400, "limit"))
+    shown.say("still the same trial")
+    assert (bar.tasks[0].completed, bar.tasks[0].total) == (86, 105)
+    shown.trial_finished(TrialRecord(trial, Outcome.OK, 0.0, 1.0, 1.0))
+    shown.say("cleaning up")
+    assert (bar.tasks[0].completed, bar.tasks[0].total, bar.tasks[0].fields["count"]) == (87, 87, "87/87")
 
 
 def test_beside_the_bar_is_room_for_what_a_terminal_writes_of_ctrl_c(monkeypatch: pytest.MonkeyPatch):

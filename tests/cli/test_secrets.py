@@ -107,7 +107,7 @@ def test_the_next_command_repeats_the_variables_of_the_run(
         store.set_info(SECRETS, '{"API_TOKEN": "", "db.API_TOKEN": "", "A": ""}')
     monkeypatch.chdir(tmp_path)
     first = "First set API_TOKEN and A in your environment to the values that this run used."
-    command = "weighbridge run --out run --env API_TOKEN --env A --yes --blocks "
+    command = "weighbridge run --out run --env API_TOKEN --env A --yes --rounds "
     said = weighbridge("report", "run").out
     assert -1 < said.find(first) < said.find(command), said
     monkeypatch.setenv("API_TOKEN", "x")

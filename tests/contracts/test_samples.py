@@ -150,20 +150,20 @@ def test_what_is_unverified_on_real_hardware_is_said_everywhere(
         "", why, "", "nobody was nice",
     )  # fmt: skip
     shown = " ".join(CliRunner().invoke(app, ["doctor", "--all"]).stdout.split())
-    section = shown.partition("never tested on real hardware ")[2]
+    section = shown.partition("untested on real hardware ")[2]
     assert f"emulator (hardware): {why}" in section and "nice: nobody was nice" in section
 
     monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_, **__: None)
     planned = plan.describe(study())
     assert [arm["name"] for arm in planned["environments"] if arm["unverified"] == why] == ["guest"]
-    assert f"guest is never tested on real hardware: {why}" in planned["warnings"]
-    assert "host here is never tested on real hardware: nobody was nice" in planned["warnings"]
+    assert f"guest is untested on real hardware: {why}" in planned["warnings"]
+    assert "host here is untested on real hardware: nobody was nice" in planned["warnings"]
 
     assert unverified_parts(study()) == {"guest": why, "host here": "nobody was nice"}
     facts = [("unverified", what, text, 0.0) for what, text in unverified_parts(study()).items()]
     told = [remark_text(each) for each in unverified(facts * 2, ["native", "guest"])]
     assert told == [
-        f"guest: never tested on real hardware: {why}", "host here: never tested on real hardware: nobody was nice",
+        f"guest: untested on real hardware ({why})", "host here: untested on real hardware (nobody was nice)",
     ]  # fmt: skip
 
 

@@ -861,8 +861,7 @@ def test_which_nodes_hold_an_image_is_told_by_plan():
     image = {"userland": "userland", "bytes": 10**6, "way": "loaded by kind"}
     hosts = (("a", {"n1": True}), ("b", {"n2": False}), ("c", {"n1": True, "n3": None}))
     assert images_lines({"host": name, "on_nodes": nodes, **image} for name, nodes in hosts) == [  # type: ignore[typeddict-item]
-        "image: userland (1 MB), for a and b and c: loaded by kind; it is on n1; it is not on n2; not known whether "
-        "it is on n3"
+        "image: userland (1 MB), for a and b and c: loaded by kind; present on n1; missing on n2; not checked on n3"
     ]
 
 

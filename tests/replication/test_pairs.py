@@ -99,7 +99,7 @@ def test_confounders_are_those_between_the_two(compared):
 def test_what_the_run_lacks_is_no_pair(run):
     analysis = analyse(run(costs={"bridge": 1.1}))
     assert compare_pair(analysis, analysis.metrics[0], "overlay", "bridge") is None
-    assert names_of(analysis) == {}
+    assert names_of(analysis) == {"native-again": "native (control)"}
 
 
 def test_exactly_those_that_are_asked_for_are_corrected_together(run):

@@ -190,7 +190,7 @@ def test_the_table_that_is_asked_for_alone(run, pattern: str):
 
 
 def test_what_is_asked_for_and_is_not_there(run):
-    with pytest.raises(RequirementError, match=r"did you mean 'bridge\.tcp\.throughput'"):
+    with pytest.raises(RequirementError, match=r"Did you mean 'bridge\.tcp\.throughput'"):
         reports_named("bridge.tcp.throughputs", analyse(run(costs={"bridge": 1.25}, blocks=1)))
 
 

@@ -48,7 +48,7 @@ def test_a_time_that_is_too_short_for_the_fewest_blocks_is_told(world: World, mo
     given_s, needed_s = too_little_time(short) or (0.0, 0.0)
     assert given_s == 30 and needed_s == seconds(long)[0] > 240
     assert seconds(short) == (30, 30)
-    assert [each for each in warnings(short) if "12 blocks" in each]
+    assert [each for each in warnings(short) if "12 rounds" in each]
 
 
 def test_the_blocks_that_a_time_holds_are_counted_by_trials_as_long_as_they_are_written(

@@ -31,16 +31,16 @@ def test_clocks_that_are_apart_are_flagged(world: World, outside_s: float | None
     assert [role.duration_s for role in record.roles if role.role == "client"] == [0.2]
     for flag in found:
         assert flag.where == "client" and flag.figures["site_s"] == 0.2 and flag.figures["here_s"] == outside_s
-        assert flag_text(flag).startswith("generator clock apart ")
+        assert flag_text(flag).startswith("generator clocks disagree by ")
 
 
 def test_a_slow_clock_is_told_in_words():
     flag = Flag(FlagCode.CLOCKS, "client", {"share": 0.1, "site_s": 9.0, "here_s": 10.0})
-    assert flag_text(flag) == "generator clock apart 10 %"
+    assert flag_text(flag) == "generator clocks disagree by 10%"
     kind = FlagKind(flag.code, flag.where, "")
     assert flag_kind_text(kind, figure_ranges([flag])) == (
-        "the generator's clock and this machine's disagree by 10 % on its duration: a wrong clock, or a machine too "
-        "busy (flagged above 1 %)"
+        "the clocks of the generator and of this machine disagree by 10% on its duration (flagged above 1%): "
+        "a clock is wrong, or a machine is too busy"
     )
 
 
@@ -60,5 +60,5 @@ def test_a_connection_that_broke_is_told_and_no_clock(world: World):
     record = measure(world, client=Act(clock_s=0.2, outside_s=4.2, unheard_s=3.9))
     [told] = [flag for flag in record.flags if flag.code in (FlagCode.CLOCKS, FlagCode.UNHEARD)]
     assert told == Flag(FlagCode.UNHEARD, "client", {"seconds": 3.9})
-    assert flag_text(told) == "generator connection broke for 3.9 s"
+    assert flag_text(told) == "generator connection lost for 3.9 s"
     assert not [value for _, name, value in record.samples if name == "program_outside_s"]

@@ -387,7 +387,7 @@ def test_what_cannot_be_prepared(world: World, monkeypatch: pytest.MonkeyPatch):
     assert len(world.ran) == 2 and world.started == []
     kills = count()
     world.oom_kills = lambda: float(next(kills))
-    failed(measure(world), Outcome.SERVER_NOT_READY, "cannot be prepared: the site exceeded its memory limit")
+    failed(measure(world), Outcome.SERVER_NOT_READY, "cannot be prepared: it exceeded its memory limit")
 
 
 @pytest.mark.parametrize(

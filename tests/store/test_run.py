@@ -360,7 +360,7 @@ def test_parts_of_a_study_that_reports_read_have_their_types(run: Path):
         changed = {**document, "file": {**document["file"], key: value}}
         with RunStore(run, writable=True) as store:
             store._db.execute("UPDATE study SET document = ?", (json.dumps(changed),))
-            with pytest.raises(RunDirectoryError, match=rf"study \(file, {key}.*\): expected an object"):
+            with pytest.raises(RunDirectoryError, match=rf"study \(file, {key}.*\): must be 'key: value' pairs"):
                 store.study_file()
 
 

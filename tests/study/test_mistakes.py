@@ -345,6 +345,12 @@ def test_a_date_as_a_name_is_told_at_its_section():
 
 
 @pytest.mark.parametrize("key", ["study", "question", "baseline", "environments", "workloads"])
+def test_a_misspelt_key_is_not_also_missing(key: str):
+    ((_, sentence),) = told(re.sub(rf"^{key}:", f"{key[:-2]}x{key[-1]}:", LINES, flags=re.MULTILINE))
+    assert sentence == f"unknown key '{key[:-2]}x{key[-1]}'. Did you mean '{key}'?"
+
+
+@pytest.mark.parametrize("key", ["study", "question", "baseline", "environments", "workloads"])
 def test_what_is_missing_is_named(key: str):
     text = re.sub(rf"^{key}:.*\n(  .*\n)*", "", LINES, flags=re.MULTILINE)
     assert told(text) == [(1, f"'{key}' is missing")]

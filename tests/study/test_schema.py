@@ -37,6 +37,7 @@ def test_it_accepts_what_init_writes():
 GOOD = [
     ("clients: 20", "clients: [10, 50]"),
     ("network: bridge", "network: [bridge, host]"),
+    ("{blocks: 10}", "{rounds: 10}"),
     ("{blocks: 10}", "{target: 2%, min: 10, max: 60, budget: 2h}"),
     ("pin: spread", "pin: {server: '0', client: '0-1'}"),
     ("seed: 7", "aa: false"),
@@ -66,6 +67,7 @@ BAD = [
     ("512MiB", "512mib"),
     ("3%", "3"),
     ("{blocks: 10}", "{blocks: 0}"),
+    ("{blocks: 10}", "{rounds: 0}"),
     ("[server]", "[sever]"),
     ("[server]", "[]"),
     ("clients: 20", "clients: []"),

@@ -145,6 +145,13 @@ def test_two_programs_are_two_environments_that_differ_in_the_program_alone():
         ("after", "command (size=2)"): ("./new", "2"),
     }
     assert not study.file.ladder
+    assert study.file.question == "How much slower is './new {size}' (after) than './old {size}' (before)?"
+    rate = made(
+        "./new",
+        earlier=Earlier(command=["./old"]),
+        metrics={"rate": {"regex": "(.*)", "unit": "1/s", "better": "higher"}},
+    )
+    assert rate.file.question == "What does './new' (after) cost against './old' (before)?"
 
 
 def test_two_images_are_two_userlands_of_one_environment():

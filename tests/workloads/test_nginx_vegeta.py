@@ -185,9 +185,9 @@ def test_the_report_has_words_for_the_flags():
     late, later = (Flag(LATE, figures={"share": share}) for share in (0.027, 0.1))
     waited = Flag(WAITED, figures={"share": 0.186})
     said = flag_kind_text(kind_of(late), figure_ranges([late, later]))
-    assert said == "the load generator sent 2.7 to 10 % of the requests late (flagged above 1 %)"
+    assert said == "the load generator sent 2.7 to 10% of the requests late (flagged above 1%)"
     assert flag_kind_text(kind_of(waited), figure_ranges([waited])).startswith(
-        "19 % of the requests waited for a free connection"
+        "19% of the requests waited for a free connection"
     )
 
 

@@ -9,7 +9,7 @@ from weighbridge.statistics import smallest_visible_cost
 from weighbridge.store.run import RunStore
 
 SPANS_S = (60.0, 600.0, 3600.0)
-"""The times for which the smallest visible cost is given, in seconds."""
+"""The times for which the smallest detectable cost is given, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def smallest_visible(readings: Sequence[Reading], spent_s: float, weights: int) 
 
 
 def summary(stores: Sequence[RunStore]) -> dict[str, Any]:
-    """The document of a calibration: every reading, how many were inside, the smallest visible cost per span."""
+    """The document of a calibration: every reading, how many were inside, the smallest detectable cost per span."""
     document: dict[str, Any] = {"readings": [], "smallest_visible": {}}
     for store in stores:
         readings = calibration_readings(store)

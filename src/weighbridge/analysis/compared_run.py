@@ -207,8 +207,8 @@ def require_changed(name: str, changes: Sequence[Sequence[FactChange]], runs: Se
     near = get_close_matches(_names_of(name)[1], changed, 1)
     more = f" and {len(changed) - _LISTED} more" if len(changed) > _LISTED else ""
     some = f"changed: {', '.join([*changed][:_LISTED])}{more}" if changed else "none changed"
-    hint = f"did you mean '{near[0]}'?" if near else some
-    raise FactNotChangedError(f"no run has a fact '{name}'; {hint}")
+    hint = f". Did you mean '{near[0]}'?" if near else f"; {some}"
+    raise FactNotChangedError(f"no run has a fact '{name}'{hint}")
 
 
 def _by_scope(run: ComparedRun) -> dict[str, dict[str, str]]:

@@ -42,6 +42,7 @@ from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import SITES_CPU, is_difference_itself
 from weighbridge.model.quantity import TIME_UNITS
 from weighbridge.model.stored_study import StoredFile
+from weighbridge.model.study import is_weighed
 from weighbridge.statistics import LOOKS, Cost, Interval, blocks_to_target, cost_percent, looks_share, widened
 from weighbridge.statistics.precision import LATEST
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
@@ -1100,9 +1101,11 @@ class OwnOptions(Confounder):
 def _own_options(
     study: StoredFile | None, environments: Sequence[str], sizes: Sequence[PacketSizes]
 ) -> Iterator[OwnOptions]:
-    """Of the workloads whose packet sizes are not said already."""
+    """Of the workloads whose packet sizes are not said already. ``weigh`` says in its question what it compares."""
+    if study is None or is_weighed(study.study):
+        return
     for name in environments:
-        own = study.environments.get(name) if study is not None else None
+        own = study.environments.get(name)
         labels = {label.split(" (")[0] for each in sizes if each.environment == name for label in each.labels}
         workloads = tuple(
             (workload, tuple((key, str(value)) for key, value in options.items()))

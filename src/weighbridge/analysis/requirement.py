@@ -364,7 +364,7 @@ def _nearest_pattern(requirement: Requirement, pattern: str, analysis: Analysis)
     for chosen in sorted(product(*choices), key=lambda each: sum(a != b for a, b in zip(each, parts, strict=True))):
         if any(_matches(".".join(chosen), names) for _, names in every):
             right = f"{'.'.join(chosen)}{requirement.sign}{requirement.bound:g}{requirement.unit}"
-            return f"; did you mean '{right}'?"
+            return f". Did you mean '{right}'?"
     return _nearest("", [target.name for target, _ in every])
 
 
@@ -378,8 +378,8 @@ def _near(part: str, words: set[str]) -> list[str]:
 
 
 def _nearest(word: str, choices: Iterable[str]) -> str:
-    """``; did you mean 'X'?``, or what there is where nothing is near."""
+    """``. Did you mean 'X'?``, or what there is where nothing is near."""
     names = list(dict.fromkeys(choices))
     near = get_close_matches(word, names, n=1, cutoff=0.6)
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"; did you mean '{near[0]}'?" if near else f"; known: {shown}" if names else ""
+    return f". Did you mean '{near[0]}'?" if near else f"; known: {shown}" if names else ""

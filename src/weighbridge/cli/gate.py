@@ -199,6 +199,12 @@ class JudgedRun:
         return gate_rows(self.gate, self.analysis)
 
     @property
+    def sentences(self) -> list[str]:
+        """Every row in one line; an undecided row without its reason if the answer gives that."""
+        alone = len(self.rows) == 1 and self.gate.answer == "undecided"
+        return [row.figures if alone else row.sentence for row in self.rows]
+
+    @property
     def disturbance(self) -> str:
         """A sentence about the load of other programs in both runs; empty if there was none."""
         from weighbridge.report.text.gate import disturbance_sentence
@@ -529,7 +535,7 @@ class Outputs:
 def _print_lines(judged: JudgedRun) -> None:
     """Print one line per finding, for logs."""
     answer = judged.answer if judged.gate.answer == "passed" else ""  # any other answer is the final message
-    sentences = (judged.disturbance, *(row.sentence for row in judged.rows), *judged.notes, answer)
+    sentences = (judged.disturbance, *judged.sentences, *judged.notes, answer)
     for sentence in filter(None, sentences):
         out().print(sentence, markup=False, soft_wrap=True)
 
@@ -539,12 +545,13 @@ def _print_screen(judged: JudgedRun) -> None:
     from weighbridge.report.screen import print_screen
     from weighbridge.report.terminal_layout import styled
 
-    rows = sorted(judged.rows, key=lambda row: [*GATE_STYLES].index(row.outcome))
+    rows = zip(judged.rows, judged.sentences, strict=True)
+    ordered = sorted(rows, key=lambda each: [*GATE_STYLES].index(each[0].outcome))
     print_screen(
         out(),
         [styled(judged.disturbance, "yellow")] if judged.disturbance else [],
         [()],
-        [styled(row.sentence, GATE_STYLES[row.outcome]) for row in rows],
+        [styled(sentence, GATE_STYLES[row.outcome]) for row, sentence in ordered],
         lambda hidden: [
             *(styled(note, "dim") for note in judged.notes),
             *([styled(f"{hidden} more findings: use --json or --markdown FILE", "dim")] if hidden else []),

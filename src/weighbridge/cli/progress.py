@@ -43,6 +43,7 @@ class Shown:
         self._live: Live | None = None
         self._ended = 0
         self._total = 0
+        self._measuring = False
         self._began: float | None = None
         self._due_s = 0.0
         self._line_at = time.monotonic()
@@ -62,6 +63,9 @@ class Shown:
         """Show one line about the current step."""
         self._standings = ()  # the forecast was for trials that have ended, or were disturbed
         if self._bar is not None and self._task is not None:
+            if self._ended and not self._measuring:  # the run can end before its last planned trial
+                self._total = self._ended
+                self._advance()
             self._bar.update(self._task, description=redacted(text), left="")
         else:
             self._line(text)
@@ -80,7 +84,7 @@ class Shown:
         Repeated rounds can add trials to the planned ones. Then the current trial counts as the last one.
         """
         total = max(total, finished + 1)
-        self._ended, self._total = finished, total
+        self._ended, self._total, self._measuring = finished, total, True
         self._has_time_limit = left.ends_by != "blocks"
         text = f"{_round(trial)}: {_where(trial)}"
         if self._bar is not None and self._task is not None:
@@ -109,6 +113,7 @@ class Shown:
     def trial_finished(self, record: TrialRecord) -> None:
         """Count a trial, and print a line if it failed or was overloaded."""
         self._ended += 1
+        self._measuring = False
         self._advance()
         if record.outcome is not Outcome.OK:
             where = f"{_round(record.trial)}, {_where(record.trial)}"
@@ -145,7 +150,7 @@ class Shown:
         number = "the cost" if every == 1 else f"{missed} of {every} costs"
         helps = what_helps(
             out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.beside,
-            on_nodes=out_of_reach.on_nodes,
+            on_nodes=out_of_reach.on_nodes, weighed=out_of_reach.weighed,
         )  # fmt: skip
         misses = f"{number} will probably miss {margin(out_of_reach.target)}"
         self._line(f"after {out_of_reach.blocks} rounds: {took}; {misses}. {helps}")
@@ -224,23 +229,23 @@ def prospect(standings: Sequence[Standing], since_s: float = 0.0, *, has_time_li
     """Return when costs will be precise enough, or how precise they will be at the end; empty if that is unknown.
 
     It uses the last interim look, ``since_s`` seconds ago: ``±2% expected in 12 to 40 s``, ``±2% might not be
-    reached``, or ``±2% out of reach: expect ±2.4% to ±3.1% (time limit)`` if that is
-    almost certain. For costs that are precise
-    enough but undecided it forecasts ``a verdict``.
+    reached``, or ``the time limit allows only about ±13% to ±27%, not ±2%`` if that is almost certain. For costs that
+    are precise enough but undecided it forecasts ``a verdict``.
     """
-    from weighbridge.report.text.formatting import margin, share
+    from weighbridge.report.text.formatting import margin, share_short
 
     open_ = [each for each in standings if not each.reached]
     target = next((each.target for each in open_ if not each.for_verdict), None)
     if not any(each.target for each in open_):
         return ""
     aim = "a verdict" if target is None else margin(target)
-    wide = [each for each in open_ if each.expected is not None and share(each.expected[0]) != share(each.target)]
-    if late := [each.expected for each in wide if each.expected is not None]:
-        ends = share(min(low for low, _ in late)), share(max(high for _, high in late))
+    forecasts = [(each.expected, each.target) for each in open_ if each.expected is not None]
+    if late := [width for width, wanted in forecasts if not wanted or share_short(width[0]) != share_short(wanted)]:
+        ends = share_short(min(low for low, _ in late)), share_short(max(high for _, high in late))
         of = f" in {len(late)} of {len(standings)} comparisons" if len(late) < len(standings) else ""
-        why = " (time limit)" if has_time_limit else ""
-        return f"{aim} out of reach{of}: expect {' to '.join(dict.fromkeys(ends))}{why}"
+        limit = "the time limit allows" if has_time_limit else "the planned rounds allow"
+        missed = "too wide for a verdict" if target is None else f"not {aim}"
+        return f"{limit} only about {' to '.join(dict.fromkeys(ends))}{of}, {missed}"
     if any(each.needed_s is None for each in open_):
         return ""
     soonest_s, latest_s = (each - since_s for each in needed_s(open_))

@@ -50,6 +50,7 @@ class StoredPlacement(_Written):
 class StoredFile(_Written):
     """The top level of a study file, without its profiles."""
 
+    study: str = ""
     hosts: dict[str, dict[str, Any]] = {}
     placement: StoredPlacement = StoredPlacement()
     environments: dict[str, StoredEnvironment] = {}

@@ -172,6 +172,15 @@ def rungs_written(rungs: Sequence[Rung]) -> list[str | dict[str, str]]:
     return [rung.name if rung.base is None else {rung.name: rung.base} for rung in rungs]
 
 
+WEIGHED = "weigh"
+"""How the name of a study begins that ``weigh`` made of a command line."""
+
+
+def is_weighed(study: str) -> bool:
+    """Return whether ``weigh`` made the study of this name."""
+    return study == WEIGHED or study.startswith(f"{WEIGHED}-")
+
+
 def nearest_base(rungs: Sequence[Rung], name: str, present: Collection[str]) -> str | None:
     """The environment nearest below ``name`` that is ``present``; None where none is."""
     bases = dict(rungs)

@@ -10,7 +10,7 @@ from datetime import date, time
 from functools import cache
 from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
@@ -313,7 +313,16 @@ def _again(item: ErrorDetails) -> InitErrorDetails:
 @cache
 def _allowed(model: type[BaseModel]) -> Mapping[str, str]:
     """Return the numbers that each option allows, in words; empty for an option without bounds."""
-    return {field.alias or name: _range(field) for name, field in model.model_fields.items()}
+    return {
+        key: _range(field)
+        for name, field in model.model_fields.items()
+        for key in (
+            field.validation_alias.choices
+            if isinstance(field.validation_alias, AliasChoices)  # a key and its old name
+            else (field.alias or name,)
+        )
+        if isinstance(key, str)
+    }
 
 
 def _range(field: FieldInfo) -> str:

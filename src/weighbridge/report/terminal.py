@@ -379,10 +379,14 @@ def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Par
         for number, name in enumerate(cost_matrix.environments)
     ]
     yield from (table([heads, *columns[first : first + each]]) for first in range(0, environments, each))
-    cells = [cell for row in cost_matrix.rows for cell in row.cells if cell is not None and len(cell.rows) == 1]
-    if not dense and any(cell.shown_as in ("different", "equivalent") for cell in cells):
+    shown = [
+        (row, cell) for row in cost_matrix.rows for cell in row.cells if cell is not None and len(cell.rows) == 1
+    ]
+    if not dense and any(cell.shown_as in ("different", "equivalent") for _, cell in shown):
         baseline = display_name(analysis.baseline)
-        yield styled(f"Cost against {baseline}, {level(analysis.confidence)} interval in brackets.", "dim")
+        undecided = " (in words if undecided)" if any(cost_range(row, cell) for row, cell in shown) else ""
+        interval = f"{level(analysis.confidence)} interval in brackets{undecided}"
+        yield styled(f"Cost against {baseline}, {interval}.", "dim")
 
 
 def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int, *, dense: bool) -> Text:

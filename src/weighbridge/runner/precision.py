@@ -20,7 +20,7 @@ from weighbridge.model.explained import (
 from weighbridge.model.facts import HOST_DIFFERENCES
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome, scale_of
-from weighbridge.model.study import MOST_BLOCKS, Cell, Repetitions, Study
+from weighbridge.model.study import MOST_BLOCKS, Cell, Repetitions, Study, is_weighed
 from weighbridge.runner.estimate import TimeLeft
 from weighbridge.statistics import (
     Contender,
@@ -154,6 +154,8 @@ class OutOfReach:
     """Whether this machine's idle CPUs poll."""
     on_nodes: bool = False
     """Whether its sites are pods on nodes of a cluster."""
+    weighed: bool = False
+    """Whether ``weigh`` made its study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +337,8 @@ class Precision:
         beside = any(scope == HOST_DIFFERENCES and key.startswith("run ") for scope, key, *_ in self.store.facts())
         on_nodes = any(host.traits.managed for host in file.hosts.values())
         told = OutOfReach(
-            disturbance, file.baseline, blocks, target, wide, len(widths), beside, on_nodes=on_nodes
+            disturbance, file.baseline, blocks, target, wide, len(widths), beside, on_nodes=on_nodes,
+            weighed=is_weighed(file.study),
         )  # fmt: skip
         return told if wide else None
 

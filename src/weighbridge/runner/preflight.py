@@ -36,7 +36,7 @@ from weighbridge.study.explained import not_switched
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 _LEAST_FREE = 2 * 2**30
-_OWN_PROGRAMS = "only with this machine's own programs (weigh, userland: host)"
+_OWN_PROGRAMS = "only this machine's programs (userland: host)"
 
 
 def environment_readiness(environment: Environment) -> Readiness:

@@ -373,7 +373,10 @@ def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
             raise
         run.say(f"{why}; they halt, which makes measurements on a virtual machine noisy")
         return None
-    run.say("idle CPUs are kept awake until the run ends (cpu_idle), so this machine's CPUs look fully busy")
+    run.say(
+        "idle CPUs are kept awake until the run ends (cpu_idle), because waking them adds noise: it is normal that "
+        "all CPUs look busy"
+    )
     return pollers
 
 

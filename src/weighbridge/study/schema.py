@@ -12,7 +12,7 @@ from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.quantity import Size
 from weighbridge.model.storage import StorageOptions
-from weighbridge.model.study import Resources, StudyFile
+from weighbridge.model.study import Repetitions, Resources, StudyFile
 from weighbridge.model.sysctl import SYSCTL_PATTERN, SysctlValue
 from weighbridge.model.userland_source import SourceOptions
 from weighbridge.study.of_workloads import MOST_SITES
@@ -51,6 +51,8 @@ def json_schema() -> dict[str, Any]:
     definitions[AdapterOptions.__name__] = {"anyOf": [{"enum": [*adapters]}, *adapters.values()]}
     sources = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.userlands().items()}
     definitions[SourceOptions.__name__] = {"anyOf": [{"enum": [*sources]}, *sources.values()]}
+    rounds = definitions[Repetitions.__name__]["properties"]
+    rounds["blocks"] = rounds["rounds"] | {"description": "The old name of rounds", "deprecated": True}
     # a study names its workloads, or has one made of a Compose file's service
     schema["required"] = [key for key in schema["required"] if key != "workloads"]
     schema["anyOf"] = [{"required": ["workloads"]}, {"required": ["compose"]}]

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from weighbridge import registry
 from weighbridge.model.options import Options
+from weighbridge.model.spelling import nearest
 from weighbridge.study.mistakes import location_of, mistake
 from weighbridge.study.source import Place
 
@@ -25,6 +26,16 @@ def option_models() -> Mapping[str, Mapping[str, type[Options]]]:
     }
 
 
+def _is_misspelt(missing: Place, mistakes: Mapping[Place, tuple[Place, str]]) -> bool:
+    """Whether another mistake suggests the missing key for an unknown key in its place."""
+    *_, key = missing
+    return any(
+        other[:-1] == missing[:-1] and text.endswith(hint)
+        for other, (_, text) in mistakes.items()
+        if (hint := nearest(other[-1], [key]))
+    )
+
+
 def validated(model: type[M], data: Any, place: Place, problems: list[tuple[Place, str]]) -> M | None:
     """Return the checked data; None where something is wrong, which is then added to ``problems``."""
     by_kind = option_models()
@@ -32,9 +43,14 @@ def validated(model: type[M], data: Any, place: Place, problems: list[tuple[Plac
         return model.model_validate(data, context=by_kind)
     except ValidationError as error:
         mistakes: dict[Place, tuple[Place, str]] = {}
+        missing: set[Place] = set()
         for item in error.errors():
             location = location_of(data, item)
             mistakes.setdefault(location, mistake(model, by_kind, data, item, place, location))
+            if item["type"] == "missing":
+                missing.add(location)
+        for location in [each for each in missing if _is_misspelt(each, mistakes)]:
+            del mistakes[location]
         inner = {location[:end] for location in mistakes for end in range(1, len(location))}
         problems += [mistake for location, mistake in mistakes.items() if location not in inner]
         return None

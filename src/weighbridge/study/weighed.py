@@ -10,6 +10,7 @@ from weighbridge.errors import StudyError
 from weighbridge.model.facts import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.spelling import nearest
+from weighbridge.model.study import WEIGHED
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import hosts as hosts_by_kind
 from weighbridge.registry import itself_in, weighed_in
@@ -110,7 +111,7 @@ def study_text(weighed: Weighed) -> str:
     own_size = {} if weighed.shm_size is None else {"shm_size": weighed.shm_size}
     for entry in environments.values():
         entry.update({**written_out(settings_of(weighed.settings, entry["kind"])), **own_size})
-    command = " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in weighed.command)
+    command = _words(weighed.command)
     question = _question_in_cluster([*environments]) if weighed.hosts else "What does isolation cost"
     if weighed.earlier is not None:
         before, after = weighed.labels
@@ -118,9 +119,14 @@ def study_text(weighed: Weighed) -> str:
     if weighed.server is not None:
         words = weighed.server if isinstance(weighed.server, str) else shlex.join(weighed.server)
         question, command = f"{question}, for the server", words
+    question = f"{question}: {command}"
+    if other := _earlier_words(weighed):
+        before, after = weighed.labels
+        begin, than = ("What does", "cost against") if weighed.metrics else ("How much slower is", "than")
+        question = f"{begin} {_quoted(command)} ({after}) {than} {_quoted(other)} ({before})?"
     study: dict[str, Any] = {
         "study": _name(weighed),
-        "question": plain(f"{question}: {command}", _QUESTION),
+        "question": plain(question, _QUESTION),
         **_placed(weighed),
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
@@ -137,6 +143,23 @@ def study_text(weighed: Weighed) -> str:
     }
     remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""
     return remark + written({key: value for key, value in study.items() if value not in ({}, [], False)})
+
+
+def _words(command: Sequence[str]) -> str:
+    """A command as people read it: quotes only where they are needed."""
+    return " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in command)
+
+
+def _quoted(words: str) -> str:
+    return words if words.startswith("'") else f"'{words}'"
+
+
+def _earlier_words(weighed: Weighed) -> str:
+    """The earlier server or program as people read it; empty without one, and if it is the one of an image."""
+    earlier = weighed.earlier
+    if earlier is None or earlier.userland is not None:
+        return ""
+    return (earlier.server or "") if weighed.server is not None else _words(earlier.command or ())
 
 
 def _question_in_cluster(environments: Sequence[str]) -> str:
@@ -180,7 +203,7 @@ def _name(weighed: Weighed) -> str:
     words = [words[0], *words[2:4]] if words[1:2] == [_SCRIPT] else words[:2]
     names = [re.sub(r"[^A-Za-z0-9_.]+", "-", word.rpartition("/")[2]).strip("-.") for word in words]
     parts = [name for name, word in zip(names, words, strict=False) if name and not word.startswith(("-", "{"))]
-    return "-".join(("weigh", *parts))[:_LONGEST_NAME].rstrip("-.")
+    return "-".join((WEIGHED, *parts))[:_LONGEST_NAME].rstrip("-.")
 
 
 def literal(word: str) -> str:

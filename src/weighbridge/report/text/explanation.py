@@ -79,11 +79,18 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
         if total.verdict == "equivalent":
             verdict = verdict_word(total.verdict, total.cost.margin if total.cost else None)
             return f"{name}: the cost in {what} is {verdict} ({_figure(total, report.unit)}), so it is not explained."
-        begin = f"{name}: the cost in {what} is not significant, so it is not explained"
+        begin = f"{name}: the total cost in {what} is undecided"
         if total.few:
-            return f"{begin}: {TOO_FEW}."
-        own = f"Significant mechanisms all the same: {listed}." if listed else ""
-        detected = "; ".join(filter(None, (f"{begin} ({open_range(report, total)})", open_text(report, total))))
+            return f"{begin}, so it is not explained: {TOO_FEW}."
+        alone = (
+            "One mechanism is significant by itself" if len(named) == 1
+            else f"{len(named)} mechanisms are significant by themselves"
+        )  # fmt: skip
+        own = f"{alone}: {listed}." if listed else ""
+        unexplained = "" if listed else ", so it is not explained"
+        detected = "; ".join(
+            filter(None, (f"{begin} ({open_range(report, total)}){unexplained}", open_text(report, total)))
+        )
         return " ".join(filter(None, (f"{detected}.", own)))
     undecided = [
         each.mechanism.title for each in explanation.mechanisms if each.row is not None and not each.row.decided

@@ -278,6 +278,13 @@ def share(fraction: float | None) -> str:
     return in_percent(f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}")
 
 
+def share_short(fraction: float) -> str:
+    """Return a fraction as ``±2.4%``, without decimals from 10% on: ``±13%``."""
+    return (
+        share(fraction) if 100 * fraction < 9.95 or in_times(100 * fraction) else f"±{percent_short(100 * fraction)}"
+    )
+
+
 def noise_text(noise: tuple[float, float] | None, unit: str = "%") -> str:
     """Return a noise floor: ``±1.1%``, or ``-50.0 to 33.3%`` if its two limits read differently.
 

@@ -86,11 +86,16 @@ class GateRow:
     @property
     def sentence(self) -> str:
         """The whole row in one line."""
+        return f"{self.figures}: {self.why}"
+
+    @property
+    def figures(self) -> str:
+        """The row without its reason, in one line."""
         change = "change " if self.change else ""
         few = ", exploratory" if self.blocks < MIN_BLOCKS_SIGNED_RANK else ""
         rounds = f" ({self.blocks} rounds{few})" if self.blocks > 1 else ""
         cost = f"{change}{self.cost}{rounds}, " if self.cost else ""
-        return f"{self.outcome}: {self.name}: {cost}{'margin' if self.change else 'budget'} {self.budget}: {self.why}"
+        return f"{self.outcome}: {self.name}: {cost}{'margin' if self.change else 'budget'} {self.budget}"
 
 
 def gate_rows(gate: Gate, analysis: Analysis) -> tuple[GateRow, ...]:

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.remarks import TargetMissed
+from weighbridge.analysis.remarks import NoPath, TargetMissed, Unproven
 from weighbridge.analysis.results import EXTENDED_ERROR, Analysis, Comparison, MetricReport
+from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.formatting import level, margin, whole
 from weighbridge.report.text.verdicts import duration_text
 from weighbridge.statistics.precision import MOST_BLOCKS
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 from weighbridge.statistics.verdicts import ALPHA
+
+_NEVER = {Unproven.code: "the control failed", NoPath.code: "the network path is unknown"}
+"""Why no number of rounds decides a cost, by the code of its remark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def nothing_settles(analysis: Analysis) -> str:
         return ""
     seen = [row for row in rows if row.visible is not None]
     if not seen:
-        return "More rounds would not decide it; the remarks say why."
+        return _hindrance(analysis, rows)
     decided = sum(row.visible is not None and row.visible.blocks is not None for row in seen)
     if 0 < decided < len(seen):
         return f"More rounds would decide only {decided} of {len(seen)} undecided comparisons."
@@ -92,6 +96,20 @@ def nothing_settles(analysis: Analysis) -> str:
     ):
         return f"{whole(MOST_BLOCKS)} rounds would not decide it. Longer trials or a quieter machine might."
     return "More rounds narrow the interval; how many would decide it is not known."
+
+
+def _hindrance(analysis: Analysis, rows: Sequence[Comparison]) -> str:
+    """Return why no number of rounds is known for these undecided comparisons."""
+    if analysis.disturbance.heavy:
+        who = "other programs" if analysis.disturbance.took(FlagCode.OTHER_WORK) else "the hypervisor"
+        return f"More rounds would not help, because {who} disturbed the run."
+    codes = {remark.code for row in rows for remark in row.remarks}
+    why = next((words for code, words in _NEVER.items() if code in codes), "")
+    if why:
+        return f"More rounds would not decide it, because {why}."
+    if all(row.cost is None for row in rows):
+        return "More rounds would help only if their trials succeed."
+    return "More rounds might decide it; how many is not known."
 
 
 def _price(analysis: Analysis) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from weighbridge.analysis.plan import KIND, StepChange
 from weighbridge.analysis.results import Analysis, LadderStep, MetricReport
 from weighbridge.report.text.environments import display_name
+from weighbridge.report.text.formatting import plural
 from weighbridge.report.text.summary import sentence, swept
 
 LADDER_INTRODUCTION = (
@@ -57,8 +58,7 @@ def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     if len(sentences) <= MOST_SENTENCES:
         return sentences
     different = [each for each in sentences if each[0] == "different"]
-    others = len(sentences) - len(different)
-    return [
-        *different,
-        *([("", f"{others} more steps are in the tables, none of them significant")] if others else []),
-    ]
+    if others := len(sentences) - len(different):
+        rest = f"the tables show {plural(others, 'more step')} with a verdict other than significant"
+        return [*different, ("", rest)]
+    return different

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from weighbridge.analysis.metered import place_of
-from weighbridge.analysis.remarks import FigureRange, common_flags, figure_ranges, flagged_trials
+from weighbridge.analysis.remarks import FigureRange, FlaggedTrials, common_flags, figure_ranges, flagged_trials
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag, FlagCode, FlagKind
@@ -189,9 +189,20 @@ def common_flag_sentences(trials: Sequence[TrialRow]) -> tuple[list[str], frozen
     return lines, frozenset(each.flag for each in common)
 
 
+def _loads(flagged: FlaggedTrials) -> Iterable[tuple[str, str, str, str]]:
+    """Give the load of other programs as `flagged_sentence` compares it: code, host, least and most."""
+    for each in flagged.figures:
+        yield flagged.flag.code, flagged.flag.where, plain(each.low, 2), plain(each.high, 2)
+
+
 def flagged_sentence(analysis: Analysis) -> str:
-    """Return the most frequent flags of a run: ``Flagged trials: steal 1.1 to 27% in 118 of 360``."""
-    flagged = flagged_trials("", analysis.trials)
+    """Return the most frequent flags of a run: ``Flagged trials: steal 1.1 to 27% in 118 of 360``.
+
+    Without the load of other programs that `weighbridge.report.text.trust.disturbed_sentence` already gives.
+    """
+    said = analysis.disturbance.taken if analysis.disturbance.heavy else ()
+    loads = {(each.code, each.host, plain(each.low, 2), plain(each.high, 2)) for each in said}
+    flagged = [each for each in flagged_trials("", analysis.trials) if loads.isdisjoint(_loads(each))]
     if not flagged:
         return ""
     number = len(analysis.trials)

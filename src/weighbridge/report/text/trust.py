@@ -8,6 +8,7 @@ from weighbridge.analysis.results import Analysis, Trust, TrustReason
 from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.model.disturbance import Disturbance, Taken
 from weighbridge.model.flag import FlagCode
+from weighbridge.model.study import is_weighed
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     BELOW_RESOLUTION,
@@ -19,6 +20,7 @@ from weighbridge.report.text.formatting import (
     percentage,
     plain,
     plural,
+    share_short,
     with_unit,
 )
 from weighbridge.report.text.metric_names import metric_phrase, metric_title
@@ -27,6 +29,8 @@ from weighbridge.statistics.verdicts import within_noise
 
 MUCH_LARGER = 1.5
 """The largest cost that a run can miss is shown too if it is at least so many times the typical one."""
+USELESS = 0.1
+"""The noise floor, as a fraction, above which a control that passed shows little, unless the margin is larger."""
 
 
 def imprecise(analysis: Analysis) -> bool:
@@ -111,7 +115,7 @@ def control_sentence(analysis: Analysis) -> str:
     few = "only " if trust.blocks < MIN_BLOCKS_SIGNED_RANK else ""
     rounds = _rounds(analysis)
     checked = f" ({few}{rounds})" if rounds else ""
-    return f"Control passed: two {baseline} copies {_closeness(analysis)}{checked}.{_own_interval(analysis)}"
+    return f"Control passed{_closeness(analysis, baseline)}{checked}.{_own_interval(analysis)}"
 
 
 def disturbed_sentence(analysis: Analysis) -> str:
@@ -134,22 +138,25 @@ def _rounds(analysis: Analysis) -> str:
     return plural(most, "round") if least == most else f"{least} to {most} rounds"
 
 
-def _closeness(analysis: Analysis) -> str:
-    """Return ``differ by at most 1.7%``: the noise floor, with several primary metrics the smallest and the largest.
+def _closeness(analysis: Analysis, baseline: str) -> str:
+    """Return ``: two native copies differ by at most 1.7%``: the noise floor, or the smallest and the largest.
 
-    ``differ by at most 0.9% in TCP throughput to 109% in UDP requests/s``; ``agree`` if no noise floor is known.
+    ``... differ by at most 0.9% in TCP throughput to 109% in UDP requests/s``; ``... agree`` if no noise floor is
+    known; ``, but it could have missed a difference of 101%`` if all of them are `USELESS`.
     """
     checked = [each for each in analysis.headlines if not (each.aa and each.aa.hidden)]
     floors = [(each.noise_floor, each) for each in checked if each.noise_floor is not None and each.noise is not None]
+    copies = f": two {baseline} copies"
     if not floors:
-        return "agree"
+        return f"{copies} agree"
     least, most = (pick(floors, key=lambda each: each[0])[1] for pick in (min, max))
     low, high = noise_size(least.noise), noise_size(most.noise)
-    if low == high:
-        return (
-            f"differ by {'less than the resolution of the metric' if high == BELOW_RESOLUTION else f'at most {high}'}"
-        )
-    return f"differ by at most {low} in {metric_phrase(least)} to {high} in {metric_phrase(most)}"
+    if low == high == BELOW_RESOLUTION:
+        return f"{copies} differ by less than the resolution of the metric"
+    size = low if low == high else f"{low} in {metric_phrase(least)} to {high} in {metric_phrase(most)}"
+    if min(floor for floor, _ in floors) > max(USELESS, analysis.equivalence or 0.0):
+        return f", but it could have missed a difference of {size}"
+    return f"{copies} differ by at most {size}"
 
 
 def _own_interval(analysis: Analysis) -> str:
@@ -230,7 +237,10 @@ def _disturbed(analysis: Analysis) -> str:
 
 
 def _help(analysis: Analysis, *, beside: bool) -> str:
-    return what_helps(analysis.disturbance, polled=analysis.polled, beside=beside, on_nodes=analysis.on_nodes)
+    return what_helps(
+        analysis.disturbance, polled=analysis.polled, beside=beside, on_nodes=analysis.on_nodes,
+        weighed=is_weighed(analysis.study),
+    )  # fmt: skip
 
 
 def _capital(sentence: str) -> str:
@@ -238,12 +248,15 @@ def _capital(sentence: str) -> str:
 
 
 def _missed(analysis: Analysis) -> str:
-    """Return how many comparisons of an adaptive run missed its target; empty if none did."""
+    """Return how many intervals of an adaptive run are wider than its target; empty if none is."""
     rows = [row for report in analysis.headlines for row in report.comparisons if row.cost is not None and not row.aa]
-    missed = sum(any(isinstance(each, TargetMissed) for each in row.remarks) for row in rows)
+    missed = [each.half_width for row in rows for each in row.remarks if isinstance(each, TargetMissed)]
     if analysis.target is None or not missed:
         return ""
-    return f", and {missed} of {plural(len(rows), 'comparison')} missed {margin(analysis.target)}"
+    wider = f"wider than the target of {margin(analysis.target)}"
+    if len(rows) > 1:
+        return f", and {len(missed)} of {len(rows)} intervals {'is' if len(missed) == 1 else 'are'} {wider}"
+    return f", and the interval is {f'{share_short(missed[0])}, ' if math.isfinite(missed[0]) else ''}{wider}"
 
 
 def others_words(analysis: Analysis, shown: int = 2) -> str:
@@ -271,18 +284,20 @@ def _taken(taken: Taken) -> str:
     return f"the hypervisor took {in_percent(figure)} of the CPU time{of}"
 
 
-def what_helps(disturbance: Disturbance, *, polled: bool, beside: bool, on_nodes: bool = False) -> str:
+def what_helps(
+    disturbance: Disturbance, *, polled: bool, beside: bool, on_nodes: bool = False, weighed: bool = False
+) -> str:
     """Return what helps against the load of other programs.
 
     ``beside``: another run of Weighbridge is one of them. ``on_nodes``: the machines belong to a cluster, which
-    chooses their settings.
+    chooses their settings. ``weighed``: the study has no file in which CPUs can be pinned.
     """
     others = disturbance.took(FlagCode.OTHER_WORK)
     ways = [
-        *(["wait until they end"] if others else []),
-        "pick a quieter hour",
-        *(["pin to other CPUs (resources: pin)"] if others and not on_nodes else []),
+        *(["wait until the other programs end"] if others else []),
+        "measure at a quieter time",
+        *(["pin to other CPUs (resources: pin)"] if others and not on_nodes and not weighed else []),
         *([] if polled or on_nodes or not disturbance.took(FlagCode.STEAL) else ["let idle CPUs poll (cpu_idle)"]),
         *(["run without --allow-concurrent"] if beside else []),
     ]
-    return f"{_capital(' or '.join(filter(None, (', '.join(ways[:-1]), ways[-1]))))}."
+    return f"{_capital(', or '.join(filter(None, (', '.join(ways[:-1]), ways[-1]))))}."
