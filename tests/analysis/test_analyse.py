@@ -150,6 +150,9 @@ def test_the_shift_that_the_check_finds_is_that_of_the_noisiest_headline(run):
     expected = math.expm1(visible_effect(worst.standard_error, 20, 0.01 / 3))
     assert analysis.trust.visible_shift == pytest.approx(expected) and analysis.trust.visible_shifts == 3
     assert " in any of 3 primary metrics in four of five runs" in control_power(analysis)
+    renamed = replace(analysis, baseline="before")
+    assert "two before copies" in control_sentence(renamed), "none is native there"
+    assert control_power(renamed) and "native" not in control_sentence(renamed) + control_power(renamed)
 
 
 def test_without_an_aa_arm_the_floor_is_not_known(run):

@@ -126,3 +126,13 @@ def test_a_wrong_variable_is_told_without_its_value(option: str, capsys: pytest.
     said = capsys.readouterr().err
     assert ended.value.code == 2 and "canary" not in said
     assert_sentence(said.strip())
+
+
+@pytest.mark.parametrize("value", [None, 0, "text", {"a": 1}])
+def test_only_a_number_that_a_command_returns_is_an_exit_code(monkeypatch: pytest.MonkeyPatch, value: object):
+    monkeypatch.setattr("weighbridge.cli.app.app", lambda **_: value)
+    main()
+    monkeypatch.setattr("weighbridge.cli.app.app", lambda **_: 5)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 5

@@ -15,6 +15,7 @@ from weighbridge.model.options import Name, Options
 from weighbridge.model.quantity import Duration, PacketSize, Rate, Share, Size
 from weighbridge.model.study import StudyFile
 from weighbridge.model.validation import first_problem, problem_of, problems_of, with_allowed
+from weighbridge.study.validated import option_models
 
 PYDANTIC = re.compile(
     r"Input should|(String|Data|Keys|items?|scheme) should|Extra inputs|Field required|Value error|Assertion failed|"
@@ -69,9 +70,10 @@ class Outer(Options):
         ({"few": -(10**5000)}, "inner.x.few: must be at least 1, not a very long number"),
         ({"share": 0}, "inner.x.share: must be more than 0 and less than 1, not 0"),
         ({"share": float("nan")}, "inner.x.share: must be a finite number, not nan"),
-        ({"rate": []}, "inner.x.rate: must be a number, not []"),
+        ({"rate": [7]}, "inner.x.rate: must be a number, not a list"),
+        ({"rate": {"a": 7}}, "inner.x.rate: must be a number, not a mapping"),
         ({"kind": "gren"}, "inner.x.kind: must be 'blue' or 'green', not 'gren'. Did you mean 'green'?"),
-        ({"document": "{"}, "inner.x.document: must be valid JSON, not '{'"),
+        ({"document": "{"}, "inner.x.document: must be valid JSON"),
         ({"document": "[1]"}, "inner.x.document.0: must be text, not 1"),
         ({"text": None}, "inner.x.text: must be text, not empty"),
         ({"code": "x"}, "inner.x.code: 'x' does not match the pattern ^a$"),
@@ -143,6 +145,81 @@ def test_no_error_of_pydantic_is_shown_in_its_own_words(kind: str):
             assert error.errors()[0]["msg"] not in shown
 
 
+CANARY = "hunter2"
+
+
+class Places(Options):
+    environment: dict[str, str] = Field({})
+    env: dict[Annotated[str, Field(pattern="^[A-Z_]+$")], str] = Field({})
+    server_env: dict[str, str] = Field({})
+    variables: dict[str, str] = Field({})
+    prometheus: Inner | None = None
+    url: str = ""
+    command: tuple[str, ...] = ()
+    names: dict[str, int] = Field({})
+    number: int = 1
+    duration: Duration = 1
+    kind: Literal["blue", "green"] = "blue"
+    name: Name = "a"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ({"environment": [f"POSTGRES_PASSWORD={CANARY}"]}, "environment: must be 'key: value' pairs, not a list"),
+        ({"environment": f"POSTGRES_PASSWORD={CANARY}"}, "environment: must be 'key: value' pairs"),
+        ({"environment": {"A": [CANARY]}}, "environment.A: must be text, not a list"),
+        ({"environment": {"A": {CANARY: 1}}}, "environment.A: must be text, not a mapping"),
+        ({"environment": {"A": 12345678}}, "environment.A: must be text"),
+        ({"environment": {"A": None}}, "environment.A: must be text, not empty"),
+        ({"environment": {f"PASSWORD={CANARY}": 1}}, "environment.PASSWORD=...: must be text"),
+        ({"env": {f"A {CANARY}": "a"}}, "env: must match the pattern ^[A-Z_]+$"),
+        ({"server_env": [f"PW={CANARY}"]}, "server_env: must be 'key: value' pairs, not a list"),
+        ({"variables": f"A={CANARY}"}, "variables: must be 'key: value' pairs"),
+        ({"prometheus": f"http://u:{CANARY}@h"}, "prometheus: must be 'key: value' pairs"),
+        ({"url": [f"http://u:{CANARY}@h"]}, "url: must be text, not a list"),
+        ({"command": {"PASSWORD": CANARY}}, "command: must be a list, not a mapping"),
+        ({"command": f"serve --password={CANARY}"}, "command: must be a list"),
+        ({"command": f"serve --pw {CANARY}"}, "command: must be a list"),
+        ({"names": {"API_TOKEN": CANARY}}, "names.API_TOKEN: must be a whole number"),
+        ({"number": f"http://u:{CANARY}@h"}, "number: must be a whole number"),
+        ({"number": f"https://{CANARY}@h"}, "number: must be a whole number"),
+        ({"number": f"http://u:a/{CANARY}@h"}, "number: must be a whole number"),
+        ({"number": f"u:{CANARY}@h"}, "number: must be a whole number"),
+        ({"number": "x" * 70 + f"://u:{CANARY}@h"}, "number: must be a whole number"),
+        ({"kind": f"TOKEN={CANARY}"}, "kind: must be 'blue' or 'green'"),
+        ({"name": f"http://u:{CANARY}@h"}, "name: must be a name: a name starts with a letter and has at most 40 "
+         "letters, digits, '-', '_' and '.'"),
+        ({"duration": f"PW={CANARY}"}, "duration: '...' is not a time: write a number with a unit"),
+        ({"duration": "5passwd"}, "duration: unknown unit '...' in '...'"),
+        ({f"PASSWORD={CANARY}": 1}, "unknown key 'PASSWORD=...'"),
+        ({f"http://u:{CANARY}@h": 1}, "unknown key '...'"),
+        ({"number": "plain"}, "number: must be a whole number, not 'plain'"),
+    ],
+)  # fmt: skip
+def test_no_message_has_a_value_that_can_be_a_secret(written: Any, expected: str):
+    with pytest.raises(ValidationError) as error:
+        Places.model_validate(written)
+    location, problem = first_problem(error.value)
+    for told in (problem, *map(str, location), problem_of(error.value), *problems_of(error.value)):
+        assert CANARY not in told and "12345678" not in told
+    assert problem_of(error.value).startswith(expected)
+
+
+def test_a_value_that_contains_itself_or_a_very_long_number_ends_no_message():
+    endless: dict[str, Any] = {"kind": {"PASSWORD": 10**5000, "TOKEN": CANARY}}
+    endless |= {"again": [endless, endless], "PASSWORD": 10**5000}
+    with pytest.raises(ValidationError) as error:
+        StudyFile.model_validate({"userland": endless, "hosts": {"a": endless}}, context=option_models())
+    assert CANARY not in "".join(problems_of(error.value))
+
+
+def test_a_damaged_document_is_not_shown():
+    with pytest.raises(ValidationError) as error:
+        Places.model_validate_json(f'{{"environment": {{"A": "{CANARY}"}}')
+    assert problem_of(error.value) == "must be valid JSON"
+
+
 WRONG: tuple[Any, ...] = (
     None,
     True,
@@ -177,6 +254,35 @@ def test_no_wrong_value_of_any_option_is_answered_in_pydantics_words(model: str)
                 for problem in problems_of(error):
                     assert not PYDANTIC.search(problem), (name, value)
                     assert "another value" not in problem, (name, value)
+
+
+SECRETS = (f"PASSWORD={CANARY}", f"http://u:{CANARY}@h")
+INSIDE: tuple[Any, ...] = (
+    *([text] for text in (CANARY, *SECRETS)),
+    *([[text]] for text in (CANARY, *SECRETS)),
+    *([{"a": text}] for text in (CANARY, *SECRETS)),
+    *({"a": text} for text in (CANARY, *SECRETS)),
+    *({"a": [text]} for text in (CANARY, *SECRETS)),
+    *({"a": {"b": text}} for text in (CANARY, *SECRETS)),
+    *({"kind": {"a": text}} for text in (CANARY, *SECRETS)),
+    *({text: None} for text in SECRETS),
+)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_message_about_any_option_shows_what_a_list_or_a_mapping_has(model: str):
+    """A wrong word of a list of words is shown, unless it can be a secret."""
+    options = MODELS[model]
+    context = option_models()
+    for name, field in options.model_fields.items():
+        for value in INSIDE:
+            try:
+                options.model_validate({field.alias or name: value}, context=context)
+            except ValidationError as error:
+                first_is_a_word = error.errors()[0]["input"] == CANARY
+                for item, told in zip(error.errors(), problems_of(error), strict=True):
+                    assert item["input"] == CANARY or CANARY not in told, (name, value)
+                assert first_is_a_word or CANARY not in str(first_problem(error)), (name, value)
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: str(path.relative_to(ROOT / "tests")))

@@ -130,7 +130,7 @@ MISTAKES = {
     "a name of 41 letters": ("study: small", f"study: {'s' * 41}", "study", "at most 40"),
     "a number as study": ("study: small", "study: 2017", "study", "2017"),
     "a date as study": ("study: small", "study: 2017-01-01", "study", "2017-01-01"),
-    "an empty sweep": ("clients: 20", "clients: []", "clients", "[]"),
+    "an empty sweep": ("clients: 20", "clients: []", "clients", "[10, 50], not an empty list"),
     "a sweep of an unknown key": ("clients: 20", "clints: [1, 2]", "clints", "Did you mean 'clients'?"),
     "a sweep with a wrong level": ("clients: 20", "clients: [1, x]", "clients", "[10, 50], not 'x'"),
     "a level twice": ("clients: 20", "clients: [5, 6, 5]", "clients", "5 is listed twice"),

@@ -53,7 +53,7 @@ def test_each_list_of_a_parameter_is_a_factor_of_its_own():
             "sites: the workload already has an option of this name. Choose another name",
         ),
         ("{kind: command, run: 'pack {a}', parameters: {a: [true, 2]}}", "a: must be text, not true"),
-        ("{kind: command, run: 'pack {a}', parameters: {a: []}}", "a: must be text, not []"),
+        ("{kind: command, run: 'pack {a}', parameters: {a: []}}", "a: must be text, not an empty list"),
         ("{kind: command, run: 'pack {a', parameters: {a b: 1}}", "'a b' does not match the pattern "),
         ("{kind: command, run: 'pack {b}'}", "study.yaml:10: run: unknown placeholder '{b}' (known: none)"),
         ("{kind: command, rum: pack}", "unknown key 'rum'. Did you mean 'run'?"),

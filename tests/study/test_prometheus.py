@@ -57,12 +57,12 @@ MISTAKES = {
     "a list": (f"{{url: [http://h], {QUERIES}}}", "url: must be text"),
     "a bare query": (
         "{url: http://h, queries: {reads: up}}",
-        "reads: must be 'key: value' pairs, not 'up'",
+        "reads: must be 'key: value' pairs",
     ),
     "no unit": ("{url: http://h, queries: {reads: {query: up}}}", "'unit' is missing"),
     "a unit with spaces": (
         "{url: http://h, queries: {reads: {query: up, unit: per s}}}",
-        "unit: 'per s' does not match the pattern",
+        "unit: must match the pattern",
     ),
     "an empty query": (
         "{url: http://h, queries: {reads: {query: '', unit: B}}}",
@@ -70,7 +70,7 @@ MISTAKES = {
     ),
     "a wrong key": ("{url: http://h, queries: {reads: {qurey: up, unit: B}}}", "Did you mean 'query'?"),
     "a wrong name": ("{url: http://h, queries: {1 x: {query: up, unit: B}}}", "a name starts with a letter"),
-    "no step": (f"{{url: http://h, {QUERIES}, step: 0s}}", "step: must be from 100 ms to 1 h, not '0s'"),
+    "no step": (f"{{url: http://h, {QUERIES}, step: 0s}}", "step: must be from 100 ms to 1 h"),
     "no unit of the step": (f"{{url: http://h, {QUERIES}, step: 5}}", "step: 5 has no unit"),
     "no mapping": ("http://h", "prometheus: must be 'key: value' pairs"),
 }

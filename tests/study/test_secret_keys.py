@@ -181,3 +181,43 @@ def test_a_parameter_that_would_end_a_shells_quotation_is_refused():
     parameter = 'client: "get {port} {TOKEN}", parameters: {TOKEN: "it\'s"}'
     with raises_sentence(StudyError):
         check(parse(STUDY.replace('client: "get {port}"', parameter), "s.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    environment:\n", '    environment: ["POSTGRES_PASSWORD=hunter2"]\n    x:\n'),
+        ("    environment:\n", "    environment: POSTGRES_PASSWORD=hunter2\n    x:\n"),
+        ("POSTGRES_USER: app", "POSTGRES_USER: [hunter2]"),
+        ("POSTGRES_USER: app", "POSTGRES_USER: {hunter2: 1}"),
+        ("    image: db\n", "    image: db\n    command: {PASSWORD: hunter2}\n"),
+        ("    image: db\n", "    image: db\n    command: serve --password=hunter2\n"),
+        ("    image: db\n", "    image: db\n    PASSWORD=hunter2:\n"),
+        ('server_env: {DB_PASS: "canary {6}"}', 'server_env: ["PW=hunter2"]'),
+        ('server_env: {DB_PASS: "canary {6}"}', "server_env: {PW hunter2: a}"),
+        ("variables: {SECRET: canary 4,", "variables: {PW: {hunter2: 1},"),
+        ("    kind: docker\n", '    kind: docker\n    network: "http://u:hunter2@h"\n'),
+        ("    kind: docker\n", "    kind: docker\n    network: [{hunter2: 1}]\n"),
+        ("baseline:", 'prometheus: "http://u:hunter2@h"\nbaseline:'),
+        ("baseline:", 'prometheus: {url: ["http://u:hunter2@h"]}\nbaseline:'),
+        ("baseline:", 'prometheus: {url: "http://u:hunter2@h"}\nbaseline:'),
+        ("baseline:", "explain: {PW: hunter2}\nbaseline:"),
+        ("baseline:", 'hosts: {"PW=hunter2": {kind: 7}}\nbaseline:'),
+        ("{kind: host, env: {PATH", "{kind: {PW: hunter2}, env: {PATH"),
+        ("{kind: host, env: {PATH", "{kind: 'http://u:hunter2@h', env: {PATH"),
+        ("    kind: docker\n", '    kind: "http://u:hunter2@h"\n'),
+        ('client: "get {port}"', 'client: "get {port} {TOKEN}", parameters: {TOKEN: [hunter2, hunter2]}'),
+    ],
+    ids=lambda text: " ".join(text.split()),
+)
+def test_no_message_about_a_study_shows_a_secret(values: dict[SecretName, str], old: str, new: str):
+    assert old in STUDY
+    with raises_sentence(StudyError) as error:
+        check(parse(STUDY.replace(old, new), "s.yaml"))
+    assert "hunter2" not in str(error.value) and "canary" not in str(error.value)
+
+
+def test_no_message_about_a_setting_shows_a_secret():
+    with pytest.raises(StudyError, match="the value is not YAML") as error:
+        with_settings(check(parse(STUDY, "s.yaml")), ["companions.db.environment.A='hunter2"])
+    assert "hunter2" not in str(error.value)

@@ -76,7 +76,7 @@ def test_it_is_written_with_its_kind():
             "storage: volume",
             "native: storage: volume does not work here. Supported storage: ",
         ),
-        ("aa", "storage: 3", "unknown kind '3'"),
+        ("aa", "storage: 3", "unknown kind 3"),
     ],
 )
 def test_mistakes_are_told_in_one_line(native: str, docker: str, told: str):

@@ -171,7 +171,7 @@ def test_what_a_power_cut_leaves(given: dict[str, Any], durability: str | None):
         ({"mode": "rndwr", "read_write_ratio": 2}, "read_write_ratio is for mode rndrw"),
         ({"extra_flags": "direct", "block_size": "1000B", "file_size": "128000B"}, "a multiple of 512 bytes"),
         ({"extra_flags": "direct,sync"}, "'none', 'sync', 'dsync' or 'direct'"),
-        ({"fsync": 0}, "must be never, end, all or a number of requests, not '0'"),
+        ({"fsync": 0}, "must be never, end, all or a number of requests, not 0"),
         ({"fsync": "often"}, "a number of requests, not 'often'"),
         ({"fsync": True}, "fsync: must be a whole number from 1 to 1000000000, not true"),
         ({"read_write_ratio": 0}, "must be from 0.001"),

@@ -98,7 +98,8 @@ def main() -> None:
     if sys.platform != "linux":
         fail("Weighbridge measures isolation on Linux (cgroups, namespaces, engines), so it needs Linux", 4)
     try:
-        if code := app(prog_name="weighbridge", standalone_mode=False):
+        code = app(prog_name="weighbridge", standalone_mode=False)
+        if isinstance(code, int) and code:  # a command can also return another value
             sys.exit(code)
     except _UsageError as error:
         fail(usage_problem(error), error.exit_code)

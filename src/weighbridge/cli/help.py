@@ -209,18 +209,11 @@ def _name_of(parameter: Any) -> str:
 
 
 def _problem_of_value(error: Any) -> str:
-    """Return what is wrong with the value of an option: ``: 'few' is not a whole number``."""
+    """Return what is wrong with the value of an option: ``: must be at least 1, not 0``."""
     from pydantic import ValidationError
 
-    from weighbridge.model.text import one_line
     from weighbridge.model.validation import first_problem
 
     if not isinstance(error.__cause__, ValidationError):
         return f": {error.message}" if error.message else " is missing"
-    _, problem = first_problem(error.__cause__)
-    value = one_line(str(error.__cause__.errors()[0]["input"]), 60)
-    if problem.startswith(("expected a ", "expected tr")):
-        return f": '{value}' is not {problem.removeprefix('expected ')}"
-    return (
-        f": {value} is not allowed; {problem.replace('expected', 'use')}" if "expected" in problem else f": {problem}"
-    )
+    return f": {first_problem(error.__cause__)[1]}"

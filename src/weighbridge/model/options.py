@@ -20,8 +20,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined
 
 from weighbridge.model.spelling import nearest
-from weighbridge.model.text import one_line
-from weighbridge.model.validation import NAME_PATTERN, with_allowed
+from weighbridge.model.validation import NAME_PATTERN, is_hidden, shown, with_allowed
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 ArmName = Annotated[
@@ -129,8 +128,8 @@ def by_kind(section: str, what: str) -> BeforeValidator:
         if "kind" not in written:
             raise PydanticCustomError("without_kind", "{sentence}", {"sentence": f"{what} needs a kind{known}"})
         if not isinstance(kind := written["kind"], str) or kind not in models:
-            wrong = one_line(kind, 60)
-            sentence = f"unknown kind '{wrong}'{nearest(wrong, models) or known}"
+            wrong = f" {shown(kind)}" if isinstance(kind, str | int) and not is_hidden(kind, ()) else ""
+            sentence = f"unknown kind{wrong}{nearest(kind, models) or known}"
             raise PydanticCustomError("unknown_kind", "{sentence}", {"sentence": sentence})
         others = {key: value for key, value in written.items() if key != "kind"}  # it may be another name of the kind
         own = getattr(models[kind].model_fields.get("kind"), "default", PydanticUndefined)

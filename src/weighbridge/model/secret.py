@@ -29,6 +29,8 @@ _LOOKS_SECRET = re.compile(
 )
 _HAS_USER = re.compile(r"://[^/\s@]+@|^[^\s/:@]+:[^\s@]+@\w+\(")
 """A URL with a user (``https://TOKEN@host``), or the name of a database as Go programs write it."""
+_HAS_PASSWORD = re.compile(r":\S*@")
+"""Text such as ``//USER:PASSWORD@HOST``, whatever the characters of the password are."""
 _ORDINARY = re.compile(r"[A-Za-z]?[a-z]{1,11}|[0-9]{1,8}|.{0,3}", re.DOTALL)
 """A value that also stands in studies without being a secret there: a word, a number, or anything very short."""
 _PLACES = (
@@ -49,6 +51,8 @@ _COMMANDS = tuple(
 """The keys of a study that hold commands. A command has each brace twice."""
 _WITH_REFERENCES = (*((*place, "*") for place in (*_PLACES, *_PARAMETERS)), *_COMPANION_WORDS)
 _KEYS = {place[-1] for place in _PLACES}
+_HIDDEN_KEYS = {*_KEYS, "prometheus", "url"}
+"""The keys below which a message shows no value."""
 _NOT_SHOWN = "(value not shown)"
 _EQUAL_ONLY_HERE = secrets.token_bytes(32)
 Place = tuple[str, ...]
@@ -111,6 +115,18 @@ def looks_secret(name: str, value: str) -> bool:
     if not value or name.upper().endswith("_FILE"):
         return False
     return bool(_LOOKS_SECRET.search(name.lower()) or _HAS_USER.search(value))
+
+
+def is_secret_place(place: Iterable[object]) -> bool:
+    """Return whether a place in a study holds environment variables, an address or a value with a secret's name."""
+    return any(key in _HIDDEN_KEYS or bool(_LOOKS_SECRET.search(key.lower())) for key in map(str, place))
+
+
+def is_secret_text(text: str) -> bool:
+    """Return whether a text can have a secret: ``PASSWORD=...``, ``--token ...`` or a URL with a user."""
+    return bool(
+        _LOOKS_SECRET.search(re.sub(r"\W", "_", text.lower())) or _HAS_USER.search(text) or _HAS_PASSWORD.search(text)
+    )
 
 
 def is_ordinary(value: str) -> bool:

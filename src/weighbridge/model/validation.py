@@ -1,7 +1,12 @@
-"""Sentences for users about data that a pydantic model does not accept. None of them uses pydantic's own words."""
+"""Sentences for users about data that a pydantic model does not accept. None of them uses pydantic's own words.
 
+A sentence shows no list, no mapping, and no value that can be a secret (`weighbridge.model.secret`).
+"""
+
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, time
 from functools import cache
 from typing import Any, get_args
 
@@ -10,6 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
+from weighbridge.model.secret import is_ordinary, is_secret_place, is_secret_text
 from weighbridge.model.spelling import nearest
 from weighbridge.model.text import one_line
 
@@ -22,6 +28,9 @@ ALLOWED = "allowed"
 _OF_PYDANTIC = {*get_args(ErrorType)}
 _LONGEST = 60
 """The most characters of a key or a value that a sentence shows."""
+_MOST_BITS = 10_000
+"""Python does not print whole numbers with many more."""
+_SCALARS = (str, bytes, int, float, date, time, type(None))
 _NOUNS = {
     "bool": "true or false", "int": "a whole number", "float": "a number", "finite": "a finite number",
     "string": "text", "bytes": "text", "list": "a list", "tuple": "a list", "set": "a list", "frozen": "a list",
@@ -80,8 +89,10 @@ def problems_of(error: ValidationError) -> list[str]:
 
 
 def _place(item: ErrorDetails) -> tuple[int | str, ...]:
-    parts = (part for part in item["loc"] if part != "[key]")
-    return tuple(one_line(part, _LONGEST) if isinstance(part, str) else part for part in parts)
+    parts = item["loc"]
+    if parts[-1:] == ("[key]",):  # the key itself is the wrong value
+        parts = parts[: -2 if is_secret_place(parts[:-2]) else -1]
+    return tuple(shown_key(part) if isinstance(part, str) else part for part in parts if part != "[key]")
 
 
 def _located(item: ErrorDetails) -> str:
@@ -98,13 +109,14 @@ def sentence(item: ErrorDetails, value: Any, *, sweepable: bool = False) -> str:
     ``sweepable``: a list of whole numbers is allowed as well.
     """
     kind, context = item["type"], item.get("ctx", {})
-    key = one_line(item["loc"][-1], _LONGEST) if item["loc"] else ""
+    key = shown_key(item["loc"][-1]) if item["loc"] else ""
+    hidden = is_hidden(value, item["loc"])
     text = ""
     match kind:
         case _ if kind not in _OF_PYDANTIC and kind != EITHER:
-            text = item["msg"]  # a sentence of ours
+            text = _without_hidden(item["msg"], value, item["loc"])  # a sentence of ours
         case "value_error" | "assertion_error":
-            text = str(context["error"])
+            text = _without_hidden(str(context["error"]), value, item["loc"])
         case "missing":
             text = f"'{key}' is missing"
         case "extra_forbidden":
@@ -113,12 +125,23 @@ def sentence(item: ErrorDetails, value: Any, *, sweepable: bool = False) -> str:
             text = "cannot be changed"
         case "literal_error" | "enum":
             words = [word.strip(" '") for word in context["expected"].replace(" or ", ",").split(",")]
-            text = f"must be {context['expected']}, not {shown(value)}{nearest(value, words, slips_only=True)}"
+            end = f"{but_is(value, item['loc'])}{nearest(value, words, slips_only=True)}"
+            text = f"must be {context['expected']}{end}"
+        case "json_invalid":  # its value is a whole document
+            text = f"must be {_NOUNS['json']}"
+        case "string_pattern_mismatch" if hidden:
+            is_name = context["pattern"] == NAME_PATTERN
+            text = f"must be a name: {NAME_RULE}" if is_name else f"must match the pattern {context['pattern']}"
         case "string_pattern_mismatch" if context["pattern"] == NAME_PATTERN:
             text = f"{shown(value)} is not a name: {NAME_RULE}"
         case "string_pattern_mismatch":
             text = f"{shown(value)} does not match the pattern {context['pattern']}"
-    return text or f"must {_must(kind, context, sweepable=sweepable)}, not {_instead(kind, value)}"
+    if text:
+        return text
+    sweepable = sweepable and not (value and isinstance(value, list))
+    is_length = kind in _LENGTHS and hasattr(value, "__len__")
+    end = f", not {len(value)}" if is_length else but_is(value, item["loc"])
+    return f"must {_must(kind, context, sweepable=sweepable)}{end}"
 
 
 def _must(kind: str, context: Mapping[str, Any], *, sweepable: bool) -> str:
@@ -143,18 +166,33 @@ def noun_of(noun: str, allowed: str) -> str:
     return f"{noun} {'' if allowed.startswith('from') else 'of '}{allowed}" if allowed else noun
 
 
-def _instead(kind: str, value: Any) -> str:
-    if kind in _LENGTHS and hasattr(value, "__len__"):
-        return str(len(value))
-    return shown(value)
+def but_is(value: Any, place: Iterable[object]) -> str:
+    """Return ``, not VALUE`` for the end of a sentence; empty if the value at this place is not to be shown."""
+    return "" if is_hidden(value, place) else f", not {shown(value)}"
+
+
+def is_hidden(value: Any, place: Iterable[object]) -> bool:
+    """Return whether a value can be a secret, because of its place or its own text.
+
+    A list or a mapping is not hidden, because only its type is ever shown.
+    """
+    if value is None or not isinstance(value, _SCALARS):
+        return False
+    return is_secret_place(place) or (isinstance(value, str | bytes) and is_secret_text(str(value)))
 
 
 def shown(value: Any) -> str:
-    """Return a value as it is shown in a sentence: text in quotes, and not too much of it."""
+    """Return a value as it is shown in a sentence: text in quotes, and not too much of it.
+
+    Only a value that is not hidden (`is_hidden`) is to be shown.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:
         return "empty"
+    if not isinstance(value, _SCALARS):
+        noun = "mapping" if isinstance(value, Mapping | BaseModel) else "list"
+        return f"a {noun}" if value else f"an empty {noun}"
     try:
         text = " ".join(str(value).split())
     except ValueError:  # a whole number with more digits than Python prints
@@ -162,6 +200,46 @@ def shown(value: Any) -> str:
     text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
     text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     return f"'{text}'" if isinstance(value, str | bytes) else text
+
+
+def shown_key(key: Any) -> str:
+    """Return a key as it is shown: of ``PASSWORD=VALUE``, only the name."""
+    text = str(key)
+    if not is_secret_text(text):
+        return one_line(text, _LONGEST)
+    name, equals, _ = text.partition("=")
+    if equals and re.fullmatch(r"[\w.-]+", name):
+        return f"{one_line(name, _LONGEST)}=..."
+    return one_line(text, _LONGEST) if re.fullmatch(r"[\w.-]+", text) else "..."
+
+
+def _without_hidden(text: str, value: Any, place: Iterable[object]) -> str:
+    """Return a sentence without the hidden values that it shows, in full, shortened or in part."""
+    for hidden in _hidden_in(value, tuple(place)):
+        forms = {hidden, one_line(hidden), *(hidden[:width] for width in (200, 120, _LONGEST))}
+        for form in sorted(filter(None, forms), key=len, reverse=True):
+            text = text.replace(f"'{form}'", "'...'")
+            text = text if is_ordinary(form) else text.replace(form, "...")
+        for part in re.findall(r"'([^']{4,})'", text):
+            text = text.replace(f"'{part}'", "'...'") if part in hidden else text
+    return text
+
+
+def _hidden_in(value: Any, place: tuple[object, ...]) -> Iterator[str]:
+    """Yield the hidden values in what a YAML file has, which can contain itself."""
+    waiting, visited = [(value, place)], set()
+    while waiting:
+        each, at = waiting.pop()
+        if isinstance(each, Mapping | list | tuple):
+            if id(each) in visited:
+                continue
+            visited.add(id(each))
+            if isinstance(each, Mapping):
+                waiting += [pair for key, entry in each.items() for pair in ((key, ()), (entry, (*at, key)))]
+            else:
+                waiting += [(entry, at) for entry in each]
+        elif is_hidden(each, at) and not (isinstance(each, int) and each.bit_length() > _MOST_BITS):
+            yield str(each)
 
 
 def _number(number: Any) -> str:

@@ -195,6 +195,10 @@ _WRITABLE = 'at=$(mktemp -d "$1/try-XXXXXX") && exec rmdir "$at"'
 _TransferSize = Annotated[Size, Field(ge=2**12, le=2**20, multiple_of=2**12)]
 
 
+def _as_text(version: object) -> object:
+    return str(version) if isinstance(version, int | float) else version
+
+
 class NfsOptions(StorageOptions):
     """How the server exports, how the client mounts. What ``sync`` means differs between the two."""
 
@@ -205,9 +209,9 @@ class NfsOptions(StorageOptions):
     mount: Annotated[
         When, Field(description="Whether the client sends each write at once, or caches it until a sync")
     ] = "async"
-    version: Annotated[Literal["3", "4.0", "4.2"], BeforeValidator(str), Field(description="Protocol version")] = (
-        "4.2"
-    )
+    version: Annotated[
+        Literal["3", "4.0", "4.2"], BeforeValidator(_as_text), Field(description="Protocol version")
+    ] = "4.2"
     read_size: Annotated[_TransferSize | None, Field(description="Bytes per read; default: negotiated")] = None
     write_size: Annotated[_TransferSize | None, Field(description="Bytes per write; default: negotiated")] = None
     hard: Annotated[

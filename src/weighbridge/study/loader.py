@@ -16,6 +16,7 @@ from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import CLIENT, Arm, Cell, Resources, Study, StudyFile
 from weighbridge.model.sysctl import Sysctl, SysctlValue
 from weighbridge.model.userland_source import SourceOptions
+from weighbridge.model.validation import is_hidden
 from weighbridge.secret_values import refuse_values_in
 from weighbridge.study import of_workloads
 from weighbridge.study.compose import Normalised
@@ -166,7 +167,8 @@ def _expand(
             continue
         if kind not in plugins:
             hint = nearest(kind, plugins) or known
-            problems.append(((*place, "kind"), f"{name}: unknown kind '{plain(kind, 60)}'{hint}"))
+            wrong = "" if is_hidden(kind, ()) else f" '{plain(kind, 60)}'"
+            problems.append(((*place, "kind"), f"{name}: unknown kind{wrong}{hint}"))
             continue
         model = plugins[kind].options
         problems_before = len(problems)

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from weighbridge.model.options import Options
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import DISK_SPEED, SITES, Resources
-from weighbridge.model.validation import EITHER, NAME_RULE, sentence, shown
+from weighbridge.model.validation import EITHER, NAME_RULE, but_is, is_hidden, sentence, shown, shown_key
 from weighbridge.study.source import Place, plain
 
 
@@ -45,7 +45,7 @@ def mistake(
     value = _value_at(data, location)
     is_key = item["loc"][-1:] == ("[key]",)
     key = next((str(part) for part in reversed(location) if not isinstance(part, int)), "")
-    start = f"{key}: " if key and not is_key else ""
+    start = f"{shown_key(key)}: " if key and not is_key else ""
     match item["type"]:
         case "extra_forbidden":
             allowed = [
@@ -53,13 +53,13 @@ def mistake(
                 *(OF_EVERY_KIND.get(str(place[0]), ()) if len(place) == 2 == len(location) + 1 else ()),
             ]
             hint = _of_resources(place, location) or nearest(key, allowed) or f". Known keys: {', '.join(allowed)}"
-            text = f"unknown key '{key}'{hint}"
+            text = f"unknown key '{shown_key(key)}'{hint}"
         case "missing":
             text, location = sentence(item, value), location[:-1]
         case "string_type" if _is_cpu_list(location) and key != "pin":
-            text = f'{start}must be CPUs in quotes, like "0" or "0-1", not {shown(value)}'
+            text = f'{start}must be CPUs in quotes, like "0" or "0-1"{but_is(value, location)}'
         case _ if _is_cpu_list(location) and key == "pin":
-            text = f'pin: must be spread, or {{server: "0", client: "1"}}, not {shown(value)}'
+            text = f'pin: must be spread, or {{server: "0", client: "1"}}{but_is(value, location)}'
             text += nearest(value, ["spread"])
         case "string_type" if is_key:
             text = f"the name {shown(item['input'])} is not text: {NAME_RULE}"
@@ -67,10 +67,10 @@ def mistake(
             text = f"repetitions: write {{rounds: {shown(value)}}}"
         case kind if kind.endswith(_TYPE_ERRORS) and item["loc"][0] == "explain":
             expected = _EXPLAIN if len(item["loc"]) <= 2 else "a list of mechanisms ([seccomp])"
-            text = f"{start}must be {expected}, not {shown(value)}"
+            text = f"{start}must be {expected}{but_is(value, location)}"
         case "dict_type" | "model_type" if value is None:
             text = f"{start}must be 'key: value' pairs below it, indented further"
-        case "list_type" | "tuple_type" if isinstance(value, str):
+        case "list_type" | "tuple_type" if isinstance(value, str) and not is_hidden(value, location):
             text = f"{start}must be a list: [{plain(value, 60)}]"
         case _:
             text = start + sentence(item, item["input"] if is_key else value, sweepable=bool(place))

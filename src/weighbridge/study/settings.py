@@ -6,6 +6,7 @@ from typing import Any
 from weighbridge.errors import StudyError
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Study
+from weighbridge.model.validation import is_hidden
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse, plain, written
 
@@ -42,7 +43,8 @@ def _set(data: Any, setting: str) -> None:
     try:
         value = YAML(typ="rt").load(text)
     except YAMLError:
-        raise StudyError(f"--set {plain(key, 100)}: the value is not YAML: {plain(text, 100)}") from None
+        end = "" if is_hidden(text, names) else f": {plain(text, 100)}"
+        raise StudyError(f"--set {plain(key, 100)}: the value is not YAML{end}") from None
     place = data
     for depth, name in enumerate(names[:-1], 1):
         inner = place.get(name)

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from weighbridge.model.level import Level
 from weighbridge.model.options import Factors
 from weighbridge.model.study import CLIENT
+from weighbridge.model.validation import is_hidden
 from weighbridge.study.mistakes import OF_EVERY_KIND
 from weighbridge.study.source import Place, plain
 
@@ -84,7 +85,8 @@ def sweep_problem(entry: Mapping[str, Any], model: type[BaseModel]) -> tuple[Pla
         written = [_as_written(level) for level in factor.values]
         if len(set(written)) < len(written):
             twice = next(level for level in written if written.count(level) > 1)
-            return factor.place, f"{factor.name}: the level {plain(twice, 60)} is listed twice. Remove one"
+            level = "a level" if is_hidden(twice, factor.place) else f"the level {plain(twice, 60)}"
+            return factor.place, f"{factor.name}: {level} is listed twice. Remove one"
     if (count := math.prod(len(factor.values) for factor in swept)) > MOST_LEVELS:
         last = swept[-1]
         return last.place, f"{last.name}: the swept keys make {count} combinations. At most {MOST_LEVELS} are allowed"

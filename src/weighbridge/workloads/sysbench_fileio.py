@@ -13,6 +13,7 @@ from weighbridge.model.plugin import Durability
 from weighbridge.model.quantity import Size
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.validation import but_is
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads import _sysbench, _sysbench_latency
 from weighbridge.workloads._read_again import read_again
@@ -28,7 +29,7 @@ def _in_one_sentence(value: object, handler: ValidatorFunctionWrapHandler) -> ob
     try:
         return handler(value)
     except ValidationError:
-        raise ValueError(f"must be never, end, all or a number of requests, not '{value!s:.60}'") from None
+        raise ValueError(f"must be never, end, all or a number of requests{but_is(value, ())}") from None
 
 
 Fsync = Annotated[

@@ -41,9 +41,9 @@ def _words(written: Any) -> Any:
 
 def _further(words: tuple[str, ...]) -> tuple[str, ...]:
     """Check that each is an option in one word: what is none would be taken for the batch script."""
-    for word in words:
+    for number, word in enumerate(words, 1):
         if not re.fullmatch(r"--[a-z][a-z-]*(=.*)?|-[A-Za-z].*", word, re.DOTALL):
-            raise ValueError(f"{word!r} is not an sbatch option in one word: write --NAME=VALUE")
+            raise ValueError(f"word {number} is not an sbatch option: write --NAME=VALUE")
     return words
 
 

@@ -29,7 +29,7 @@ _Number = Annotated[int, Field(ge=1, le=MOST)]
 
 
 def _one_number(raw: Any) -> Any:
-    if isinstance(raw, list | tuple):
+    if isinstance(raw, list | tuple) and all(isinstance(each, int) for each in raw):
         numbers = ", ".join(map(str, raw))
         raise ValueError(
             f"the number of Services cannot change during a run: run the study once for each of {numbers}, then use "
