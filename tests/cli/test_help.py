@@ -86,4 +86,4 @@ def test_a_study_can_say_blocks_but_not_both(weighbridge: Weighbridge):
     Path("s.yaml").write_text(text.replace("REPETITIONS", "rounds: 8, blocks: 8"))
     one_sentence(weighbridge("plan", "s.yaml"), 3)
     schema = weighbridge("schema").out
-    assert '"rounds": {' in schema and '"blocks": {' not in schema
+    assert '"rounds": {' in schema and '"deprecated": true' in schema
