@@ -544,11 +544,11 @@ def unverified() -> str:
 NOT_KEPT = "The project does not keep this run yet."
 
 
-def screen(run: str) -> str:
-    """The report of a kept run as a terminal shows it."""
+def screen(run: str, directory: str = "") -> str:
+    """The report of a kept run as a terminal shows it, by the name of its directory on the page."""
     from kept_runs import is_kept, terminal_text
 
-    return f"```text\n{terminal_text(run)}```" if is_kept(run) else NOT_KEPT
+    return f"```text\n{terminal_text(run).replace(f'runs/{run}', directory or run)}```" if is_kept(run) else NOT_KEPT
 
 
 def gate(run: str, budget: str) -> str:
