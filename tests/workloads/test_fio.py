@@ -182,3 +182,9 @@ def test_each_operation_on_files_begins_with_what_it_needs():
     assert restored["create"] is not None and restored["create"].argv[-1] == "true"
     assert restored["delete"] is not None and "--create_only=1" in restored["delete"].argv
     assert [METADATA.durability(each) for each in options.values()] == ["asynchronous", None, "asynchronous"]
+
+
+@pytest.mark.parametrize(("cold", "option"), [(True, "--invalidate=1"), (False, "--invalidate=0")])
+def test_fio_drops_its_file_from_the_page_cache_only_if_it_is_cold(cold: bool, option: str):
+    command = PLUGIN.command("solo", _options(cold=cold), AT)
+    assert [word for word in command.argv if word.startswith("--invalidate")] == [option]
