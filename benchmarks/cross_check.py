@@ -315,7 +315,8 @@ workloads:
         environment="volume",
         why="The two sides ran fio with different options. fio drops its file from the page cache when it starts, "
         "unless the line has `--invalidate=0`. The line by hand has this option. Weighbridge's workload `fio` did "
-        "not pass it, even with `cold: false`; this row made us add it. Check: natively, the line by hand made about 480,000 reads a second. "
+        "not pass it, even with `cold: false`; this row made us add it. "
+        "Check: natively, the line by hand made about 480,000 reads a second. "
         "Without the option it made about 14,000, and Weighbridge's workload about 10,000. The next two rows measure "
         "each kind of read with the same option on both sides.",
     ),
