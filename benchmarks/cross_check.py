@@ -235,7 +235,7 @@ workloads:
         "with the native server in a control group of its own too. The cost by hand was then 13.1% [10.4, 15.7]. It "
         "agrees with Weighbridge. In the same check, the lines of this page gave 15.5% [12.5, 18.4], and the "
         "control group alone cost 2.7% [0.3, 5.2].",
-        remark="Two earlier versions of this row also agreed, but could only have shown a disagreement of 40% or "
+        remark="Two earlier versions of this row agreed, but could only have shown a disagreement of 40% or "
         "more. The first had no fixed CPUs, the second had one CPU for each side, which gave "
         "2,000 to 5,000 transactions per second natively. With one CPU for both it was about 40,000.",
     ),
@@ -355,9 +355,9 @@ workloads:
         teardown=(*GONE, "docker volume rm cross", "rm -f $ROOT/srv/data.*"), reads="fio", better="higher",
         study=FIO_ON_A_VOLUME,
         environment="volume",
-        remark="Weighbridge ran the same study as in the row about cached reads, and the two results differ by more "
-        "than their intervals allow. We did not find the cause. Each run makes its own files on the disk, which"
-        " other programs use too.",
+        remark="Weighbridge ran the same study as in the row 'Reads of a file on a Docker volume', and the two "
+        "results differ by more than their intervals allow. We did not find the cause. Each run makes its own "
+        "files on the disk, which other programs use too.",
     ),
     Case(
         name="writable-layer",
@@ -851,8 +851,9 @@ def page(results: Mapping[str, Any]) -> str:
 
 def _disagreement(case: Case, entry: Mapping[str, Any], row: Compared) -> str:
     difference = 100 * math.expm1(row.difference[0])
-    lines = [f"**{case.title}.** Weighbridge's ratio is {abs(difference):.1f}% "
-             f"{'higher' if difference > 0 else 'lower'} than the ratio by hand."]  # fmt: skip
+    direction = "higher" if difference > 0 else "lower"
+    ratio = f"the ratio of isolated to native is {abs(difference):.1f}% {direction} than by hand"
+    lines = [f"**{case.title}.** With Weighbridge, {ratio}."]
     if entry.get("check"):
         first, second = (stats.tmean([pair[side] for pair in entry["check"]]) for side in (0, 1))
         lines.append(f"Check: {case.checked}, took {1000 * first:.0f} ms and {1000 * second:.0f} ms.")
@@ -869,7 +870,10 @@ def _disagreement(case: Case, entry: Mapping[str, Any], row: Compared) -> str:
 def _commands(case: Case) -> str:
     words, _ = READERS[case.reads]
     server = [f"{line} &" for line in case.servers]
-    study = case.study.replace("{{", "{").replace("}}", "}") if case.needs == "cluster" else case.study
+    study = case.study
+    if case.needs == "cluster":
+        hosts = [f"{{kind: kubernetes, node: NODE-{node}, images: {{load: containerd}}}}" for node in (1, 2)]
+        study = case.study.format(hosts=hosts)
     return "\n".join([
         f"### {case.title}\n",
         f"Compared: {case.compared}. The figure by hand is {words}.\n",
