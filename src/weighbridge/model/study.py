@@ -225,7 +225,9 @@ class Resources(Options):
     cpu_period: Annotated[
         Duration, Field(ge=0.001, le=1, description="Period in which the CPU limit is enforced")
     ] = 0.1
-    memory: Annotated[Size | None, Field(ge=16 * 2**20, description="Memory limit of each site")] = None
+    memory: Annotated[
+        Size | None, Field(ge=16 * 2**20, description="Memory limit of each container, guest or native program")
+    ] = None
     pin: Annotated[
         Literal["spread"] | dict[Literal["server", "client"], CpuList] | None,
         Field(description="CPUs of each role; spread gives each role one CPU"),

@@ -92,11 +92,11 @@ _OWN: dict[str, dict[str, Any]] = {
         "shm_size": {
             "anyOf": [TypeAdapter[int](Size).json_schema(), {"type": "null"}],
             "default": None,
-            "description": "Size of /dev/shm in its sites",
+            "description": "Size of /dev/shm in this environment",
         },
         "sysctls": {
             "type": "object",
-            "description": "Kernel settings for its sites alone",
+            "description": "Kernel settings of this environment alone",
             "minProperties": 1,
             "patternProperties": {SYSCTL_PATTERN: TypeAdapter[str](SysctlValue).json_schema()},
             "additionalProperties": False,

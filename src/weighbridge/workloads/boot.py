@@ -42,7 +42,7 @@ class Boot(Workload):
     """
 
     kind = "boot"
-    summary = "time from the warm start of a new site to its first answer, and time to close it"
+    summary = "time from the warm start of a new container, guest or chroot to its first answer, and time to close it"
     options = BootOptions
     packages = ("coreutils",)
 

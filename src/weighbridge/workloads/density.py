@@ -30,7 +30,7 @@ class DensityOptions(Options):
         int, Field(ge=2, le=500, description="Largest number of sites that are open at the same time")
     ] = 8
     settle: Annotated[
-        Duration, Field(ge=0, le=60, description="How long a site is idle before Weighbridge reads its memory")
+        Duration, Field(ge=0, le=60, description="How long an instance is idle before Weighbridge reads its memory")
     ] = 0.5
     slow: Annotated[
         float,
@@ -56,7 +56,7 @@ class Density(Workload):
     """
 
     kind = "density"
-    summary = "idle sites, opened one after another: memory per site, slowdown of their start, how many fit"
+    summary = "idle instances (containers, guests), opened one after another: memory, start time, how many fit"
     options = DensityOptions
     packages = ("coreutils",)
 

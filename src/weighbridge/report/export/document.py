@@ -255,7 +255,7 @@ class Broke(Within):
 
 
 class ProgramRow(Within):
-    """What a role's program and its site used in one environment: medians over the blocks, by name."""
+    """The resources that one role's program used in one environment: medians over the rounds, by name."""
 
     environment: str
     workload: str

@@ -266,10 +266,11 @@ def _(remark: remarks.FewReadings) -> str:
     return f"{begin}: raise meters: {{hz: {remark.wanted_hz}}}"
 
 
-@words(remarks.Unresolved, "memory per site is zero or less in some trials: too little for this meter")
+@words(remarks.Unresolved, "memory per instance is zero or less in some trials: too little for this meter")
 def _(remark: remarks.Unresolved) -> str:
     return (
-        f"{display_name(remark.environment)}: memory per site is zero or less in {remark.count} of {remark.trials} "
+        f"{display_name(remark.environment)}: memory per instance is zero or less in {remark.count} of "
+        f"{remark.trials} "
         "trials: too little to show in the machine's used memory"
     )
 

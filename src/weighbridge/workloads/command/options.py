@@ -127,7 +127,7 @@ class CommandOptions(Options):
     )
     setup: Annotated[
         _Words | None,
-        Field(description="Run once in each site of the server (or of run), before its first trial"),
+        Field(description="Run once in each environment, next to the server (or run), before its first trial"),
         Brings.COMMAND,
     ] = None
     cleanup: Annotated[
@@ -173,7 +173,8 @@ class CommandOptions(Options):
         Field(ge=1, le=1024, description="Busy threads of the measured command; default: its number of CPUs"),
     ] = None
     files: Annotated[dict[_SitePath, _LocalFile], Brings.FILE] = Field(
-        default_factory=dict, description="Files of this machine, by their path in each site (below /tmp or /run)"
+        default_factory=dict,
+        description="Files of this machine, by their path in each environment (below /tmp or /run)",
     )
     packages: Annotated[
         tuple[_Package, ...], Field(max_length=100, description="Debian packages that the commands need")
