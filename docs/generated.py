@@ -102,7 +102,7 @@ def commands() -> str:
 
 def _command(name: str, command: Any, heading: str = "##") -> str:
     """A command, and those of a group below it."""
-    from weighbridge.cli.help import panels_of
+    from weighbridge.cli.help import examples_of, panels_of
 
     inner = {each: inside for each, inside in getattr(command, "commands", {}).items() if not inside.hidden}
     usage = " ".join(["weighbridge", name, *command.collect_usage_pieces(None)])
@@ -117,7 +117,7 @@ def _command(name: str, command: Any, heading: str = "##") -> str:
         for entry in entries
     ]
     part += [table(("option", "what it does"), rows)] if rows and not inner else []
-    lines = [line.removeprefix("- ") for line in (command.epilog or "").split("\n\n")[1:]]
+    lines = examples_of(command)
     part += ["```sh\n" + "\n".join(lines) + "\n```"] if lines else []
     part += [_command(f"{name} {each}", inside, f"{heading}#") for each, inside in inner.items()]
     return "\n\n".join(part)

@@ -10,7 +10,7 @@ from typing import Any
 import typer.main
 
 from weighbridge.cli.app import app
-from weighbridge.cli.help import panels_of
+from weighbridge.cli.help import examples_of, panels_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -54,7 +54,7 @@ def _commands(group: Any, context: Any) -> Iterator[str]:
         usage = " ".join(command.collect_usage_pieces(inner))
         yield f".SS {_plain(path)} {_plain(usage)}"
         yield from (*_paragraphs((command.help or "").split("\n\n")), *_parameters(command))
-        yield from _examples(command.epilog or "")
+        yield from _examples(examples_of(command))
         if hasattr(command, "commands"):
             yield from _commands(command, inner)
 
@@ -73,11 +73,10 @@ def _paragraphs(texts: list[str]) -> Iterator[str]:
         yield from (".PP", _plain(text))
 
 
-def _examples(epilog: str) -> Iterator[str]:
-    head, *lines = [line for line in epilog.split("\n\n") if line] or [""]
+def _examples(lines: list[str]) -> Iterator[str]:
     if lines:
-        yield from (".PP", _plain(head), ".PP", ".nf")
-        yield from (f"    {_plain(line.removeprefix('- '))}" for line in lines)
+        yield from (".PP", "Example:" if len(lines) == 1 else "Examples:", ".PP", ".nf")
+        yield from (f"    {_plain(line)}" for line in lines)
         yield ".fi"
 
 

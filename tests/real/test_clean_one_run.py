@@ -27,6 +27,6 @@ def test_only_what_one_run_left_is_removed():
         assert mine.poll() is None, "--check only lists"
         cleaned = weighbridge("clean", "--run", THIS)
         assert cleaned.code == 0, cleaned
-        assert cleaned.stdout == f"removed: process {mine.pid} sleep\nnothing is left of run {THIS}\n"
+        assert cleaned.stdout == f"removed: process {mine.pid} sleep\nno leftovers of run {THIS}\n"
         assert mine.wait(10) == -9 and its.poll() is None
-        assert weighbridge("clean", "--run", THIS).stdout == f"nothing is left of run {THIS}\n"
+        assert weighbridge("clean", "--run", THIS).stdout == f"no leftovers of run {THIS}\n"

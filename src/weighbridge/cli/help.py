@@ -61,6 +61,14 @@ def panels_of(command: Any) -> dict[str, list[Entry]]:
     return dict(ordered) | getattr(command, "provider_panels", dict)()
 
 
+def examples_of(command: Any) -> list[str]:
+    """Return the examples of a command, without the names of the panels in which ``--help`` shows them."""
+    lines = [line.removeprefix("- ") for line in (command.epilog or "").split("\n\n")[1:]]
+    for panel in (WHAT, WHERE, MEASURE, LIMITS, DURATION, OUTPUT):
+        lines = [line.removesuffix(f"  # {panel}") for line in lines]
+    return lines
+
+
 def _argument(argument: Any) -> Entry:
     return Entry(argument.metavar or argument.name.upper(), "", _about(argument))
 
@@ -164,8 +172,8 @@ class Group(_Helpful, TyperGroup):
     """A group of commands; without arguments it shows its help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Show the help if the command line is empty."""
-        if not args:
+        """Show the help if the command line is empty. Shell completion also parses an empty one."""
+        if not args and not ctx.resilient_parsing:
             typer.echo(ctx.get_help())
             ctx.exit(2)
         return super().parse_args(ctx, args)
