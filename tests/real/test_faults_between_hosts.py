@@ -337,7 +337,7 @@ def test_a_swarm_of_the_users_is_never_changed(own: docker.DockerClient, machine
     try:
         before = everything(own), own.swarm.id, own.swarm.attrs["Spec"]
         done = weighbridge("run", overlay_here(tmp_path, 1), "--out", tmp_path / "run", "--yes", env=address)
-        done.must_fail(4, "is already in a swarm (active), which Weighbridge never changes: leave it")
+        done.must_fail(4, "is already in a swarm (active), which Weighbridge never changes")
         assert "swarm" not in weighbridge("clean", "--check", env=address).stdout
         assert weighbridge("clean", env=address).code == 0
         own.swarm.reload()

@@ -131,7 +131,7 @@ def test_a_run_says_that_it_polled_and_counts_it_as_idle(machine: Machine, tmp_p
     assert "busy_s" in told and not told & {"load1", "psi_cpu_s", "psi_io_s"}, "who counts the pollers tells nothing"
     usage = [value for (value,) in saved(run, "SELECT value FROM measurement WHERE metric = 'cpu_usage'")]
     assert usage and max(usage) <= 100
-    assert "idle CPUs polled instead of halting" in " ".join(weighbridge("report", run, "--all").stdout.split())
+    assert "idle CPUs were kept awake" in " ".join(weighbridge("report", run, "--all").stdout.split())
     machine.must_be_unchanged()
 
 

@@ -157,7 +157,7 @@ def test_a_generator_without_file_descriptors(machine: Machine, tmp_path: Path):
     workload = "redis: {kind: redis-benchmark, requests: 2000, clients: 500}"
     study, run = write_study(tmp_path, workloads=(workload,), blocks=1), tmp_path / "run"
     done = weighbridge("run", study, "--out", run, "--yes", prefix=("prlimit", "--nofile=256:256"))
-    done.must_fail(9, "the report lists each failed trial")
+    done.must_fail(9, "The report lists each failed trial")
     assert {row["outcome"] for row in trials(run)} == {"program failed"}
     (message,) = {row["message"] for row in trials(run)}
-    assert message.startswith("redis-benchmark has no file descriptor left for 500 clients: raise the limit")
+    assert message.startswith("redis-benchmark ran out of file descriptors for 500 clients. Raise the limit")
