@@ -104,4 +104,4 @@ def test_a_companion_that_ends_refuses_the_run(tmp_path: Path, small_userland: U
     (tmp_path / "s.yaml").write_text(text)
     done = weighbridge(tmp_path, "run", "s.yaml", "--out", "run", "--yes")
     assert done.returncode == 4, done.stderr
-    assert "companion counter" in done.stderr and "Traceback" not in done.stderr
+    assert "supporting service counter" in done.stderr and "Traceback" not in done.stderr

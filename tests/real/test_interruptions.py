@@ -137,7 +137,7 @@ def test_killed_then_cleaned(machine: Machine, study: Path, run: Path, tmp_path:
     again = weighbridge("clean", "--check")
     assert again.code == 1, "--check only lists"
     cleaned = weighbridge("clean")
-    assert (cleaned.code, cleaned.stdout.splitlines()[-1]) == (0, "nothing is left"), cleaned
+    assert (cleaned.code, cleaned.stdout.splitlines()[-1]) == (0, "no leftovers"), cleaned
     assert weighbridge("clean", "--check").code == 0
 
 

@@ -43,7 +43,7 @@ def test_killed_anywhere(
         known = kill(study, run, known, after_s, tmp_path)
         outputs_must_be_there(run)
         cleaned = weighbridge("clean")
-        assert (cleaned.code, cleaned.stdout.splitlines()[-1]) == (0, "nothing is left"), cleaned
+        assert (cleaned.code, cleaned.stdout.splitlines()[-1]) == (0, "no leftovers"), cleaned
         machine.must_be_unchanged()
     finish(study, run, known)
 

@@ -81,7 +81,7 @@ def test_every_workload_and_every_environment(machine: Machine, tmp_path: Path, 
     assert refused == by_proxy, "docker-proxy carries its traffic outside all limits"
     _reports(run, tmp_path / "tables")
     checked = weighbridge("clean", "--check")
-    assert (checked.code, checked.stdout) == (0, "nothing is left\n")
+    assert (checked.code, checked.stdout) == (0, "no leftovers\n")
 
 
 def _reports(run: Path, tables: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_study_on_two_nodes(slurm: Slurm, tmp_path: Path):
 
 
 WRONG: dict[str, tuple[int, tuple[str, ...], str]] = {
-    "a node of another job": (1, ("a: {kind: slurm, node: n3}", PAIR[1]), "node n3 is none of job"),
+    "a node of another job": (1, ("a: {kind: slurm, node: n3}", PAIR[1]), "node n3 is not one of the nodes of job"),
     "more hosts than nodes": (1, PAIR, "and other hosts use them"),
     "no job": (0, PAIR, "salloc --nodes=2"),
 }

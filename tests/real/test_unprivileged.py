@@ -142,7 +142,7 @@ def test_native_through_a_user_namespace(machine: Machine, user: Path, tmp_path:
         "memory",
     }
     checked = as_user(user, "clean", "--check")
-    assert (checked.code, checked.stdout) == (0, "nothing is left\n"), checked
+    assert (checked.code, checked.stdout) == (0, "no leftovers\n"), checked
     assert not Path(f"/tmp/weighbridge-{USER}").exists()
 
 
@@ -272,7 +272,7 @@ def test_weigh_by_a_user_of_an_engine(user: Path, work: Path, small_userland: Us
         assert sorted(path.name for path in work.iterdir()) == ["folder", "mine", "program.py"]
         assert (work / "mine").read_text() == "as it was"
         checked = as_user(user, "clean", "--check", env=address)
-        assert (checked.code, checked.stdout) == (0, "nothing is left\n"), checked
+        assert (checked.code, checked.stdout) == (0, "no leftovers\n"), checked
         assert (everything(engine), {*Path("/dev/shm").iterdir()}) == (before, memory)
 
 
@@ -289,7 +289,7 @@ def test_clean_by_a_user_of_an_engine_after_kill_9(user: Path, work: Path, small
         assert kinds == {"container", "volume", "network", "image"}
         assert as_user(user, "clean", "--check", env=address).code == 1
         cleaned = as_user(user, "clean", env=address)
-        assert (cleaned.code, cleaned.stdout.splitlines()[-1]) == (0, "nothing is left"), cleaned
+        assert (cleaned.code, cleaned.stdout.splitlines()[-1]) == (0, "no leftovers"), cleaned
         assert (everything(engine), {*Path("/dev/shm").iterdir()}) == (before, memory)
         assert (work / "mine").read_text() == "as it was"
 
