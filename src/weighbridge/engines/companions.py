@@ -59,14 +59,14 @@ def _files(companions: Mapping[str, Companion]) -> dict[str, str]:
     try:
         return {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items() if path.is_file()}
     except OSError as error:
-        raise Unavailable(f"companions: {error.filename} cannot be read: {error.strerror}") from error
+        raise Unavailable(f"supporting services: {error.filename} cannot be read: {error.strerror}") from error
 
 
 def _require(started: Mapping[str, Any]) -> None:
     """Raise EnvironmentLost where a container does not run any more, or was started anew with another address."""
     for name, container in started.items():
         began = container.attrs["State"]["StartedAt"]
-        with engine_errors(f"companion {name}"):
+        with engine_errors(f"supporting service {name}"):
             container.reload()
         state = container.attrs["State"]
         if not state["Running"] or state["StartedAt"] != began:
@@ -164,7 +164,7 @@ def _healthcheck(check: Healthcheck | None) -> dict[str, Any] | None:
 def _wait_until_ready(container: Any, name: str, companion: Companion) -> None:
     deadline = time.monotonic() + companion.deadline
     while True:
-        with engine_errors(f"companion {name}"):
+        with engine_errors(f"supporting service {name}"):
             container.reload()
         state = container.attrs["State"]
         if not state["Running"]:
