@@ -140,6 +140,18 @@ NEW_FILES = (
     "--fallocate=none --output-format=json"
 )
 
+
+def _on_a_volume(line: str) -> dict[str, Any]:
+    """Return the lines by hand that read a file with fio: natively, and in a container on a Docker volume."""
+    native, isolated = f"chroot $ROOT {line}", f"docker exec cross {line}"
+    keep = KEEP.format(options="--network none -v cross:/srv")
+    return {
+        "setup": (f"mkdir -p $ROOT/srv && {native} > /dev/null", keep, f"{isolated} > /dev/null"),
+        "baseline": native, "isolated": isolated, "reads": "fio", "better": "higher",
+        "teardown": (*GONE, "docker volume rm cross", "rm -f $ROOT/srv/data.*"),
+    }  # fmt: skip
+
+
 CASES = (
     Case(
         name="computing-docker",
@@ -305,12 +317,7 @@ workloads:
         name="volume",
         title="Reads of a file on a Docker volume",
         compared="cached random reads per second of fio, 4 KiB",
-        setup=(f"mkdir -p $ROOT/srv && chroot $ROOT {CACHED_READS.format(folder='/srv')} > /dev/null",
-               KEEP.format(options="--network none -v cross:/srv"),
-               f"docker exec cross {CACHED_READS.format(folder='/srv')} > /dev/null"),
-        baseline=f"chroot $ROOT {CACHED_READS.format(folder='/srv')}",
-        isolated=f"docker exec cross {CACHED_READS.format(folder='/srv')}",
-        teardown=(*GONE, "docker volume rm cross", "rm -f $ROOT/srv/data.*"), reads="fio", better="higher",
+        **_on_a_volume(CACHED_READS.format(folder="/srv")),
         study=FIO_ON_A_VOLUME,
         environment="volume",
         why="The two sides ran fio with different options. fio drops its file from the page cache when it starts, "
@@ -324,12 +331,7 @@ workloads:
         name="volume-same-line",
         title="Reads of a file on a Docker volume, by the same fio command line",
         compared="cached random reads per second of fio, 4 KiB",
-        setup=(f"mkdir -p $ROOT/srv && chroot $ROOT {CACHED_READS.format(folder='/srv')} > /dev/null",
-               KEEP.format(options="--network none -v cross:/srv"),
-               f"docker exec cross {CACHED_READS.format(folder='/srv')} > /dev/null"),
-        baseline=f"chroot $ROOT {CACHED_READS.format(folder='/srv')}",
-        isolated=f"docker exec cross {CACHED_READS.format(folder='/srv')}",
-        teardown=(*GONE, "docker volume rm cross", "rm -f $ROOT/srv/data.*"), reads="fio", better="higher",
+        **_on_a_volume(CACHED_READS.format(folder="/srv")),
         study=f"""baseline: native
 environments:
   native: {{kind: native, storage: directory}}
@@ -347,12 +349,7 @@ workloads:
         name="volume-uncached",
         title="Reads of a file on a Docker volume, after fio has dropped the file from the cache",
         compared="random reads per second of fio, 4 KiB, without `--invalidate=0`",
-        setup=(f"mkdir -p $ROOT/srv && chroot $ROOT {READS.format(folder='/srv')} > /dev/null",
-               KEEP.format(options="--network none -v cross:/srv"),
-               f"docker exec cross {READS.format(folder='/srv')} > /dev/null"),
-        baseline=f"chroot $ROOT {READS.format(folder='/srv')}",
-        isolated=f"docker exec cross {READS.format(folder='/srv')}",
-        teardown=(*GONE, "docker volume rm cross", "rm -f $ROOT/srv/data.*"), reads="fio", better="higher",
+        **_on_a_volume(READS.format(folder="/srv")),
         study=FIO_ON_A_VOLUME,
         environment="volume",
         remark="Weighbridge ran the same study as in the row 'Reads of a file on a Docker volume', and the two "

@@ -142,7 +142,7 @@ def write_examples(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in (*ABOUT, *replicated_studies()):
         with run_directory(name) as directory:
-            _weighbridge("report", directory, "--html", folder / f"{name}.html")
+            write_page(directory, folder / f"{name}.html")
             if name not in ABOUT:
                 _weighbridge("replicate", "--report", directory)
                 (folder / f"{name}-published.html").write_bytes((directory / "replication.html").read_bytes())

@@ -67,8 +67,8 @@ class Unit:
         if number == 0:
             return "0"
         amounts = [(round(number / factor, 9), unit) for unit, factor in reversed(self.factors)]
-        whole = (each for each in amounts if each[0] >= 1 and each[0] == int(each[0]))
-        amount, unit = next(whole, amounts[-1])
+        integers = (each for each in amounts if each[0] >= 1 and each[0] == int(each[0]))
+        amount, unit = next(integers, amounts[-1])
         return f"{amount:.12g}{'' if unit == '%' else ' '}{unit}"
 
 
@@ -96,11 +96,11 @@ def _place(item: ErrorDetails) -> tuple[int | str, ...]:
 
 
 def _located(item: ErrorDetails) -> str:
-    place, told = _place(item), sentence(item, item["input"])
+    place, problem = _place(item), sentence(item, item["input"])
     if place and item["type"] in ("missing", "extra_forbidden"):  # the sentence names the key itself
         place = place[:-1]
     start = ".".join(map(str, place))
-    return f"{start}: {told}" if start else told
+    return f"{start}: {problem}" if start else problem
 
 
 def sentence(item: ErrorDetails, value: Any, *, sweepable: bool = False) -> str:
@@ -275,16 +275,16 @@ def _of_option(
     simple = isinstance(value, str | int | float)
     forms = [_form(item, allowed) for item in items]
     if simple and len(items) > 1 and all(len(item["loc"]) == 2 for item in items) and all(forms):
-        told = PydanticCustomError(EITHER, "{expected}", {"expected": " or ".join(dict.fromkeys(forms))})
-        yield InitErrorDetails(type=told, loc=(key,), input=value)
+        merged = PydanticCustomError(EITHER, "{expected}", {"expected": " or ".join(dict.fromkeys(forms))})
+        yield InitErrorDetails(type=merged, loc=(key,), input=value)
         return
     for item in items:
         if len(item["loc"]) > 1 or not allowed or (item["type"] not in _BOUNDS and not _is_number(item["type"])):
             yield _again(item)
             continue
         context = {**item.get("ctx", {}), ALLOWED: allowed}
-        told = PydanticCustomError(item["type"], "{allowed}", context)
-        yield InitErrorDetails(type=told, loc=item["loc"], input=value)
+        bounded = PydanticCustomError(item["type"], "{allowed}", context)
+        yield InitErrorDetails(type=bounded, loc=item["loc"], input=value)
 
 
 def _is_number(kind: str) -> bool:
@@ -306,8 +306,8 @@ def _again(item: ErrorDetails) -> InitErrorDetails:
     kind, context = item["type"], item.get("ctx", {})
     if kind in _OF_PYDANTIC and ALLOWED not in context:
         return InitErrorDetails(type=kind, loc=item["loc"], input=item["input"], ctx=context)
-    told = PydanticCustomError(kind, item["msg"], context)
-    return InitErrorDetails(type=told, loc=item["loc"], input=item["input"])
+    custom = PydanticCustomError(kind, item["msg"], context)
+    return InitErrorDetails(type=custom, loc=item["loc"], input=item["input"])
 
 
 @cache
