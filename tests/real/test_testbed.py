@@ -289,5 +289,5 @@ def test_killed_with_kill_9_it_leaves_only_what_clean_removes(
         "engine data",
     }, listed.stdout
     cleaned = weighbridge("clean")
-    assert (cleaned.code, cleaned.stdout.splitlines()[-1]) == (0, "nothing else is left"), cleaned
+    assert (cleaned.code, cleaned.stdout.splitlines()[-1]) == (0, "no leftovers"), cleaned
     assert not (cache_folder() / "engines").exists()
