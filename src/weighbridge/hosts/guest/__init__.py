@@ -191,9 +191,8 @@ class GuestHost(AgentHost):
         common_facts = super().facts()
         return {
             **common_facts,
-            "kernel command line": common_facts["kernel command line"].partition(" -- ")[
-                0
-            ],  # without the arguments of its first process
+            # without the arguments of its first process
+            "kernel command line": common_facts["kernel command line"].partition(" -- ")[0],
             "kind": "guest: a QEMU guest on this machine, with its own kernel",
             "accelerator": machine.accelerator,
             "virtual CPUs": vcpus.words(cpus_of(options))
