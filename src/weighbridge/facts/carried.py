@@ -1,7 +1,7 @@
-"""Which interfaces carried a probe, and not only what others sent at the same time.
+"""Finds the interfaces that carried a probe, as opposed to other traffic at the same time.
 
-The probe is sent several times, and after each time nothing is sent for as long: what others send goes on then. An
-interface of the path carried all of the probe each time, and so much more than in the silences as was sent.
+The probe is sent several times, each followed by an equally long silence, in which other traffic continues. An
+interface of the path carried the complete probe each time, and more than in the silences by about the probe's size.
 """
 
 import time
@@ -14,25 +14,26 @@ from weighbridge.linux import counters
 
 T = TypeVar("T")
 Carrier = tuple[str, str]
-"""Where an interface is (the name of who reads its counters), and its own name."""
+"""The place of an interface (the name of the reader of its counters), and its name."""
 
 WHOLE = 0.9
-"""Share of the bytes that were sent which an interface of the path has carried at least, each time."""
+"""The least share of the sent bytes that an interface of the path carries, each time."""
 TWICE = 2.6
-"""Share that it has carried at most, where nobody else uses it: in both directions (lo), with headers and answers."""
+"""The largest share without other traffic: lo carries both directions, with headers and answers."""
 BEYOND = 0.5
-"""Share of them by which it carried more than in the silence after."""
+"""The share of the sent bytes by which an interface carried more than in the following silence."""
 MOSTLY = 0.9
-"""In how many of the sendings it did so, of the larger half: the larger they are, the less is what others send."""
+"""The share of the larger half of the sendings in which it must do so; other traffic matters less in larger ones."""
 QUIET = 0.1
-"""Share that it carries in a silence at most, where nobody else uses it."""
+"""The largest share that an interface carries in a silence without other traffic."""
 LONGEST_S = 0.5
-"""Seconds of a silence at most."""
+"""The longest silence in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """One time that the probe was sent: its bytes, and what each interface carried then, and in as long a silence."""
+    """One sending of the probe: its bytes, and the bytes of each interface meanwhile and in an equally long
+    silence."""
 
     sent: int
     meanwhile: Mapping[Carrier, float]
@@ -40,15 +41,15 @@ class Sending:
 
 
 def carriers(sendings: Sequence[Sending], ends: Collection[str] = ()) -> list[Carrier]:
-    """The interfaces that carried the probe, in the kernels' order; others may have used them as well.
+    """Return the interfaces that carried the probe, in the kernels' order; they can have carried other traffic too.
 
-    ``ends``: places where one must have carried it. Where others send so much that it is not told which, all that may
-    have are given there.
+    ``ends`` are places where an interface must have carried it. If other traffic hides which one, all candidates at
+    that place are returned.
     """
-    interfaces, untold = _counted_interfaces(sendings), untold_ends(sendings, ends)
+    interfaces, undecided = _counted_interfaces(sendings), untold_ends(sendings, ends)
     identified = _identified_carriers(sendings)
-    may_have = [each for each in interfaces if each[0] in untold and _carried(each, sendings) is None]
-    return [each for each in interfaces if each in identified or each in may_have]
+    candidates = [each for each in interfaces if each[0] in undecided and _carried(each, sendings) is None]
+    return [each for each in interfaces if each in identified or each in candidates]
 
 
 def untold_ends(sendings: Sequence[Sending], ends: Collection[str]) -> set[str]:
@@ -65,7 +66,7 @@ def _identified_carriers(sendings: Sequence[Sending]) -> list[Carrier]:
 
 
 def unsure(sendings: Sequence[Sending]) -> bool:
-    """Whether an interface carried all of the probe each time, and what others sent as well: more tells it better."""
+    """Return whether an interface carried the probe and other traffic, so that more sendings would help."""
     return any(_carried(each, sendings) is None for each in _counted_interfaces(sendings))
 
 
@@ -74,7 +75,7 @@ def _counted_interfaces(sendings: Sequence[Sending]) -> list[Carrier]:
 
 
 def _carried(carrier: Carrier, sendings: Sequence[Sending]) -> bool | None:
-    """Whether an interface carried the probe; None where others used it, too."""
+    """Return whether an interface carried the probe; None if it had other traffic, too."""
     shares = [each.meanwhile.get(carrier, 0.0) / each.sent for each in sendings]
     if min(shares) < WHOLE:
         return False
@@ -96,16 +97,16 @@ def _carried_beside_others(carrier: Carrier, sendings: Sequence[Sending]) -> boo
 
 @dataclass(slots=True)
 class Watch:
-    """Reads interfaces' counters while the probe is sent. ``readers`` give the text of /proc/net/dev, by place."""
+    """Reads interfaces' counters while the probe is sent. ``readers`` return the text of /proc/net/dev, by place."""
 
     readers: Mapping[str, Callable[[], str]]
     sendings: list[Sending] = field(default_factory=list)
     took_s: float = 0.0
-    """How long it took to send the probe the last time."""
+    """The seconds that the last sending took."""
     _meanwhile: Mapping[Carrier, float] = field(default_factory=dict)
 
     def during(self, send: Callable[[], T]) -> T:
-        """Send the probe, and record what each interface carried meanwhile."""
+        """Send the probe, and record the bytes of each interface meanwhile."""
         before, began = self._read(), time.monotonic()
         result = send()
         self.took_s, after = time.monotonic() - began, self._read()
@@ -113,7 +114,7 @@ class Watch:
         return result
 
     def silence(self, sent: int) -> None:
-        """Send nothing for as long. ``sent``: the bytes of the probe that came before."""
+        """Send nothing for the same time. ``sent`` are the bytes of the probe before."""
         before, began = self._read(), time.monotonic()
         time.sleep(min(self.took_s, LONGEST_S))
         share = self.took_s / (time.monotonic() - began)

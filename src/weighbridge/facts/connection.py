@@ -1,8 +1,8 @@
-"""How a client reaches a server: interfaces, MSS, routers, translation and packet filters, from a probe of the path.
+"""The path from a client to a server, probed: interfaces, MSS, routers, translation and packet filters.
 
-Nothing is taken from what an environment says of itself. A few hundred kilobytes are sent from the client's site to
-the server's; the netfilter rules whose counters rose meanwhile are those that are crossed. They are sent again, with
-silences between, to tell the interfaces that carried them from those that others use (`weighbridge.facts.carried`).
+The facts do not rely on the environment's own description. A few hundred kilobytes are sent from the client's site to
+the server's. The path crosses the netfilter rules whose counters rose meanwhile. The probe is repeated, with silences
+between, to separate the interfaces that carried it from other traffic (`weighbridge.facts.carried`).
 """
 
 import time
@@ -24,47 +24,47 @@ from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
 
 BYTES = 256 * 1024
-"""What is sent; on the slowest link that a study may have it takes two seconds."""
+"""The bytes of the probe; on the slowest link of a study they need two seconds."""
 ENDS = ("client", "server")
 AGAIN, UNSURE = 2, 12
-"""How often it is sent once more, to tell whose traffic an interface carries, and where that is hard to tell."""
+"""The number of further sendings to separate other traffic, normally and if that is hard."""
 _LEAST, _MOST, _AGAIN_S = 128 * 1024, 4 * 2**20, 0.2
-"""Of what is sent then: bytes, and how long it may take. The more it is, the less is what others send meanwhile."""
+"""Limits of a further sending: minimum and maximum bytes, and seconds. More bytes make other traffic matter less."""
 _LITTLE = 16 * 1024
-"""What is sent every second time: so short a time that those who send in bursts may send nothing."""
+"""The bytes of every second sending: so few that traffic in bursts can pause meanwhile."""
 _LONGEST_S = 6.0
-"""How long it may go on where it is hard to tell."""
+"""The longest time of further sendings, in seconds."""
 SECONDS = 20
 _HOOKS = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
-"""The kernel's own chains; any other is only met from one of them."""
+"""The kernel's own chains; any other chain is only reached from one of them."""
 _NUMBERS = ("namespace", "mss", "ttl", "sent", "arrived")
 _HOPS = 16
-"""The most routers between the two ends for which the probe looks."""
+"""The largest number of routers between the two ends that the probe can count."""
 _DRIVERS: dict[str, InterfaceKind] = {"veth": "veth", "bridge": "bridge", "tun": "tap"}
 
 
 _COUNTERS = "/proc/net/dev"
 _BOOT = "/proc/sys/kernel/random/boot_id"
 Namespace = tuple[str, int]
-"""A network namespace: the kernel that it is of, by its boot's id, and its number there, which kernels have alike."""
+"""A network namespace: the boot id of its kernel, and its number there, which other kernels can use too."""
 
 
 @dataclass(slots=True)
 class End:
-    """What one end of the probe printed. ``kernel``: the boot's id of the kernel that it was on."""
+    """The output of one end of the probe. ``kernel`` is the boot id of its kernel."""
 
     kernel: str = ""
     numbers: dict[str, int] = field(default_factory=dict)
     addresses: dict[str, tuple[str, int]] = field(default_factory=dict)
     interfaces: list[Interface] = field(default_factory=list)
-    """Of its namespace, without their place: at first all of them, then those that carried the probe."""
+    """The interfaces of its namespace without their place: first all, later those that carried the probe."""
 
 
 def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transport: Transport) -> NetworkPath | None:
-    """Give the path of a connection from the client's site to the server's, whose port must be free.
+    """Return the path of a connection from the client's site to the server's, whose port must be free.
 
-    None where nothing gets through. Raises Unavailable where another program has the port, EnvironmentLost where a
-    site has gone.
+    Returns None if nothing gets through. Raises Unavailable if another program has the port, EnvironmentLost if a
+    site is gone.
     """
     listens_at, reached_at = at["server"], at["client"]
     if server.listening(((transport, listens_at.port),)):
@@ -87,18 +87,18 @@ def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transpor
     watch.silence(BYTES)
     _send_again(watch, partial(_send, server, client, at, transport))
     carried = carriers(watch.sendings, ENDS)
-    untold = untold_ends(watch.sendings, ENDS)
+    undecided = untold_ends(watch.sendings, ENDS)
     for end, place in ((near, "client"), (far, "server")):
         end.interfaces = [each for each in end.interfaces if (place, each.name) in carried]
     crossed = crossed_on_hosts(before, after)
     return NetworkPath(
         transport=transport,
         interfaces=tuple(_interfaces(near, far, namespaces, carried)),
-        mss=near.numbers.get("mss") or None,  # gVisor tells 0
+        mss=near.numbers.get("mss") or None,  # gVisor reports 0
         mss_back=far.numbers.get("mss") or None,
         routers=near.numbers["ttl"] - 1 if "ttl" in near.numbers else None,
-        translation=translation((reached_at.address, reached_at.port), near, far, sizes=not untold),
-        uncertain=bool(untold),
+        translation=translation((reached_at.address, reached_at.port), near, far, sizes=not undecided),
+        uncertain=bool(undecided),
         hooks=None
         if crossed is None
         else tuple(dict.fromkeys(hook for hook, _ in crossed if hook.split()[1] in _HOOKS)),
@@ -108,13 +108,13 @@ def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transpor
 
 
 def crossed_on_hosts(before: Sequence[PacketFilter | None], after: Sequence[PacketFilter | None]) -> list[Met] | None:
-    """Return the rules that a probe crossed on all of its hosts; None where the filter of one is not known."""
+    """Return the rules that a probe crossed on all hosts; None if the filter of one is unknown."""
     crossed = [crossed_rules(earlier, later) for earlier, later in zip(before, after, strict=True)]
     return None if None in crossed else [met for of_a_host in crossed for met in of_a_host or ()]
 
 
 def _send_again(watch: Watch, send: Callable[[int], object | None]) -> None:
-    """Send the probe more often, in other sizes, until it is clear which interfaces carry it."""
+    """Send the probe again, in other sizes, until it is clear which interfaces carry it."""
     began, rate = time.monotonic(), BYTES / watch.took_s
     for times in range(UNSURE):
         late = time.monotonic() - began > _LONGEST_S
@@ -129,7 +129,8 @@ def _send_again(watch: Watch, send: Callable[[int], object | None]) -> None:
 def _send(
     server: Site, client: Site, at: Mapping[Role, Endpoint], transport: Transport, size: int
 ) -> tuple[End, End] | None:
-    """Send so many bytes, and give what the client's end and the server's tell; None where nothing gets through."""
+    """Send ``size`` bytes, and return the reports of the client's and the server's end; None if nothing gets
+    through."""
 
     def end(role: str, address: str, port: int) -> Command:
         return probe_of("connection", SECONDS, role, transport, address, str(port), str(SECONDS), str(size))
@@ -147,7 +148,7 @@ def _send(
 
 
 def parse(text: str) -> End | None:
-    """Return what one end of the probe reported; None where its output is incomplete or something else."""
+    """Return what one end of the probe reported; None if its output is incomplete or invalid."""
     end = End()
     try:
         for line in text.splitlines():
@@ -159,9 +160,9 @@ def parse(text: str) -> End | None:
             elif word == "interface":
                 name, driver, mtu, _, offloads = rest
                 kind = _kind(name, driver)
-                on: tuple[str, ...] | None = tuple(offloads.split(",")) if offloads != "-" else ()
-                on = None if driver == offloads == "-" else on  # nothing answers ethtool (gVisor)
-                end.interfaces.append(Interface(place="", name=name, kind=kind, mtu=int(mtu), offloads=on))
+                enabled: tuple[str, ...] | None = tuple(offloads.split(",")) if offloads != "-" else ()
+                enabled = None if driver == offloads == "-" else enabled  # ethtool does not work (gVisor)
+                end.interfaces.append(Interface(place="", name=name, kind=kind, mtu=int(mtu), offloads=enabled))
             else:
                 return None
     except (ValueError, IndexError):
@@ -170,49 +171,46 @@ def parse(text: str) -> End | None:
 
 
 def translation(target: tuple[str, int], near: End, far: End, *, sizes: bool = True) -> Translation:
-    """Whose address the server's end has otherwise than the client's: see `weighbridge.model.facts.Translation`.
+    """Return whose address differs at the server's end: see `weighbridge.model.facts.Translation`.
 
-    A program in between has a connection of its own, and packets that begin with another TTL than the client's end
-    gave its own. Where the server's end does not know what arrives, that is told by the port, which masquerading
-    mostly keeps (not where it chooses one at random, as kube-proxy's does). Some programs give theirs the same
-    number (QEMU's user network): then one end's segments may be larger than the other end's interface has room for.
-    ``sizes``: the interfaces of both ends are known to be those that carried the probe.
+    A program in between has its own connection, and its packets have another initial TTL than the client's end set.
+    If the server's end does not know the TTL of arriving packets, the port decides, which masquerading usually keeps
+    (unless it chooses a random one, as kube-proxy does). Some programs use the same number (QEMU's user network);
+    then the segments of one end can exceed the interface of the other. ``sizes`` means that the interfaces of both
+    ends are known to have carried the probe.
     """
-    own = near.addresses["own"]
-    peer = far.addresses.get("peer", own)
+    client = near.addresses["own"]
+    peer = far.addresses.get("peer", client)
     same = _same_packets(near, far)
-    apart = peer[1] != own[1] or (sizes and (_too_large(near, far) or _too_large(far, near)))
-    if (apart and not same) or (same is False and peer[0] != own[0]):
+    separate = peer[1] != client[1] or (sizes and (_too_large(near, far) or _too_large(far, near)))
+    if (separate and not same) or (same is False and peer[0] != client[0]):
         return "proxy"
-    source, destination = peer[0] != own[0], far.addresses["own"] != target
+    source, destination = peer[0] != client[0], far.addresses["own"] != target
     if source:
         return "source and destination" if destination else "source"
     return "destination" if destination else "none"
 
 
 def _same_packets(near: End, far: End) -> bool | None:
-    """Whether the packets that arrived are those that were sent, by a TTL that nobody else begins with.
-
-    None: it is not known what arrived.
-    """
+    """Return whether the arriving packets are the sent ones, by a TTL that no other program uses; None if unknown."""
     sent, arrived = near.numbers.get("sent"), far.numbers.get("arrived")
     return None if sent is None or arrived is None else 0 <= sent - arrived <= _HOPS
 
 
 def _too_large(sender: End, receiver: End) -> bool:
-    """Whether segments are sent that do not fit through an interface which received what they carried."""
+    """Return whether segments are sent that do not fit through a receiving interface."""
     mtus = [interface.mtu for interface in receiver.interfaces]
     return bool(mtus) and sender.numbers.get("mss", 0) > max(mtus)
 
 
 def _namespace(host: Host) -> Namespace | None:
-    """A host's own network namespace."""
+    """Return a host's own network namespace."""
     number = host.namespaces().get("net")
     return None if number is None else (_read(host, _BOOT), number)
 
 
 def _packet_filter(host: Host) -> PacketFilter | None:
-    """A host's packet filter with its counters; None where not all of it can be read."""
+    """Return a host's packet filter with its counters; None if any part of it is unreadable."""
     saved, ruleset = _output_of(host, "iptables-save", "-c"), _output_of(host, "nft", "-j", "list", "ruleset")
     tables = None
     if not packet_filter.is_ruleset(ruleset):
@@ -222,7 +220,7 @@ def _packet_filter(host: Host) -> PacketFilter | None:
 
 
 def _output_of(host: Host, *argv: str) -> str | None:
-    """Return the output of a program of the host; None where it is missing or fails."""
+    """Return the output of a program of the host; None if it is missing or fails."""
     try:
         completed = host.run(Command(argv, 10))
     except Unavailable:
@@ -231,7 +229,7 @@ def _output_of(host: Host, *argv: str) -> str | None:
 
 
 def _read(place: Host | Site, path: str) -> str:
-    """A file of a host or a site; empty where it cannot be read."""
+    """Return a file of a host or a site; empty if it is unreadable."""
     try:
         return place.read(path).decode(errors="replace")
     except OSError:
@@ -241,18 +239,18 @@ def _read(place: Host | Site, path: str) -> str:
 def _interfaces(
     near: End, far: End, hosts: Mapping[Namespace | str, Host], carried: list[Carrier]
 ) -> Iterator[Interface]:
-    """The interfaces that carried the probe, from the client's end on; each network namespace once.
+    """Yield the interfaces that carried the probe, from the client's end on; each network namespace once.
 
-    ``hosts``: by the number of their network namespace, or by their name where they do not tell it.
+    ``hosts`` are keyed by their network namespace, or by their name if it is unknown.
     """
-    own = {namespace: f"host {host.name}" for namespace, host in hosts.items()}
+    places = {namespace: f"host {host.name}" for namespace, host in hosts.items()}
     ends: list[Namespace] = [(end.kernel, end.numbers["namespace"]) for end in (near, far)]
-    yield from _interfaces_at(near, own.get(ends[0], "client"))
+    yield from _interfaces_at(near, places.get(ends[0], "client"))
     for namespace, host in hosts.items():
         names = [name for place, name in carried if place == f"host {host.name}"]
         yield from (_of_a_host(host, name) for name in names if namespace not in ends)
     if ends[1] != ends[0]:
-        yield from _interfaces_at(far, own.get(ends[1], "server"))
+        yield from _interfaces_at(far, places.get(ends[1], "server"))
 
 
 def _interfaces_at(end: End, place: str) -> Iterator[Interface]:
@@ -264,7 +262,7 @@ def _kind(name: str, driver: str) -> InterfaceKind:
 
 
 def _of_a_host(host: Host, name: str) -> Interface:
-    """An interface of a host that is in no site's namespace, from sysfs (sysfs-class-net)."""
+    """Return an interface of a host that is in no site's namespace, from sysfs (sysfs-class-net)."""
     folder = f"/sys/class/net/{name}"
     files = ("mtu", "ifindex", "iflink", "bridge/bridge_id", "tun_flags")
     texts = {file: _read(host, f"{folder}/{file}").strip() for file in files}

@@ -1,4 +1,4 @@
-"""What is particular about each host of a run, and in what they differ."""
+"""The facts about each host of a run, and the differences between hosts."""
 
 from collections.abc import Mapping
 
@@ -10,16 +10,16 @@ COMPARED = (
     "Kubernetes", "kubelet", "container runtime", "CNI", "kube-proxy mode", "CPU manager", "instance type", "zone",
     "MTU",
 )  # fmt: skip
-"""Facts that two hosts should have in common."""
+"""Facts that should be equal on two hosts."""
 LARGE_OFFSET_S = 0.001
-"""By which two clocks may differ, beyond what is known of it, before it is told."""
+"""The smallest offset between two clocks, beyond its uncertainty, that is reported."""
 
 
 def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
-    """By scope: "host NAME" with its facts, and "host differences" with each of them as JSON.
+    """Return facts by scope: "host NAME" with its facts, and "host differences" with each difference as JSON.
 
-    Hosts of one machine share its CPUs, and there is no second machine behind them; hosts that were made for the run
-    all say so themselves.
+    Hosts on one machine share its CPUs, and are not a second machine. Hosts that were made for the run report this
+    themselves.
     """
     clocks = {name: clock() for name, host in hosts.items() if (clock := host.capabilities.clock) is not None}
     facts = {name: dict(host.facts()) for name, host in hosts.items()}
@@ -28,23 +28,23 @@ def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
     scopes = {f"host {name}": host_facts for name, host_facts in facts.items() if host_facts}
     differences = host_differences(facts, clocks)
     differences |= _shared_cpus(hosts)
-    documents = {what: each.model_dump_json(exclude_defaults=True) for what, each in differences.items()}
+    documents = {key: each.model_dump_json(exclude_defaults=True) for key, each in differences.items()}
     return scopes | ({HOST_DIFFERENCES: documents} if documents else {})
 
 
 def _shared_cpus(hosts: Mapping[str, Host]) -> dict[str, HostDifference]:
-    """Each machine that several hosts are on; which ones, where that is not all of them on this machine."""
+    """Return each machine with several hosts, and these hosts unless they are all hosts of this machine."""
     shared = {}
     for machine in dict.fromkeys(host.machine for host in hosts.values()):
-        on_it = {name: host for name, host in hosts.items() if host.machine == machine}
-        made = all(host.capabilities.disposable is not None for host in on_it.values())
-        itself = all(host.this_machine for host in on_it.values())
-        if len(on_it) == 1 or made or itself:
+        residents = {name: host for name, host in hosts.items() if host.machine == machine}
+        made_for_run = all(host.capabilities.disposable is not None for host in residents.values())
+        all_here = all(host.this_machine for host in residents.values())
+        if len(residents) == 1 or made_for_run or all_here:
             continue
-        if machine == HERE and len(on_it) == len(hosts):
+        if machine == HERE and len(residents) == len(hosts):
             shared["CPUs"] = HostDifference(kind="shared-cpus")
         else:
-            values = tuple((name, machine) for name in on_it)
+            values = tuple((name, machine) for name in residents)
             shared[f"CPUs of {machine}"] = HostDifference(kind="shared-cpus", values=values)
     return shared
 
@@ -52,7 +52,7 @@ def _shared_cpus(hosts: Mapping[str, Host]) -> dict[str, HostDifference]:
 def host_differences(
     facts: Mapping[str, Mapping[str, str]], clocks: Mapping[str, ClockOffset]
 ) -> dict[str, HostDifference]:
-    """Each fact in which hosts differ, and each clock that is far off."""
+    """Return each fact in which hosts differ, and each clock with a large offset."""
     differences = {}
     for key in COMPARED:
         values = {name: each[key] for name, each in facts.items() if key in each}

@@ -1,4 +1,4 @@
-"""The fingerprint of a machine: what a reader has to know to compare its figures with another's."""
+"""The fingerprint of a machine, which readers need to compare its figures with another machine's."""
 
 import contextlib
 import hashlib
@@ -32,13 +32,13 @@ _KNOWN_VULNERABILITIES = (
     "mmio_stale_data", "old_microcode", "reg_file_data_sampling", "retbleed", "spec_rstack_overflow",
     "spec_store_bypass", "spectre_v1", "spectre_v2", "srbds", "tsa", "tsx_async_abort", "vmscape",
 )  # fmt: skip
-"""Those of Linux 6.17, for machines whose folders cannot be listed."""
+"""The vulnerabilities of Linux 6.17, for machines whose folders cannot be listed."""
 
 
 def machine_facts(
     text: Callable[[str], str], vulnerabilities: Iterable[str] = _KNOWN_VULNERABILITIES
 ) -> dict[str, str]:
-    """Facts that the files of a machine's kernel tell; "" where it does not. ``text``: a file's, "" without one."""
+    """Return facts from the files of a machine's kernel; ``text`` returns a file's text, "" if it is missing."""
     states = {name: text(f"{_VULNERABILITIES}/{name}") for name in vulnerabilities}
     return {
         **_cpu(text),
@@ -52,20 +52,20 @@ def machine_facts(
 
 
 _MACHINE_ID_KEY = b"weighbridge: which machine is it"
-"""machine-id(5) asks that the id itself is not shown, and that what is made of it is keyed."""
+"""A key, because machine-id(5) asks not to show the id itself, and to hash it with a key."""
 _DMI = "/sys/class/dmi/id"
 
 
 def machine_id_fact(machine_id: str) -> str:
-    """Return what tells a machine from others, 16 hexadecimal digits, by its machine-id(5); "" where it has none."""
-    own = machine_id.strip()
-    if not re.fullmatch(r"[0-9a-fA-F-]{32,36}", own):  # none yet, or "uninitialized"
+    """Return 16 hexadecimal digits that identify a machine by its machine-id(5); "" if it has none."""
+    plain_id = machine_id.strip()
+    if not re.fullmatch(r"[0-9a-fA-F-]{32,36}", plain_id):  # missing, or "uninitialized"
         return ""
-    return hmac.new(_MACHINE_ID_KEY, own.replace("-", "").lower().encode(), hashlib.sha256).hexdigest()[:16]
+    return hmac.new(_MACHINE_ID_KEY, plain_id.replace("-", "").lower().encode(), hashlib.sha256).hexdigest()[:16]
 
 
 def hardware_facts(text: Callable[[str], str]) -> dict[str, str]:
-    """Return a machine's model and firmware, as far as its files tell. ``text``: a file's, "" without one."""
+    """Return a machine's model and firmware; ``text`` returns a file's text, "" if it is missing."""
     parts = {name: text(f"{_DMI}/{name}") for name in ("sys_vendor", "product_name", "bios_version", "bios_date")}
     device_tree = text("/sys/firmware/devicetree/base/model").rstrip("\0")
     return {
@@ -75,7 +75,7 @@ def hardware_facts(text: Callable[[str], str]) -> dict[str, str]:
 
 
 def identity_facts() -> dict[str, str]:
-    """Return which machine this is: its name, what tells it from others, its hardware, and who placed us here."""
+    """Return the identity of this machine: its name, its id, its hardware, and its Slurm job."""
     job, node = (os.environ.get(name, "") for name in ("SLURM_JOB_ID", "SLURMD_NODENAME"))
     return {
         NODE: platform.node(),
@@ -86,7 +86,7 @@ def identity_facts() -> dict[str, str]:
 
 
 def fingerprint() -> dict[str, str]:
-    """Facts that do not change during a run; those that this machine does not report are absent."""
+    """Return facts that do not change during a run, without unknown ones."""
     return {
         **machine_facts(_read, (path.name for path in sorted(Path(_VULNERABILITIES).glob("*")))),
         "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
@@ -104,7 +104,8 @@ def fingerprint() -> dict[str, str]:
 
 
 def volatile_facts() -> dict[str, str]:
-    """Facts that change during a run: load, steal since boot, firewall rules, interfaces. Read before and after."""
+    """Return facts that change during a run: load, steal since boot, firewall rules, interfaces. Read before and
+    after."""
     steal = counters.cpu_ticks(_read("/proc/stat")).get("steal")
     return {
         "load": _read("/proc/loadavg"),
@@ -122,7 +123,7 @@ def _virtualisation() -> str:
 
 
 def _arm_cpu(implementer: str, part: str) -> str:
-    """The CPU of arm64 by the numbers of its maker and model, as /proc/cpuinfo has no name of it there."""
+    """Return an arm64 CPU by the numbers of its maker and model, because /proc/cpuinfo does not name it."""
     return f"implementer {implementer}, part {part}" if implementer and part else ""
 
 
@@ -184,7 +185,6 @@ def _nft_rules() -> str:
 
 
 def _number_text(count: int | None) -> str:
-    """A number; empty where it is not known."""
     return "" if count is None else str(count)
 
 

@@ -1,4 +1,4 @@
-"""Whether control groups' CPU time holds the network stack's interrupts: the kind of the running kernel."""
+"""Whether control groups' CPU time includes the network stack's interrupts, by the running kernel's configuration."""
 
 import contextlib
 import gzip
@@ -15,8 +15,8 @@ _OPTION = re.compile(r"^(?:CONFIG_IRQ_TIME_ACCOUNTING=(y)|# CONFIG_IRQ_TIME_ACCO
 def interrupt_time(config: str, command_line: str = "") -> InterruptTime:
     """Return how a kernel accounts the CPU time of interrupts, from its configuration and command line.
 
-    ``tsc=noirqtime`` there switches the accounting off.
-    A whole configuration that does not name the option is of a machine that cannot do it.
+    ``tsc=noirqtime`` disables the accounting. A complete configuration without the option belongs to a machine that
+    does not support it.
     """
     option = _OPTION.search(config)
     if option is None:
@@ -27,7 +27,7 @@ def interrupt_time(config: str, command_line: str = "") -> InterruptTime:
 
 
 def kernel_config(read: Callable[[str], bytes], release: str) -> str:
-    """The configuration of the running kernel, from /proc or from where distributions keep it; empty without one."""
+    """Return the configuration of the running kernel, from /proc or a distribution's file; empty without one."""
     with contextlib.suppress(OSError, EOFError, UnicodeDecodeError):
         return gzip.decompress(read("/proc/config.gz")).decode()
     for path in (f"/boot/config-{release}", f"/lib/modules/{release}/config"):

@@ -1,7 +1,7 @@
-"""Prints the tables of nftables that there are in this network namespace, as the kernel tells them (nfnetlink).
+"""Prints the nftables tables in this network namespace, as reported by the kernel (nfnetlink).
 
-A program for the Python of any host, where nft(8) is not installed: it says whether a packet filter has rules that
-iptables-save(8) does not show. It ends with 1 where this user may not ask.
+This program for the Python of any host replaces nft(8) if that is not installed. It shows whether a packet filter has
+rules that iptables-save(8) does not show. Its exit code is 1 if this user has no permission.
 """
 
 import errno
@@ -22,7 +22,7 @@ _FAMILIES = {1: "inet", 2: "ip", 3: "arp", 5: "netdev", 7: "bridge", 10: "ip6"}
 
 
 def tables_in(data: bytes) -> tuple[list[str], bool]:
-    """The tables in netlink messages, as "ip filter", and whether they were the last. Raises OSError."""
+    """Return the tables in netlink messages, as "ip filter", and whether they were the last. Raises OSError."""
     tables: list[str] = []
     while len(data) >= _HEADER.size:
         size, kind, _, _, _ = _HEADER.unpack_from(data)
@@ -36,8 +36,8 @@ def tables_in(data: bytes) -> tuple[list[str], bool]:
             raise OSError(number, "nftables")
         family, attributes = _FAMILIES.get(body[0], "?"), body[4:]
         while len(attributes) >= 4:
-            length, what = struct.unpack_from("=HH", attributes)
-            if what == _NAME:
+            length, attribute = struct.unpack_from("=HH", attributes)
+            if attribute == _NAME:
                 tables.append(family + " " + attributes[4:length].split(b"\0")[0].decode(errors="replace"))
             attributes = attributes[max(4, (length + 3) & ~3) :]
         data = data[max(_HEADER.size, (size + 3) & ~3) :]
@@ -45,7 +45,7 @@ def tables_in(data: bytes) -> tuple[list[str], bool]:
 
 
 def is_loaded(modules: str = "/proc/modules", builtin: str = "") -> bool:
-    """Whether the kernel may have tables: one that would have to load nf_tables to be asked has none."""
+    """Return whether the kernel can have tables: if it would have to load nf_tables first, it has none."""
     builtin = builtin or f"/lib/modules/{os.uname().release}/modules.builtin"
     try:
         return "nf_tables " in Path(modules).read_text() or "/nf_tables.ko" in Path(builtin).read_text()

@@ -1,4 +1,4 @@
-"""The largest UDP payload that does not fragment between two sites, probed."""
+"""Probes the largest UDP payload that does not fragment between two sites."""
 
 import re
 from collections.abc import Mapping
@@ -11,17 +11,17 @@ from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
 
 PROBE_S = 20
-"""How long either end of the probe may take, in seconds; on a clean path it is done within a tenth of one."""
+"""Seconds that either end of the probe can need; on a clean path it needs a tenth of a second."""
 SMALLEST, LARGEST = 16, 65507
-"""The bytes of UDP payload between which is searched; 65507 is the most that IPv4 has room for."""
+"""The range of the search in bytes of UDP payload; 65507 is the maximum of IPv4."""
 _PRINTED_PATH = re.compile(r"payload=([0-9]{1,5}) from=([0-9]{1,3}(?:\.[0-9]{1,3}){3})\n", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class DatagramPath:
-    """``udp_payload``: bytes of the largest UDP payload that passes in one piece, there and back.
+    """The largest UDP payload that passes in one piece, there and back, and the client's address.
 
-    ``client``: the address that the client's kernel chooses for what it sends to the server.
+    ``client`` is the address from which the client's kernel sends to the server.
     """
 
     udp_payload: int
@@ -29,12 +29,11 @@ class DatagramPath:
 
 
 def probe(server: Site, client: Site, at: Mapping[Role, Endpoint]) -> DatagramPath | None:
-    """The path between two sites; None where no datagram came back.
+    """Return the path between two sites; None if no datagram came back.
 
-    Datagrams go from the client's site to the server's, whose port must be free. Each end of the path gives the
-    largest that it lets out, and what is on the way is found by halving, with repetitions against loss: so a link
-    that drops large datagrams and says nothing is found too. What a tunnel splits outside of the datagrams that it
-    carries cannot be seen from within.
+    Datagrams go from the client's site to the server's, whose port must be free. Each end of the path reports its
+    largest datagram, and the limit of the path is found by bisection, with repetitions against loss. So a link that
+    silently drops large datagrams is found too. Fragmentation by a tunnel outside of its datagrams is not visible.
     """
     receiver = server.start(probe_command("answer", at["server"].listen, at["server"].port))
     try:
@@ -47,12 +46,12 @@ def probe(server: Site, client: Site, at: Mapping[Role, Endpoint]) -> DatagramPa
 
 
 def probe_command(role: str, address: str, port: int) -> Command:
-    """One end of the probe: ``answer`` in the server's site, ``ask`` in the client's. It ends by itself."""
+    """Return the command of one end: ``answer`` in the server's site, ``ask`` in the client's. It ends by itself."""
     return probe_of("datagrams", PROBE_S, role, address, str(port), str(PROBE_S))
 
 
 def parse(text: str) -> DatagramPath | None:
-    """Return the path that the asking end reported; None where its output is anything else."""
+    """Return the path that the asking end reported; None for invalid output."""
     match = _PRINTED_PATH.fullmatch(text)
     if match is None or not SMALLEST <= int(match[1]) <= LARGEST:
         return None

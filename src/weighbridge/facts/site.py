@@ -1,4 +1,4 @@
-"""What holds in every kind of site: its packages, and limits that programs meet."""
+"""Facts that apply to every kind of site: its packages, and limits of its programs."""
 
 import hashlib
 import itertools
@@ -22,14 +22,14 @@ from weighbridge.model.site import Site
 
 UNKNOWN = "unknown"
 _APPARMOR = re.compile(r"unconfined|.+ \((?:enforce|complain|kill|prompt|mixed|unconfined)\)")
-"""A label of AppArmor: SELinux has others, in the same file."""
+"""A label of AppArmor; SELinux has different ones in the same file."""
 
 
 def about_site(site: Site) -> dict[str, str]:
-    """By name: the kernel under its programs, the first process, the SHA-256 of the package database, open files.
+    """Return facts that the site itself reports, without unreadable ones.
 
-    And the backlog of a listener, what surrounds its programs, and how it is confined. All is what the site itself
-    says; what is unreadable there is omitted.
+    They are its kernel, first process, digest of the package database, limit of open files, backlog of a listener,
+    the surroundings of its programs and their confinement.
     """
     read = {KERNEL: _line(site, "/proc/sys/kernel/osrelease"), FIRST_PROCESS: _line(site, "/proc/1/comm")}
     return {
@@ -43,7 +43,7 @@ def about_site(site: Site) -> dict[str, str]:
 
 
 def _confinement(site: Site) -> dict[str, str]:
-    """What the site's own /proc tells of `weighbridge.model.facts.CONFINEMENT`; its launcher is read."""
+    """Return `weighbridge.model.facts.CONFINEMENT` from the launcher's files in the site's /proc."""
     status = _line(site, "/proc/self/status")
     facts = {
         SECCOMP: SECCOMP_MODES.get(status_field(status, "Seccomp"), ""),
@@ -61,7 +61,7 @@ def _apparmor(site: Site) -> str:
 
 
 def _own_namespaces(site: Site) -> str:
-    """The kinds of those namespaces that are not its host's; empty where it has a kernel of its own, or is silent."""
+    """Return the kinds of namespaces that differ from its host's; empty if it has its own kernel, or if unknown."""
     inside = namespaces_in(lambda kind: _line(site, f"/proc/self/ns/{kind}"))
     if not inside or site.layers != site.host.layers or not (outside := site.host.namespaces()):
         return ""
@@ -69,7 +69,7 @@ def _own_namespaces(site: Site) -> str:
 
 
 def layers_of_site(site: Site) -> SiteLayers:
-    """Return the hypervisors that a site is in: those that its host is in too, and its own inside of them."""
+    """Return the hypervisors around a site: those shared with its host, and its own inside of them."""
     pairs = zip(site.host.layers, site.layers, strict=False)
     common = tuple(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     return SiteLayers(site.host.name, site.layers[: len(common)], site.layers[len(common) :])

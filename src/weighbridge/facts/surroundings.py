@@ -1,4 +1,4 @@
-"""What a site has around its programs: the size of its folders in memory, limits of its processes, sysctls."""
+"""The surroundings of a site's programs: the size of folders in memory, limits of processes, sysctls."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -15,9 +15,9 @@ _OF_FILES = "open files"
 
 
 def about_surroundings(site: Site) -> dict[str, str]:
-    """Return as facts what each of `MEMORY_FOLDERS` holds, and where the site has its host's kernel its ulimits.
+    """Return the size of each of `MEMORY_FOLDERS`, and the ulimits if the site has its host's kernel, as facts.
 
-    What is unreadable is omitted. A kernel of its own has limits of its own, which are part of its environment.
+    Unreadable values are omitted. Another kernel has its own limits, which are part of the environment.
     """
     facts = {fact: size for path, fact in MEMORY_FOLDERS.items() if (size := room_of(site, path))}
     limits = ulimits(_read(site, "/proc/self/limits"))
@@ -25,7 +25,7 @@ def about_surroundings(site: Site) -> dict[str, str]:
 
 
 def room_of(site: Site, path: str) -> str:
-    """Return what a folder of a site's holds ("64 MiB"), "on TYPE" where it is not in memory; "" where not known."""
+    """Return the size of a site's folder ("64 MiB"), "on TYPE" if it is not in memory, "" if unknown."""
     line = _mount_of(_read(site, "/proc/self/mountinfo"), path)
     kind, _, options = line.partition(" - ")[2].partition(" ")
     if kind != "tmpfs":
@@ -33,13 +33,13 @@ def room_of(site: Site, path: str) -> str:
     if (size := _SIZE.search(options)) is not None:
         return mib(int(size[1]) << 10) if int(size[1]) else "no limit"
     total_kib = memory_kib(_read(site, MEMINFO)).get("MemTotal")
-    return mib(total_kib << 9) if total_kib else ""  # half of it, which the kernel does not write (tmpfs(5))
+    return mib(total_kib << 9) if total_kib else ""  # the default is half of it (tmpfs(5))
 
 
 def ulimits(limits: str) -> dict[str, str]:
-    """Return the limits in a text of /proc/PID/limits as facts, but for that of open files, which is one already.
+    """Return the limits in a text of /proc/PID/limits as facts, except open files, which is a separate fact.
 
-    The value is the soft limit, and the hard one where that differs.
+    The value is the soft limit, followed by the hard one if it differs.
     """
     return {
         f"{ULIMIT}: {name}": soft if soft == hard else f"{soft}, at most {hard}"
@@ -49,26 +49,26 @@ def ulimits(limits: str) -> dict[str, str]:
 
 
 def about_sysctls(site: Site, names: Iterable[str]) -> dict[str, str]:
-    """Return settings of the kernel as a site sees them, as facts; unreadable ones are omitted."""
+    """Return kernel settings as a site sees them, as facts, without unreadable ones."""
     values = {name: " ".join(_read(site, f"/proc/sys/{name.replace('.', '/')}").split()) for name in names}
     return {f"{SYSCTL} {name}": value for name, value in values.items() if value}
 
 
 def about_variables(site: Site, names: Collection[str]) -> dict[str, str]:
-    """Return as a fact which of these variables a site's launcher has, with their values; "none": none of them."""
+    """Return as a fact the given variables of a site's launcher with their values, or "none"."""
     variables = (each.partition("=") for each in _read(site, "/proc/self/environ").split("\0"))
-    told = sorted(f"{name}={value}" for name, _, value in variables if name in names)
-    return {VARIABLES: ", ".join(told) or "none"}
+    present = sorted(f"{name}={value}" for name, _, value in variables if name in names)
+    return {VARIABLES: ", ".join(present) or "none"}
 
 
 def _mount_of(mountinfo: str, path: str) -> str:
-    """Return the line of the mount that has ``path``: the latest of those nearest to it."""
+    """Return the line of the mount that contains ``path``: the deepest, and of several the last."""
     best, depth = "", -1
     for line in mountinfo.splitlines():
         fields = line.partition(" - ")[0].split(" ")
-        at = fields[4].rstrip("/") if len(fields) > 4 else "-"
-        if f"{path}/".startswith(f"{at}/") and len(at) >= depth:
-            best, depth = line, len(at)
+        point = fields[4].rstrip("/") if len(fields) > 4 else "-"
+        if f"{path}/".startswith(f"{point}/") and len(point) >= depth:
+            best, depth = line, len(point)
     return best
 
 

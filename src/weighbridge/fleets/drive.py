@@ -1,4 +1,4 @@
-"""Does the waves of a fleet: an ordinary ``weighbridge run`` for each unit, those of a wave at the same time."""
+"""Drives the waves of a fleet: an ordinary ``weighbridge run`` for each unit, in parallel within a wave."""
 
 import contextlib
 import os
@@ -38,27 +38,27 @@ from weighbridge.study.source import parse
 PROGRAM = (sys.executable, "-m", "weighbridge")
 _LOOK_S = 0.2
 _END_S = 150.0
-"""How long a run may take to end in good order: as long as it takes to clean up on its machines."""
+"""The seconds in which a run must shut down, including the cleanup of its machines."""
 
 
 class UnitsUnfinished(WeighbridgeError):
-    """Not every run of a fleet came to its end; what is missing is measured by ``weighbridge fleet continue``."""
+    """Some runs of a fleet did not finish; ``weighbridge fleet continue`` measures the missing part."""
 
 
 def own_version() -> str:
-    """Return the version of this Weighbridge. A run that another one began is not continued by it."""
+    """Return the version of this Weighbridge, which does not continue runs of another version."""
     return metadata.version("weighbridge")
 
 
 def study_of(fleet: Fleet, folder: Path) -> Study:
-    """Return the study of a fleet. StudyError where this Weighbridge does not take it any more."""
+    """Return the study of a fleet. Raises StudyError if this Weighbridge no longer accepts it."""
     return check(parse(fleet.study, f"{folder} (the study of this fleet)"))
 
 
 def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
-    """Drive a fleet to its end, from where it stands. Raises UnitsUnfinished where something is missing then.
+    """Drive a fleet from its current state to its end. Raises UnitsUnfinished if runs are missing at the end.
 
-    RunDirectoryError where it is driven already; Unavailable where its machines cannot be had, or lack something.
+    Raises RunDirectoryError if it is already driven, Unavailable if its machines are missing or unsuitable.
     """
     fleet = folder.read()
     provided = provider_of(fleet)
@@ -73,7 +73,7 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
         with known as machines:
             folder.await_units(machines)
             folder.note_machines(machines, provider.part(options))
-            if fleet.machines is None:  # they were not known to whoever submitted the fleet
+            if fleet.machines is None:  # they were unknown when the fleet was submitted
                 say(f"checking {len(machines)} machines: {', '.join(machines)}")
                 hosts = host_options(study, provided, machines)
                 surveyed = survey(study, hosts, lambda _: None, str(folder.path))
@@ -87,7 +87,7 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
 
 
 def _require_machines(folder: FleetFolder, surveyed: Sequence[SurveyedMachine], say: Callable[[str], None]) -> None:
-    """Raise Unavailable where machines lack something; of a fleet that goes on only where all do, else tell it."""
+    """Raise Unavailable for unsuitable machines; in a continued fleet only if all are, otherwise report them."""
     if not folder.units() or all(each.lacks for each in surveyed):
         require_machines(surveyed)
     for reason in refusals(surveyed):
@@ -95,13 +95,13 @@ def _require_machines(folder: FleetFolder, surveyed: Sequence[SurveyedMachine], 
 
 
 def planned_rounds(fleet: Fleet, machines: Sequence[str]) -> tuple[Round, ...]:
-    """Return the waves of a fleet that has these machines, without those that suspects are measured again in."""
+    """Return the waves of a fleet with these machines, without repeated measurements of suspects."""
     return rounds_of(machines, pairs=fleet.pairs, partners=fleet.partners, controls=fleet.controls, seed=fleet.seed)
 
 
 @dataclass(slots=True)
 class Drive:
-    """One driver's walk through the waves."""
+    """One driver's progress through the waves."""
 
     folder: FleetFolder
     fleet: Fleet
@@ -112,7 +112,7 @@ class Drive:
     _records: dict[Unit, UnitRecord] = field(default_factory=dict)
 
     def go(self, machines: Sequence[str]) -> None:
-        """Do every wave, and then those of suspects. Raises UnitsUnfinished."""
+        """Run every wave, and then those of suspects. Raises UnitsUnfinished."""
         rounds = planned_rounds(self.fleet, machines)
         for number, units in enumerate(rounds, 1):
             self._round(number, units, f"wave {number} of {len(rounds)}")
@@ -132,19 +132,20 @@ class Drive:
         self.say("every run finished")
 
     def _again(self, machines: Sequence[str]) -> tuple[Round, ...]:
-        """Return the waves in which suspects are measured a second time: those that were, and those to come."""
+        """Return the waves in which suspects are measured again: unfinished ones, and new ones."""
         suspects = Suspects.of(self.folder, machines)
         measured = [unit.machines for unit in self.folder.units() if not unit.why]
         before = [unit for unit in self.folder.units() if unit.why == "again"]
-        had = {machine for unit in before for machine in unit.machines}
-        waiting = [machine for machine in suspects.odd if machine not in had]
+        repeated = {machine for unit in before for machine in unit.machines}
+        waiting = [machine for machine in suspects.odd if machine not in repeated]
         if waiting:
             self.say(f"measuring again with other machines: {', '.join(waiting)}")
         unfinished = tuple((unit,) for unit in before if not self.folder.is_finished(unit))
         return (*unfinished, *again(waiting, suspects.good, measured, pairs=self.fleet.pairs, seed=self.fleet.seed))
 
     def _round(self, number: int, units: Round, title: str) -> None:
-        """Start every unit that is missing, so many at once, and wait for all. However it ends, nothing goes on."""
+        """Start all missing units, up to the parallel limit, and wait for them. No run continues after this
+        method."""
         missing = [unit for unit in units if not self.folder.is_finished(unit)]
         if not missing:
             return
@@ -177,14 +178,14 @@ class Drive:
         environment = {FLEET_VARIABLE: str(self.folder.path), **handed_on(secrets_of(self.study))}
         try:
             self._going[unit] = LoggedProcess(argv, self.folder.log(unit), environment)
-        except Unavailable as why:
-            self.say(f"{unit.name}: {why}")
-            self._note_end(unit, why.exit_code)
+        except Unavailable as error:
+            self.say(f"{unit.name}: {error}")
+            self._note_end(unit, error.exit_code)
 
     def _command(self, unit: Unit) -> tuple[str, ...]:
-        """Return the words that begin a unit's run, or continue it: a finished trial is never made again.
+        """Return the words that begin or continue a unit's run; finished trials are not repeated.
 
-        The study is named either way: what was shown is the fleet's, and a run directory of another is refused.
+        The study is always named: the user confirmed the fleet's, and a run directory of another study is refused.
         """
         flags = (
             *(("--rehearsal",) if self.fleet.rehearsal else ()),
@@ -208,7 +209,7 @@ class Drive:
             self.say(f"{unit.name} ended with exit code {code}: {last_line(self.folder.log(unit))}")
 
     def _stop(self) -> None:
-        """End what still runs in good order; kill what does not end."""
+        """Shut down running units; kill those that do not end."""
         for process in self._going.values():
             process.signal(signal.SIGTERM)
         deadline = time.monotonic() + _END_S

@@ -1,6 +1,6 @@
-"""A fleet's folder: what the fleet is (``fleet.json``), and a run directory for each unit with what became of it.
+"""A fleet's folder: its definition (``fleet.json``), and a run directory for each unit with records of its state.
 
-What is finished is told by the run directories alone: a driver or a queue that is gone takes nothing with it.
+Only the run directories determine which units are finished, so a lost driver or queue loses no results.
 """
 
 import contextlib
@@ -34,12 +34,12 @@ from weighbridge.study.source import plain
 VERSION = 1
 FILE = "fleet.json"
 LOG = "drive.log"
-"""What the driver prints."""
+"""The file with the driver's output."""
 SCRIPT = "job.sh"
-"""The batch script of a job of Slurm."""
+"""The batch script of a Slurm job."""
 _RUNS, _ASIDE = "runs", "set-aside"
 _LINES = 64 * 2**10
-"""Bytes of the end of a log in which its last line is."""
+"""The bytes at the end of a log that contain its last line."""
 _TELLS_NOTHING = re.compile(r"(?:weighbridge: )?to continue: |srun: error: \S+: task \d+: Exited with exit code")
 _PATIENCE_S, _PAUSE_S = 120.0, 0.1
 
@@ -50,19 +50,19 @@ def _complete(pattern: str) -> str:
 
 
 class Fleet(BaseModel):
-    """What a fleet is, as ``fleet.json`` keeps it. Nothing of it changes but ``jobs``."""
+    """The definition of a fleet, as in ``fleet.json``. Only ``jobs`` changes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", regex_engine="python-re")
     version: Literal[1] = 1
     name: Annotated[str, Field(pattern=_complete(NAME_PATTERN))]
-    """The study's."""
+    """The name of the study."""
     study: str
-    """Its text, checked before, on hosts of its own."""
+    """The text of the study, checked before, with its own hosts."""
     pairs: bool
     on: dict[str, Any]
-    """Who provides the machines: ``kind`` and checked options."""
+    """The provider of the machines: ``kind`` and checked options."""
     machines: tuple[Annotated[str, Field(pattern=_complete(MACHINE_NAME))], ...] | None
-    """Their names, where they are known beforehand."""
+    """The names of the machines, if they are known in advance."""
     partners: Annotated[int, Field(ge=1)] | None = None
     controls: Annotated[int, Field(ge=0)] | None = None
     again: bool = True
@@ -71,27 +71,27 @@ class Fleet(BaseModel):
     beside_others: bool = False
     seed: int
     cwd: str
-    """From where paths in the study and in ``on`` are taken."""
+    """The base of relative paths in the study and in ``on``."""
     created: float
-    """In seconds since the epoch."""
+    """The time of creation, in seconds since the epoch."""
     secrets: dict[SecretName, str] = {}
     """The digests of the values that its study needs and nothing stores, by name."""
     jobs: tuple[str, ...] = ()
-    """The drivers that were submitted, the last one last."""
+    """The submitted drivers, in order."""
 
     @property
     def id(self) -> RunId:
-        """An id that no other fleet has."""
+        """Return an id that no other fleet has."""
         return RunId(sha256(f"{self.name} {self.seed} {self.created}".encode()).hexdigest()[:12])
 
     @property
     def identity(self) -> str:
-        """The id, the study and the machines: another fleet cannot use the digests of the fleet's secrets."""
+        """Return the id, the study and the machines, so that another fleet cannot use the digests of its secrets."""
         return json.dumps([self.id, self.study, self.on, self.machines, self.cwd])
 
 
 class UnitRecord(BaseModel):
-    """What the driver notes of a unit: when it was started and ended (seconds since the epoch), and its exit code."""
+    """The driver's record of a unit: its start and end (seconds since the epoch), and its exit code."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     round: int
@@ -101,12 +101,12 @@ class UnitRecord(BaseModel):
 
 
 UnitState = Literal["finished", "running", "stopped", "waiting"]
-"""``stopped``: it was started, has not come to its end, and is not running."""
+"""The state of a unit; ``stopped`` means that it was started, has not finished, and is not running."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitStatus:
-    """What became of a unit. ``trials``: how many have finished; ``reason``: the last line of its log."""
+    """The state of a unit, its number of finished trials, and the last line of its log (``reason``)."""
 
     unit: Unit
     state: UnitState
@@ -123,7 +123,7 @@ class FleetFolder:
 
     @property
     def runs(self) -> Path:
-        """The folder of the run directories."""
+        """Return the folder of the run directories."""
         return self.path / _RUNS
 
     def run(self, unit: Unit) -> Path:
@@ -131,7 +131,7 @@ class FleetFolder:
         return self.runs / unit.name
 
     def log(self, unit: Unit) -> Path:
-        """Return the file with what the unit's ``weighbridge run`` has said."""
+        """Return the log of the unit's ``weighbridge run``."""
         return self.runs / f"{unit.name}.log"
 
     def study(self, unit: Unit) -> Path:
@@ -166,7 +166,7 @@ class FleetFolder:
                     raise RunDirectoryError(f"{path} has a second name (a hard link): use a copy of {self.path}")
 
     def begun_by(self, unit: Unit) -> str:
-        """Return the version of the Weighbridge that began a unit's run; "" where there is none, or none is known."""
+        """Return the version of the Weighbridge that began a unit's run; "" if there is none, or if unknown."""
         if not (self.run(unit) / DATABASE).is_file():
             return ""
         with contextlib.suppress(RunDirectoryError), RunStore(self.run(unit)) as store:
@@ -174,7 +174,7 @@ class FleetFolder:
         return ""
 
     def set_aside(self, unit: Unit) -> Path:
-        """Move a unit's run directory to where it is none of the fleet's runs, and return its path there."""
+        """Move a unit's run directory out of the fleet's runs, and return its new path."""
         aside = self.path / _ASIDE / f"{unit.name}-{time.strftime('%Y%m%d-%H%M%S')}"
         with self._saving():
             aside.parent.mkdir(exist_ok=True)
@@ -182,11 +182,11 @@ class FleetFolder:
         return aside
 
     def record_file(self, unit: Unit) -> Path:
-        """Return the file with what the driver has noted of a unit."""
+        """Return the file with the driver's record of a unit."""
         return self.runs / f"{unit.name}.json"
 
     def read(self) -> Fleet:
-        """Read what the fleet is. RunDirectoryError where there is none, or one of a newer Weighbridge."""
+        """Return the fleet's definition. Raises RunDirectoryError if it is missing, or from a newer Weighbridge."""
         try:
             (self.path / FILE).lstat()
             text = _read(self.path / FILE)
@@ -208,11 +208,11 @@ class FleetFolder:
 
     @property
     def driver_log(self) -> Path:
-        """The file with what the driver has said."""
+        """Return the file with the driver's output."""
         return self.path / LOG
 
     def require_new(self) -> None:
-        """Raise RunDirectoryError where the folder has a fleet or anything else, or cannot be written."""
+        """Raise RunDirectoryError if the folder contains anything, or cannot be written."""
         if (self.path / FILE).exists():
             raise RunDirectoryError(
                 f"{self.path} already contains a fleet: continue it ('weighbridge fleet continue {self.path}'), or "
@@ -228,14 +228,14 @@ class FleetFolder:
             raise RunDirectoryError(f"{self.path} cannot be written: choose another --out")
 
     def create(self, fleet: Fleet) -> None:
-        """Begin a fleet here. RunDirectoryError where the folder has another, or anything else."""
+        """Create a fleet here. Raises RunDirectoryError if the folder contains anything."""
         self.require_new()
         with self._saving():
             self.runs.mkdir(parents=True, exist_ok=True)
         self.write(fleet)
 
     def discard(self) -> None:
-        """Remove a fleet of which nothing has begun."""
+        """Remove a fleet that has not begun."""
         for path in (self.path / FILE, self.driver_log):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -244,29 +244,29 @@ class FleetFolder:
                 path.rmdir()
 
     def write(self, fleet: Fleet) -> None:
-        """Replace ``fleet.json``, whole or not at all."""
+        """Replace ``fleet.json`` atomically."""
         with self._saving():
             _replace(self.path / FILE, fleet.model_dump_json(indent=2) + "\n")
 
     def note(self, unit: Unit, record: UnitRecord) -> None:
-        """Keep what the driver knows of a unit."""
+        """Store the driver's record of a unit."""
         with self._saving():
             _replace(self.record_file(unit), record.model_dump_json() + "\n")
 
     def record(self, unit: Unit) -> UnitRecord | None:
-        """Return what a driver has noted of a unit; None where it has not begun, or that cannot be read."""
+        """Return a driver's record of a unit; None if it has not begun, or is unreadable."""
         try:
             return UnitRecord.model_validate_json(_read(self.record_file(unit)))
         except (OSError, RunDirectoryError, ValidationError):
             return None
 
     def note_machines(self, machines: Sequence[str], part: str = "") -> None:
-        """Keep which machines a driver has (or the one of a ``part``)."""
+        """Store the machines of a driver (or the machine of a ``part``)."""
         with self._saving():
             _replace(self.path / f"machines{part and '-'}{part}.json", json.dumps([*machines]) + "\n")
 
     def machines(self) -> tuple[str, ...]:
-        """Return the machines that drivers had so far, sorted; () before one has begun, or where nobody can tell."""
+        """Return the machines of all drivers so far, sorted; () before the first, or if unknown."""
         names: set[str] = set()
         for path in self.path.glob("machines*.json"):
             with contextlib.suppress(OSError, RunDirectoryError, ValueError, TypeError):
@@ -274,11 +274,11 @@ class FleetFolder:
         return tuple(sorted(name for name in names if re.fullmatch(MACHINE_NAME, name)))
 
     def is_finished(self, unit: Unit) -> bool:
-        """Whether a unit's run came to its end: of its blocks, its precision or its time."""
+        """Return whether a unit's run came to its end, by its blocks, its precision or its time."""
         return _looked_at(self.run(unit))[0]
 
     def status(self, unit: Unit, *, driven: bool) -> UnitStatus:
-        """Return what became of a unit; ``driven``: whether the fleet's driver lives, or may."""
+        """Return the state of a unit; ``driven`` means that the fleet's driver lives, or might."""
         record = self.record(unit)
         if record is not None and record.ended is None and driven:
             live_trials = trials_of_live_run(self.run(unit))
@@ -300,9 +300,9 @@ class FleetFolder:
         return tuple(unit for name in sorted(names) if (unit := unit_named(name)) is not None)
 
     def await_units(self, machines: Collection[str], patience_s: float = _PATIENCE_S) -> None:
-        """Wait until no run of a driver that was killed is ending on these machines. Unavailable where one does not.
+        """Wait for the end of runs on these machines that a killed driver left. Raises Unavailable after a timeout.
 
-        On others another driver may have runs.
+        Another driver can have runs on other machines.
         """
         deadline = time.monotonic() + patience_s
         for lock in sorted(self.runs.glob("*/lock")):
@@ -316,7 +316,8 @@ class FleetFolder:
 
     @contextmanager
     def driving(self, part: str = "") -> Iterator[None]:
-        """Be the fleet's driver (or the one of its ``part``) in this context. RunDirectoryError where another is."""
+        """Be the fleet's driver (or that of its ``part``) in this context. Raises RunDirectoryError if there is
+        another."""
         with self._saving(), SafeFolder.open(self.path, writable=True) as folder:
             lock = folder.open_file(f"drive{part and '-'}{part}.lock", os.O_RDWR | os.O_CREAT)
         try:
@@ -342,7 +343,7 @@ class FleetFolder:
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a log that tells what happened, not how to continue or an exit code; "" without one."""
+    """Return the last informative line of a log, without exit codes and instructions to continue; "" without one."""
     try:
         with SafeFolder.open(log.parent) as folder, os.fdopen(folder.open_file(log.name), "rb") as file:
             file.seek(0, os.SEEK_END)
@@ -350,12 +351,14 @@ def last_line(log: Path) -> str:
             lines = file.read().decode(errors="replace").splitlines()
     except (OSError, RunDirectoryError):
         return ""
-    told = (line.strip() for line in reversed(lines))
-    return next((line.removeprefix("weighbridge: ") for line in told if line and not _TELLS_NOTHING.match(line)), "")
+    stripped = (line.strip() for line in reversed(lines))
+    return next(
+        (line.removeprefix("weighbridge: ") for line in stripped if line and not _TELLS_NOTHING.match(line)), ""
+    )
 
 
 def _looked_at(directory: Path) -> tuple[bool, int]:
-    """Whether the run in a directory came to its end, and how many trials it has."""
+    """Return whether the run in a directory came to its end, and its number of trials."""
     if not (directory / DATABASE).is_file():
         return False, 0
     with contextlib.suppress(RunDirectoryError), RunStore(directory) as store:

@@ -1,4 +1,4 @@
-"""Who provides a fleet's machines: found by the word of ``--on``, or by what a fleet has kept."""
+"""Finds the provider of a fleet's machines, by the word of ``--on`` or by a fleet's definition."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,9 +20,9 @@ Provided = tuple[MachineProvider, ProviderOptions]
 
 
 def provided_by(word: str, given: Mapping[str, Any]) -> Provided:
-    """Return who provides the machines of ``--on WORD``, and its options with those that are ``given`` beside it.
+    """Return the provider for ``--on WORD``, and its options including the ``given`` ones.
 
-    Raises ValueError in one sentence where the word names nobody, or an option is wrong; StudyError of a file.
+    Raises ValueError with one sentence if the word is unknown, or an option is wrong; StudyError for a file.
     """
     for provider in registry.providers().values():
         if (named := provider.named_by(word)) is not None:
@@ -33,9 +33,9 @@ def provided_by(word: str, given: Mapping[str, Any]) -> Provided:
 
 
 def hosts_of_machines(study: Study, provided: Provided, machines: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """Return the hosts by which machines are reached from here, by name, with what the study says of its own."""
-    (provider, options), own = provided, own_host(study)
-    return {machine: with_own(own, provider.host(options, machine)) for machine in machines}
+    """Return the hosts of machines that are reached from here, by name, with the options of the study's own host."""
+    (provider, options), study_host = provided, own_host(study)
+    return {machine: with_own(study_host, provider.host(options, machine)) for machine in machines}
 
 
 def host_options(study: Study, provided: Provided, machines: Sequence[str]) -> dict[str, HostOptions]:
@@ -68,7 +68,7 @@ def _checked(provider: MachineProvider, word: str, given: Mapping[str, Any]) -> 
 
 
 def provider_of(fleet: Fleet) -> Provided:
-    """Return who provides the machines of a fleet. RunDirectoryError where that is not known here."""
+    """Return the provider of a fleet's machines. Raises RunDirectoryError if it is unknown here."""
     kind = str(fleet.on.get("kind", ""))
     provider = registry.providers().get(kind)
     if provider is None:

@@ -1,4 +1,4 @@
-"""Which machines are measured with which, and when: waves of disjoint pairs, the order random by a seed."""
+"""The schedule of a fleet: waves of disjoint pairs, in an order that is random by a seed."""
 
 import itertools
 from collections import Counter
@@ -10,11 +10,11 @@ from typing import Literal
 from weighbridge.model.fleet_unit import JOINT, Purpose, unit_of
 
 USUAL_PARTNERS = 4
-"""Waves of pairs where nobody asked for another number, and there are as many partners."""
+"""The default number of waves of pairs, if there are as many partners."""
 USUAL_CONTROLS = 2
-"""Pairs that are measured once more alone."""
+"""The default number of pairs that are measured again alone."""
 Why = Literal["", "alone", "again"]
-"""Why a unit is measured: in its turn, as a control of pairs measured together, as a suspect's second measurement."""
+"""Why a unit is measured: "" regularly, ``alone`` as a control of parallel pairs, ``again`` as a suspect."""
 _WHY: dict[Purpose, Why] = {Purpose.TOGETHER: "", Purpose.ALONE: "alone", Purpose.AGAIN: "again"}
 
 
@@ -27,7 +27,7 @@ class Unit:
 
     @property
     def name(self) -> str:
-        """The name of its run directory: ``A``, ``A--B``, ``alone--A--B``, ``again--A--B``."""
+        """Return the name of its run directory: ``A``, ``A--B``, ``alone--A--B``, ``again--A--B``."""
         return JOINT.join((*((self.why,) if self.why else ()), *self.machines))
 
 
@@ -38,17 +38,17 @@ Round = tuple[Unit, ...]
 def rounds_of(
     machines: Iterable[str], *, pairs: bool, partners: int | None, controls: int | None, seed: int
 ) -> tuple[Round, ...]:
-    """Return the waves of a fleet, those of its controls last, in the order in which they run.
+    """Return the waves of a fleet in order, those of its controls last.
 
-    Single machines are one wave. Of pairs there are ``partners`` waves (None: `USUAL_PARTNERS`), at most as many as
-    it takes for each to meet every other one; of an odd number of machines one pauses in each. ``controls`` pairs
-    (None: `USUAL_CONTROLS`) are measured once more, each alone: where no two ran together nothing is controlled. The
-    same machines and seed give the same waves, in whatever order the machines are named.
+    Single machines are one wave. Pairs have ``partners`` waves (None: `USUAL_PARTNERS`), at most as many as each
+    machine needs to meet every other one; of an odd number of machines, one pauses in each wave. ``controls`` pairs
+    (None: `USUAL_CONTROLS`) are measured again alone, unless no two pairs ran together. The same machines and seed
+    give the same waves, in whatever order the machines are named.
     """
     names = sorted({*machines})
     if not pairs:
         return (tuple(Unit((name,)) for name in names),) if names else ()
-    random = Random(seed)  # noqa: S311 - an order that can be made again
+    random = Random(seed)  # noqa: S311 - a reproducible order
     together = _circle(names, random)
     together = together[: USUAL_PARTNERS if partners is None else partners]
     several = [unit for units in together if len(units) > 1 for unit in units]
@@ -62,14 +62,14 @@ def most_partners(machines: int) -> int:
 
 
 def _circle(names: Sequence[str], random: Random) -> list[Round]:
-    """Return all waves of the circle method: one place stays, the others move on by one from wave to wave.
+    """Return all waves of the circle method: one place stays, the others rotate from wave to wave.
 
-    Each pair meets once. Who is the client is chosen so that each machine is it about as often as not.
+    Each pair meets once. The client is chosen so that each machine is client and server about equally often.
     """
     order: list[str | None] = [*names]
     random.shuffle(order)
     if len(order) % 2:
-        order.append(None)  # whoever meets this one pauses
+        order.append(None)  # a machine paired with None pauses
     rounds: list[Round] = []
     was_client: Counter[str] = Counter()
     for _ in range(len(order) - 1 if len(names) > 1 else 0):
@@ -89,7 +89,7 @@ def _circle(names: Sequence[str], random: Random) -> list[Round]:
 
 
 def _spread(units: Sequence[Unit], number: int, random: Random) -> list[Unit]:
-    """Choose units, of other machines each as long as there are any."""
+    """Choose units with disjoint machines as far as possible."""
     left = [*units]
     random.shuffle(left)
     chosen: list[Unit] = []
@@ -104,10 +104,10 @@ def _spread(units: Sequence[Unit], number: int, random: Random) -> list[Unit]:
 def again(
     suspects: Sequence[str], good: Collection[str], measured: Collection[tuple[str, ...]], *, pairs: bool, seed: int
 ) -> tuple[Round, ...]:
-    """Return the waves in which suspects are measured a second time, each with a good partner only.
+    """Return the waves in which suspects are measured a second time, each with a good partner.
 
-    A partner with which a suspect was not ``measured`` yet is chosen before others. No suspect is measured twice, and
-    none where no machine is good.
+    A partner with which a suspect was not ``measured`` yet is preferred. No suspect is measured twice, and none if no
+    machine is good.
     """
     if not pairs:
         return (tuple(Unit((name,), "again") for name in dict.fromkeys(suspects)),) if suspects else ()
@@ -130,7 +130,7 @@ def again(
 
 
 def unit_named(name: str) -> Unit | None:
-    """Return the unit whose run directory has this name; None where no unit's has."""
+    """Return the unit whose run directory has this name, or None."""
     purpose, machines = unit_of(name)
     if not all(machines) or any(JOINT in each for each in machines):
         return None

@@ -1,4 +1,4 @@
-"""A fleet's study: how many machines it takes, and its text with other machines in the place of its hosts."""
+"""A fleet's study: its number of machines, and its text with other machines instead of its hosts."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -13,9 +13,9 @@ _SEEDS = 2**31
 
 
 def hosts_of(study: Study) -> tuple[str, ...]:
-    """Return the names of the hosts that a machine takes the place of each: one, or the client's and the server's.
+    """Return the names of the hosts that machines replace: one, or the client's and the server's.
 
-    StudyError where a study takes more, so that it is no study of single machines or pairs.
+    Raises StudyError for more hosts, since a fleet runs studies of single machines or pairs.
     """
     server = study.server_host
     others = [name for name in dict.fromkeys((*study.client_hosts, *study.storage_hosts)) if name != server]
@@ -29,22 +29,22 @@ def hosts_of(study: Study) -> tuple[str, ...]:
 
 
 def own_host(study: Study) -> Mapping[str, Any]:
-    """Return what the study says of the host that machines take the place of, of the server's where there are two."""
+    """Return the study's options of the host that machines replace; of two, the server's."""
     hosts = parse(study.text, study.file.study).data.get("hosts")
-    own = hosts.get(study.server_host) if isinstance(hosts, Mapping) else None
-    return own if isinstance(own, Mapping) else {}
+    host = hosts.get(study.server_host) if isinstance(hosts, Mapping) else None
+    return host if isinstance(host, Mapping) else {}
 
 
 def with_own(own: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a machine's host with what else the study says of its own, where that is of the same kind."""
+    """Return a machine's host with further options of the study's own host, if it is of the same kind."""
     return {**(own if own.get("kind") == host["kind"] else {}), **host}
 
 
 def text_on(study: Study, hosts: Sequence[Mapping[str, Any]], unit: str) -> str:
-    """Return the study's text with these hosts, in the order of `hosts_of`, and a seed of the unit's own.
+    """Return the study's text with these hosts, in the order of `hosts_of`, and the unit's own seed.
 
-    Where the study's own host is of the same kind, what else it says of it stays (how a node gets images). With one
-    seed for all, each machine would have its trials in the same order, whose effect would not average out.
+    Other options of the study's host of the same kind stay (how a node gets images). With one seed for all, each
+    machine would have its trials in the same order, whose effect would not average out.
     """
     from ruamel.yaml import YAML
 
@@ -66,6 +66,6 @@ def unit_seed(seed: int, unit: str) -> int:
 
 
 def study_on(study: Study, hosts: Sequence[Mapping[str, Any]], unit: str) -> Study:
-    """Return the checked study on these machines. StudyError where it cannot be on such hosts."""
+    """Return the checked study on these machines. Raises StudyError if it cannot use such hosts."""
     again = check(parse(text_on(study, hosts, unit), f"{study.file.study} on {unit}"))
     return again.model_copy(update={"compose": study.compose})

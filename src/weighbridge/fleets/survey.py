@@ -1,4 +1,4 @@
-"""What the machines of a fleet are and what each lacks, asked of all at once before anything is measured."""
+"""A survey of a fleet's machines and of their missing parts, before anything is measured."""
 
 import contextlib
 import hashlib
@@ -25,15 +25,15 @@ from weighbridge.runner.sites import limits_of
 from weighbridge.user_cache import cache_folder
 
 _AT_ONCE, _ANSWER_S, _LONGEST = 16, 60.0, 200
-"""Machines that are asked at the same time; how long one may take to tell its Weighbridge."""
+"""The number of machines surveyed in parallel; the seconds for the version of one; characters of a message."""
 _SHARE = "install the same version there, or on storage that all nodes share"
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyedMachine:
-    """What a machine said of itself. ``lacks``: why it cannot be measured, a part of a sentence each.
+    """A machine's answers. ``lacks`` are the reasons why it cannot be measured, each part of a sentence.
 
-    ``notes``: what is left out there, as the study allows, and what it shares with others.
+    ``notes`` are parts that the study allows to skip there, and resources shared with others.
     """
 
     name: str
@@ -47,10 +47,10 @@ class SurveyedMachine:
 def survey(
     study: Study, hosts: Mapping[str, HostOptions], say: Callable[[str], None], fleet: str = ""
 ) -> list[SurveyedMachine]:
-    """Open each machine as a host, and see what it lacks of what the study takes. Nothing stays there.
+    """Open each machine as a host, and find the study's requirements that it does not meet. Nothing remains there.
 
-    ``hosts``: by the machine's name how it is reached from here. ``fleet``: its folder, where it has one: what was
-    left by a driver that was killed while it asked goes with this survey.
+    ``hosts`` maps names to how the machines are reached from here. ``fleet`` is the fleet's folder, if any: leftovers
+    of a driver that was killed during a survey end with this one.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         asked = [pool.submit(_ask, study, name, options, say, _id(fleet, name)) for name, options in hosts.items()]
@@ -60,51 +60,53 @@ def survey(
 def with_weighbridge(
     machines: Sequence[SurveyedMachine], command: Callable[[str], Sequence[str]]
 ) -> list[SurveyedMachine]:
-    """Return the machines, where runs are started, with what each lacks of this Weighbridge.
+    """Return the machines on which runs are started, with the reasons why this Weighbridge cannot run there.
 
-    ``command``: by its name what starts ``weighbridge --version`` on one.
+    ``command`` returns the command that starts ``weighbridge --version`` on a machine.
     """
 
     def asked(machine: SurveyedMachine) -> SurveyedMachine:
-        why = "" if machine.lacks else _other_weighbridge(run(Command(tuple(command(machine.name)), _ANSWER_S)))
-        return replace(machine, lacks=(why,)) if why else machine
+        obstacle = "" if machine.lacks else _other_weighbridge(run(Command(tuple(command(machine.name)), _ANSWER_S)))
+        return replace(machine, lacks=(obstacle,)) if obstacle else machine
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return [*pool.map(asked, machines)]
 
 
 def _other_weighbridge(answer: Completed) -> str:
-    """Return what a machine lacks whose Weighbridge answered so; "" where it has this version."""
+    """Return why a machine with this answer cannot be used; "" if it has this version."""
     here = metadata.version("weighbridge")
     if (match := re.search(r"^weighbridge (\S+)$", answer.text, re.MULTILINE)) is None:
-        said = [line for line in answer.stderr.decode(errors="replace").splitlines() if not line.startswith("srun: ")]
-        return f"Weighbridge cannot start there ({(said or ['no message'])[-1][:_LONGEST]}): {_SHARE}"
+        messages = [
+            line for line in answer.stderr.decode(errors="replace").splitlines() if not line.startswith("srun: ")
+        ]
+        return f"Weighbridge cannot start there ({(messages or ['no message'])[-1][:_LONGEST]}): {_SHARE}"
     return "" if match[1] == here else f"its Weighbridge has version {match[1]}, but this one has {here}: {_SHARE}"
 
 
 def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMachine]:
-    """Note of machines that have one kernel that they are on one machine, as nodes of kind are."""
-    on_kernel: dict[str, list[str]] = {}
+    """Return the machines with a note for those that share a kernel, as nodes of kind do."""
+    by_kernel: dict[str, list[str]] = {}
     for each in machines:
         if each.boot:
-            on_kernel.setdefault(each.boot, []).append(each.name)
+            by_kernel.setdefault(each.boot, []).append(each.name)
     noted = []
     for each in machines:
-        others = [name for name in on_kernel.get(each.boot, ()) if name != each.name]
+        others = [name for name in by_kernel.get(each.boot, ()) if name != each.name]
         shared = f"runs on the same kernel as {', '.join(others[:3])}{' ...' * (len(others) > 3)}, so they share CPUs"
         noted.append(replace(each, notes=(*each.notes, shared)) if others else each)
     return noted
 
 
 def _id(fleet: str, name: str) -> RunId:
-    """Return the id under which a machine is asked: of one fleet always the same."""
+    """Return the id of a machine's survey, which is always the same within one fleet."""
     return RunId(hashlib.sha256(f"{fleet}\0{name}".encode()).hexdigest()[:12]) if fleet else RunId.new()
 
 
 def _ask(study: Study, name: str, options: HostOptions, say: Callable[[str], None], run_id: RunId) -> SurveyedMachine:
-    """Open a machine, ask it and close it, all in one thread: programs that reach it end with who started them.
+    """Open a machine, survey it and close it, in one thread, because its programs end with the starting thread.
 
-    Each is a run of its own: in a cluster one object owns what a run has made.
+    Each is a separate run: in a cluster, one object owns a run's objects.
     """
     killed = run_id in run_lock.known_runs()
     left = True
@@ -115,19 +117,19 @@ def _ask(study: Study, name: str, options: HostOptions, say: Callable[[str], Non
             with ExitStack() as stack:
                 context = RunContext(run_id, folder, cache_folder(), stack)
                 host = stack.enter_context(registry.hosts()[options.kind].open(name, options, context, (options,)))
-                about = _about(study, name, host)
+                answers = _about(study, name, host)
                 if not options.traits.managed:
-                    about = replace(about, notes=(*about.notes, *_limits_without_effect(study, host)))
+                    answers = replace(answers, notes=(*answers.notes, *_limits_without_effect(study, host)))
             left = killed
-        except (Unavailable, EnvironmentLost) as why:
-            return SurveyedMachine(name, lacks=(_without(name, str(why)),))
+        except (Unavailable, EnvironmentLost) as error:
+            return SurveyedMachine(name, lacks=(_without(name, str(error)),))
         finally:
             if left:
                 sweep_and_forget(run_id)
             else:
                 run_lock.forget(run_id)
             say(name)
-    return about
+    return answers
 
 
 def _about(study: Study, name: str, host: Host) -> SurveyedMachine:
@@ -140,8 +142,8 @@ def _about(study: Study, name: str, host: Host) -> SurveyedMachine:
             f"it is {theirs}, but its root filesystems come from this machine, which is {platform.machine()}"
         )
     for arm in study.arms:
-        if arm.aa_of is None and (why := registry.environments()[arm.kind].lacking_on(arm.options, host)):
-            (notes if arm.optional else lacks).append(f"{arm.name}: {_without(name, why)}")
+        if arm.aa_of is None and (obstacle := registry.environments()[arm.kind].lacking_on(arm.options, host)):
+            (notes if arm.optional else lacks).append(f"{arm.name}: {_without(name, obstacle)}")
     with contextlib.suppress(OSError):
         return SurveyedMachine(
             name, facts.get(NODE, ""), facts.get(MACHINE_ID, ""), boot_of(host), tuple(lacks), tuple(notes)
@@ -150,18 +152,21 @@ def _about(study: Study, name: str, host: Host) -> SurveyedMachine:
 
 
 def _limits_without_effect(study: Study, host: Host) -> list[str]:
-    """Which of the study's limits have no effect there, and why: a user who is not root tries them on a group."""
+    """Return which of the study's limits have no effect there, and why: without root, they are tried on a group."""
     if host.root:
         return []
     environments: dict[tuple[str, str], list[str]] = {}
     for arm in study.arms:
         if arm.aa_of is None and registry.environments()[arm.kind].limited_by_host:
-            for limit, why in _refused_limits(study.resources_of(arm.name), host).items():
-                environments.setdefault((limit, _without(host.name, why)), []).append(arm.name)
+            for limit, reason in _refused_limits(study.resources_of(arm.name), host).items():
+                environments.setdefault((limit, _without(host.name, reason)), []).append(arm.name)
     limits: dict[tuple[str, str], list[str]] = {}
-    for (limit, why), names in environments.items():
-        limits.setdefault((", ".join(names), why), []).append(limit)
-    return [f"the limit of {', '.join(of)} has no effect in {names}: {why}" for (names, why), of in limits.items()]
+    for (limit, reason), names in environments.items():
+        limits.setdefault((", ".join(names), reason), []).append(limit)
+    return [
+        f"the limit of {', '.join(parts)} has no effect in {names}: {reason}"
+        for (names, reason), parts in limits.items()
+    ]
 
 
 def _refused_limits(resources: Resources, host: Host) -> Mapping[str, str]:
@@ -171,35 +176,37 @@ def _refused_limits(resources: Resources, host: Host) -> Mapping[str, str]:
         return {}
     try:
         group = host.group("survey")
-    except Unavailable as why:
-        return {name: str(why) for name, value in asked.items() if value is not None}
+    except Unavailable as error:
+        return {name: str(error) for name, value in asked.items() if value is not None}
     try:
         return group.limit(limits)
     finally:
         group.remove()
 
 
-def _without(name: str, why: str) -> str:
-    """Return a reason without the host's name, which stands before all of its reasons."""
-    return why.removeprefix(f"host {name} ").removeprefix(f"({name}): ").removeprefix(f"host {name}: ")
+def _without(name: str, reason: str) -> str:
+    """Return a reason without the host's name, which already precedes all of its reasons."""
+    return reason.removeprefix(f"host {name} ").removeprefix(f"({name}): ").removeprefix(f"host {name}: ")
 
 
 def notes_of(machines: Sequence[SurveyedMachine]) -> list[str]:
-    """Return what is noted of these machines, each sentence once with all machines that it is true of."""
+    """Return the notes of these machines, each sentence once with all of its machines."""
     names: dict[str, list[str]] = {}
     for each in machines:
         for note in each.notes:
             names.setdefault(note, []).append(each.name)
-    return [f"{', '.join(of)}: {note}" for note, of in names.items()]
+    return [f"{', '.join(machine_names)}: {note}" for note, machine_names in names.items()]
 
 
 def refusals(machines: Sequence[SurveyedMachine]) -> list[str]:
-    """Return why a fleet of these machines is refused: what each lacks, and which are one under two names."""
+    """Return why a fleet of these machines is refused: missing requirements, and one machine under two names."""
     sentences: dict[str, list[str]] = {}
     for each in machines:
         if each.lacks:
             sentences.setdefault("; ".join(each.lacks), []).append(each.name)
-    reasons = [f"{', '.join(names)}{'' if why.startswith('(') else ':'} {why}" for why, names in sentences.items()]
+    reasons = [
+        f"{', '.join(names)}{'' if reason.startswith('(') else ':'} {reason}" for reason, names in sentences.items()
+    ]
     known: dict[tuple[str, str], str] = {}
     for each in machines:
         if not each.machine_id:
@@ -211,6 +218,6 @@ def refusals(machines: Sequence[SurveyedMachine]) -> list[str]:
 
 
 def require_machines(machines: Sequence[SurveyedMachine]) -> None:
-    """Raise Unavailable that tells all `refusals` together."""
+    """Raise Unavailable with all `refusals` together."""
     if reasons := refusals(machines):
         raise Unavailable("; ".join(reasons))

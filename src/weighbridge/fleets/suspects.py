@@ -1,4 +1,4 @@
-"""Which machines of a fleet are measured a second time, and with whom: by what was measured so far."""
+"""Chooses the machines of a fleet that are measured again, and their partners, by the results so far."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from weighbridge.fleets.rounds import unit_named
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """The machines that are ``odd`` in some metric, and the others, by their names in the fleet."""
+    """The outliers (``odd``) in any metric, and the other machines, by their names in the fleet."""
 
     odd: tuple[str, ...]
     good: tuple[str, ...]
@@ -20,7 +20,7 @@ class Suspects:
     def of(cls, folder: FleetFolder, machines: Sequence[str]) -> "Suspects":
         """Judge the machines by the runs of a folder, as the fleet's report does.
 
-        Nobody is odd where there is too little to judge by. A machine that was never measured is no good partner.
+        There are no outliers with too few results. A machine that was never measured is not a good partner.
         """
         try:
             fleet = read_fleet(folder.path)

@@ -1,4 +1,4 @@
-"""Which accelerator guests have on a host: KVM only where a guest came up under it."""
+"""The accelerator of guests on a host: KVM only if a guest booted with it."""
 
 import errno
 import os
@@ -22,16 +22,16 @@ from weighbridge.model.plugin import Readiness
 AcceleratorChoice = Literal["kvm", "tcg", "auto"]
 LAYERS: Mapping[Accelerator, Layer] = {"kvm": Layer("QEMU, KVM"), "tcg": Layer("QEMU, TCG", emulated=True)}
 PROVED = b"weighbridge: the guest runs"
-"""What the first process of a guest prints that is only to show that it can."""
+"""The output of the first process of a guest that only proves that guests boot."""
 _TRIED_S = 10.0
 _MEMORY = 256 * 2**20
 _NOT_EVEN_ROOT = "give this container the device"
 
 
 def readiness(choice: AcceleratorChoice, impossible: Readiness | None) -> Readiness:
-    """Return what is known of an accelerator before a guest is started; ``impossible`` is what `no_kvm` returned.
+    """Return what is known about an accelerator before a guest starts; ``impossible`` is the result of `no_kvm`.
 
-    Not ready is only KVM that was asked for and that is impossible.
+    It is only not ready if KVM is requested and impossible.
     """
     if choice == "tcg":
         return Readiness(True, caveat="emulated")
@@ -42,14 +42,13 @@ def readiness(choice: AcceleratorChoice, impossible: Readiness | None) -> Readin
 
 
 def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -> Readiness | None:
-    """Return why no guest can come up under KVM on this machine; None where only starting one can tell.
+    """Return why no guest can boot with KVM on this machine; None if only a try can show.
 
-    A device that opens is not enough: there is a KVM without the CPU's help (PVM), for kernels that are made for it,
-    and Debian's is none. The modules that use the CPU's help load only where its flags say vmx or svm; x86 alone has
-    such flags.
+    A device that opens is not sufficient: KVM without CPU support exists (PVM), but needs special kernels, not
+    Debian's. The modules that use CPU support load only if its flags include vmx or svm; only x86 has such flags.
     """
-    if device.exists() and (why := virtualisation.lacking(device, cpuinfo)):
-        return Readiness(False, why, virtualisation.ELSEWHERE)
+    if device.exists() and (obstacle := virtualisation.lacking(device, cpuinfo)):
+        return Readiness(False, obstacle, virtualisation.ELSEWHERE)
     try:
         os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:
@@ -69,20 +68,20 @@ def _let_in(device: Path) -> str:
 
 
 def chosen(choice: AcceleratorChoice, host: Host, run: RunContext) -> tuple[Accelerator, str]:
-    """Return the accelerator of a host's guests, and why it is not KVM where the choice was left open.
+    """Return the accelerator of a host's guests, and why it is not KVM if the choice was open.
 
-    Raises Unavailable where KVM was asked for and no guest comes up under it.
+    Raises Unavailable if KVM is requested and no guest boots with it.
     """
     if choice == "tcg":
         return "tcg", ""
-    why = run.share(f"kvm {host.name}", lambda: nullcontext((refusal(host, run),)))[0]
-    if why and choice == "kvm":
-        raise Unavailable(f"no guest boots with KVM on host {host.name}: {why}")
-    return ("tcg", why) if why else ("kvm", "")
+    obstacle = run.share(f"kvm {host.name}", lambda: nullcontext((refusal(host, run),)))[0]
+    if obstacle and choice == "kvm":
+        raise Unavailable(f"no guest boots with KVM on host {host.name}: {obstacle}")
+    return ("tcg", obstacle) if obstacle else ("kvm", "")
 
 
 def refusal(host: Host, run: RunContext) -> str:
-    """Why no guest comes up under KVM, found by starting one; empty where it did. A device file is no proof."""
+    """Return why no guest boots with KVM, by starting one; empty if it did. A device file is no proof."""
     guest_kernel = kernel.ensure(run.cache, run.say)
     disk = ramdisk.ensure(guest_kernel, run.cache, run.say)
     if host.run(Command(("test", "-e", DEVICE), 10)).returncode != 0:
@@ -92,7 +91,7 @@ def refusal(host: Host, run: RunContext) -> str:
 
 
 def judged(completed: Completed) -> str:
-    """Return why a guest did not prove that it runs; empty where it did."""
+    """Return why a guest did not prove that it runs; empty if it did."""
     if PROVED in completed.stderr:
         return ""
     console_tail = last_words(completed.stderr)

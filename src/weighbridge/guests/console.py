@@ -1,22 +1,22 @@
-"""What a guest's console, and the program that makes the guest, have said at last."""
+"""Reads the last messages of a guest's console and of its hypervisor."""
 
 import re
 
 _STAMP = re.compile(r"^\[ *\d+\.\d+\] ")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NO_REASON = ("Restarting system", "---[ end", "Kernel Offset", "Rebooting in", "terminating on signal")
-"""What is said at every end, and not why."""
+"""Messages at every end that are not a reason."""
 _REASONS = ("Kernel panic - not syncing", "weighbridge: the guest cannot", "qemu-system")
 _LINES, _LENGTH = 3, 300
 
 
 def last_words(console: bytes) -> str:
-    """Return why a guest ended, in one line: what names a reason, else the last lines; empty without any output."""
+    """Return why a guest ended, in one line: the line with a reason, else the last lines; empty without output."""
     return reason(console) or "; ".join(_plain_lines(console)[-_LINES:])[-_LENGTH:]
 
 
 def reason(console: bytes) -> str:
-    """Return the last line of a console that names a reason for its end; empty where none does."""
+    """Return the last line of a console with a reason for its end; empty if there is none."""
     named = [line for line in _plain_lines(console) if any(words in line for words in _REASONS)]
     return "; ".join(named[-1:])[-_LENGTH:]
 

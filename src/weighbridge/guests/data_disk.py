@@ -1,4 +1,4 @@
-"""The disk that a guest writes its data to: an empty, sparse file system, made by mkfs on the guest's host."""
+"""The disk for a guest's data: an empty, sparse file system, made by mkfs on the guest's host."""
 
 import os
 from contextlib import ExitStack
@@ -12,7 +12,7 @@ from weighbridge.model.site import MountRequest, SiteRequest
 SIZE = 16 * 2**30
 """Bytes of the disk of a site."""
 _WHOLE = ("-N", "65536", "-E", "lazy_itable_init=0,lazy_journal_init=0")
-"""It is whole from the start: else the guest's kernel would go on making it while it is measured."""
+"""Options that initialise the disk completely; otherwise the guest's kernel would do it during measurements."""
 _MAKE_S = 300.0
 
 
@@ -39,7 +39,7 @@ def passes_cache(image: Path) -> bool:
 
 
 def make(host: Host, file: str, size: int = SIZE) -> None:
-    """Make an empty file system of that size (bytes) in a new file on the host. Raises Unavailable, DiskFull."""
+    """Make an empty file system of ``size`` bytes in a new file on the host. Raises Unavailable, DiskFull."""
     argv = ("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", *_WHOLE, file, f"{size >> 10}k")
     completed = host.run(Command(argv, _MAKE_S))
     if b"No space left" in completed.stderr:

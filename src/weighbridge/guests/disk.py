@@ -1,4 +1,4 @@
-"""The disk of guests: a file system made of a userland, which every guest opens read-only. Built once."""
+"""The disk of guests: a file system made from a root filesystem, built once and opened read-only by every guest."""
 
 import os
 from collections.abc import Callable
@@ -15,14 +15,15 @@ PROGRAMS = ("mkfs.ext4",)
 _KIND = "disks"
 _BUILDER = "1"
 _SPARE, _LEAST = 1.15, 64 * 2**20
-"""What the file system itself needs beyond the files' sizes."""
+"""The overhead of the file system: a factor on the files' sizes, and bytes."""
 _FEATURES = "^has_journal,^metadata_csum,^resize_inode"
-"""It is never written to: nothing is gained by a journal."""
+"""Features of the file system; it is never written, so it needs no journal."""
 
 
 def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
-    """Return the file with the userland's disk, made if need be. Raises Unavailable, UserlandError, DiskFull."""
-    userland.archive()  # a machine's own root file system is no disk
+    """Return the file with the disk of a root filesystem, made if needed. Raises Unavailable, UserlandError,
+    DiskFull."""
+    userland.archive()  # fails for the machine's own root filesystem
     file = cache / _KIND / f"{userland.digest[:16]}-{_BUILDER}" / NAME
 
     def make(work: Path) -> None:
@@ -34,7 +35,7 @@ def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
 
 
 def place_on(host: Host, image: Path) -> str:
-    """Return the path of a disk's file on a host, brought there at first use. Unavailable where that cannot be."""
+    """Return the path of a disk's file on a host, copied there at first use. Raises Unavailable."""
     place = host.capabilities.guest_disk
     if place is None:
         raise Unavailable(f"a guest's disk cannot be copied to host {host.name}: use local or guest hosts")
@@ -42,19 +43,20 @@ def place_on(host: Host, image: Path) -> str:
 
 
 def make_disk(file: Path, size: int, content: Path) -> None:
-    """A file system in a sparse file of that size (bytes), with what a folder holds. UserlandError, DiskFull."""
+    """Make a file system with a folder's content in a sparse file of ``size`` bytes. Raises UserlandError,
+    DiskFull."""
     with file.open("wb") as image:
         image.truncate(size)
     must("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", "-d", str(content), "-O", _FEATURES, str(file))
 
 
 def copy_into(slot: Path, image: Path) -> None:
-    """Copy a file system into an empty disk that a guest has already, whose size stays. UserlandError, DiskFull."""
+    """Copy a file system into an existing empty disk of a guest, whose size stays. Raises UserlandError, DiskFull."""
     must("dd", f"if={image}", f"of={slot}", "bs=1M", "conv=notrunc,sparse")
 
 
 def size_of(folder: Path) -> int:
-    """Bytes, a multiple of a MiB, that a file system needs for what a folder holds."""
+    """Return the bytes, a multiple of a MiB, that a file system needs for a folder's content."""
     used = 0
     for place, _, files in os.walk(folder):
         used += 4096 + sum(-(-(Path(place) / name).lstat().st_size // 4096) * 4096 for name in files)

@@ -1,4 +1,4 @@
-"""The control group of a hypervisor's process, with every thread of it."""
+"""The control group of a hypervisor's process, with all of its threads."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -10,15 +10,15 @@ from weighbridge.model.site import SiteRequest
 
 
 def hypervisor_group(stack: ExitStack, request: SiteRequest) -> tuple[Group | None, Mapping[str, str]]:
-    """Make the hypervisor's control group; return it and its refused limits, each with why. ``stack`` removes it.
+    """Make the hypervisor's control group; return it and its refused limits with the reasons. ``stack`` removes it.
 
-    Memory is the guest's own RAM: within a limit of the group the hypervisor itself would have to fit, too.
+    Memory is limited by the guest's RAM: a group limit would have to include the hypervisor itself.
     """
     try:
         group = request.host.group(request.name)
     except Unavailable as error:
         limit_values = {"cpus": request.limits.cpus, "pin": request.limits.cpuset}
-        return None, {what: str(error) for what, value in limit_values.items() if value is not None}
+        return None, {name: str(error) for name, value in limit_values.items() if value is not None}
     stack.callback(group.remove)
     stack.callback(group.kill)
     return group, group.limit(replace(request.limits, memory=None))

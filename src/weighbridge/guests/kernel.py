@@ -1,4 +1,4 @@
-"""The kernel of guests: Debian's, uncompressed, with the drivers that a guest may need. Built once."""
+"""The kernel of guests: Debian's, decompressed, with the drivers that guests can need. Built once."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ PACKAGE = HOST.kernel
 SUITE = "bookworm"
 _DEPMOD = "depmod"
 PROGRAMS = (debian_archive.PROGRAM, _DEPMOD)
-"""What builds it."""
+"""The programs that build it."""
 DRIVERS = (
     "virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "tcp_diag", "udp_diag",
     "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront",
@@ -33,20 +33,20 @@ _BUILDER = 2
 _KIND = "kernels"
 _VMLINUX, _VMLINUZ, _MODULES, _ABOUT = "vmlinux", "vmlinuz", "modules", "about.json"
 _XZ = ".xz"
-"""Of a module that later kernels of Debian have compressed."""
+"""The suffix of a compressed module in later kernels of Debian."""
 _SETUP_SECTORS, _MAGIC, _PAYLOAD, _SECTOR = 0x1F1, 0x202, 0x248, 512
-"""Where the header of a bzImage says what (Documentation/x86/boot.rst)."""
+"""Offsets in the header of a bzImage (Documentation/x86/boot.rst)."""
 _IMAGE = 0x38
-"""Where an Image of arm64 says that it is one (Documentation/arm64/booting.rst)."""
+"""The offset of the magic number in an Image of arm64 (Documentation/arm64/booting.rst)."""
 _BANNER = re.compile(rb"Linux version [^\n\0]*? Debian (\S+) \(")
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """``image`` is the kernel, uncompressed where that can be.
+    """A kernel; ``image`` is decompressed if possible.
 
-    ``modules`` maps each driver to its files, in the order of loading; none where the kernel has it in itself.
-    ``lacking``: the drivers that it has neither there nor so.
+    ``modules`` maps each driver to its files, in the order of loading; a built-in driver has none. ``lacking`` are
+    the drivers that are neither built-in nor modules.
     """
 
     release: str
@@ -57,27 +57,27 @@ class Kernel:
 
     @property
     def compressed(self) -> Path:
-        """The kernel as Debian packs it, for boot loaders."""
+        """Return the kernel as Debian packs it, for boot loaders."""
         return self.image.with_name(_VMLINUZ)
 
     @property
     def key(self) -> str:
-        """A name for the kernel by what it is made of."""
+        """Return a name for the kernel that depends on its contents."""
         return hashlib.sha256(f"{self.release} {self.version} {sorted(self.modules)}".encode()).hexdigest()[:16]
 
 
 def cached(cache: Path, package: str = PACKAGE) -> Kernel | None:
-    """The kernel that was built of a package, or None."""
+    """Return the kernel that was built from a package, or None."""
     return kept_in(cache / _KIND / _key(package))
 
 
 def kept_in(folder: Path) -> Kernel | None:
-    """The kernel that a folder holds, or None. UserlandError where it is damaged."""
+    """Return the kernel in a folder, or None. Raises UserlandError if it is damaged."""
     try:
-        about = json.loads((folder / _ABOUT).read_text())
-        files = {name: tuple(folder / _MODULES / each for each in paths) for name, paths in about["modules"].items()}
-        lacking = tuple(about.get("lacking", ()))
-        return Kernel(about["release"], about["version"], folder / _VMLINUX, files, lacking)
+        record = json.loads((folder / _ABOUT).read_text())
+        files = {name: tuple(folder / _MODULES / each for each in paths) for name, paths in record["modules"].items()}
+        lacking = tuple(record.get("lacking", ()))
+        return Kernel(record["release"], record["version"], folder / _VMLINUX, files, lacking)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, AttributeError) as error:
@@ -85,33 +85,33 @@ def kept_in(folder: Path) -> Kernel | None:
 
 
 def cannot_build(cache: Path, package: str = PACKAGE) -> tuple[str, str] | None:
-    """Return why the kernel cannot be built, where it is not cached yet, and what helps."""
+    """Return why an uncached kernel cannot be built, and a remedy; None if it can."""
     if cached(cache, package) is not None:
         return None
-    if (lacking := debian_archive.lacking()) is not None:
-        return lacking
+    if (obstacle := debian_archive.lacking()) is not None:
+        return obstacle
     if which(_DEPMOD) is None:
         return f"{_DEPMOD}, which builds the guests' kernel, is not installed", install_here([_DEPMOD])
     return None
 
 
 def ensure(cache: Path, say: Callable[[str], None], package: str = PACKAGE) -> Kernel:
-    """The kernel of one of Debian's packages, built if need be. Raises Unavailable, UserlandError, DiskFull."""
-    what = "the guests' kernel" + ("" if package == PACKAGE else f" of {package}")
+    """Return the kernel of a Debian package, built if needed. Raises Unavailable, UserlandError, DiskFull."""
+    label = "the guests' kernel" + ("" if package == PACKAGE else f" of {package}")
     find_cached, not_possible = partial(cached, cache, package), partial(cannot_build, cache, package)
     return build_once.ensure(
-        cache / _KIND, _key(package), what, find_cached, not_possible, say, partial(_build, package)
+        cache / _KIND, _key(package), label, find_cached, not_possible, say, partial(_build, package)
     )
 
 
 class OtherCompression(ValueError):
-    """A kernel that uncompresses itself as it boots, by what is not known here (that for clouds: lz4)."""
+    """A kernel that must decompress itself at boot, with an unknown method (the cloud kernel: lz4)."""
 
 
 def uncompressed(image: bytes) -> bytes:
-    """The ELF file within a bzImage, or an Image of arm64, which is what boots there.
+    """Return the ELF file in a bzImage, or an Image of arm64, which boots as it is.
 
-    ValueError: it is neither; OtherCompression: it is left to uncompress itself.
+    Raises ValueError for other files, and OtherCompression if the kernel must decompress itself.
     """
     if image[_IMAGE : _IMAGE + 4] == b"ARMd":
         return image
@@ -123,8 +123,8 @@ def uncompressed(image: bytes) -> bytes:
         raise OtherCompression("it is an EFI program, which QEMU must decompress")
     if len(image) < _PAYLOAD + 8 or image[_MAGIC : _MAGIC + 4] != b"HdrS":
         raise ValueError("it does not have the header of a Linux kernel")
-    at, size = struct.unpack_from("<II", image, _PAYLOAD)
-    start = (image[_SETUP_SECTORS] + 1) * _SECTOR + at
+    offset, size = struct.unpack_from("<II", image, _PAYLOAD)
+    start = (image[_SETUP_SECTORS] + 1) * _SECTOR + offset
     payload = image[start : start + size]
     if payload.startswith(b"\xfd7zXZ"):
         archive: lzma.LZMADecompressor | zlib._Decompress = lzma.LZMADecompressor()
@@ -151,7 +151,7 @@ def _gunzipped(image: bytes) -> bytes:
 
 
 def order_of(dependencies: str, driver: str) -> tuple[str, ...]:
-    """The files that a driver takes, in the order of loading, by the text of modules.dep (depmod(8)); () for none."""
+    """Return the files of a driver in the order of loading, from the text of modules.dep (depmod(8)), or ()."""
     for line in dependencies.splitlines():
         file, _, needed = line.partition(":")
         if Path(file).name.partition(".")[0].replace("-", "_") == driver.replace("-", "_"):
@@ -171,7 +171,7 @@ def _build(package: str, work: Path) -> None:
 
 
 def unpack(root: Path, packages: str, temporary: Path) -> str:
-    """Unpack the kernel's package and others into a folder; gives its release. Raises UserlandError, DiskFull."""
+    """Unpack the kernel's package and others into a folder; return its release. Raises UserlandError, DiskFull."""
     environment = {"TMPDIR": str(temporary)}
     debian_archive.mmdebstrap("--variant=extract", f"--include={packages}", SUITE, str(root), env=environment)
     releases = [path.name for path in (root / "lib/modules").iterdir()]
@@ -182,9 +182,9 @@ def unpack(root: Path, packages: str, temporary: Path) -> str:
 
 
 def keep(folder: Path, root: Path, release: str, *, package: str = PACKAGE, packed: bool = False) -> None:
-    """Take out of an unpacked package what `kept_in` finds. Raises UserlandError.
+    """Copy from an unpacked package everything that `kept_in` reads. Raises UserlandError.
 
-    ``packed``: the kernel stays as Debian packs it (later ones by zstd): a machine takes longer to boot it.
+    With ``packed``, the kernel stays compressed as in Debian (later ones by zstd), which boots more slowly.
     """
     image = (root / f"boot/vmlinuz-{release}").read_bytes()
     try:
@@ -209,8 +209,8 @@ def keep(folder: Path, root: Path, release: str, *, package: str = PACKAGE, pack
             (folder / _MODULES / name).write_bytes(_module(tree / path))
     banner = _BANNER.search(kernel)
     version = banner.group(1).decode() if banner else release
-    about = {"release": release, "version": version, "modules": modules, "lacking": lacking}
-    (folder / _ABOUT).write_text(json.dumps(about, indent=1))
+    record = {"release": release, "version": version, "modules": modules, "lacking": lacking}
+    (folder / _ABOUT).write_text(json.dumps(record, indent=1))
 
 
 def _text(file: Path) -> str:

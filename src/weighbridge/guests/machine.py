@@ -1,4 +1,4 @@
-"""The machine that QEMU makes for a guest: its argument list. Pure."""
+"""The machine that QEMU emulates for a guest, as a pure function to its argument list."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ CacheMode = Literal["writeback", "writethrough", "none", "directsync", "unsafe"]
 DATA_DRIVE = "d1"
 """The name of the second disk."""
 _ERRORS = ",werror=report,rerror=report"
-"""By default a full disk of the host stops the guest for ever; so its programs are told."""
+"""Options that report errors: by default, a full disk of the host stops the guest for ever."""
 _PLAIN = ",".join(
     (
         "",
@@ -26,7 +26,7 @@ _PLAIN = ",".join(
         *(f"{end}_{what}=off" for end in ("host", "guest") for what in ("tso4", "tso6", "ecn", "ufo")),
     )
 )
-"""A virtio interface whose packets are no larger than its cable's."""
+"""Options of a virtio interface whose packets are no larger than its cable's."""
 _ACCELERATORS = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
 _NICS: Mapping[Nic, tuple[str, str]] = {
     "virtio": ("virtio-net-pci", "virtio_net"),
@@ -35,26 +35,26 @@ _NICS: Mapping[Nic, tuple[str, str]] = {
     "e1000": ("e1000", "e1000"),
     "e1000e": ("e1000e", "e1000e"),
 }
-"""Its device in QEMU, and the driver in the guest."""
+"""The QEMU device of an interface, and its driver in the guest."""
 _DISK_DRIVERS: dict[str, tuple[str, ...]] = {"virtio": ("virtio_blk",), "ide": ("ata_piix", "sd_mod")}
 _DISK_NAMES = {"virtio": "vd", "ide": "sd"}
 _FIRST_DOMAIN = 0.5, 512 * 2**20
-"""The part of a machine's memory that its hypervisor gives the first domain, and bytes that this has at least."""
+"""The share of a machine's memory for the first domain of its hypervisor, and the least bytes of it."""
 _ALWAYS = ("virtio_pci", "virtio_console", "crc32c_generic", "ext4", "tcp_diag", "udp_diag")
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A disk image, and how the machine is given it."""
+    """A disk image, and how it is attached to the machine."""
 
     image: Path
     bus: DiskBus = "virtio"
     cache: CacheMode = "writeback"
     read_only: bool = False
     temporary: bool = False
-    """What is written to it goes to a file without a name, in the folder that TMPDIR names, and ends with QEMU."""
+    """Whether writes go to an unnamed file in the folder of TMPDIR, which ends with QEMU."""
     socket: Path | None = None
-    """Where an NBD server has the image, in place of QEMU itself."""
+    """The socket of an NBD server for the image, which QEMU then does not open itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,31 +69,31 @@ class QemuMachine:
     memory: int
     """Bytes of its RAM."""
     disks: tuple[Disk, ...] = ()
-    """The first one holds its root folder, a second one its data."""
+    """Its disks: the first holds its root folder, the second its data."""
     network: Network | None = None
     nic: Nic = "virtio"
     open_files: int = 1024
     arguments: tuple[str, ...] = field(default=())
-    """Further words to its first process."""
+    """Further arguments of its first process."""
     queues: int = 1
-    """Pairs of queues of its virtio interface: packets of several virtual CPUs pass at the same time."""
+    """Pairs of queues of its virtio interface, which let packets of several virtual CPUs pass in parallel."""
     huge_pages: bool = False
-    """Whether its RAM is in huge pages of the host, all of which it takes before it boots."""
+    """Whether its RAM is in huge pages of the host, which are all allocated before it boots."""
     monitor: Path | None = None
-    """The socket of its monitor (QMP), by which it is changed while it runs."""
+    """The socket of its monitor (QMP), through which it is changed while it runs."""
     hypervisor: Path | None = None
-    """A hypervisor that is booted in place of the kernel, which then is its first domain's."""
+    """A hypervisor that is booted first; the kernel is then that of its first domain."""
     architecture: Architecture = HOST
 
     def argv(self) -> tuple[str, ...]:
         """Return QEMU's argument list. Its stdin and stdout are the launcher's stream, its stderr is the console."""
-        of = self.architecture
-        model = of.cpus[self.accelerator]
-        if self.hypervisor is not None:  # under it the first domain ends where the CPU has SMAP (QEMU 7.2)
+        architecture = self.architecture
+        model = architecture.cpus[self.accelerator]
+        if self.hypervisor is not None:  # with SMAP, the first domain dies under it (QEMU 7.2)
             model += ",-smap"
         return (
-            of.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-M", f"{of.machine}{',memory-backend=ram' if self.huge_pages else ''}",
+            architecture.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+            "-M", f"{architecture.machine}{',memory-backend=ram' if self.huge_pages else ''}",
             "-name", f"{self.name},debug-threads=on",
             "-accel", _ACCELERATORS[self.accelerator], "-cpu", model, "-smp", str(self.cpus),
             "-m", f"{self.memory >> 20}M", *self._memory(),
@@ -117,20 +117,20 @@ class QemuMachine:
         return "-kernel", str(self.hypervisor), "-append", " ".join(self._hypervisor()), "-initrd", modules
 
     def _hypervisor(self) -> tuple[str, ...]:
-        """Return Xen's command line: the rest of the memory is for other domains, a CPU has one number in all."""
+        """Return Xen's command line: other domains get the remaining memory, and CPUs keep their numbers."""
         first = f"{self.first_domain_memory >> 20}M"
-        # on an emulated CPU (QEMU 7.2) PV domains lose vector registers that are restored at their first use
+        # on an emulated CPU (QEMU 7.2), lazy restoring makes PV domains lose vector registers
         eager = ("spec-ctrl=eager-fpu",) if self.accelerator == "tcg" else ()
         return "console=com1", "com1=115200,8n1", f"dom0_mem={first},max:{first}", "dom0_vcpus_pin", *eager
 
     @property
     def first_domain_memory(self) -> int:
-        """Bytes that the kernel has where a hypervisor is below it."""
+        """Return the kernel's bytes of memory if it runs under a hypervisor."""
         part, least = _FIRST_DOMAIN
         return max(int(self.memory * part), least) >> 20 << 20
 
     def command_line(self) -> tuple[str, ...]:
-        """Return the kernel's command line, with the arguments of its first process behind the dashes."""
+        """Return the kernel's command line, with the arguments of its first process after the dashes."""
         console = self.architecture.console if self.hypervisor is None else "hvc0"
         disks = [f"/dev/{_DISK_NAMES[disk.bus]}{letter}" for disk, letter in zip(self.disks, "ab", strict=False)]
         init_arguments = words(self.name, self.modules(), disks, self.network, self.open_files)
@@ -145,7 +145,7 @@ class QemuMachine:
     def _disks(self) -> list[str]:
         words = ["-device", "piix3-ide,id=ide"] if any(disk.bus == "ide" for disk in self.disks) else []
         for number, disk in enumerate(self.disks):
-            # a disk on IDE cannot be read-only: what would be written to it goes to a file without a name
+            # a disk on IDE cannot be read-only: writes go to an unnamed file instead
             only = (",snapshot=on" if disk.bus == "ide" else ",readonly=on") if disk.read_only else ""
             only = ",snapshot=on" if disk.temporary else only
             image = _escaped(str(disk.image) if disk.socket is None else f"nbd+unix:///?socket={disk.socket}")
@@ -163,12 +163,12 @@ class QemuMachine:
         device = f"{_NICS[self.nic][0]},netdev=net,mac={self.network.hardware},romfile="
         device += _PLAIN if not self.network.offloads and _NICS[self.nic][1] == "virtio_net" else ""
         netdev = f"{self.network.netdev()}{',vhost=on' if self.nic == 'vhost' else ''}"
-        if self.queues > 1:  # an interrupt for each queue, two of a pair, beside those of changes and of control
+        if self.queues > 1:  # an interrupt per queue, plus one for changes and one for control
             device += f",mq=on,vectors={2 * self.queues + 2}"
             netdev += f",queues={self.queues}"
         return ["-netdev", netdev, "-device", device]
 
 
 def _escaped(value: str) -> str:
-    """A value in a list of QEMU's options, where a comma is written twice."""
+    """Return a value for QEMU's options, with commas doubled."""
     return value.replace(",", ",,")

@@ -1,6 +1,6 @@
-"""The boot medium of guests whose hypervisor starts no kernel by itself: the image of a CD. Built once.
+"""The boot medium for hypervisors that cannot start a kernel directly: a CD image, built once.
 
-It is the same for every guest: what else the first process has to know it asks for over the serial port.
+It is the same for every guest: the first process asks for its arguments over the serial port.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ LOADER_FOLDERS = (
     Path("/usr/lib/ISOLINUX"), Path("/usr/lib/syslinux/modules/bios"), Path("/usr/lib/syslinux/bios"),
     Path("/usr/share/syslinux"),
 )  # fmt: skip
-"""Where they are: Debian has them in two, Arch in one, Fedora, openSUSE and Alpine in another."""
+"""The folders of these files: Debian uses two, Arch one, Fedora, openSUSE and Alpine another."""
 PORT, CONSOLE = "/dev/ttyS0", "ttyS1"
-"""The guest's end of the launcher's stream, and where its kernel says what it does."""
+"""The guest's end of the launcher's stream, and the port of its console."""
 _KIND = "media"
 _BUILDER = 1
 _FOLDER = "content"
@@ -39,7 +39,7 @@ label guest
 
 
 def cannot_build() -> tuple[str, str] | None:
-    """Return why the boot medium cannot be built, and what helps."""
+    """Return why the boot medium cannot be built, and a remedy; None if it can."""
     for name in LOADER:
         if loader_file(name) is None:
             return f"{name}, which builds the guests' boot medium, is missing", install_here([name])
@@ -47,15 +47,15 @@ def cannot_build() -> tuple[str, str] | None:
 
 
 def loader_file(name: str) -> Path | None:
-    """Return where a file of the boot loader is; None where it is not installed."""
+    """Return the path of a file of the boot loader; None if it is not installed."""
     return next((folder / name for folder in LOADER_FOLDERS if (folder / name).is_file()), None)
 
 
 def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
-    """Return the boot medium's file, built if need be. Raises Unavailable, UserlandError, DiskFull."""
+    """Return the boot medium's file, built if needed. Raises Unavailable, UserlandError, DiskFull."""
     first = ramdisk.ensure(kernel, cache, say)
-    what = f"{_BUILDER} {kernel.key} {first.parent.name} {_CONFIGURATION}"
-    key = hashlib.sha256(what.encode()).hexdigest()[:16]
+    inputs = f"{_BUILDER} {kernel.key} {first.parent.name} {_CONFIGURATION}"
+    key = hashlib.sha256(inputs.encode()).hexdigest()[:16]
     file = cache / _KIND / key / NAME
 
     def cached() -> Path | None:

@@ -1,4 +1,4 @@
-"""QEMU's monitor (QMP): what is changed of a guest while it runs, and what is in force there."""
+"""QEMU's monitor (QMP): changes a running guest, and reads its settings."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,20 +17,20 @@ _MODES: Mapping[tuple[bool, bool, bool], CacheMode] = {
     (False, True, False): "directsync",
     (True, False, True): "unsafe",
 }
-"""By whether the guest has a write cache to flush, the host's page cache is passed by, and flushes are ignored."""
+"""Cache modes, by whether the guest has a write cache, the page cache is bypassed, and flushes are ignored."""
 
 
 def set_disk_speed(socket: Path, drive: str, speed: DiskSpeed | None) -> None:
-    """Limit a drive to so many requests and bytes per second, or lift the limit. Raises EnvironmentLost."""
+    """Limit a drive's requests and bytes per second, or remove the limit. Raises EnvironmentLost."""
     requests, size = (speed.requests, speed.bytes) if speed else (0, 0)
     limits = {"bps": size, "bps_rd": 0, "bps_wr": 0, "iops": requests, "iops_rd": 0, "iops_wr": 0}
     _execute(socket, "block_set_io_throttle", {"device": drive, **limits})
 
 
 def cache_mode(socket: Path, drive: str) -> CacheMode | None:
-    """Return how the host caches a drive, as QEMU says it; None where it says nothing. Raises EnvironmentLost.
+    """Return how the host caches a drive according to QEMU; None if unknown. Raises EnvironmentLost.
 
-    The modes are those of the table in qemu-system(1), ``-drive cache=``.
+    The modes are those in the table of qemu-system(1), ``-drive cache=``.
     """
     drives = _execute(socket, "query-block", {})
     cache = next((each["inserted"]["cache"] for each in drives if each.get("device") == drive), None)

@@ -1,4 +1,4 @@
-"""How a guest's network interface is joined to its host: a tap on a bridge, or QEMU's own network stack."""
+"""The connection of a guest's network interface to its host: a tap on a bridge, or QEMU's own network stack."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,9 +15,9 @@ _MADE_S, _LOOK_S, _TOGETHER_S = 30.0, 0.02, 0.2
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """An interface of the host, made by QEMU and gone with it, that is a port of ``bridge``.
+    """An interface of the host that QEMU makes and removes; it is a port of ``bridge``.
 
-    ``own`` is the guest's address and ``gateway`` the host's, on the bridge; ``mtu`` in bytes.
+    ``own`` is the guest's address and ``gateway`` the host's, on the bridge; ``mtu`` is in bytes.
     """
 
     name: str
@@ -26,24 +26,24 @@ class Tap:
     gateway: str
     mtu: int
     offloads: bool = True
-    """Whether packets larger than its cable's go over it."""
+    """Whether it passes packets larger than its cable's."""
     mask: ClassVar[str] = "255.255.255.0"
 
     @property
     def hardware(self) -> str:
-        """The address of the guest's interface: no other guest of the run has it."""
+        """Return the hardware address of the guest's interface, which is unique in the run."""
         return "52:54:" + ":".join(f"{int(part):02x}" for part in self.own.split("."))
 
     def facts(self) -> Mapping[str, str]:
-        """Return no facts: the bridge has no way out."""
+        """Return no facts: the bridge has no external connection."""
         return {}
 
     def netdev(self) -> str:
-        """The value of ``-netdev``."""
+        """Return the value of ``-netdev``."""
         return f"tap,id=net,ifname={self.name},script=no,downscript=no"
 
     def must_be_free(self, host: Host) -> None:
-        """Raise Unavailable where the host has a link of this name: QEMU would take it for its own."""
+        """Raise Unavailable if the host already has a link of this name, because QEMU would use it."""
         if _exists(host, self.name):
             raise Unavailable(
                 f"host {host.name} has a network link {self.name} that this run did not create. Remove it with: ip "
@@ -51,7 +51,7 @@ class Tap:
             )
 
     def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
-        """Make the tap a port of the bridge once QEMU has made it. Raises Unavailable with ``why`` it does not."""
+        """Make the tap a port of the bridge once QEMU has made it. Raises Unavailable with ``why`` if it does not."""
         deadline = time.monotonic() + _MADE_S
         while not _exists(host, self.name):
             if hypervisor.poll() is not None or time.monotonic() > deadline:
@@ -83,24 +83,23 @@ class UserNetwork:
 
     @property
     def closed(self) -> bool:
-        """Whether the guest reaches nothing by itself; with a UDP port it does, else its answers would be dropped."""
-        return all(
-            port.transport == "tcp" for port in self.ports
-        )  # libslirp 4.7 keeps restrict from answers of TCP alone
+        """Return whether the guest has no outgoing connections; they must be allowed for answers from UDP ports."""
+        # libslirp 4.7 exempts only answers over TCP from restrict
+        return all(port.transport == "tcp" for port in self.ports)
 
     def facts(self) -> Mapping[str, str]:
-        """Return what the guest reaches by itself."""
+        """Return which networks the guest can reach."""
         return {"way out": "none" if self.closed else "to the host and beyond it, because UDP is forwarded"}
 
     def netdev(self) -> str:
-        """The value of ``-netdev``."""
+        """Return the value of ``-netdev``."""
         forwards = (
             f"hostfwd={port.transport}:{self.address}:{port.reached}-{self.own}:{port.listens}" for port in self.ports
         )
         return ",".join(("user", "id=net", f"restrict={'on' if self.closed else 'off'}", *forwards))
 
     def must_be_free(self, host: Host) -> None:
-        """Do nothing: QEMU tells which port is taken."""
+        """Do nothing: QEMU reports a port in use."""
 
     def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
         """Do nothing: the network is a part of QEMU."""

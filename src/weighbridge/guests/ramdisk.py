@@ -18,10 +18,10 @@ _DIRECTORY, _PROGRAM, _FILE = 0o040755, 0o100755, 0o100644
 
 
 def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
-    """Return the initial RAM disk's file, built if need be. Raises Unavailable, UserlandError, DiskFull."""
+    """Return the initial RAM disk's file, built if needed. Raises Unavailable, UserlandError, DiskFull."""
     launcher = build.ensure(cache, say)
-    what = f"{_BUILDER} {kernel.key} {build.digest(launcher)} {build_once.key_of_folder(_SOURCE)}"
-    key = hashlib.sha256(what.encode()).hexdigest()[:16]
+    inputs = f"{_BUILDER} {kernel.key} {build.digest(launcher)} {build_once.key_of_folder(_SOURCE)}"
+    key = hashlib.sha256(inputs.encode()).hexdigest()[:16]
     file = cache / _KIND / key / NAME
 
     def make(work: Path) -> None:
@@ -35,7 +35,7 @@ def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
 
 
 def packed(kernel: Kernel, init: Path, launcher: Path) -> bytes:
-    """The archive: what the first process loads is told in /modules, a driver with its files in each line."""
+    """Return the archive; each line of /modules has a driver and the files that the first process loads for it."""
     lines = [
         " ".join((name, *(f"/lib/{path.name}" for path in paths))) for name, paths in sorted(kernel.modules.items())
     ]
@@ -52,7 +52,7 @@ def packed(kernel: Kernel, init: Path, launcher: Path) -> bytes:
 
 
 def unsigned(module: bytes) -> bytes:
-    """A kernel module without its signature, which takes an emulated CPU a tenth of a second to check.
+    """Return a kernel module without its signature, whose check costs an emulated CPU a tenth of a second.
 
     The trailer (include/linux/module_signature.h) is 12 bytes, the last four of which are the signature's size.
     """
@@ -63,7 +63,8 @@ def unsigned(module: bytes) -> bytes:
 
 
 def archive(files: Iterable[tuple[str, int, bytes]]) -> bytes:
-    """An archive of names, modes and data, in the format newc (the kernel's early-userspace/buffer-format.rst)."""
+    """Return an archive of names, modes and data in the newc format (early-userspace/buffer-format.rst of the
+    kernel)."""
     cpio = bytearray()
     for number, (name, mode, data) in enumerate((*files, ("TRAILER!!!", 0, b"")), 1):
         fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)

@@ -1,4 +1,4 @@
-"""How a site's limits become a guest's virtual CPUs and memory."""
+"""Converts a site's limits to a guest's virtual CPUs and memory."""
 
 import math
 from collections.abc import Iterator
@@ -14,22 +14,22 @@ from weighbridge.model.quantity import cpus_in
 from weighbridge.model.study import Resources
 
 DEFAULT_MEMORY = 1024 * 2**20
-"""Bytes of a guest's RAM where the study sets no limit: a machine always has a size."""
+"""Bytes of a guest's RAM if the study sets no limit."""
 SMALLER = "set a smaller limit (resources: memory)"
 LEAST_MEMORY = 128 * 2**20
-"""Bytes in which the kernel with its RAM disk comes up."""
+"""The least bytes in which the kernel with its RAM disk boots."""
 
 
 def cpus_of(limits: Limits, host: Host) -> int:
-    """Return the number of virtual CPUs: as many as the limit of CPU time can keep busy, else as the host has."""
+    """Return the number of virtual CPUs: as many as the CPU limit can keep busy, at most those of the host."""
     cpu_count = len(_cpus_there(limits, host))
     return cpu_count if limits.cpus is None else min(cpu_count, max(1, math.ceil(limits.cpus)))
 
 
 def own_cpus(limits: Limits, host: Host, *, behind_server: bool = False) -> list[int]:
-    """Return a CPU for each virtual one. Raises Unavailable where there are fewer than the limit asks for.
+    """Return a CPU for each virtual one. Raises Unavailable if there are too few for the limit.
 
-    ``behind_server``: without a CPU list, the CPUs after those that as large a guest of the server has on this host.
+    ``behind_server`` selects, without a CPU list, the CPUs after those of an equally large guest of the server.
     """
     cpus = _cpus_there(limits, host)
     vcpu_count = len(cpus) if limits.cpus is None else max(1, math.ceil(limits.cpus))
@@ -52,7 +52,7 @@ def memory_of(limits: Limits | Resources) -> int:
 
 
 def memory_problems(needs: Needs) -> list[str]:
-    """Return why no guest comes up with the memory that the study limits it to."""
+    """Return why no guest can boot with the study's memory limit."""
     if (memory := memory_of(needs.resources)) >= LEAST_MEMORY:
         return []
     least = f"a guest needs at least {mib(LEAST_MEMORY)} of memory"
@@ -60,27 +60,27 @@ def memory_problems(needs: Needs) -> list[str]:
 
 
 def guests_of(needs: Needs) -> int:
-    """Return how many guests of one environment are open at the same time on one machine."""
+    """Return how many guests of one environment run at the same time on one machine."""
     return len(needs.inside) if needs.network and not needs.apart else 1
 
 
 def lacking_memory(needs: Needs) -> Readiness | None:
-    """Return the memory that this machine lacks for the guests of one environment; None where there is enough."""
+    """Return why this machine has too little memory for the guests of one environment; None if it has enough."""
     room = room_in(Path(MEMINFO).read_text())
-    if why := no_room(memory_of(needs.resources), "this machine", room, guests_of(needs)):
-        return Readiness(False, why, SMALLER)
+    if reason := no_room(memory_of(needs.resources), "this machine", room, guests_of(needs)):
+        return Readiness(False, reason, SMALLER)
     return None
 
 
 @contextmanager
 def reserved(memory: int, host: Host, run: RunContext, remedy: str = LESS) -> Iterator[None]:
-    """Reserve bytes of a host's memory for a guest, which takes them only as it uses them.
+    """Reserve bytes of a host's memory for a guest, which allocates them only when it uses them.
 
-    Raises Unavailable where there are fewer, beside what the run's other guests there were promised.
+    Raises Unavailable if the host has too few, including the promises to other guests of the run.
     """
     room = run.share(f"memory for guests on {host.name}", lambda: nullcontext(room_in(host.read(MEMINFO).decode())))
-    if why := no_room(memory, f"host {host.name}", room):
-        raise Unavailable(f"{why}: {remedy}")
+    if reason := no_room(memory, f"host {host.name}", room):
+        raise Unavailable(f"{reason}: {remedy}")
     room.promised += memory
     try:
         yield

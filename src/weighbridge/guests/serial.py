@@ -1,4 +1,4 @@
-"""The stream to a guest's launcher over a serial port: its first process asks there what it is to do."""
+"""The stream to a guest's launcher over a serial port, over which its first process asks for its arguments."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,23 +7,24 @@ from weighbridge.errors import Unavailable
 from weighbridge.model.command import Stream
 
 ASKS = b"\nweighbridge: the guest asks\n"
-"""What init.c writes once its end is open: what is sent before would be lost. What came before is the firmware's."""
+"""The question that init.c writes once its end is open. Earlier input would be lost; earlier output is the
+firmware's."""
 _LOOK_S = 1.0
 
 
 def tell(stream: Stream, words: Sequence[str], within_s: float, ended: Callable[[], str | None]) -> None:
-    """Answer the guest's question with these words, as soon as it asks. It says nothing more before it has them.
+    """Answer the guest's question with these words, as soon as it asks; the guest waits for them.
 
-    ``ended``: why its machine has, where it has; asked every second. Raises Unavailable with that, or where the guest
-    does not ask in time.
+    ``ended`` returns why its machine has ended, or None, and is called every second. Raises Unavailable with that
+    reason, or if the guest does not ask in time.
     """
     heard, deadline = b"", time.monotonic() + within_s
     while not heard.endswith(ASKS):
         try:
             piece = stream.receive(_LOOK_S)
         except TimeoutError:
-            if (why := ended()) is not None:
-                raise Unavailable(why) from None
+            if (reason := ended()) is not None:
+                raise Unavailable(reason) from None
         else:
             if not piece:
                 raise Unavailable(ended() or "its serial port was closed")

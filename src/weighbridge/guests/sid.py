@@ -1,4 +1,4 @@
-"""What only Debian's unstable branch has: VirtualBox (contrib), alone or as a host with modules for its kernel."""
+"""Systems that need Debian's unstable branch: VirtualBox (contrib), alone or as a host with its kernel modules."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ LEAN = (
     *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale", "info")),
     "--customize-hook=rm -rf $1/var/lib/apt/lists $1/var/cache/apt $1/etc/hostname $1/etc/resolv.conf",
 )
-"""Options of mmdebstrap for a system without what nobody reads."""
+"""Options of mmdebstrap for a system without documentation, locales and package lists."""
 NOT_SIGNED_LATELY = '--aptopt=Acquire::Check-Valid-Until "false"'
-"""A mirror may be a snapshot, whose list of packages has outlived its date."""
+"""An option for mirrors that are snapshots, whose list of packages has expired."""
 _HOST = (
     "ethtool", "iproute2", "iptables", "kmod", "linux-headers-amd64", "linux-image-amd64", "mount", "procps",
     "python3", "util-linux", "virtualbox", "virtualbox-dkms",
@@ -24,7 +24,7 @@ MODULES = ("vboxdrv", "vboxnetadp", "vboxnetflt")
 _ONLY_FOR_BUILDING = ("usr/src", "usr/lib/gcc", "usr/libexec/gcc", "var/lib/dkms", "usr/lib/x86_64-linux-gnu/perl")
 _BUILDER = 1
 INPUTS = f"{SUITE} {_HOST} {_ONLY_FOR_BUILDING} {_BUILDER}"
-"""Tells a host with VirtualBox from others."""
+"""The inputs that identify a host with VirtualBox."""
 
 
 def virtualbox(root: Path, temporary: Path) -> None:
@@ -33,9 +33,9 @@ def virtualbox(root: Path, temporary: Path) -> None:
 
 
 def host_of_virtualbox(work: Path) -> str:
-    """Make ``root`` below a folder, and the kernel beside it; return its release. Raises UserlandError, DiskFull.
+    """Make ``root`` below a folder, and the kernel next to it; return its release. Raises UserlandError, DiskFull.
 
-    DKMS builds the modules as their package is configured: this takes several minutes.
+    DKMS builds the modules when their package is configured, which takes several minutes.
     """
     root = work / "root"
     _make(root, _HOST, work)

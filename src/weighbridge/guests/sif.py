@@ -1,4 +1,4 @@
-"""The userland as the one file of which Apptainer makes containers: a squashfs (SIF). Apptainer builds it once."""
+"""The root filesystem as the single file of an Apptainer container: a squashfs (SIF), which Apptainer builds once."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,17 +15,17 @@ _BUILDER = "sif1"
 def ensure(
     userland: Userland, cache: Path, say: Callable[[str], None], builder: Callable[[Path], tuple[str, ...]]
 ) -> Path:
-    """Return the file with the userland, made if need be. Raises Unavailable, UserlandError, DiskFull.
+    """Return the file with the root filesystem, made if needed. Raises Unavailable, UserlandError, DiskFull.
 
-    ``builder`` gives the start of Apptainer's command line, with a folder in which it may keep what is its own.
+    ``builder`` returns the start of Apptainer's command line, given a folder for its own files.
     """
-    userland.archive()  # a machine's own root file system is no image
+    userland.archive()  # fails for the machine's own root filesystem
     file = cache / _KIND / f"{userland.digest[:16]}-{_BUILDER}" / NAME
 
     def make(work: Path) -> None:
-        own = work / "apptainer"
-        own.mkdir()
-        must(*builder(own), "build", str(work / NAME), str(userland.root), program="apptainer")
-        build_once.discard(own)
+        private = work / "apptainer"
+        private.mkdir()
+        must(*builder(private), "build", str(work / NAME), str(userland.root), program="apptainer")
+        build_once.discard(private)
 
     return build_once.ensure_file(file, "Apptainer's image", say, make)

@@ -1,4 +1,4 @@
-"""A guest as a site: its programs are behind the launcher inside, its use is that of the whole hypervisor process."""
+"""A guest as a site: the launcher inside runs its programs, and the hypervisor process counts as its resource use."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -16,7 +16,7 @@ _DEVICES: Mapping[str, tuple[str, ...]] = {
     NETWORK_DRIVER: ("/sys/class/net/eth0/device/uevent",),
     DISK_DRIVER: ("/sys/class/block/vdb/device/uevent", "/sys/class/block/sdb/device/uevent"),
 }
-"""Where the kernel says it. The first disk holds the root."""
+"""The files in /sys with the drivers; the first disk holds the root."""
 _QUEUE = "/sys/class/net/eth0/queues/rx-{}/rps_cpus"
 _MOST_QUEUES = 256
 
@@ -24,8 +24,8 @@ _MOST_QUEUES = 256
 class GuestSite(GroupedSite):
     """A running guest. Implements ``Site``. ``notes`` are further facts.
 
-    Its control group has the whole hypervisor: virtual CPUs, devices and all. While it is frozen the guest's clock
-    goes on, as does that of a container. ``has_data``: a disk that is written to.
+    Its control group contains the complete hypervisor with virtual CPUs and devices. While it is frozen, the guest's
+    clock continues, as in a container. ``has_data`` means that it has a disk for data.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class GuestSite(GroupedSite):
         self._userland = request.userland
 
     def freeze(self) -> None:
-        """Stop the guest even where no program is left: its kernel would go on, and write to the disk."""
+        """Stop the guest even if no program is left: its kernel would continue, and write to the disk."""
         if self._group and not self._frozen:
             if self._has_data:
                 self.run(Command(("sync",), _SYNC_S))
@@ -54,7 +54,7 @@ class GuestSite(GroupedSite):
             self._frozen = True
 
     def _drivers(self) -> Iterator[tuple[str, str]]:
-        """Which drivers the guest's kernel has for its interface and the disk of its data, by /sys."""
+        """Yield the drivers of the guest's interface and of its data disk, by /sys."""
         for fact, paths in _DEVICES.items():
             for path in paths:
                 with suppress(OSError):
@@ -62,7 +62,7 @@ class GuestSite(GroupedSite):
                     yield from ((fact, line.partition("=")[2]) for line in lines if line.startswith("DRIVER="))
 
     def _queues(self) -> Iterator[tuple[str, str]]:
-        """How many queues the guest's kernel uses of its interface, by /sys."""
+        """Yield the number of queues of the interface that the guest's kernel uses, by /sys."""
         count = 0
         with suppress(OSError):
             for number in range(_MOST_QUEUES):
@@ -72,7 +72,7 @@ class GuestSite(GroupedSite):
             yield NETWORK_QUEUES, str(count)
 
     def facts(self) -> Mapping[str, str]:
-        """The userland, the hypervisor, its devices, and the guest's own kernel."""
+        """Return facts about the root filesystem, the hypervisor, its devices, and the guest's own kernel."""
         kernel = self.read("/proc/version").decode(errors="replace").strip()
         clock = self.read("/sys/devices/system/clocksource/clocksource0/current_clocksource").decode().strip()
         return {

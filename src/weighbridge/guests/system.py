@@ -1,6 +1,6 @@
 """The systems of guests that are hosts: small ones with all modules, and engines or hypervisors. Each is built once.
 
-A system has no init system: the first process of every guest mounts it and starts one program of it.
+A system has no init system: the first process of every guest mounts it and starts one of its programs.
 """
 
 import gzip
@@ -23,7 +23,7 @@ from weighbridge.userland.commands import must
 Name = Literal["debian", "virtualbox"]
 """Debian 12 with Docker's engine, NFS and Xen's tools; Debian sid with VirtualBox and its modules."""
 PROGRAM = "/usr/bin/python3"
-"""What is started of it, with `AGENT` as the text of its program."""
+"""The program of the system that is started, with the program text in `AGENT`."""
 AGENT = "/usr/lib/weighbridge/boot.py"
 PACKAGES = (
     "btrfs-progs", "docker.io", "e2fsprogs", "ethtool", "iproute2", "iptables", "kmod", "mount", "nfs-common",
@@ -35,14 +35,14 @@ _KIND = "systems"
 _DISK, _XEN = "system.ext4", "xen"
 _BUILDER = 1
 _FREE = 2 * 2**30
-"""Bytes that its disk has left: sparse, and what is written ends with the guest."""
+"""Bytes of free space on its disk: sparse, and writes end with the guest."""
 _LEFT_OUT = ("drivers/gpu", "drivers/media", "drivers/iio", "drivers/net/wireless", "drivers/infiniband", "sound")
-"""Modules for which a guest has no hardware: two thirds of them all."""
+"""Modules without hardware in guests: two thirds of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """``disk`` is its root file system, which QEMU opens so that nothing is written to it; ``xen`` the hypervisor."""
+    """A system; ``disk`` is its root file system, which QEMU does not write to, and ``xen`` the hypervisor."""
 
     kernel: Kernel
     disk: Path
@@ -51,7 +51,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    """``make`` fills the folder ``root`` of the folder that it is given, and gives the release of its kernel."""
+    """A recipe; ``make`` fills ``root`` in the given folder, and returns the release of its kernel."""
 
     inputs: str
     make: Callable[[Path], str]
@@ -59,12 +59,12 @@ class _Recipe:
 
 
 def cannot_build(cache: Path, boot: str, name: Name = "debian") -> tuple[str, str] | None:
-    """Return why the system cannot be built, where it is not cached yet, and what helps."""
+    """Return why an uncached system cannot be built, and a remedy; None if it can."""
     return None if _cached(cache / _KIND / _key(boot, name)) is not None else kernel.cannot_build(cache)
 
 
 def ensure(cache: Path, boot: str, say: Callable[[str], None], name: Name = "debian") -> System:
-    """The system, built if need be; it has ``boot`` at `AGENT`. Raises Unavailable, UserlandError, DiskFull."""
+    """Return the system, built if needed, with ``boot`` at `AGENT`. Raises Unavailable, UserlandError, DiskFull."""
     key = _key(boot, name)
 
     def make(work: Path) -> None:
@@ -79,7 +79,7 @@ def ensure(cache: Path, boot: str, say: Callable[[str], None], name: Name = "deb
 
 
 def modules(name: Name) -> tuple[str, ...]:
-    """Return the modules to load once such a system is up."""
+    """Return the modules to load after such a system has booted."""
     return _RECIPES[name].modules
 
 
@@ -107,7 +107,7 @@ def _build(work: Path, boot: str, name: Name) -> None:
 
 
 def _leave_out(work: Path, release: str) -> None:
-    """Remove modules that no guest needs. ``/lib`` of the root is a link to ``usr/lib``, which is not followed."""
+    """Remove modules that no guest needs. The root's ``/lib`` is a link to ``usr/lib``, which is not followed."""
     for left_out in _LEFT_OUT:
         remove_tree(OwnFolder.of(work, "root", "usr", "lib", "modules", release, "kernel", *left_out.split("/")))
 
@@ -127,7 +127,7 @@ def _debian(work: Path) -> str:
 
 
 def _hypervisor(root: Path) -> bytes:
-    """Return Xen's image, decompressed: QEMU does not boot a compressed one."""
+    """Return Xen's image, decompressed, because QEMU does not boot a compressed one."""
     hypervisors = sorted((root / "boot").glob("xen-*.gz"))
     if not hypervisors:
         raise UserlandError(f"{_HYPERVISOR} has no hypervisor")

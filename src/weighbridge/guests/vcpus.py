@@ -1,4 +1,4 @@
-"""Virtual CPUs, each on a CPU of its own: the threads that QEMU names after them."""
+"""Pins each virtual CPU to its own CPU, by QEMU's names of threads."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from weighbridge.model.command import Command
 from weighbridge.model.host import Group, Host
 
 _PIN_S = 20.0
-# numbers of processes are read where the host has them: a testbed host has its own
+# process numbers are read on the host, because a testbed host has its own
 _PIN = """set -u
 procs=$1 number=0
 shift
@@ -27,9 +27,9 @@ done
 
 
 def pin(host: Host, group: Group, cpus: Sequence[int]) -> None:
-    """Put virtual CPU 0 of the hypervisor in the group on the first of the CPUs, 1 on the second, and so on.
+    """Pin virtual CPU 0 of the hypervisor in the group to the first of the CPUs, 1 to the second, and so on.
 
-    Its other threads stay on the CPUs of the group. Raises Unavailable where one cannot be pinned.
+    Its other threads stay on the CPUs of the group. Raises Unavailable if a virtual CPU cannot be pinned.
     """
     completed = host.run(Command(("sh", "-c", _PIN, "pin", str(group.procs[0]), *map(str, cpus)), _PIN_S))
     if completed.returncode != 0:
@@ -37,5 +37,5 @@ def pin(host: Host, group: Group, cpus: Sequence[int]) -> None:
 
 
 def words(cpus: Sequence[int]) -> str:
-    """Return the number of virtual CPUs and where each one is, for the facts."""
+    """Return the number of virtual CPUs and the CPU of each one, for the facts."""
     return f"{len(cpus)}, each pinned: " + ", ".join(f"{number} to CPU {cpu}" for number, cpu in enumerate(cpus))

@@ -1,7 +1,7 @@
-"""A disk with a volatile write cache: nbdkit keeps what a guest writes in memory of its own until it is flushed.
+"""A disk with a volatile write cache: nbdkit keeps a guest's writes in its memory until they are flushed.
 
-Killing QEMU alone loses nothing that the guest gave to its disk: this machine's page cache has it. So a flush that
-some layer leaves out would not be found.
+Killing only QEMU loses no data that the guest wrote to its disk, because the host's page cache has it. So a layer
+that omits flushes would not be detected.
 """
 
 import time
@@ -18,12 +18,12 @@ from weighbridge.model.host import Host
 WriteCache = Literal["kept", "volatile", "unsafe"]
 PROGRAM = "nbdkit"
 _MODES: dict[WriteCache, str] = {"volatile": "writeback", "unsafe": "unsafe"}
-"""Of nbdkit-cache-filter(1), whose cache is a file without a name."""
+"""The modes of nbdkit-cache-filter(1), whose cache is an unnamed file."""
 _READY_S, _LOOK_S = 20.0, 0.02
 
 
 def missing() -> tuple[str, str]:
-    """Return what to tell where the server of volatile caches is not installed, and what helps."""
+    """Return the message if the server of volatile caches is not installed, and a remedy."""
     return f"{PROGRAM}, which serves disks with a volatile write cache, is not installed", install_here([PROGRAM])
 
 
@@ -31,7 +31,7 @@ def missing() -> tuple[str, str]:
 def served(host: Host, image: Path, socket: Path, cache: WriteCache, prefix: tuple[str, ...]) -> Iterator[None]:
     """Serve an image behind such a cache at a socket. ``prefix`` starts the server's command.
 
-    What is in the cache is gone when the server ends, however it does. Raises Unavailable.
+    The cache's content is lost whenever the server ends. Raises Unavailable.
     """
     argv = (PROGRAM, "-f", "-U", str(socket), "--filter=cache", "file", str(image), f"cache={_MODES[cache]}")
     socket.unlink(missing_ok=True)

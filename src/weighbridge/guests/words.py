@@ -1,11 +1,11 @@
-"""What the first process of a guest is told: the words that its source, init.c, reads. Pure."""
+"""The arguments of a guest's first process, as its source init.c reads them. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 
 class Addressed(Protocol):
-    """A network that a guest is on: its own address there, the mask, the gateway, and the MTU in bytes."""
+    """A network of a guest: its own address there, the mask, the gateway, and the MTU in bytes."""
 
     @property
     def own(self) -> str: ...  # noqa: D102
@@ -23,10 +23,11 @@ class Addressed(Protocol):
 def words(
     name: str, modules: Iterable[str], disks: Sequence[str], network: Addressed | None, open_files: int
 ) -> tuple[str, ...]:
-    """Return the first process's arguments. ``disks`` are devices: the root folder's and, where given, the data's."""
+    """Return the first process's arguments. ``disks`` are the devices of the root folder and, if given, of the
+    data."""
     arguments = ["--modules", ",".join(modules)]
-    for what, device in zip(("--disk", "--data"), disks, strict=False):
-        arguments += [what, device]
+    for option, device in zip(("--disk", "--data"), disks, strict=False):
+        arguments += [option, device]
     if network is not None:
         arguments += ["--address", network.own, "--mask", network.mask, "--mtu", str(network.mtu)]
         if network.gateway:

@@ -1,7 +1,7 @@
-"""A bridge of a run's own on a host: system containers and guests are its ports, and the host has an address on it.
+"""A run's own bridge on a host: system containers and guests are its ports, and the host has an address on it.
 
-It is what Docker's bridge is to a container, without address translation and published ports. Nothing on it is given
-a route to anywhere else.
+It corresponds to Docker's bridge for containers, without address translation and published ports. Nothing on it has a
+route to other networks.
 """
 
 import contextlib
@@ -20,16 +20,16 @@ from weighbridge.model.host import DisposableHost, Host, RunContext
 from weighbridge.model.site import SiteRequest
 
 _FIRST, _SUBNETS = 202, 48
-"""198.19.202.0/24 and those after it: of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544)."""
+"""198.19.202.0/24 and the following networks, in 198.18.0.0/15, which is reserved for measurements (RFC 2544)."""
 _LAST = 254
 
 
 class Bridge:
     """A bridge on ``host``.
 
-    ``name``: of the link. ``gateway``: the host's address on it. ``prefix``: how many bits of an address tell the
-    network. ``mtu``: in bytes, that of everything on it. ``next_address``: gives one that nothing else on it has;
-    Unavailable where none is left.
+    ``name`` is the name of the link. ``gateway`` is the host's address on it. ``prefix`` is the length of the network
+    prefix. ``mtu``, in bytes, applies to everything on it. ``next_address`` returns an unused address, and raises
+    Unavailable if none is left.
     """
 
     prefix = 24
@@ -43,7 +43,7 @@ class Bridge:
         self._passes = False
 
     def next_port(self) -> str:
-        """Return a name for a link (a veth's end, a tap) that becomes a port; ``clean`` finds the link by it."""
+        """Return a name for a link (a veth's end, a tap) that becomes a port, by which ``clean`` finds it."""
         numbers = self._run.share("names of ports", lambda: contextlib.nullcontext(itertools.count()))
         return f"{link_prefix(self._run.id)}p{next(numbers)}"
 
@@ -70,13 +70,13 @@ class Bridge:
             must(self.host, *inside, "ip", "link", "set", "eth0", "mtu", mtu, "up")
             yield address
         finally:
-            with contextlib.suppress(EnvironmentLost, Unavailable):  # it goes with the namespace, too
+            with contextlib.suppress(EnvironmentLost, Unavailable):  # it also ends with the namespace
                 must(self.host, "ip", "link", "delete", port)
 
     def let_ports_pass(self) -> None:
-        """Have the packet filter let frames pass from port to port, as where both roles are on the bridge.
+        """Make the packet filter accept frames between ports, which is needed if both roles are on the bridge.
 
-        Once; taken back with the bridge. A host without iptables has nothing that drops them that we know of.
+        This happens once, and is undone with the bridge. A host without iptables has no known filter that drops them.
         """
         if self._passes:
             return
@@ -96,7 +96,7 @@ class Bridge:
         return links.rule(self.name, self._run.id)
 
     def remove(self) -> None:
-        """Remove the bridge and its rule; with its host, or an engine's links, they may have gone already."""
+        """Remove the bridge and its rule, which can be gone already with its host or an engine's links."""
         with contextlib.suppress(EnvironmentLost, Unavailable):
             if self._passes:
                 self.host.run(Command(("iptables", "--wait", "-D", "FORWARD", *self._rule), 10))
@@ -105,18 +105,18 @@ class Bridge:
 
 
 def bridge_of(run: RunContext, host: Host) -> Bridge:
-    """The run's bridge on a host, made at first use and gone with the run.
+    """Return the run's bridge on a host, made at first use and removed with the run.
 
-    Unavailable where it cannot be made, or a link has its name that is not ours to use.
+    Raises Unavailable if it cannot be made, or if its name belongs to another link.
     """
     return run.share(f"bridge {host.name}", lambda: _own(run, host))
 
 
 def bridge_for(request: SiteRequest, *, attached: bool) -> Bridge:
-    """The bridge that a site becomes a port of; ``attached``: the interface of its host is one, too.
+    """Return the bridge for a site; with ``attached``, the interface of its host is also a port of it.
 
-    Unavailable where a host's interface is not ours to change. Frames pass between two sites where both roles are
-    on it, which is so where its client is.
+    Raises Unavailable if a host's interface must not be changed. Frames pass between two sites if both roles are on
+    the bridge, which is the case where its client is.
     """
     if attached:
         disposable = request.host.capabilities.disposable
@@ -133,7 +133,7 @@ def bridge_for(request: SiteRequest, *, attached: bool) -> Bridge:
 
 
 def bridge_over(run: RunContext, host: DisposableHost) -> Bridge:
-    """A bridge of which the interface of a host made for the run is a port, for good: one subnet across all hosts."""
+    """Return a bridge with the interface of a host made for the run as a permanent port: one subnet for all hosts."""
     return run.share(f"bridge over the interface of {host.name}", lambda: _over(run, host))
 
 
@@ -151,9 +151,9 @@ def _own(run: RunContext, host: Host) -> Iterator[Bridge]:
     bridge = Bridge(run, host, name, f"198.19.{third}.1", int(mtu), addresses(f"198.19.{third}"))
     link_options = ("type", "bridge", "stp_state", "0", "forward_delay", "0")
     try:
-        # its own hardware address: else it is that of a port, and changes with them
+        # its own hardware address: otherwise it would be that of a port, and change with the ports
         must(host, "ip", "link", "add", name, "address", f"02:77:c6:13:{third:02x}:01", *link_options)
-        # no IPv6, which not every kernel has
+        # no IPv6, which some kernels do not have
         host.run(Command(("ip", "link", "set", name, "addrgenmode", "none"), 10))
         must(host, "ip", "link", "set", name, "mtu", mtu, "up")
         must(host, "ip", "address", "add", f"{bridge.gateway}/{bridge.prefix}", "broadcast", "+", "dev", name)
@@ -173,7 +173,7 @@ def _over(run: RunContext, host: DisposableHost) -> Iterator[Bridge]:
 
 
 def addresses(network: str) -> Callable[[], str]:
-    """Return an iterator over the addresses of a network that is named by its first three numbers."""
+    """Return a function that returns the next address of a network, given its first three numbers."""
     numbers = itertools.count(2)
 
     def give() -> str:
@@ -186,12 +186,12 @@ def addresses(network: str) -> Callable[[], str]:
 
 
 def routes_of(host: Host) -> str:
-    """The host's routes as its kernel tells them (/proc/net/route); empty where it tells none."""
+    """Return the host's routes according to its kernel (/proc/net/route); empty if unknown."""
     return _file(host, str(Path(host.network[1]).parent / "route")) or ""
 
 
 def _free_network(run: RunContext, host: Host) -> int:
-    """The third number of a network that the host has no route into; where to begin to look depends on the run."""
+    """Return the third number of a network without a route on the host; the search starts at a number of the run."""
     routes = routes_of(host)
     start = int(run.id, 16)
     for step in range(_SUBNETS):

@@ -1,4 +1,4 @@
-"""A veth pair that joins a network namespace to its host: two addresses, and a route to companions. No engine."""
+"""A veth pair that joins a network namespace to its host: two addresses, and a route to sidecars. No engine."""
 
 import contextlib
 import itertools
@@ -21,18 +21,18 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import SiteRequest
 
 NETWORK = (198, 18)
-"""198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""
+"""198.18.0.0/15 is reserved for measurements (RFC 2544), so it does not collide with real addresses."""
 
 NO_CABLE = (
     "only root can connect a network namespace to its host; without root it has only the loopback interface",
     "run as root, or weigh a program that has no server",
 )
 WITHOUT_CABLE = Readiness(True, NO_CABLE[0], caveat="programs without a server")
-"""What is ready for a user who is not root."""
+"""The part that is ready for a user without root."""
 _numbers = itertools.count()
 _networks = itertools.count()
 _BLOCKS = 2**14
-"""Networks of four addresses in its half of them; the other half is that of bridges."""
+"""The number of four-address networks in this half of the range; the other half is for bridges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class VethCable:
 
 
 def problems(needs: Needs) -> list[str]:
-    """Why a study cannot have such a network: its addresses are known on its own host only."""
+    """Return why a study cannot have such a network: its addresses are only known on its own host."""
     text = (
         "its network does not reach beyond its host: put both roles on one host, or use docker with attach: interface"
     )
@@ -52,17 +52,17 @@ def problems(needs: Needs) -> list[str]:
 
 
 def unmet(needs: Needs) -> Readiness | None:
-    """Return what this machine's user lacks for a server behind a cable; None where that is nothing."""
+    """Return why this machine's user cannot have a server behind a cable; None if the user can."""
     local_hosts = [host for host in needs.holding.values() if host.this_machine]
     return Readiness(False, *NO_CABLE) if needs.network and local_hosts and os.geteuid() != 0 else None
 
 
 @contextmanager
 def joined(request: SiteRequest, site: ChrootSite) -> Iterator[VethCable | None]:
-    """Join a site's own network to its host, where root does it; with it a route to the request's companions.
+    """Join a site's own network to its host if it is root; add a route to the request's sidecars.
 
-    Sets the site's addresses. None for a user, whose network has its own loopback interface alone: Unavailable where
-    it needs more.
+    Sets the site's addresses. Yields None without root: the network then only has its own loopback interface, and
+    Unavailable is raised if the site needs more.
     """
     if not request.host.root:
         if request.companions is not None or request.apart:
@@ -81,7 +81,7 @@ def joined(request: SiteRequest, site: ChrootSite) -> Iterator[VethCable | None]
 
 @contextmanager
 def _link(request: SiteRequest, name: str, pid: int) -> Iterator[str]:
-    """A veth pair between the host and the namespace of ``pid``; gives the address at the far end."""
+    """Make a veth pair between the host and the namespace of ``pid``; yield the address at the far end."""
     host, block = request.host, _free_block(request.run, request.host)
     ours, theirs = (_address(block + offset) for offset in (1, 2))
     must(host, "ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
@@ -99,30 +99,31 @@ def _link(request: SiteRequest, name: str, pid: int) -> Iterator[str]:
 
 @contextmanager
 def _routed(request: SiteRequest, name: str, pid: int) -> Iterator[None]:
-    """A route to the companions' bridge and back, which the packet filter lets pass: an engine sets it to drop.
+    """Add a route to the sidecars' bridge and back, with packet filter rules, because an engine sets it to drop.
 
-    Docker 28 drops what is routed to its containers already in table raw. The engine has the host forward packets
-    already. The rules end with the run by `links.remove_all`, too.
+    Docker 28 already drops packets that are routed to its containers in table raw. The engine has already enabled
+    forwarding. The rules also end with the run, by `links.remove_all`.
     """
     assert request.companions is not None
     host, companions = request.host, request.companions
     gateway = must_tell(host, "ip", "-o", "-4", "address", "show", "dev", name).split()[3].split("/")[0]
     must(host, *in_network_of(pid), "ip", "route", "add", companions.subnet, "via", gateway)
-    ways = [
-        links.rule(one, request.run.id, other) for one, other in ((name, companions.link), (companions.link, name))
+    rules = [
+        links.rule(first, request.run.id, second)
+        for first, second in ((name, companions.link), (companions.link, name))
     ]
-    places = [("filter", "FORWARD", way) for way in ways]
+    places = [("filter", "FORWARD", way) for way in rules]
     if links.drops_routed(must_tell(host, "iptables-save"), companions.link):
         places.append(("raw", "PREROUTING", links.rule_to_subnet(name, companions.subnet, request.run.id)))
     with ExitStack() as stack:
-        for table, chain, way in places:
-            must(host, "iptables", "--wait", "-t", table, "-I", chain, *way)
-            stack.callback(host.run, Command(("iptables", "--wait", "-t", table, "-D", chain, *way), 10))
+        for table, chain, rule in places:
+            must(host, "iptables", "--wait", "-t", table, "-I", chain, *rule)
+            stack.callback(host.run, Command(("iptables", "--wait", "-t", table, "-D", chain, *rule), 10))
         yield
 
 
 def _free_block(run: RunContext, host: Host) -> int:
-    """The first of four addresses that the host has no route to; where to begin to look depends on the run."""
+    """Return the first of four addresses without a route on the host; the search starts at a number of the run."""
     routes = routes_of(host)
     for _ in range(_BLOCKS):
         block = 4 * ((int(run.id, 16) + next(_networks)) % _BLOCKS)

@@ -1,4 +1,4 @@
-"""The cable of a host that is made on this machine and joined to a switch there."""
+"""The options of the cable of a host that is made on this machine and joined to a switch there."""
 
 from typing import Annotated, Self
 
@@ -22,22 +22,22 @@ class CableOptions(HostOptions):
 
     @property
     def cable_rate(self) -> float | None:
-        """The cable's rate in each direction, in bits per second of Ethernet: ``link``."""
+        """Return the cable's rate in each direction, in bits per second of Ethernet: ``link``."""
         return self.link
 
     @property
     def cable_words(self) -> str:
-        """The cable's rate, in words for the plan."""
+        """Return the cable's rate in words, for the plan."""
         return f"{self.link / 1e6:g} Mbit/s" if self.link else "no rate limit"
 
     @property
     def fast(self) -> bool:
-        """Whether the link's rate is too high for a token bucket that splits packets."""
+        """Return whether the link's rate is too high for a token bucket that splits packets."""
         return self.link is not None and self.link > 150e6
 
     @property
     def has_offloads(self) -> bool:
-        """Whether the cable's ends have offloads: as the options say, else as the rate allows."""
+        """Return whether the cable's ends have offloads, by the option or by default for the rate."""
         return not self.fast if self.offloads is None else self.offloads
 
     @model_validator(mode="after")

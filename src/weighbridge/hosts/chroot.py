@@ -1,4 +1,4 @@
-"""A site that is a chroot into the userland on a host, with its own control group: what native environments open."""
+"""A site that is a chroot into the root filesystem on a host, with its own control group, for native environments."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -21,9 +21,9 @@ _TOGETHER_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A site's paths on its host; ``data`` becomes /srv, ``hosts`` /etc/hosts: "" where a site has none.
+    """A site's paths on its host; ``data`` becomes /srv, ``hosts`` becomes /etc/hosts; "" if the site has none.
 
-    ``group``: the control group that its first process joins; None where there is none.
+    ``group`` is the control group that its first process joins, or None.
     """
 
     launcher: str
@@ -35,7 +35,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class StartedProgram:
-    """A site's program once it runs: its ``process``, and the limits that were ``refused``, each with why."""
+    """A site's running program: its ``process``, and the ``refused`` limits with the reasons."""
 
     launcher: Launcher
     process: HostProcess
@@ -44,7 +44,7 @@ class StartedProgram:
 
 
 class ChrootSite(GroupedSite):
-    """A chroot into the userland. Implements ``Site``."""
+    """A chroot into the root filesystem. Implements ``Site``."""
 
     def __init__(self, request: SiteRequest, started: StartedProgram, *, own_network: bool) -> None:
         reached = request.host.address if request.apart else "127.0.0.1"
@@ -57,11 +57,11 @@ class ChrootSite(GroupedSite):
 
     @property
     def pid(self) -> int:
-        """The host's number of a process of the site that stays: its launcher."""
+        """Return the host's process number of the site's launcher."""
         return self._launcher.pid
 
     def scope(self) -> Mapping[str, str]:
-        """The files of its control group (or its processes, where it has none), and of a network of its own."""
+        """Return the files of its control group (or processes, without a group), and of its own network."""
         used = self._group.scope() if self._group else processes_of(self.pid)
         return {**used, **(network_of(self.pid) if self._own_network else {})}
 
@@ -71,20 +71,20 @@ class ChrootSite(GroupedSite):
         return IN_NAMESPACE if self._request.userland.of_this_machine else UNPRIVILEGED
 
     def facts(self) -> Mapping[str, str]:
-        """The userland, the limits, and what could not be honoured."""
+        """Return the root filesystem, the limits, and the limits that could not be applied."""
         facts = {
             "userland": self._request.userland.digest,
             "user": self._request.userland.process.user(self._user()),
             **group_facts(self.host, self.pid),
         }
-        return facts | self.notes | {f"not honoured: {limit}": why for limit, why in self._refused.items()}
+        return facts | self.notes | {f"not honoured: {limit}": reason for limit, reason in self._refused.items()}
 
 
 @contextmanager
 def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[ChrootSite]:
-    """A site with its own control group, and with ``own_network`` in a network namespace of its own (without links).
+    """Yield a site with its own control group, and with ``own_network`` in its own network namespace without links.
 
-    Raises Unavailable where namespaces may not be made.
+    Raises Unavailable if namespaces cannot be made.
     """
 
     def command(parts: Parts) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
         site = ChrootSite(request, running, own_network=own_network)
         try:
             yield site
-        finally:  # frozen, its launcher would not hear that it is to end
+        finally:  # a frozen launcher cannot receive the order to end
             site.thaw()
 
 
@@ -102,7 +102,7 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
 def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -> Iterator[StartedProgram]:
     """Start the program of ``command``, which is or starts a site's launcher, under the limits of the request.
 
-    Everything of it has ended, and is gone, when the context ends. Raises Unavailable where it does not start.
+    All of its processes and resources are gone when the context ends. Raises Unavailable if it does not start.
     """
     host, run = request.host, request.run
     group, refused = _group(request)
@@ -116,7 +116,7 @@ def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -
         parts = Parts(program, str(host.userland(request.userland)), data, hosts, group)
         process, stream = host.talk(Command(command(parts)))
 
-        def end() -> None:  # by itself, now that its launcher has: it may have processes to wait for
+        def end() -> None:  # wait first, because it can have processes to wait for
             process.wait(GRACE_S)
             process.stop()
 
@@ -124,7 +124,7 @@ def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -
 
         def why() -> str:
             process.wait(_TOGETHER_S)
-            host.run(Command(("true",), 10))  # where the whole host has gone, that is what is told
+            host.run(Command(("true",), 10))  # if the complete host is gone, report that
             completed = process.stop()
             return f"its launcher ended: {completed.last_words}" if completed.stderr else "its launcher was killed"
 
@@ -133,14 +133,14 @@ def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -
 
 
 def _launcher_command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[str, ...]:
-    """The launcher itself, in the control group and in namespaces of its own, which end with it.
+    """Return the command of the launcher, in the control group and in its own namespaces, which end with it.
 
-    The programs see the same bits everywhere, so the root is read-only.
+    The root is read-only, because the programs use the same bits everywhere.
     """
     argv = [parts.launcher]
     for path in parts.group.procs if parts.group else ():
         argv += ["--join", str(path)]
-    argv += ["--files", str(request.open_files or most_open_files())]  # sshd's sessions may have fewer than ours
+    argv += ["--files", str(request.open_files or most_open_files())]  # sessions of sshd can have a lower limit
     inside = "self" if request.userland.of_this_machine else "root"
     argv += [*(() if request.host.root else ("--user", inside)), *(("--net",) if own_network else ())]
     argv += ["--root", parts.root, "--name", mounted_by(request.run.id)]
@@ -152,7 +152,7 @@ def _launcher_command(request: SiteRequest, parts: Parts, *, own_network: bool) 
 
 
 def _hosts_file(request: SiteRequest) -> Path:
-    """Write the names of the companions, containers of this machine, to a file that goes with the run's state."""
+    """Write the names of the sidecars, containers of this machine, to a file that ends with the run's state."""
     assert request.companions is not None
     path = request.run.state / f"hosts-{request.name}"
     path.write_bytes(request.companions.hosts_file())
@@ -171,5 +171,5 @@ def _group(request: SiteRequest) -> tuple[Group | None, Mapping[str, str]]:
         group = request.host.group(request.name)
     except Unavailable as error:
         limit_values = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
-        return None, {what: str(error) for what, value in limit_values.items() if value is not None}
+        return None, {name: str(error) for name, value in limit_values.items() if value is not None}
     return group, group.limit(limits)

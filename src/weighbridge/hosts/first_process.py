@@ -1,10 +1,10 @@
-"""The first process of a container or sandbox, by its number on the host."""
+"""Finds the first process of a container or sandbox by its number on the host."""
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command
 from weighbridge.model.host import Group, Host
 
-# the first process of a namespace is 1 there, whatever its number here
+# the first process of a namespace has number 1 there, and another number here
 _FIRST_PROCESS = """if [ -d "$1" ]; then find "$1" -name cgroup.procs -exec cat {} +; else
     cat "/proc/$1/task/$1/children"
 fi | tr ' ' '\\n' | while read -r pid; do
@@ -12,14 +12,14 @@ fi | tr ' ' '\\n' | while read -r pid; do
 done"""
 
 
-def first_process(host: Host, of: Group | int, name: str) -> int:
+def first_process(host: Host, origin: Group | int, name: str) -> int:
     """Return the number, on its host, of the first process of the site ``name``.
 
-    It is in a control group, or is a child of the process ``of``. Raises Unavailable where there is not one.
+    ``origin`` is its control group, or its parent process. Raises Unavailable unless there is exactly one.
     """
-    where = str(of) if isinstance(of, int) else str(of.procs[0].parent)
+    where = str(origin) if isinstance(origin, int) else str(origin.procs[0].parent)
     pids = host.run(Command(("sh", "-c", _FIRST_PROCESS, "first", where), 20)).text.split()
     if len(pids) != 1:
-        within = "among the children of its program" if isinstance(of, int) else "in its control group"
+        within = "among the children of its program" if isinstance(origin, int) else "in its control group"
         raise Unavailable(f"{name}: its first process cannot be identified ({len(pids)} candidates {within})")
     return int(pids[0])

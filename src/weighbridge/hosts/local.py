@@ -1,4 +1,4 @@
-"""This machine: what it may be changed for in a run, and folders on its disk for the data of sites and engines."""
+"""This machine: the changes that a run makes to it, and folders on its disk for the data of sites and engines."""
 
 import contextlib
 import os
@@ -23,14 +23,15 @@ from weighbridge.model.userland import Userland
 
 
 class SinglePurpose:
-    """The one purpose of a host; testbed hosts need none, since another one is quickly made."""
+    """The single purpose that a host is changed for; testbed hosts do not need it, since another one is quickly
+    made."""
 
     def __init__(self, whose: str) -> None:
         self._whose = whose
         self._purpose = ""
 
     def take(self, purpose: str) -> None:
-        """Take the host for ``purpose``. Raises Unavailable where another one has it."""
+        """Reserve the host for ``purpose``. Raises Unavailable if it has another one."""
         if self._purpose not in ("", purpose):
             raise Unavailable(
                 f"{self._whose} cannot be changed for both '{self._purpose}' and '{purpose}' in one study: use "
@@ -40,7 +41,7 @@ class SinglePurpose:
 
 
 class LocalHost:
-    """This machine. Every process that it starts carries the run's id in its environment. Implements ``Host``."""
+    """This machine. Every process that it starts has the run's id in its environment. Implements ``Host``."""
 
     this_machine = True
     python = sys.executable
@@ -55,13 +56,13 @@ class LocalHost:
         self.address = address
         self.root = os.geteuid() == 0
         self.variables = {process.RUN_VARIABLE: run_id}
-        """What everything that it starts has in its environment, beside our own variables."""
+        """The variables of everything that it starts, in addition to our own."""
         self._run_id = run_id
         self._claim = SinglePurpose(f"host {name}")
 
     @property
     def capabilities(self) -> Capabilities:
-        """The host's capabilities: disks for guests are where they were built."""
+        """Return the host's capabilities: disks for guests are used where they were built."""
         return Capabilities(guest_disk=self.program)
 
     def run(self, command: Command) -> Completed:
@@ -69,11 +70,11 @@ class LocalHost:
         return process.run(command, env=self.variables)
 
     def start(self, command: Command, *, hold: bool = False) -> process.Process:
-        """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
+        """Start and return at once; with ``hold``, its standard input stays open until it is stopped or we end."""
         return process.Process(command, env=self.variables, hold=hold)
 
     def talk(self, command: Command) -> tuple[process.Process, process.SocketStream]:
-        """Start a program that is talked to over its standard input and output."""
+        """Start an interactive program with a stream to its standard input and output."""
         return process.talk(command, env=self.variables)
 
     def program(self, program: Path) -> str:
@@ -81,7 +82,7 @@ class LocalHost:
         return str(program)
 
     def read(self, path: str) -> bytes:
-        """A file of this machine. Raises OSError."""
+        """Return a file of this machine. Raises OSError."""
         return Path(path).read_bytes()
 
     def namespaces(self) -> Mapping[str, int]:
@@ -89,28 +90,28 @@ class LocalHost:
         return namespaces_of(Path("/proc/self"))
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
-        """The counters of the control group that a process is in; empty where it has ended."""
+        """Return the counters of a process's control group; empty if it has ended."""
         return cgroup_files.meters_of(self.read, pid)
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
-        """Return the files of a process's control group and network, by label; empty where it has ended."""
+        """Return the files of a process's control group and network, by label; empty if it has ended."""
         return cgroup_files.scope_of(self.read, pid)
 
     def signal(self, pid: int, number: int) -> None:
-        """Send a signal to a process group. Raises PermissionError where it is another user's."""
+        """Send a signal to a process group. Raises PermissionError if it belongs to another user."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, number)
 
     def group(self, name: str) -> Group:
-        """Make the control group ``weighbridge/RUN/NAME``; of a user in a scope of its own. Unavailable."""
+        """Make the control group ``weighbridge/RUN/NAME``, without root in a separate scope. Raises Unavailable."""
         return Cgroup(GroupName(self._run_id).below(name), mount=tree(self._run_id)).create()
 
     def cpus_online(self) -> list[int]:
-        """The CPUs on which its processes may run."""
+        """Return the CPUs that its processes can use."""
         return cpus.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
-        """A port that is free, and the next one too. Raises Unavailable."""
+        """Return a free port whose successor is free too. Raises Unavailable."""
         return network.free_port(taken)
 
     def userland(self, userland: Userland) -> Path:
@@ -118,38 +119,38 @@ class LocalHost:
         return userland.root
 
     def data_folder(self, run: RunContext, name: SafeName) -> AbstractContextManager[Path]:
-        """An empty folder on this machine's disk."""
+        """Yield an empty folder on this machine's disk."""
         return data_folder_here(run, name)
 
     def dedicated_host(self, purpose: str) -> Host:
-        """This machine itself; Unavailable once it is changed for another purpose."""
+        """Return this machine itself; Unavailable if it is changed for another purpose."""
         self._claim.take(purpose)
         return self
 
     def facts(self) -> Mapping[str, str]:
-        """Return no facts: the fingerprint of the run is about this machine."""
+        """Return no facts: the fingerprint of the run covers this machine."""
         return {}
 
 
 @contextmanager
 def data_folder_here(run: RunContext, name: SafeName) -> Iterator[Path]:
-    """Make a data folder beside those of engines, where ``weighbridge clean`` looks, and remove it at the end."""
-    own = OwnFolder.of(run.cache / "engines", run.id, f"data-{name}")
-    folder = own.path
+    """Make a data folder next to those of engines, where ``weighbridge clean`` looks, and remove it at the end."""
+    own_folder = OwnFolder.of(run.cache / "engines", run.id, f"data-{name}")
+    folder = own_folder.path
     folder.mkdir(parents=True)
     try:
         yield folder
     finally:
-        unmount_below(own)
-        with contextlib.suppress(OSError):  # the end of the run tries again, and says what stays
-            remove_tree(own)
+        unmount_below(own_folder)
+        with contextlib.suppress(OSError):  # the end of the run tries again, and reports failures
+            remove_tree(own_folder)
         for above in (folder.parent, folder.parent.parent):
             with contextlib.suppress(OSError):
                 above.rmdir()
 
 
 def remove_engine_folder(data: OwnFolder) -> None:
-    """Remove an engine's folder. Where its host has just gone, its mounts are taken apart a moment later."""
+    """Remove an engine's folder. If its host has just ended, its mounts disappear a moment later."""
     for _ in range(50):
         try:
             remove_tree(data)

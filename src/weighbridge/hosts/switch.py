@@ -1,7 +1,7 @@
-"""The switch of a testbed: a Linux bridge in a network namespace of its own, and the cables to its hosts.
+"""The switch of a testbed: a Linux bridge in its own network namespace, and the cables to its hosts.
 
-In the root namespace br_netfilter would send its frames through the machine's own packet filter, which an engine
-there may have set to drop. The process that holds the namespace ends with us, as those of testbed hosts do.
+In the root namespace, br_netfilter would send its frames through the machine's packet filter, which an engine can set
+to drop. The process that holds the namespace ends with us, like those of testbed hosts.
 """
 
 import contextlib
@@ -30,10 +30,10 @@ _PAUSE_S = 0.005
 
 
 def await_ready(process: P, refusal: str, ready_s: float = _READY_S) -> P:
-    """Return the process once it has printed a whole line with ``ready``.
+    """Return the process once it has printed a complete line with ``ready``.
 
-    Where it ends before, or does not become ready in ``ready_s`` seconds, it is stopped and Unavailable raised:
-    ``refusal`` and its last words.
+    If it ends before, or is not ready in ``ready_s`` seconds, it is stopped and Unavailable raised with ``refusal``
+    and its last words.
     """
     with contextlib.ExitStack() as stack:
         stack.callback(process.stop)
@@ -49,12 +49,12 @@ def await_ready(process: P, refusal: str, ready_s: float = _READY_S) -> P:
 
 
 SUBNET = "198.19.200.0/24"
-"""Of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544); the environment netns begins below it."""
+"""A subnet of 198.18.0.0/15, which is reserved for measurements (RFC 2544); the environment netns begins below it."""
 BRIDGE = "br0"
 _TAP_S, _LOOK_S = 30.0, 0.02
 _PREFIX, _HOSTS, _SITES, _LAST = "198.19.200.", 1, 100, 250
 NOWHERE = _PREFIX + "254"
-"""The default gateway of every host: nothing answers there. A testbed has no way out."""
+"""The default gateway of every host, which does not exist: a testbed has no external connection."""
 _SWITCH = """set -e
 ip link set lo up
 echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
@@ -69,28 +69,28 @@ exec cat
 
 
 def port_of(address: str) -> str:
-    """The name of the port of the host with this address."""
+    """Return the name of the port of the host with this address."""
     return f"p{address.rpartition('.')[2]}"
 
 
 def bucket(options: CableOptions) -> list[str]:
-    """The token bucket at each end of a cable.
+    """Return the token bucket at each end of a cable.
 
-    A fast link has a burst of a millisecond, and its hosts no offloads: nothing is left to be split.
+    A fast link has a burst of a millisecond, and its hosts have no offloads, so that no packets need splitting.
     """
     assert options.link is not None
-    if options.fast:  # with a timer for every frame 1 Gbit/s came out as 160 Mbit/s
+    if options.fast:  # with a timer for every frame, 1 Gbit/s became 160 Mbit/s
         return tc.token_bucket(options.link, burst=_limit(options) // 8, limit=_limit(options))
     return tc.token_bucket(options.link, limit=_limit(options), peakrate="1gbit", mtu=options.mtu)
 
 
 def _limit(options: CableOptions) -> int:
-    """Return the bytes that wait at a cable's end at most; of a fast one, those of eight milliseconds."""
+    """Return the largest number of queued bytes at a cable's end; on a fast one, eight milliseconds' worth."""
     return 8 * max(131072, round((options.link or 0) / 8 / 1000)) if options.fast else tc.QUEUE
 
 
 def queue(options: CableOptions) -> list[str]:
-    """The queue behind the bucket."""
+    """Return the queue behind the bucket."""
     return tc.packet_queue(_limit(options), options.mtu)
 
 
@@ -98,7 +98,7 @@ Inside = Callable[[Command], Completed]
 
 
 class Switch:
-    """The bridge, and who has which address on it."""
+    """The bridge, and the addresses of its hosts and containers."""
 
     def __init__(self, run: RunContext, holder: Process) -> None:
         self._local = LocalHost(run.id)
@@ -109,7 +109,7 @@ class Switch:
     @classmethod
     @contextmanager
     def create(cls, run: RunContext) -> Iterator["Switch"]:
-        """A switch without hosts. Unavailable where this machine cannot make one."""
+        """Make a switch without hosts. Raises Unavailable if this machine cannot."""
         if not (local := LocalHost(run.id)).root:
             raise Unavailable("only root can create testbed hosts: run as root")
         started = local.start(Command(("unshare", "--net", "sh", "-c", _SWITCH)), hold=True)
@@ -120,14 +120,14 @@ class Switch:
             holder.stop()
 
     def next_host(self) -> tuple[str, str]:
-        """An address for a host, and a hardware address to go with it."""
+        """Return an address for a host, and a hardware address."""
         number = next(self._hosts)
         if number >= _SITES:
             raise Unavailable(f"a testbed has at most {_SITES - _HOSTS} hosts: use fewer")
         return f"{_PREFIX}{number}", f"02:77:00:00:00:{number:02x}"
 
     def next_site(self) -> str:
-        """An address for a container that is on the switch itself."""
+        """Return an address for a container on the switch itself."""
         number = next(self._sites)
         if number > _LAST:
             raise Unavailable(f"a testbed's switch has at most {_LAST - _SITES + 1} containers: use fewer")
@@ -139,9 +139,9 @@ class Switch:
         return in_network_of(self._holder.pid)
 
     def join(self, address: str, mtu: int, maker: HostProcess, why: Callable[[], str]) -> None:
-        """Make the tap that ``maker`` makes a port, for the host with this address.
+        """Make the tap from ``maker`` a port, for the host with this address.
 
-        Raises Unavailable with ``why`` where it has made none.
+        Raises Unavailable with ``why`` if there is no tap.
         """
         port, words = port_of(address), ("master", BRIDGE, "mtu", str(mtu), "up")
         deadline = time.monotonic() + _TAP_S
@@ -151,11 +151,11 @@ class Switch:
         self._must("ip", "link", "set", port, *words)
 
     def without_offloads(self, address: str) -> None:
-        """Have no frame larger than the MTU at the port of the host with this address."""
+        """Prevent frames larger than the MTU at the port of the host with this address."""
         self._must("ethtool", "-K", port_of(address), *NO_OFFLOADS)
 
     def connect(self, pid: int, address: str, mac: str, options: TestbedOptions) -> None:
-        """A cable from the switch to the host whose first process is ``pid``, which sees it as eth0."""
+        """Add a cable from the switch to the host whose first process is ``pid``, where it is eth0."""
         port, mtu = port_of(address), str(options.mtu)
         inside = ("nsenter", "--target", str(pid), "--mount", "--net", "--")
         self._must(
@@ -173,17 +173,17 @@ class Switch:
             self._anywhere(*inside, "ethtool", "-K", "eth0", *NO_OFFLOADS)
         if options.link is not None:
             self.limit(address, options, self.inside(pid))
-        if options.cpus:  # frames that arrive are worked on by the host's own CPUs
+        if options.cpus:  # the host's own CPUs process arriving frames
             mask = _mask(cpus_in(options.cpus))
             write = ("sh", "-c", 'echo "$1" > /sys/class/net/eth0/queues/rx-0/rps_cpus', "write", mask)
             self._anywhere(*inside, *write)
 
     @contextmanager
     def uplink(self, name: str) -> Iterator[str]:
-        """A cable from the switch to this machine itself, which sees it as ``name``; gives this machine's address.
+        """Add a cable from the switch to this machine, where it is ``name``; yield this machine's address.
 
-        It has no rate, an MTU of 1500, and goes away with the switch. Addresses of the subnet that this machine uses
-        already are refused: Unavailable.
+        It has no rate limit, an MTU of 1500, and ends with the switch. Raises Unavailable if this machine already
+        uses addresses of the subnet.
         """
         if (used := network.route_to(SUBNET)) is not None:
             raise Unavailable(
@@ -204,7 +204,7 @@ class Switch:
                 self._anywhere("env", "--", *argv)
             yield address
         finally:
-            with contextlib.suppress(EnvironmentLost, Unavailable):  # it may have gone with an engine's own links
+            with contextlib.suppress(EnvironmentLost, Unavailable):  # it can be gone with an engine's own links
                 self._must("ip", "link", "delete", port)
 
     def inside(self, pid: int) -> Inside:
@@ -212,24 +212,24 @@ class Switch:
         return lambda command: self._local.run(command.wrapped(*in_network_of(pid)))
 
     def limit(self, address: str, options: CableOptions | None, inside: Inside) -> None:
-        """Put a token bucket at each end of a host's cable; with None take it away.
+        """Add a token bucket at each end of a host's cable, or remove it with None.
 
-        ``inside`` runs a command where the host's own end is.
+        ``inside`` runs a command at the host's own end.
         """
-        ways: list[tuple[str, ...]] = [("del", "root")]
+        steps: list[tuple[str, ...]] = [("del", "root")]
         if options is not None:
-            ways = [("add", "root", "handle", "1:", *bucket(options)), ("add", "parent", "1:1", *queue(options))]
-        for do, *what in ways:
-            self._must("tc", "qdisc", do, "dev", port_of(address), *what)
-            _check(inside(Command(("tc", "qdisc", do, "dev", "eth0", *what), 10)))
+            steps = [("add", "root", "handle", "1:", *bucket(options)), ("add", "parent", "1:1", *queue(options))]
+        for verb, *words in steps:
+            self._must("tc", "qdisc", verb, "dev", port_of(address), *words)
+            _check(inside(Command(("tc", "qdisc", verb, "dev", "eth0", *words), 10)))
 
     def carried(self, address: str, inside: Inside) -> dict[str, float]:
-        """Bits that the token buckets of a host's cable have let through, on the wire, by direction."""
+        """Return the bits that passed the token buckets of a host's cable, on the wire, by direction."""
         switch_end = self._local.run(Command((*self.enter, *tc.show(port_of(address))), 10))
         return tc.carried({"out": inside(Command(tc.show("eth0"), 10)).text, "in": switch_end.text})
 
     def plug(self, address: str, *, up: bool) -> None:
-        """Plug in or pull the cable of the host with this address."""
+        """Connect or disconnect the cable of the host with this address."""
         self._must("ip", "link", "set", port_of(address), "up" if up else "down")
 
     def _must(self, *argv: str) -> None:
@@ -248,7 +248,7 @@ def _check(completed: Completed) -> None:
 
 
 def _mask(cpus: list[int]) -> str:
-    """Return CPUs as the kernel takes them: groups of 32 bits in hexadecimal, parted by commas."""
+    """Return CPUs in the kernel's format: groups of 32 bits in hexadecimal, separated by commas."""
     bits = sum(1 << cpu for cpu in cpus)
     groups: list[str] = []
     while bits or not groups:
@@ -257,16 +257,16 @@ def _mask(cpus: list[int]) -> str:
     return ",".join(reversed(groups))
 
 
-# the names come from the kernel's table of the namespace; /sys may still show another one's
+# the names come from the kernel's table of the namespace; /sys can still show another namespace
 _SWITCH_OFF = """sed -n 's/^ *\\([^:]*\\):.*/\\1/p' /proc/self/net/dev | while read -r name; do
     [ "$name" = lo ] || ethtool -K "$name" "$@"
 done"""
 
 
 def without_offloads(host: Host, pid: int) -> None:
-    """Switch offloads off on the interfaces of the container of ``pid`` and on the host's ends. Else Unavailable."""
-    each = ("sh", "-c", _SWITCH_OFF, "off", *NO_OFFLOADS)
+    """Disable offloads on the interfaces of the container of ``pid`` and on the host's ends. Raises Unavailable."""
+    command = ("sh", "-c", _SWITCH_OFF, "off", *NO_OFFLOADS)
     for prefix in (("nsenter", "--target", str(pid), "--net", "--mount=/proc/1/ns/mnt", "--"), ()):
-        completed = host.run(Command((*prefix, *each), 30))
+        completed = host.run(Command((*prefix, *command), 30))
         if completed.returncode != 0:
             raise Unavailable(f"host {host.name}: offloads cannot be switched off: {completed.last_words}")

@@ -1,4 +1,4 @@
-"""What the environments of system containers share: options, networks, a container whose first process is ours."""
+"""The common part of system containers' environments: options, networks, containers with our first process."""
 
 import itertools
 import re
@@ -29,7 +29,7 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import MountRequest, Site, SiteRequest
 
 LAUNCHER = "/run/weighbridge-launcher"
-"""Where a container has the launcher."""
+"""The path of the launcher in a container."""
 END_S = 5.0
 _TOGETHER_S = 0.5
 _numbers = itertools.count()
@@ -38,7 +38,7 @@ _numbers = itertools.count()
 class SystemContainerOptions(EnvironmentOptions):
     """``bridge`` joins it by a veth pair to a bridge made for the run, on which the host has an address.
 
-    With ``attach: interface`` the host's interface is a port of that bridge, and one subnet spans all hosts.
+    With ``attach: interface``, the host's interface is a port of that bridge, and one subnet spans all hosts.
     """
 
     network: Annotated[
@@ -49,9 +49,9 @@ class SystemContainerOptions(EnvironmentOptions):
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container to be started: its ``name`` (of letters, digits and dashes) and its folders on its host.
+    """A container to start: its ``name`` (of letters, digits and dashes) and its folders on its host.
 
-    ``root`` is read-only; ``data`` is what it has at /srv, "" for nothing.
+    ``root`` is read-only; ``data`` is mounted at /srv, "" for nothing.
     """
 
     request: SiteRequest
@@ -65,7 +65,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class StartedContainer:
-    """A container once it runs: its launcher, its control group, and its refused limits, each with why."""
+    """A running container: its launcher, its control group, and its refused limits with the reasons."""
 
     launcher: Launcher
     group: Group
@@ -73,24 +73,24 @@ class StartedContainer:
 
 
 class SystemContainer(Environment):
-    """A kind of system container, with the way to start one."""
+    """A kind of system container, with the method that starts one."""
 
     options = SystemContainerOptions
     mounts = frozenset({"folder"})
     storage = "directory"
     version: ClassVar[tuple[str, ...]]
-    """The command that prints the version of its program, and that in the first line."""
+    """The command that prints the version of its program in the first line."""
 
     @abstractmethod
     def started(self, container: Container, stack: ExitStack) -> StartedContainer:
         """Start a container, with the launcher as its first process; ``stack`` ends it. Raises Unavailable."""
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """Networks that cannot carry what the study asks."""
+        """Return why its network cannot carry the study's traffic."""
         return list(_problems(options, needs))
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Ready for root, where control groups are mounted."""
+        """Return ready for root, if control groups are mounted."""
         if output(("unshare", "--net", "--mount", "--pid", "--fork", "true")) is None:
             return Readiness(False, "only root can create system containers", "run as root")
         if not version():
@@ -99,7 +99,7 @@ class SystemContainer(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A container with its own control group, joined to its network once it runs."""
+        """Yield a container with its own control group, joined to its network once it runs."""
         if options.attach:
             request = replace(request, host=request.host.dedicated_host("ports"))
         host = request.host
@@ -118,7 +118,7 @@ class SystemContainer(Environment):
             site = SystemContainerSite(container, started, pid, address, in_force)
             try:
                 yield site
-            finally:  # frozen, its launcher would not hear that it is to end
+            finally:  # a frozen launcher cannot receive the order to end
                 site.thaw()
 
     def _version(self, host: Host) -> str:
@@ -126,9 +126,9 @@ class SystemContainer(Environment):
 
 
 class SystemContainerSite(GroupedSite):
-    """A running container. Implements ``Site``; ``pid`` is its first process, in the host's own numbers.
+    """A running container. Implements ``Site``; ``pid`` is its first process, in the host's numbers.
 
-    ``in_force`` looks for further facts: once they are asked for, so that an opening has none of that in its time.
+    ``in_force`` returns further facts only on request, so that opening does not include their time.
     """
 
     def __init__(
@@ -145,18 +145,18 @@ class SystemContainerSite(GroupedSite):
         self._container, self._started, self._in_force = container, started, in_force
 
     def scope(self) -> Mapping[str, str]:
-        """The files of its control group, and of its network where that is not the host's."""
+        """Return the files of its control group, and of its own network."""
         return {**super().scope(), **(network_of(self.pid) if self._container.own_network else {})}
 
     def facts(self) -> Mapping[str, str]:
-        """The userland, the network, and the limits that could not be honoured."""
+        """Return the root filesystem, the network, and the limits that could not be applied."""
         facts = {
             USERLAND: self._container.request.userland.digest,
             "user": self._container.request.userland.process.user("root"),
             "host": self.host.name,
             "address": self.address,
         }
-        refused = {f"not honoured: {limit}": why for limit, why in self._started.refused.items()}
+        refused = {f"not honoured: {limit}": reason for limit, reason in self._started.refused.items()}
         return {**facts, **self._in_force(), **refused}
 
 
@@ -166,7 +166,7 @@ def joined(stack: ExitStack, container: Container, argv: tuple[str, ...]) -> Lau
     process, stream = request.host.talk(Command(argv))
 
     def end() -> None:
-        process.wait(END_S)  # it tidies up after the container
+        process.wait(END_S)  # it cleans up after the container
         process.stop()
 
     stack.callback(end)
@@ -175,7 +175,7 @@ def joined(stack: ExitStack, container: Container, argv: tuple[str, ...]) -> Lau
 
 
 def remove(groups: list[Group]) -> None:
-    """End what is in control groups, and remove them."""
+    """Kill the processes in control groups, and remove the groups."""
     for group in groups:
         group.kill()
         group.remove()
@@ -184,9 +184,9 @@ def remove(groups: list[Group]) -> None:
 def _why(host: Host, process: HostProcess) -> Callable[[], str]:
     def why() -> str:
         process.wait(_TOGETHER_S)
-        host.run(Command(("true",), 10))  # where the whole host has gone, that is what is told
+        host.run(Command(("true",), 10))  # if the complete host is gone, report that
         stderr = process.stop().stderr.decode(errors="replace").strip()
-        return stderr.splitlines()[0] if stderr else "the container was killed"  # what follows is of no help
+        return stderr.splitlines()[0] if stderr else "the container was killed"  # the rest does not help
 
     return why
 
@@ -209,7 +209,7 @@ def _container(stack: ExitStack, options: SystemContainerOptions, request: SiteR
 
 
 def _address(stack: ExitStack, bridge: Bridge | None, container: Container, pid: int) -> str:
-    """Where the other role reaches the container, once it is joined to its network."""
+    """Return the address for the other role, after the container is joined to its network."""
     host = container.request.host
     if not container.own_network:
         return host.address if container.request.apart else "127.0.0.1"

@@ -1,8 +1,8 @@
-"""Hosts that are made on this machine for the length of a run: namespaces of their own, joined by a switch.
+"""Hosts made on this machine for the duration of a run: separate namespaces, joined by a switch.
 
 A host is a process tree in its own network, mount, UTS, IPC and PID namespaces. Its first process ends when our end
-of a pipe closes, and with it everything in the host, its mounts and its cable: however we end, only control groups,
-the folder of its engine and paused containers (which cannot die frozen) are left, which ``weighbridge clean`` knows.
+of a pipe closes, and with it everything in the host, its mounts and its cable. However we end, only control groups,
+the folder of its engine and paused containers (which cannot die frozen) remain, which ``weighbridge clean`` removes.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ from weighbridge.model.host import Capabilities, Group, Limits, Link, RunContext
 from weighbridge.model.names import GroupName
 from weighbridge.model.quantity import cpus_in
 
-# /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.
-# What is written below /run, /etc, /opt and /var/lib stays in the host: dockerd keeps files of overlay networks in
-# /var/lib/docker and containerd has /opt/containerd, whatever their data folders are. A cache in there is bound back.
-# tini reaps what the engine leaves; cat ends with our pipe.
+# /sys is mounted again to show this network namespace, with the tree of control groups bound back into it. Writes
+# below /run, /etc, /opt and /var/lib stay in the host: dockerd keeps files of overlay networks in /var/lib/docker and
+# containerd has /opt/containerd, whatever their data folders are. A cache in there is bound back. tini reaps orphans
+# of the engine; cat ends with our pipe.
 _INIT = """set -e
 init=$1 name=$2 cache=$3
 mount -t proc proc /proc
@@ -55,16 +55,17 @@ exec "$init" -- cat
 """
 JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
 """A shell that writes itself into the control groups named before "--", then becomes the program."""
-# nsenter stays as the parent of what it runs. It must outlive the signals that end a server in good order, else the
-# server would be killed in the midst of its last words.
+# nsenter stays as the parent of its command. It must survive the signals for a clean shutdown of a server, because
+# otherwise the server would be killed during it.
 _JOIN = f'trap "" TERM INT; {JOIN}'
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
 class TestbedHost(LocalHost):
-    """A host of namespaces, which sees this machine's files. Implements ``DisposableHost`` and ``LimitedCable``."""
+    """A host made of namespaces, which sees this machine's files. Implements ``DisposableHost`` and
+    ``LimitedCable``."""
 
-    __test__ = False  # no test, whatever its name begins with
+    __test__ = False  # not a test, despite its name
     this_machine = False
     subnet, gateway = SUBNET, NOWHERE
     interface = "eth0"
@@ -91,7 +92,7 @@ class TestbedHost(LocalHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        """The host's capabilities."""
+        """Return the host's capabilities."""
         cable = None if self.options.link is None else self
         return Capabilities(disposable=self, cable=cable, limited_cable=cable, guest_disk=self.program)
 
@@ -100,7 +101,7 @@ class TestbedHost(LocalHost):
             raise EnvironmentLost(f"host {self.name} was lost because its first process ended")
 
     def _inside(self, command: Command) -> Command:
-        """Return a command in the host's namespaces and control group, so that its CPUs hold for everything in it."""
+        """Return a command in the host's namespaces and control group, so that it runs on the host's CPUs."""
         self._alive()
         return command.wrapped("sh", "-c", _JOIN, "join", *self._join, "--", *self._enter)
 
@@ -116,11 +117,11 @@ class TestbedHost(LocalHost):
         return super().start(self._inside(command), hold=hold)
 
     def talk(self, command: Command) -> tuple[Process, SocketStream]:
-        """Start a program that is talked to over its standard input and output."""
+        """Start an interactive program with a stream to its standard input and output."""
         return super().talk(self._inside(command))
 
     def read(self, path: str) -> bytes:
-        """A file as the host's processes see it. Raises OSError."""
+        """Return a file as the host's processes see it. Raises OSError."""
         return (self.folder / path.lstrip("/")).read_bytes()
 
     def namespaces(self) -> Mapping[str, int]:
@@ -134,7 +135,7 @@ class TestbedHost(LocalHost):
             self.run(Command(kill, 10))
 
     def group(self, name: str) -> Group:
-        """Make the control group ``weighbridge/RUN/NAME``; with the host's CPUs where it has its own."""
+        """Make the control group ``weighbridge/RUN/NAME``, with the host's own CPUs if it has any."""
         group = Cgroup(GroupName(self._run.id).below(name)).create()
         _pin(group, self.cpuset)
         return group
@@ -144,12 +145,12 @@ class TestbedHost(LocalHost):
         return cpus_in(self.cpuset) if self.cpuset else cpus.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
-        """A port that nobody on the host listens on, nor on the next one."""
+        """Return a port without a listener on the host; the next port is free too."""
         used = network.bound("tcp", self.folder / "proc/1") | network.bound("udp", self.folder / "proc/1")
         return network.free_port(taken, lambda port: port not in used)
 
     def dedicated_host(self, purpose: str) -> "TestbedHost":
-        """One more host, with the same cable and CPUs."""
+        """Return one more host, with the same cable and CPUs."""
         return self._run.share(
             f"host {self.name} {purpose}", lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run)
         )
@@ -170,7 +171,7 @@ class TestbedHost(LocalHost):
         return socket if socket.exists() else None
 
     def next_address(self) -> str:
-        """An address for a container on the switch itself."""
+        """Return an address for a container on the switch itself."""
         return self.switch.next_site()
 
     def link(self) -> Link | None:
@@ -180,7 +181,7 @@ class TestbedHost(LocalHost):
         return Link(f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self._within))
 
     def set_link(self, *, limited: bool) -> None:
-        """Put the token buckets at both ends of the cable, or take them away."""
+        """Add the token buckets at both ends of the cable, or remove them."""
         if limited != self.limited:
             self._alive()
             self.switch.limit(self.address, self.options if limited else None, self._within)
@@ -200,35 +201,35 @@ class TestbedHost(LocalHost):
 
     @property
     def offloads(self) -> bool:
-        """Whether the cable's ends have offloads: as the options say."""
+        """Return whether the cable's ends have offloads, by the options."""
         return self.options.has_offloads
 
     def keep_offloads(self, pid: int) -> None:
-        """Where the host has none, switch them off too on the interfaces of a container and on the host's ends."""
+        """Disable offloads on the interfaces of a container and on the host's ends too, if the host has none."""
         if not self.options.has_offloads:
             without_offloads(self, pid)
 
     def switch_off(self) -> None:
-        """End everything in it at once, as by pulling its power cord; what is paused must run to die."""
+        """End everything in it at once, like a power cut; paused processes are thawed to die."""
         with contextlib.suppress(OSError):
             Cgroup(GroupName(self._run.id)).thaw_below()
         self._holder.stop()
 
     def plug(self, *, up: bool) -> None:
-        """Plug in or pull the host's cable, at the switch: the host sees its carrier come or go."""
+        """Connect or disconnect the host's cable at the switch: the host sees its carrier come or go."""
         self.switch.plug(self.address, up=up)
 
 
 @contextmanager
 def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterator[TestbedHost]:
-    """Make a host, and end it with everything in it. Unavailable where this machine cannot make one."""
+    """Make a host, and end it with everything in it. Raises Unavailable if this machine cannot."""
     init = init_program()
     if init is None:
         raise Unavailable(": ".join(no_init()))
-    if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
+    if options.cpus and (missing := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
         online = cpus.cpus_online()
         raise Unavailable(
-            f"host {name} cannot use CPU {lacking[0]}, because this machine has only CPUs {online}: change 'cpus'"
+            f"host {name} cannot use CPU {missing[0]}, because this machine has only CPUs {online}: change 'cpus'"
         )
     switch: Switch = run.share("switch", lambda: Switch.create(run))
     with ExitStack() as stack:
@@ -244,15 +245,15 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
 
 
 def _pin(group: Cgroup, cpus: str | None) -> None:
-    for why in group.limit(Limits(cpuset=cpus)).values():
-        raise Unavailable(f"a testbed host cannot be pinned to CPUs {cpus}: {why}")
+    for reason in group.limit(Limits(cpuset=cpus)).values():
+        raise Unavailable(f"a testbed host cannot be pinned to CPUs {cpus}: {reason}")
 
 
 def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
     join = ("sh", "-c", JOIN, "join", *(str(path) for path in group.procs), "--")
     namespaces = ("--fork", "--kill-child", "--propagation", "private")
-    own = (init, f"wb-{name}", str(run.cache.resolve()))
-    argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", *own)
+    arguments = (init, f"wb-{name}", str(run.cache.resolve()))
+    argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", *arguments)
     return await_ready(
         LocalHost(run.id).start(Command(argv), hold=True), f"the testbed host {name} cannot be created"
     )

@@ -1,4 +1,4 @@
-"""An environment as a file for Docker Compose: one service for each role inside."""
+"""An environment as a file for Docker Compose, with one service for each role in it."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from weighbridge.model.site import DATA, SITE_ENV
 from weighbridge.model.study import Resources
 
 KIT = "/kit"
-"""Where containers have the kit's own files."""
+"""The folder of the kit's files in containers."""
 IMAGE = "IMAGE"
 CELL = "CELL"
 CPUS = {"server": "SERVER_CPUS", "client": "CLIENT_CPUS"}
@@ -23,7 +23,7 @@ _TMPFS = ("/tmp:mode=1777,exec", "/run:mode=1777,exec")  # noqa: S108 - folders 
 
 
 def compose_file(environment: KitEnvironment, resources: Resources, image: str) -> str:
-    """The file's text; ``image`` is the image's name where no setting has another."""
+    """Return the file's text; ``image`` is the default name of the image."""
     from ruamel.yaml import YAML
 
     document: dict[str, Any] = {
@@ -48,7 +48,7 @@ def compose_file(environment: KitEnvironment, resources: Resources, image: str) 
 
 
 def limits(resources: Resources, role: str) -> dict[str, Any]:
-    """The limits of a role's container as Docker Compose writes them."""
+    """Return the limits of a role's container in Docker Compose's format."""
     service_limits: dict[str, Any] = {}
     if resources.cpus is not None:
         cpu_limits = Limits(cpus=resources.cpus, cpu_period_us=round(resources.cpu_period * 1e6))
@@ -59,7 +59,7 @@ def limits(resources: Resources, role: str) -> dict[str, Any]:
 
 
 def settings_in(value: Any) -> Iterator[Setting]:
-    """The settings that stand somewhere in what an environment says."""
+    """Yield the settings anywhere in an environment's values."""
     if isinstance(value, Setting):
         yield value
     elif isinstance(value, Mapping):
@@ -90,19 +90,19 @@ def _service(environment: KitEnvironment, role: str, resources: Resources, image
 
 
 def _with_own(service: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a service with the keys that its environment adds, further variables among them."""
-    said = _literal(own)
-    return {**service, **said, "environment": {**service["environment"], **said.get("environment", {})}}
+    """Return a service with the keys that its environment adds, including variables."""
+    added = _literal(own)
+    return {**service, **added, "environment": {**service["environment"], **added.get("environment", {})}}
 
 
 def _secrets(environment: KitEnvironment) -> dict[str, str]:
-    """Return the variables from which scripts take the values of secrets; the user sets them."""
+    """Return the variables from which scripts read the values of secrets; the user sets them."""
     names = (name for cell in environment.cells for name in secrets_of(cell))
     return {kit_variable(name): compose_text(reference(name)) for name in names}
 
 
 def _literal(value: Any) -> Any:
-    """A value whose dollar signs Docker Compose takes as they are, and settings as what it replaces."""
+    """Return a value with escaped dollar signs, and with settings as Docker Compose replaces them."""
     if isinstance(value, Setting):
         return f"${{{value.name}:-{value.value}}}"
     if isinstance(value, str):

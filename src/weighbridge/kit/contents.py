@@ -1,4 +1,4 @@
-"""What of a study a kit has: its environments with their workloads and ports; and what it leaves out, and why."""
+"""The contents of a kit: environments with their workloads and ports, and the skipped parts with the reasons."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.workload import Endpoint, Workload
 
 FIRST_PORT = 5201
-"""iperf3's own, which published studies used. Each workload has two: its data may have a port of its own."""
+"""iperf3's own port, which published studies used. Each workload has two, for a possible data port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class KitCell:
     options: Any
     ends: Mapping[Role, Endpoint]
     published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The words that the source of a published study gave the program of a role beside its name."""
+    """Options that the source of a published study added to the program of a role."""
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """Its processes; the last one is measured."""
+        """Return its processes; the last one is measured."""
         return self.workload.roles(self.options)
 
     def command(self, role: Role) -> Command:
@@ -40,7 +40,7 @@ class KitCell:
 
 
 def with_options(argv: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...]:
-    """Return the arguments with more options, each with its values; an option that they have stays as it is."""
+    """Return the arguments with more options, each with its values; existing options stay as they are."""
     arguments, is_new = list(argv), True
     for word in words:
         if word.startswith("-"):
@@ -52,10 +52,10 @@ def with_options(argv: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class KitEnvironment:
-    """An environment; ``folder`` is its name among files, ``inside`` the services of Docker Compose that it has.
+    """An environment; ``folder`` is its name among files, ``inside`` are its services in Docker Compose.
 
-    ``solo`` is the service in which a program without a counterpart runs. ``writes_layer``: its root is written to.
-    ``data``: what servers keep their data on, as Docker Compose mounts it; empty where they keep none.
+    ``solo`` is the service for a program without a counterpart. ``writes_layer``: its root is writable. ``data`` is
+    the mount for servers' data in Docker Compose; empty if there is none.
     """
 
     folder: str
@@ -70,7 +70,7 @@ class KitEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class OmittedPart:
-    """A part of the study that the kit leaves out, and why."""
+    """A part of the study that the kit skips, and why."""
 
     name: str
     why: str
@@ -78,7 +78,7 @@ class OmittedPart:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A study, the environments of its kit, and the parts that the kit leaves out."""
+    """A study, the environments of its kit, and the parts that the kit skips."""
 
     study: Study
     environments: tuple[KitEnvironment, ...]
@@ -86,9 +86,9 @@ class Contents:
 
 
 def contents(study: Study) -> Contents:
-    """Sort a study into what is run by hand and what is not.
+    """Divide a study into the parts of a kit and the skipped ones.
 
-    Raises StudyError where it has no container environment that Docker Compose can make, or needs companions.
+    Raises StudyError if it has no environment that Docker Compose can make, or needs sidecars.
     """
     if study.file.companions:
         names = ", ".join(study.file.companions)
@@ -132,7 +132,7 @@ def contents(study: Study) -> Contents:
 
 
 def _local_cells(study: Study) -> tuple[list[Cell], list[Cell]]:
-    """The cells with both roles on one machine, else those of one host's clients; and the others."""
+    """Return the cells with both roles on one machine, else those of one host's clients; and the others."""
     hosts = study.client_hosts
     client_host = study.server_host if study.server_host in hosts else hosts[0]
     local_cells = [cell for cell in study.cells if cell.client in ("", client_host)]
@@ -140,7 +140,7 @@ def _local_cells(study: Study) -> tuple[list[Cell], list[Cell]]:
 
 
 def _port_key(cell: Cell, options: Any) -> tuple[str, int]:
-    """A workload, and the only port on which its server can listen (0: on any)."""
+    """Return a workload, and the only port on which its server can listen (0: any)."""
     return cell.workload, registry.workloads()[cell.kind].fixed_port(options) or 0
 
 
@@ -174,20 +174,20 @@ def _environment(
         )
         for cell, workload, options in chosen
     )
-    way = _storage_way(arm, chosen)
-    data = {"volume": "data", "folder": "./data"}.get(way, "") if by_hand.services else ""
-    return KitEnvironment("", arm, by_hand, frozenset(by_hand.services), in_kit, solo, data, way == "layer")
+    mode = _storage_way(arm, chosen)
+    data = {"volume": "data", "folder": "./data"}.get(mode, "") if by_hand.services else ""
+    return KitEnvironment("", arm, by_hand, frozenset(by_hand.services), in_kit, solo, data, mode == "layer")
 
 
 def _storage_way(arm: Arm, chosen: Iterable[tuple[Cell, Workload, Any]]) -> str:
-    """How data get into its server's site; empty where no workload keeps any."""
+    """Return how data get into its server's site; empty if no workload has any."""
     if not any(workload.needs_data(options) for _, workload, options in chosen):
         return ""
     environment = registry.environments()[arm.kind]
     named = arm.options.storage if environment.mounts else None
     kind = named.kind if named is not None else environment.storage
-    ways = registry.storage()[kind].ways if kind else ()
-    return next((way for way in ways if way in environment.mounts), "")
+    modes = registry.storage()[kind].ways if kind else ()
+    return next((mode for mode in modes if mode in environment.mounts), "")
 
 
 def _reached(workload: Workload, options: Any, port: int) -> Iterator[PublishedPort]:
@@ -204,7 +204,7 @@ def _endpoints(by_hand: ByHand, fixed: int | None, port: int) -> Mapping[Role, E
 
 
 class _Folders:
-    """Names for files: letters, digits and hyphens, each given once."""
+    """Unique names for files: letters, digits and hyphens."""
 
     def __init__(self) -> None:
         self._taken_names: set[str] = set()
@@ -222,6 +222,6 @@ class _Folders:
 def _named(environment: KitEnvironment, folders: _Folders) -> KitEnvironment:
     from dataclasses import replace
 
-    own = _Folders()
-    cells = tuple(replace(each, folder=own.name(each.cell.label)) for each in environment.cells)
+    cell_folders = _Folders()
+    cells = tuple(replace(each, folder=cell_folders.name(each.cell.label)) for each in environment.cells)
     return replace(environment, folder=folders.name(environment.arm.name), cells=cells)

@@ -11,7 +11,7 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9+_.:/@-]*")
 
 
 def image_files(recipe: Recipe) -> dict[str, bytes]:
-    """The Dockerfile and what it copies, by path. Raises StudyError where a name is none of Debian's or Docker's."""
+    """Return the Dockerfile and the files that it copies, by path. Raises StudyError for invalid names."""
     of_builds = (name for each in recipe.builds for name in each.packages)
     words = (recipe.base, *recipe.components, *recipe.packages, *of_builds)
     for word in words:

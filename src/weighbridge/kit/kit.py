@@ -1,4 +1,4 @@
-"""A study as the files of a kit."""
+"""Converts a study to the files of a kit."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from weighbridge.model.study import Parameter, Study
 from weighbridge.model.userland import UserlandSpec
 
 _LEVEL_PAUSE = ".pause_between_levels"
-"""How a source's parameter for the pause after a workload ends, after the workload's name."""
+"""The end of the name of a source's parameter for the pause after a workload, after the workload's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class KitFile:
 
 
 def kit(study: Study, parameters: Sequence[Parameter] = ()) -> Mapping[str, KitFile]:
-    """The files of a kit by path, the same for the same study; ``parameters`` are those that its source published.
+    """Return the files of a kit by path, always the same for a study; ``parameters`` are the published ones.
 
-    Raises StudyError where there is nothing that Docker Compose can make, UserlandError for wrong packages.
+    Raises StudyError if Docker Compose can make no environment, UserlandError for wrong packages.
     """
     kit_contents = _as_published(contents(study), parameters)
     recipe = _recipe(kit_contents)
@@ -64,7 +64,7 @@ def kit(study: Study, parameters: Sequence[Parameter] = ()) -> Mapping[str, KitF
 def _as_published(kit_contents: Contents, parameters: Sequence[Parameter]) -> Contents:
     """Return the contents with the source's options of programs: ``client_options``, or those of one workload.
 
-    A measured program whose JSON summary.sh reads keeps its own: iperf3's --verbose makes that no JSON.
+    A measured program whose JSON summary.sh reads is unchanged, because iperf3's --verbose breaks the JSON.
     """
     stated = {each.parameter: tuple(shlex.split(each.value)) for each in parameters if "_options" in each.parameter}
 
@@ -110,24 +110,24 @@ def _settings(kit_contents: Contents, parameters: Sequence[Parameter]) -> list[S
         ),
         *(Setting(name, cpus[role], f"CPUs of the {role}; empty: all") for role, name in CPUS.items()),
     ]
-    own = (
+    environment_settings = (
         each for environment in kit_contents.environments for each in settings_in(_services_and_networks(environment))
     )
-    return [*settings, *dict.fromkeys(own)]
+    return [*settings, *dict.fromkeys(environment_settings)]
 
 
 def _level_pause(parameters: Sequence[Parameter]) -> str:
-    """Return in words which pause an empty setting of the kit stands for."""
+    """Return in words which pause an empty setting of the kit means."""
     return "as published" if any(each.parameter.endswith(_LEVEL_PAUSE) for each in parameters) else "none"
 
 
 def _cpus(study: Study) -> dict[str, str]:
-    """The CPUs of each role: as the study pins them, else those of its host."""
+    """Return the CPUs of each role: as pinned by the study, else its host's."""
     pin, hosts = study.file.resources.pin, study.file.hosts
     if pin == "spread":
         return {"server": "0", "client": "1"}
-    own = {"server": hosts[study.server_host].own_cpus, "client": hosts[study.client_hosts[0]].own_cpus}
-    return {role: str((pin or {}).get(role) or own[role] or "") for role in CPUS}  # type: ignore[call-overload]
+    host_cpus = {"server": hosts[study.server_host].own_cpus, "client": hosts[study.client_hosts[0]].own_cpus}
+    return {role: str((pin or {}).get(role) or host_cpus[role] or "") for role in CPUS}  # type: ignore[call-overload]
 
 
 def _services_and_networks(environment: KitEnvironment) -> list[Any]:
@@ -135,7 +135,7 @@ def _services_and_networks(environment: KitEnvironment) -> list[Any]:
 
 
 def _tag(name: str) -> str:
-    """A study's name as images are named."""
+    """Return a study's name in the format of image names."""
     return "".join(each if each.isalnum() else "-" for each in name.lower()).strip("-") or "study"
 
 
@@ -236,8 +236,8 @@ def _differs(kit_contents: Contents) -> Iterator[str]:
     hosts = {name: host.description for name, host in file.hosts.items() if not host.traits.this_machine}
     if hosts:
         listed = ", ".join(f"{name} ({description})" for name, description in hosts.items())
-        apart = "here both roles are on one machine, with no cable between them"
-        yield f"the study's hosts are not used: {listed}; {apart}"
+        layout = "here both roles are on one machine, with no cable between them"
+        yield f"the study's hosts are not used: {listed}; {layout}"
     if any(cell.link for cell in kit_contents.study.cells):
         yield "cables have no rate limits here, so no workload lifts them"
     if any(each.memory is not None or each.cpus is not None for each in kit_contents.study.all_resources.values()):

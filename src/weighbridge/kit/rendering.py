@@ -17,7 +17,7 @@ _TEMPLATES = resources.files("weighbridge.kit") / "templates"
 def _environment() -> "Environment":
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    environment = Environment(  # noqa: S701 - no HTML: each value goes through a filter of its own
+    environment = Environment(  # noqa: S701 - no HTML: each value has its own filter
         loader=FunctionLoader(lambda name: (_TEMPLATES / name).read_text()),
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
@@ -26,10 +26,10 @@ def _environment() -> "Environment":
 
 
 def render(template: str, **values: Any) -> bytes:
-    """A template filled in."""
+    """Return a filled-in template."""
     return _environment().get_template(template).render(**values).encode(errors="replace")
 
 
 def static(name: str) -> bytes:
-    """A file that is the same in every kit."""
+    """Return a file that is the same in every kit."""
     return (_TEMPLATES / name).read_bytes()

@@ -1,4 +1,4 @@
-"""The programs of each role as small scripts, which run natively as in a container."""
+"""The programs of each role as small scripts, which run natively as well as in a container."""
 
 import hashlib
 import shlex
@@ -18,23 +18,19 @@ Files = dict[str, bytes]
 
 
 def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files]:
-    """The scripts of a workload in an environment, and the files that they read; both by path in the kit.
+    """Return the scripts of a workload in an environment, and the files that they read; both by path in the kit.
 
-    Raises StudyError where the workload cannot tell what it would run.
+    Raises StudyError if the workload cannot describe its programs.
     """
     folder = f"environments/{environment.folder}/{cell.folder}"
     scripts: Files = {}
     read: Files = {}
     try:
         for name, role, command in _programs(cell):
-            data = name in (
-                "prepare",
-                "restore",
-                "finish",
-            )  # the same for several levels, which then start from the same data
+            data = name in ("prepare", "restore", "finish")  # shared by levels, which start from the same data
             of_role = {} if data else cell.workload.files(role, cell.options, cell.ends[role])
-            about = cell.cell.workload if data else cell.cell.label
-            title = f"{about}, {name.replace('_', '-')}, in {environment.arm.name}"
+            subject = cell.cell.workload if data else cell.cell.label
+            title = f"{subject}, {name.replace('_', '-')}, in {environment.arm.name}"
             paths = {path: _place_file(read, path, content) for path, content in of_role.items()}
             stdin = _place_file(read, "stdin", command.stdin) if command.stdin else ""
             started = {path for path in of_role if cell.workload.file_mode(cell.options, path) & 0o100}
@@ -50,14 +46,14 @@ def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files
 
 
 def secrets_of(cell: KitCell) -> tuple[SecretName, ...]:
-    """The secrets whose values its scripts need."""
+    """Return the secrets whose values its scripts need."""
     commands = [command for _, _, command in _programs(cell)]
     texts = (text for command in commands for text in (*command.argv, *command.env.values()))
     return tuple(dict.fromkeys(name for text in texts for name in secrets_in(text)))
 
 
 def listens(cell: KitCell) -> tuple[str, int]:
-    """The ports on which its server listens, as listening.sh takes them, and the signal that ends it."""
+    """Return the ports on which its server listens, as listening.sh reads them, and the signal that ends it."""
     if "server" not in cell.roles:
         return "", 15
     command = cell.command("server")
@@ -67,8 +63,8 @@ def listens(cell: KitCell) -> tuple[str, int]:
 def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
     """Yield each script's name, the role in whose site it runs, and its command."""
     workload, options = cell.workload, cell.options
-    at, measured = cell.ends[cell.roles[0]], cell.ends[cell.roles[-1]]
-    before = {"prepare": workload.prepare(options, at), "restore": workload.restore(options, at)}
+    first, measured = cell.ends[cell.roles[0]], cell.ends[cell.roles[-1]]
+    before = {"prepare": workload.prepare(options, first), "restore": workload.restore(options, first)}
     yield from ((name, cell.roles[0], command) for name, command in before.items() if command is not None)
     if (warm_up := workload.warm_up(options, measured)) is not None:
         yield "warm_up", cell.roles[-1], warm_up
@@ -76,12 +72,12 @@ def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
         yield role, role, cell.command(role)
     if (check := workload.check(options, measured)) is not None:
         yield "check", cell.roles[-1], check
-    if (finish := workload.finish(options, at)) is not None:
+    if (finish := workload.finish(options, first)) is not None:
         yield "finish", cell.roles[0], finish
 
 
 def _place_file(read: Files, path: str, data: bytes) -> str:
-    """Add a file to those that scripts read, and return its path; several workloads may share one."""
+    """Add a file for scripts, and return its path; several workloads can share one."""
     place = f"files/{hashlib.sha256(data).hexdigest()[:12]}/{PurePosixPath(path).name}"
     read[place] = data
     return place
@@ -97,7 +93,7 @@ def _script(
     ends: bool,
     reads: str = "/dev/null",
 ) -> bytes:
-    """``started``: those of the files that are programs; ``reads``: without ``stdin``; "" is the script's own."""
+    """Return a script. ``started`` are the files that are programs; ``reads`` is the input without ``stdin``."""
     lines = [
         "#!/bin/sh",
         "# shellcheck shell=dash disable=SC2016",

@@ -1,4 +1,4 @@
-"""Text that others wrote, where it must stay what it is: in one line, in a word of a shell, in Markdown."""
+"""Escapes other authors' text for one line, for a word of a shell, and for Markdown."""
 
 import re
 import shlex
@@ -11,18 +11,18 @@ __all__ = ["compose_text", "kit_variable", "markdown", "one_line", "shell_line",
 
 
 def shell_word(text: str) -> str:
-    """The text as a word of a shell. Each secret in it becomes a variable, which must be set in the environment."""
+    """Return the text as a word of a shell. Each secret in it becomes a variable, which must be set."""
     parts = (shlex.quote(part) if isinstance(part, str) else f'"{_variable(*part)}"' for part in parts_of(text))
     return "".join(parts) or "''"
 
 
 def shell_line(words: Sequence[str]) -> str:
-    """The words of a command as a shell reads them."""
+    """Return the words of a command in shell syntax."""
     return " ".join(map(shell_word, words))
 
 
 def compose_text(text: str) -> str:
-    """The text as a value of a Compose file: its dollar signs stay, and each secret in it is a variable."""
+    """Return the text as a value of a Compose file: dollar signs are escaped, and each secret becomes a variable."""
     return "".join(part.replace("$", "$$") if isinstance(part, str) else _variable(*part) for part in parts_of(text))
 
 
@@ -36,5 +36,5 @@ def _variable(name: SecretName) -> str:
 
 
 def markdown(text: str) -> str:
-    """The same, with nothing in it that Markdown or a browser would act on."""
+    """Return one line of text without any markup for Markdown or a browser."""
     return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", one_line(text))

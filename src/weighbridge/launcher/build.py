@@ -1,7 +1,7 @@
-"""The launcher, a static program: it needs nothing of the root folder that it runs in.
+"""The launcher, a static program that needs nothing from the root folder that it runs in.
 
-A wheel brings it built, beside its source. Where none was brought for this source and this machine, it is compiled.
-Either way it is started from the user's cache, where nobody else can change it.
+A wheel contains the built program next to its source. If it has none for this source and this machine, the program is
+compiled. It is always started from the user's cache, which no other user can change.
 """
 
 import functools
@@ -19,52 +19,53 @@ from weighbridge.linux.packages import install_here
 
 SOURCE = Path(__file__).parent / "source"
 BROUGHT = Path(__file__).parent / "built"
-"""What a wheel brings: the launcher, in a folder that is named by its `source_key`."""
+"""The folder of launchers in a wheel, each in a folder that is named by its `source_key`."""
 NAME = "weighbridge-launcher"
 _WHAT = "the sites' launcher"
 
 
 @functools.cache
 def source_key(machine: str) -> str:
-    """Return sixteen hexadecimal digits for its sources, how it is built, and for which machine (``x86_64``)."""
+    """Return sixteen hexadecimal digits for its sources, its build options, and the machine (``x86_64``)."""
     how = " ".join((build_once.key_of_folder(SOURCE), *static_c.OPTIONS, machine))
     return hashlib.sha256(how.encode()).hexdigest()[:16]
 
 
 def brought() -> Path | None:
-    """Return the launcher that a wheel brought for this machine, from these sources; None where there is none."""
+    """Return the launcher that the wheel contains for this machine and these sources, or None."""
     program = BROUGHT / source_key(platform.machine()) / NAME
     return program if program.is_file() else None
 
 
 def key() -> str:
-    """Return the name under which it is cached: that of its sources, and the digest of what a wheel brought."""
+    """Return its name in the cache: the key of its sources, and the digest of the wheel's program."""
     name = source_key(platform.machine())
     return name if (program := brought()) is None else f"{name}-{digest(program)}"
 
 
 def digest(program: Path) -> str:
-    """What tells a built launcher from another, also of the same sources: another compiler or libc makes another."""
+    """Return a digest that distinguishes builds, also of the same sources with another compiler or libc."""
     return hashlib.sha256(program.read_bytes()).hexdigest()[:16]
 
 
 def cached(cache: Path) -> Path | None:
-    """The built program, or None."""
+    """Return the built program, or None."""
     program = cache / "programs" / key() / NAME
     return program if program.is_file() else None
 
 
 def cannot_build(cache: Path) -> tuple[str, str] | None:
-    """Why it cannot be built, where it is not cached yet, and what helps; None where all is well."""
+    """Return why it cannot be built and a remedy; None if it can be built or is cached."""
     if cached(cache) is not None or brought() is not None or not (missing := static_c.missing()):
         return None
     return f"{missing[0]}, which builds the sites' launcher, is not installed", install_here(missing)
 
 
 def ensure(cache: Path, say: Callable[[str], None]) -> Path:
-    """The program, copied or compiled if need be. Raises Unavailable without a compiler, UserlandError, DiskFull.
+    """Return the program, copied or compiled if necessary.
 
-    Unavailable, too, where somebody else could change it: it is the first process of every site, often root's.
+    Raises UserlandError, DiskFull, and Unavailable without a compiler. Also raises Unavailable if another user could
+    change the program: it is the first process of every site, often root's.
     """
     program = build_once.ensure(
         cache / "programs",
@@ -72,7 +73,7 @@ def ensure(cache: Path, say: Callable[[str], None]) -> Path:
         _WHAT,
         lambda: cached(cache),
         lambda: cannot_build(cache),
-        say if brought() is None else lambda _: None,  # to copy it takes no time
+        say if brought() is None else lambda _: None,  # copying is quick
         _build,
     )
     if (fault := next(changeable_by_others(program), None)) is not None:

@@ -1,4 +1,4 @@
-"""Frames: what goes over the one stream to a launcher (source/wire.h). Numbers are little-endian, unaligned."""
+"""The frames of the stream to a launcher (source/wire.h). Numbers are little-endian and unaligned."""
 
 import contextlib
 import enum
@@ -11,9 +11,9 @@ from weighbridge.model.sampling import SampledFile, Samples
 
 VERSION = 8
 LARGEST = 192 * 2**20
-"""Bytes of a body at most."""
+"""The largest number of bytes of a body."""
 TOO_MUCH, LEFT_RUNNING = 1, 2
-"""The flag of a result whose program printed more than the launcher keeps."""
+"""The flags of a result: the program printed more than the launcher keeps, or left processes running."""
 _HEADER = struct.Struct("<IIc")
 _HELLO = struct.Struct("<IIQ")
 _RESULT = struct.Struct("<iIQQQQQQQQQ")
@@ -23,13 +23,13 @@ _SAMPLES = struct.Struct("<iIIQ")
 _MOMENT = struct.Struct("<q")
 _LENGTH = struct.Struct("<I")
 _SAME, _NONE = 0xFFFFFFFE, 0xFFFFFFFF
-"""In place of a text's length: it is the last one again; it could not be read, or was not due."""
+"""Values in place of a text's length: it repeats the last one; it could not be read, or was not due."""
 _NOBODY = 0xFFFFFFFF
 _PROTOCOLS: Mapping[Transport, int] = {"tcp": 6, "udp": 17}
 
 
 class Kind(enum.Enum):
-    """What a frame is: capitals to the launcher, small letters from it."""
+    """The kind of a frame: capital letters go to the launcher, small letters come from it."""
 
     START = b"S"
     STOP = b"E"
@@ -51,25 +51,25 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame; ``number`` is that of the request, or of the process, that it is about."""
+    """One frame; ``number`` identifies the request or the process."""
 
     kind: Kind
     number: int
     body: bytes = b""
 
     def pack(self) -> bytes:
-        """The bytes of the frame, as they go over the stream."""
+        """Return the bytes of the frame on the stream."""
         return _HEADER.pack(len(self.body), self.number, self.kind.value) + self.body
 
 
 class FrameReader:
-    """Puts frames together from the pieces in which a stream gives them. ValueError: these are none."""
+    """Assembles frames from the pieces of a stream. Raises ValueError for anything else."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
-        """The frames that are whole with this piece."""
+        """Yield the frames that this piece completes."""
         self._buffer += piece
         while len(self._buffer) >= _HEADER.size:
             size, number, kind = _HEADER.unpack_from(self._buffer)
@@ -84,7 +84,7 @@ class FrameReader:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a program ended, its time, what it used, and its output."""
+    """A program's return code, time, resource use and output."""
 
     returncode: int
     duration_s: float
@@ -93,15 +93,15 @@ class Result:
     stderr: bytes
     too_much: bool
     left_running: bool
-    """Processes that it had started went on when it had ended, and were killed."""
+    """Whether processes that it had started were still running when it ended, and were killed."""
 
 
 def start(number: int, command: Command, env: Mapping[str, str]) -> Frame:
-    """Start a program in its folder, as its user. ValueError: a word has a zero byte."""
+    """Return the frame that starts a program in its folder, as its user. ValueError if a word has a zero byte."""
     words = [command.cwd, *command.argv, *(f"{key}={value}" for key, value in env.items())]
     if any("\0" in word for word in words):
         raise ValueError("a word of a command has a zero byte: remove it")
-    user, group = (_NOBODY if number is None else number for number in (command.uid, command.gid))
+    user, group = (_NOBODY if user_id is None else user_id for user_id in (command.uid, command.gid))
     groups = struct.pack(f"<{len(command.groups)}I", *command.groups)
     counts = _START.pack(user, group, len(command.argv), len(env), len(command.groups)) + groups
     strings = b"".join(word.encode(errors="surrogateescape") + b"\0" for word in words)
@@ -109,43 +109,46 @@ def start(number: int, command: Command, env: Mapping[str, str]) -> Frame:
 
 
 def stop(number: int, signal: int, grace_s: float) -> Frame:
-    """End a process group, and ask for its result."""
+    """Return the frame that ends a process group and asks for its result."""
     return Frame(Kind.STOP, number, struct.pack("<II", signal, round(grace_s * 1000)))
 
 
 def write(number: int, path: str, data: bytes, mode: int, *, append: bool) -> Frame:
-    """Write a file; ``append``: behind what it has already."""
+    """Return the frame that writes a file; ``append`` adds to its content."""
     return Frame(Kind.WRITE, number, struct.pack("<II", mode, append) + path.encode() + b"\0" + data)
 
 
 def read(number: int, path: str) -> Frame:
-    """Read a file."""
+    """Return the frame that reads a file."""
     return Frame(Kind.READ, number, path.encode() + b"\0")
 
 
 def listening(number: int, ports: tuple[tuple[Transport, int], ...], within_s: float) -> Frame:
-    """Ask which ports have a listener; the answer may wait for that long until all have one."""
+    """Return the frame that asks which ports have a listener; the answer waits up to ``within_s`` for all of them."""
     packed_ports = b"".join(struct.pack("<HH", _PROTOCOLS[how], port) for how, port in ports)
     return Frame(Kind.LISTENING, number, struct.pack("<I", round(within_s * 1000)) + packed_ports)
 
 
 def pause(number: int, *, stopped: bool) -> Frame:
-    """Stop every process of the site but the launcher by SIGSTOP, or let all go on."""
+    """Return the frame that stops all processes of the site except the launcher (SIGSTOP), or continues them."""
     return Frame(Kind.PAUSE, number, struct.pack("<I", stopped))
 
 
 def sample(number: int, every_s: float, files: Sequence[SampledFile]) -> Frame:
-    """Begin to read files every so many seconds (at least 0.001); 0: read them for the last time, and tell all."""
-    told = b"".join(struct.pack("<II", each.most, each.slow) + each.path.encode() + b"\0" for each in files)
-    return Frame(Kind.SAMPLE, number, struct.pack("<II", round(1000 * every_s), len(files)) + told)
+    """Return the frame that begins to read files every ``every_s`` seconds (at least 0.001).
+
+    With 0, the files are read for the last time, and the answer has all readings.
+    """
+    listed = b"".join(struct.pack("<II", each.most, each.slow) + each.path.encode() + b"\0" for each in files)
+    return Frame(Kind.SAMPLE, number, struct.pack("<II", round(1000 * every_s), len(files)) + listed)
 
 
 def samples(frame: Frame, count: int) -> Samples:
-    """What was read of ``count`` files; a reading that is not whole is left out. ValueError."""
+    """Return the readings of ``count`` files without incomplete ones. Raises ValueError for a damaged answer."""
     if len(frame.body) < _SAMPLES.size:
         raise ValueError("a damaged answer")
     _, ticks, page, cpu_us = _SAMPLES.unpack_from(frame.body)
-    at: list[float] = []
+    times: list[float] = []
     texts: list[list[str | None]] = [[] for _ in range(count)]
     last: list[str | None] = [None] * count
     where = _SAMPLES.size
@@ -161,14 +164,15 @@ def samples(frame: Frame, count: int) -> Samples:
                         raise struct.error
                     last[each] = data.decode("latin-1")
                 reading.append(None if length == _NONE else last[each])
-            at.append(moment / 1e9)
+            times.append(moment / 1e9)
             for column, text in zip(texts, reading, strict=True):
                 column.append(text)
-    return Samples(at, texts, ticks, page, cpu_us / 1e6)
+    return Samples(times, texts, ticks, page, cpu_us / 1e6)
 
 
 def hello(frame: Frame) -> tuple[int, int, int]:
-    """Version of the protocol, the launcher's own process number, open files of a process. ValueError."""
+    """Return the protocol version, the launcher's process number, and the open files of a process. Raises
+    ValueError."""
     if len(frame.body) != _HELLO.size:
         raise ValueError("a damaged greeting")
     version, pid, files = _HELLO.unpack(frame.body)
@@ -176,7 +180,7 @@ def hello(frame: Frame) -> tuple[int, int, int]:
 
 
 def printed(frame: Frame) -> tuple[bytes, bytes]:
-    """What a program has written so far to standard output and standard error; of each the beginning. ValueError."""
+    """Return the beginnings of standard output and standard error so far. Raises ValueError."""
     if len(frame.body) < _PRINTED.size:
         raise ValueError("a damaged answer")
     error, out = _PRINTED.unpack_from(frame.body)
@@ -185,20 +189,20 @@ def printed(frame: Frame) -> tuple[bytes, bytes]:
 
 
 def errno_of(frame: Frame) -> int:
-    """The error (errno(3)) with which many an answer begins, 0 for none. ValueError."""
+    """Return the error (errno(3)) at the beginning of an answer, 0 for none. Raises ValueError."""
     if len(frame.body) < 4:
         raise ValueError("a damaged answer")
     return int.from_bytes(frame.body[:4], "little", signed=True)
 
 
 def code_of(status: int) -> int:
-    """The return code of a status of wait(2) as in subprocess: negative for a signal."""
+    """Return the return code for a status of wait(2) as in subprocess: negative for a signal."""
     signal = status & 0x7F
     return -signal if signal else status >> 8 & 0xFF
 
 
 def result(frame: Frame) -> Result:
-    """The result in a frame. The return code is as in subprocess: negative for a signal. ValueError."""
+    """Return the result in a frame. The return code is as in subprocess: negative for a signal. Raises ValueError."""
     if len(frame.body) < _RESULT.size:
         raise ValueError("a damaged result")
     status, flags, wall_ns, user_us, system_us, *counts, out = _RESULT.unpack_from(frame.body)

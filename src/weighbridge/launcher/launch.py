@@ -1,4 +1,4 @@
-"""Our end of the stream to a site's launcher: programs started, timed and ended, files, listeners."""
+"""The local end of the stream to a site's launcher: starts, times and ends programs; files and listeners."""
 
 import contextlib
 import itertools
@@ -20,33 +20,33 @@ from weighbridge.secret_values import revealed
 
 READY_S = 20.0
 ANSWER_S = 60.0
-"""No answer for so long, in seconds: the site is lost."""
+"""Seconds without an answer after which the site counts as lost."""
 _TOGETHER_S = 0.2
-"""Within so many seconds a launcher ends of what ends all that is in its site."""
+"""Seconds within which a launcher ends if everything in its site is killed."""
 _NOT_STARTED = 127
 _WAYS = 5
 _PIECE = 2**18
 
 
 class AwaitedFrame:
-    """The frame that will answer a request; None once the launcher is lost."""
+    """The future frame that answers a request; None once the launcher is lost."""
 
     def __init__(self) -> None:
         self.arrival = threading.Event()
         self.frame: Frame | None = None
         self.arrived_at = 0.0
-        """When, by `time.monotonic`."""
+        """The time of arrival, by `time.monotonic`."""
 
     def give(self, frame: Frame | None) -> None:
-        """Set the answer, and wake whoever waits for it."""
+        """Set the answer, and wake the waiting thread."""
         self.frame, self.arrived_at = frame, time.monotonic()
         self.arrival.set()
 
 
 class Launcher:
-    """The launcher of one site. Everything raises EnvironmentLost, at once, when it has gone.
+    """The launcher of one site. All methods raise EnvironmentLost at once when it is gone.
 
-    ``pid`` is its number as the site sees it, ``open_files`` how many a process may have.
+    ``pid`` is its process number inside the site, ``open_files`` the limit of a process.
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class Launcher:
         ready_s: float = READY_S,
         unheard_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """Wait until it greets. ``why`` tells what is known when it has gone; ``env``: every program's variables.
+        """Wait for its greeting. ``why`` returns the reason when it is gone; ``env`` are variables of every program.
 
-        ``unheard_s`` tells for how long there was no connection to it, in all. Raises Unavailable where it could
-        not make the site.
+        ``unheard_s`` returns the total seconds without a connection to it. Raises Unavailable if the site cannot be
+        made.
         """
         self.name = name
         self.tells_use = True
-        """Whether what its kernel says a program used is what that took of the machine: not of gVisor's."""
+        """Whether its kernel reports the real resource use of programs; False for gVisor."""
         self.closed = threading.Event()
         self.unheard_s = unheard_s
         self._stream = stream
@@ -99,36 +99,36 @@ class Launcher:
         return Launched(self, next(self._numbers), command)
 
     def run(self, command: Command) -> Completed:
-        """Run a program to its end; killed at its deadline."""
+        """Run a program to its end; it is killed at its deadline."""
         process = self.start(command)
         try:
             in_time = process.wait(command.deadline_s)
-        except BaseException:  # interrupted: what comes next in this site is not to meet it
+        except BaseException:  # interrupted: it must not disturb the next program in this site
             process.stop()
             raise
         return process.stop(timed_out=not in_time)
 
     def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Write a file inside the site, in pieces that take little memory. Raises OSError."""
-        for at in range(0, len(data) or 1, _PIECE):
-            piece = frames.write(next(self._numbers), path, data[at : at + _PIECE], mode, append=at > 0)
+        """Write a file inside the site, in pieces that need little memory. Raises OSError."""
+        for start in range(0, len(data) or 1, _PIECE):
+            piece = frames.write(next(self._numbers), path, data[start : start + _PIECE], mode, append=start > 0)
             self._ask_or_raise(piece, Kind.DONE, path)
 
     def read(self, path: str) -> bytes:
-        """A file inside the site. Raises OSError."""
+        """Return a file inside the site. Raises OSError."""
         return self._ask_or_raise(frames.read(next(self._numbers), path), Kind.DATA, path).body[4:]
 
     def listening(self, ports: tuple[tuple[Transport, int], ...], within_s: float = 0.0) -> bool:
-        """True when every port has a listener in the site's network, as ``Site.listening``."""
+        """Return whether every port has a listener in the site's network; see ``Site.listening``."""
         answer = self.ask(frames.listening(next(self._numbers), ports, within_s), Kind.DATA).body
         return len(answer) == len(ports) and all(answer)
 
     def alone(self) -> bool:
-        """Whether no process is left in the site but the launcher."""
+        """Return whether no process except the launcher is left in the site."""
         return frames.errno_of(self.ask(Frame(Kind.ALONE, next(self._numbers)), Kind.DATA)) == 1
 
     def way_s(self) -> float:
-        """Measure how long a request and its answer take: the longest of a few."""
+        """Measure the seconds of a request with its answer: the longest of a few."""
         took = []
         for _ in range(_WAYS):
             before = time.monotonic()
@@ -137,28 +137,29 @@ class Launcher:
         return max(took)
 
     def pause(self, *, stopped: bool) -> None:
-        """Stop all that descends from the launcher by SIGSTOP, or let it go on. Raises Unavailable."""
+        """Stop all descendants of the launcher (SIGSTOP), or continue them. Raises Unavailable."""
         answer = self.ask(frames.pause(next(self._numbers), stopped=stopped), Kind.DONE)
         if error := frames.errno_of(answer):
             raise Unavailable(f"{self.name}: its processes cannot be stopped: {os.strerror(error)}")
 
     def begin_sampling(self, hz: float, files: Sequence[SampledFile]) -> None:
-        """As ``Sampler.begin_sampling``. It reads itself: another process would count as one of the site."""
+        """Implement ``Sampler.begin_sampling``. The launcher reads, since another process would count for the
+        site."""
         self._sampled = len(files)
         self._ask_or_raise(frames.sample(next(self._numbers), 1 / hz, files), Kind.DATA, "what is sampled")
 
     def end_sampling(self) -> Samples:
-        """As ``Sampler.end_sampling``."""
+        """Implement ``Sampler.end_sampling``."""
         answer = self._ask_or_raise(frames.sample(next(self._numbers), 0.0, ()), Kind.DATA, "what is sampled")
         return frames.samples(answer, self._sampled)
 
     def close(self) -> None:
-        """Have the launcher end everything in the site, and itself; whoever opened the site waits for that."""
+        """Make the launcher end everything in the site, then itself; the opener of the site waits for that."""
         with contextlib.suppress(OSError, EnvironmentLost):
             self._stream.end()
 
     def ask(self, request: Frame, answer: Kind) -> Frame:
-        """Send a request and wait for its answer."""
+        """Send a request and return its answer."""
         reply = self.expect(request.number, answer)
         self.send(request)
         return self.answer_of(reply)
@@ -167,7 +168,7 @@ class Launcher:
         """Wait for an answer."""
         self._heard = time.monotonic()
         while not reply.arrival.wait(ANSWER_S) and time.monotonic() - self._heard < ANSWER_S:
-            pass  # a long answer comes over a slow link
+            pass  # a long answer can arrive over a slow link
         if not reply.arrival.is_set():
             raise EnvironmentLost(f"{self.name}: its launcher has not answered for {ANSWER_S:.0f} s")
         if reply.frame is None:
@@ -184,23 +185,23 @@ class Launcher:
             raise self.lost() from None
 
     def expect(self, number: int, answer: Kind) -> AwaitedFrame:
-        """Await the answer of this kind to a request: before the request is sent."""
+        """Register for the answer of this kind to a request, before the request is sent."""
         reply = self._waiting[number, answer] = AwaitedFrame()
         if self.closed.is_set():
             reply.give(None)
         return reply
 
     def forget(self, number: int) -> None:
-        """Await no more answers about a process."""
+        """Stop waiting for answers about a process."""
         for kind in (Kind.BEGAN, Kind.ENDED, Kind.RESULT):
             self._waiting.pop((number, kind), None)
 
     def environment_of(self, command: Command) -> dict[str, str]:
-        """The variables of a program."""
+        """Return the variables of a program."""
         return {**self._env, **command.env}
 
     def lost(self) -> EnvironmentLost:
-        """The error to raise once the launcher has gone."""
+        """Return the error to raise once the launcher is gone."""
         return EnvironmentLost(f"{self.name}: {self._why()}")
 
     def _ask_or_raise(self, request: Frame, answer: Kind, path: str) -> Frame:
@@ -236,15 +237,16 @@ class Launched:
         self._ended = launcher.expect(number, Kind.ENDED)
         self._requested_at, self._unheard_s = time.monotonic(), launcher.unheard_s()
         env = {name: revealed(value) for name, value in launcher.environment_of(command).items()}
-        started = replace(command, argv=tuple(map(revealed, command.argv)))  # all else has the names of secrets alone
+        # all other code has only the names of secrets
+        started = replace(command, argv=tuple(map(revealed, command.argv)))
         launcher.send(frames.start(number, started, env))
 
     def _refusal(self) -> int:
-        """The error for which it could not be started; 0 while it runs, or has."""
+        """Return the error for which it could not be started; 0 if it has started."""
         return frames.errno_of(self._launcher.answer_of(self._began))
 
     def poll(self) -> int | None:
-        """Its return code, or None while it runs; of one whose site is lost, -9."""
+        """Return its return code, or None while it runs; -9 if its site is lost."""
         if self._completed is not None:
             return self._completed.returncode
         if self._began.arrival.is_set() and self._began.frame is not None and self._refusal():
@@ -254,20 +256,20 @@ class Launched:
         return -signal.SIGKILL if self._ended.frame is None else frames.code_of(frames.errno_of(self._ended.frame))
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait at most ``timeout_s`` seconds; True once it has ended."""
+        """Wait at most ``timeout_s`` seconds; return True once it has ended."""
         deadline = time.monotonic() + max(0.0, timeout_s)
         if not self._began.arrival.wait(max(0.0, timeout_s)):
             return False
         return self.poll() is not None or self._ended.arrival.wait(max(0.0, deadline - time.monotonic()))
 
     def printed(self) -> tuple[bytes, bytes]:
-        """What it has written so far, as ``SiteProcess.printed``; of one that has ended, all of it."""
+        """Return its output so far, as ``SiteProcess.printed``; all of it once it has ended."""
         if self._completed is not None:
             return self._completed.stdout, self._completed.stderr
         return frames.printed(self._launcher.ask(Frame(Kind.PRINTED, self._number), Kind.DATA))
 
     def stop(self, *, timed_out: bool = False) -> Completed:
-        """End it and its group: its stop signal, then KILL after two seconds. EnvironmentLost: the site is gone."""
+        """End it and its group: its stop signal, then KILL after two seconds. Raises EnvironmentLost."""
         if self._completed is None:
             self._completed = self._end(timed_out)
             self._launcher.forget(self._number)

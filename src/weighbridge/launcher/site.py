@@ -1,4 +1,4 @@
-"""What every kind of site has by its launcher: programs, files, and how it is frozen."""
+"""The parts of a site that its launcher provides, for every kind of site: programs, files, freezing."""
 
 import contextlib
 import functools
@@ -15,9 +15,9 @@ from weighbridge.model.sampling import Sampler
 
 
 class LaunchedSite(ABC):
-    """The part of ``Site`` that is the same everywhere: a kind of site adds what is abstract here.
+    """The common part of ``Site``; each kind of site implements the abstract methods.
 
-    ``addresses``: where the other role reaches it, and to which its servers bind.
+    ``addresses`` are the address for the other role, and the address that its servers bind to.
     """
 
     counted = True
@@ -34,42 +34,42 @@ class LaunchedSite(ABC):
         self.way_s = 0.0
         self.open_files = launcher.open_files
         self.layers: Layers = host.layers
-        """A hypervisor's site adds its own."""
+        """The layers of its host; a hypervisor's site adds its own."""
         self.run, self.start, self.read, self.put = launcher.run, launcher.start, launcher.read, launcher.put
         self.listening = launcher.listening
         self._launcher = launcher
         self._frozen = False
 
     def freeze(self) -> None:
-        """Stop every process in the site from running, where there is one beside its launcher."""
+        """Stop every process in the site, if there is any except its launcher."""
         if not self._frozen and not self._launcher.alone():
             self._pause()
             self._frozen = True
 
     def thaw(self) -> None:
-        """Let them run again."""
+        """Let the processes run again."""
         if self._frozen:
             self._resume()
             self._frozen = False
 
     def memory(self) -> Mapping[str, int]:
-        """As ``Site.memory``: its host's, by /proc/meminfo (proc(5))."""
+        """Implement ``Site.memory`` with its host's /proc/meminfo (proc(5))."""
         kib = counters.memory_kib(self.host.read("/proc/meminfo").decode())
         names = {"total": "MemTotal", "available": "MemAvailable"}
         return {name: kib[field] << 10 for name, field in names.items() if field in kib}
 
     def guest_meters(self) -> Mapping[str, float]:
-        """As ``Site.guest_meters``: its kernel is its own where its environment added a hypervisor."""
+        """Implement ``Site.guest_meters``: it has its own kernel if its environment added a hypervisor."""
         if self.layers == self.host.layers:
             return {}
         meters = counters.guest_cpu(self.read("/proc/stat").decode(errors="replace"))
-        if self.layers[-1].emulated:  # an emulator tells of no steal: the zero says nothing
+        if self.layers[-1].emulated:  # an emulator reports no steal, so its zero means nothing
             meters.pop("guest_steal_s", None)
         return meters
 
     @abstractmethod
     def _pause(self) -> None:
-        """Stop every process, the launcher too."""
+        """Stop every process, including the launcher."""
 
     @abstractmethod
     def _resume(self) -> None:
@@ -77,24 +77,24 @@ class LaunchedSite(ABC):
 
     @abstractmethod
     def meters(self) -> Mapping[str, float]:
-        """As ``Site.meters``."""
+        """Implement ``Site.meters``."""
 
     @abstractmethod
     def scope(self) -> Mapping[str, str]:
-        """As ``Site.scope``."""
+        """Implement ``Site.scope``."""
 
     @abstractmethod
     def facts(self) -> Mapping[str, str]:
-        """As ``Site.facts``."""
+        """Implement ``Site.facts``."""
 
 
 def group_facts(host: Host, pid: int) -> dict[str, str]:
-    """Facts of the control groups of a site whose first process has this number on its host; none where untold.
+    """Return facts of a site's control groups, by its first process's number on the host; without unknown ones.
 
-    They are how many processes it may have, its limits, what the groups above its own leave it, and with what it
-    competes.
+    They are the limits of processes, CPU time and memory, the limits of the groups above the site's own, and the
+    outermost group, with which it competes.
     """
-    facts, read = {}, functools.cache(host.read)  # each file once: another host is a round trip away
+    facts, read = {}, functools.cache(host.read)  # each file only once, because another host is a round trip away
     with contextlib.suppress(OSError):
         limit = process_limit(read, pid)
         facts[PROCESSES] = "no limit" if limit is None else str(limit)
@@ -110,7 +110,8 @@ def group_facts(host: Host, pid: int) -> dict[str, str]:
 
 
 class GroupedSite(LaunchedSite):
-    """A site whose processes are in a control group of our own; one without a group cannot be frozen, nor metered."""
+    """A site whose processes are in a control group of Weighbridge; without a group it cannot be frozen or
+    metered."""
 
     def __init__(
         self, name: str, host: Host, launcher: Launcher, addresses: tuple[str, str], group: Group | None
@@ -119,7 +120,7 @@ class GroupedSite(LaunchedSite):
         self._group = group
 
     def freeze(self) -> None:
-        """As every site, where it can be."""
+        """Stop every process in the site, if it has a group."""
         if self._group:
             super().freeze()
 
@@ -132,9 +133,9 @@ class GroupedSite(LaunchedSite):
             self._group.thaw()
 
     def meters(self) -> Mapping[str, float]:
-        """Counters of its control group."""
+        """Return the counters of its control group."""
         return self._group.meters() if self._group else {}
 
     def scope(self) -> Mapping[str, str]:
-        """The files of its control group on the host."""
+        """Return the files of its control group on the host."""
         return self._group.scope() if self._group else {}

@@ -1,4 +1,4 @@
-"""A program that is started inside a control group, with what the user's shell is set to taken away from it."""
+"""Starts a program inside a control group, without settings of the user's shell."""
 
 from weighbridge.launcher import build
 from weighbridge.linux.process import most_open_files
@@ -13,12 +13,11 @@ def within(
     everywhere: bool = False,
     layer: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
-    """The argument list that joins the group, with as many open files as everywhere, and then becomes ``argv``.
+    """Return the argument list that joins the group, sets the limit of open files, and then becomes ``argv``.
 
-    ``everywhere``: in every hierarchy, also where the group has no limits. ``layer``: the launcher's options for a
-    layer over a folder, behind which the program is.
-    Raises Unavailable, UserlandError and DiskFull where the launcher cannot be built. A program that cannot be
-    started is told as a launcher's refusal.
+    ``everywhere`` joins in every hierarchy, even if the group has no limits. ``layer`` are the launcher's options for
+    a layer over the folder that contains the program. Raises Unavailable, UserlandError and DiskFull if the launcher
+    cannot be built. A program that cannot be started is reported as a launcher's refusal.
     """
     files = () if group is None else group.everywhere if everywhere else group.procs
     joins = [word for path in files for word in ("--join", str(path))]

@@ -1,4 +1,4 @@
-"""The files of a control group, version 1 and 2: where they are, what a meter reads of them, what they say now."""
+"""The files of a control group, version 1 and 2: their paths, and the current values that meters read from them."""
 
 import contextlib
 import functools
@@ -11,36 +11,37 @@ from weighbridge.linux import counters
 MOUNT = Path("/sys/fs/cgroup")
 TOP = "weighbridge"
 IDLE = "weighbridge-idle"
-"""Beside it: what is in there has only the CPU time that nobody else wants."""
+"""The name of a sibling group, whose processes only get CPU time that no other process wants."""
 ITSELF = "weighbridge-itself"
-"""Beside it: the process of a user's run. A group that gives controllers to those below it has no processes."""
+"""The name of a sibling group for the process of a user's run: a group with controllers for its children has none."""
 V1_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids", "blkio")
 NETWORK, PROCESSES = "net", "processes"
-"""Labels of a site's files, beside the names of its control group's."""
+"""Labels of a site's files, in addition to the names of its control group's files."""
 
 
 _NO_MEMORY_LIMIT = 2**62
-"""Version 1 says nearly 2^63 where there is none."""
+"""The value from which memory is unlimited: version 1 reports nearly 2^63."""
 
 
 def version(mount: Path = MOUNT) -> int:
-    """2 for the unified hierarchy, 1 for separate (or hybrid) ones, 0 where there are none."""
+    """Return 2 for the unified hierarchy, 1 for separate (or hybrid) ones, 0 if there are none."""
     if (mount / "cgroup.controllers").exists():
         return 2
     return 1 if (mount / "cpu").is_dir() else 0
 
 
 def bases(mount: Path = MOUNT) -> dict[str, Path]:
-    """The hierarchies to use: controller -> its mount (version 1), or "" -> the one tree (version 2)."""
+    """Return the hierarchies to use: controller -> its mount (version 1), or "" -> the one tree (version 2)."""
     if version(mount) == 2:
         return {"": mount}
     return {name: mount / name for name in V1_CONTROLLERS if (mount / name).is_dir()}
 
 
 def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, float]:
-    """Counters from the files of a group; ``path_of`` gives a controller's folder. Unreadable ones are omitted.
+    """Return counters from the files of a group, without unreadable ones; ``path_of`` returns a controller's folder.
 
-    ``cpu_s`` and ``throttled_s`` are seconds since it was made, ``throttled_periods`` in how many it was held back.
+    ``cpu_s`` and ``throttled_s`` are seconds since the group was made, ``throttled_periods`` the number of throttled
+    periods.
     """
 
     def text(controller: str, name: str) -> str:
@@ -56,7 +57,7 @@ def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str
     memory = counters.memory_now(text("memory", "memory.usage_in_bytes" if one else "memory.current")).levels
     events = counters.memory_events(text("memory", "memory.oom_control" if one else "memory.events")).counters
     if not one and "cpu_share" in cpu:
-        cpu = {"throttled_share": 0.0, **cpu}  # without the controller there is no limit
+        cpu = {"throttled_share": 0.0, **cpu}  # no controller, no limit
     seconds = {"cpu_s": "cpu_share", "throttled_s": "throttled_share"}
     return {name: cpu[key] for name, key in seconds.items() if key in cpu} | {**periods, **memory, **events}
 
@@ -73,9 +74,9 @@ SCOPE_V2 = ("cpu.stat", "memory.current", "memory.stat", "pids.current", "cgroup
 
 
 def scope_files(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, str]:
-    """The files of a group that a meter reads, by label (which is the file's name); also those that do not exist.
+    """Return the files of a group that a meter reads, by label (the file's name), including missing ones.
 
-    ``path_of`` gives the folder of a controller, as for `read_meters`.
+    ``path_of`` returns the folder of a controller, as for `read_meters`.
     """
     files = SCOPE_V1.items() if cgroup_version == 1 else ((name, name.partition(".")[0]) for name in SCOPE_V2)
     return {name: f"{path_of(controller)}/{name}" for name, controller in files}
@@ -101,14 +102,15 @@ def folders_of(proc_cgroup: str, mount: Path = MOUNT) -> Callable[[str], Path]:
 
 
 def meters_of(read: Callable[[str], bytes], pid: int) -> dict[str, float]:
-    """The counters of the group that a process is in; ``read`` reads a host's file. Empty where it has ended."""
+    """Return the counters of a process's group, empty if the process has ended; ``read`` reads a host's file."""
     with contextlib.suppress(OSError):
         return read_meters(version(), folders_of(read(f"/proc/{pid}/cgroup").decode()))
     return {}
 
 
 def scope_of(read: Callable[[str], bytes], pid: int) -> dict[str, str]:
-    """The files of a process's group and network, by label, for `weighbridge.meters`. Empty where it has ended."""
+    """Return the files of a process's group and network, by label, for `weighbridge.meters`; empty if it has
+    ended."""
     with contextlib.suppress(OSError):
         folder = folders_of(read(f"/proc/{pid}/cgroup").decode())
         return {**scope_files(version(), folder), **network_of(pid)}
@@ -116,28 +118,28 @@ def scope_of(read: Callable[[str], bytes], pid: int) -> dict[str, str]:
 
 
 def process_limit(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -> int | None:
-    """How many processes there may be in the group of a process: the least pids.max of it and those above; None: any.
+    """Return the lowest pids.max of a process's group and its ancestors; None without a limit.
 
-    Raises OSError where that cannot be told: it has ended, or no group counts processes.
+    Raises OSError if it is unknown: the process has ended, or no group counts processes.
     """
     limits = []
     for group in _groups_of(read, pid, "pids", mount):
-        with contextlib.suppress(FileNotFoundError):  # the top has no limit, nor one without the controller
+        with contextlib.suppress(FileNotFoundError):  # missing at the top, and without the controller
             limits.append(read(f"{group}/pids.max").decode().strip())
     return min((int(limit) for limit in limits if limit.isdecimal()), default=None)
 
 
 def outermost_group(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -> str:
-    """Return the outermost control group that a process is in, by which it competes for CPUs: ``system.slice``.
+    """Return the outermost control group of a process, with which it competes for CPUs: ``system.slice``.
 
-    "/" where it is in none. Raises OSError where that cannot be told.
+    Returns "/" if it is in none. Raises OSError if it is unknown.
     """
     return next((group.name for group in [*_groups_of(read, pid, "cpu", mount)][-2:-1]), "/")
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLimits:
-    """The least limits of a process's groups: CPUs, the seconds within which they are kept, bytes; None: no limit."""
+    """The lowest limits of a process's groups: CPUs, the seconds of their period, bytes; None without a limit."""
 
     cpus: float | None = None
     period_s: float = 0.0
@@ -155,20 +157,20 @@ class GroupLimits:
 
 
 def limits_in_force(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -> GroupLimits:
-    """Return the limits of a process, by its own group and those above. Raises OSError where they cannot be told."""
+    """Return the limits of a process, from its group and all ancestors. Raises OSError if they are unknown."""
     return _least_limits(read, pid, mount, lambda groups: groups)
 
 
 def _least_limits(
-    read: Callable[[str], bytes], pid: int, mount: Path, of: Callable[[list[Path]], list[Path]]
+    read: Callable[[str], bytes], pid: int, mount: Path, choose: Callable[[list[Path]], list[Path]]
 ) -> GroupLimits:
-    """Return the least limits of some of a process's groups, which ``of`` chooses of all, the innermost first."""
+    """Return the lowest limits of the groups that ``choose`` selects, from a list with the innermost first."""
     quotas, memory = [], []
-    for group in of([*_groups_of(read, pid, "cpu", mount)]):
-        with contextlib.suppress(OSError, ValueError):  # none there, or "max"
+    for group in choose([*_groups_of(read, pid, "cpu", mount)]):
+        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
             quota, period = _quota(read, group, mount)
             quotas += [(quota / period, period / 1e6)] if quota > 0 else []
-    for group in of([*_groups_of(read, pid, "memory", mount)]):
+    for group in choose([*_groups_of(read, pid, "memory", mount)]):
         with contextlib.suppress(OSError, ValueError):
             memory += [_memory_limit(read, group, mount)]
     cpus, period_s = min(quotas, default=(None, 0.0))
@@ -190,16 +192,16 @@ def _memory_limit(read: Callable[[str], bytes], group: Path, mount: Path) -> int
 
 
 def limits_above(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -> tuple[float | None, int | None]:
-    """Return the CPUs and the bytes of memory that a process's site has by the groups above its own; None: no limit.
+    """Return the CPUs and bytes that the groups above a site's own group allow it; None without a limit.
 
-    Its own are those of a run, or an engine's scope of a container. Raises OSError where that cannot be told.
+    The site's own groups belong to a run, or are an engine's scope of a container. Raises OSError if unknown.
     """
     limits = _least_limits(read, pid, mount, _above_site)
     return limits.cpus, limits.memory
 
 
 def _above_site(groups: list[Path]) -> list[Path]:
-    """Those of a process's groups, the innermost first, that are above all of its site's."""
+    """Return the groups above all groups of a process's site, from a list with the innermost first."""
     names = [group.name for group in groups]
     if TOP in names:
         return groups[names.index(TOP) + 1 :]
@@ -208,7 +210,7 @@ def _above_site(groups: list[Path]) -> list[Path]:
 
 
 def _groups_of(read: Callable[[str], bytes], pid: int, controller: str, mount: Path) -> Iterator[Path]:
-    """The group of a process and those above it, the top last. Raises OSError where it has ended, or has none."""
+    """Yield the group of a process and its ancestors, the top last. Raises OSError if it has ended, or has none."""
     folder = folders_of(read(f"/proc/{pid}/cgroup").decode(), mount)(controller)
     base = bases(mount).get("" if version(mount) == 2 else controller)
     if base is None or not folder.is_relative_to(base):
@@ -220,10 +222,11 @@ def _groups_of(read: Callable[[str], bytes], pid: int, controller: str, mount: P
 
 
 def network_of(pid: int) -> dict[str, str]:
-    """The interfaces of the network namespace of a process, for a site that has one of its own."""
+    """Return the file of a process's network interfaces, for a site with its own network namespace."""
     return {NETWORK: f"/proc/{pid}/net/dev"}
 
 
 def processes_of(pid: int) -> dict[str, str]:
-    """Every process in the mount namespace of ``pid``: for a native site without a control group."""
+    """Return the file for every process in the mount namespace of ``pid``, for a native site without a control
+    group."""
     return {PROCESSES: f"/proc/{pid}/ns/mnt"}

@@ -1,4 +1,4 @@
-"""Control groups, version 1 and 2: limits, freezing, and ending whatever is in them."""
+"""Control groups, version 1 and 2: limits, freezing, and killing all processes in them."""
 
 import contextlib
 import os
@@ -23,11 +23,11 @@ _TRIES = 9
 _FUSE = os.makedev(10, 229)
 """/dev/fuse (fuse(4))."""
 _FREEZABLE = "freezable"
-"""Below a group of version 2: what is frozen of it, where not all is."""
+"""The child of a version 2 group with the frozen processes, if not all are frozen."""
 
 
 def hierarchies(mount: Path = MOUNT) -> list[Path]:
-    """Every mounted hierarchy, also those that we set nothing in but an engine may (devices, systemd, ...)."""
+    """Return every mounted hierarchy, including those that only an engine uses (devices, systemd, ...)."""
     if version(mount) == 2:
         return [mount]
     return sorted(path.parent for path in mount.glob("*/cgroup.procs") if not path.parent.is_symlink())
@@ -38,7 +38,7 @@ def _write(path: Path, value: str) -> None:
 
 
 def _make_or_unavailable(make: Callable[[], object]) -> None:
-    """Make groups, again where another run that ended meanwhile removed their common parent. Raises Unavailable."""
+    """Make groups, retrying if another run that ends removes their common parent. Raises Unavailable."""
     try:
         for _ in range(_TRIES):
             with contextlib.suppress(FileNotFoundError):
@@ -65,17 +65,17 @@ class Cgroup:
 
     @property
     def procs(self) -> list[Path]:
-        """The files into which a process writes 0 to join."""
+        """Return the files into which a process writes 0 to join."""
         return [path / "cgroup.procs" for path in self.paths.values()]
 
     @property
     def everywhere(self) -> list[Path]:
-        """As ``procs``, in every hierarchy, made there now: also where nothing is set or measured. Unavailable."""
+        """Return the files as ``procs``, after creating the group in every hierarchy. Raises Unavailable."""
         _make_or_unavailable(self._make_everywhere)
         return [path / "cgroup.procs" for path in self._everywhere]
 
     def create(self) -> "Cgroup":
-        """Make the group in every hierarchy; its parents are prepared on the way. Unavailable where not allowed."""
+        """Make the group in every hierarchy, and prepare its parents. Raises Unavailable without permission."""
         _make_or_unavailable(self._make)
         return self
 
@@ -97,7 +97,7 @@ class Cgroup:
 
     @staticmethod
     def _delegate(parent: Path) -> list[str]:
-        """Give controllers to a group's children; returns those that they had before."""
+        """Enable controllers for a group's children; return those that they had before."""
         available = (parent / "cgroup.controllers").read_text().split()
         active = _active(parent)
         for controller in ("cpu", "cpuset", "memory", "pids"):
@@ -111,23 +111,23 @@ class Cgroup:
         for name in ("cpuset.cpus", "cpuset.mems"):
             if not (path / name).read_text().strip():
                 _write(path / name, (path.parent / name).read_text().strip())
-        with contextlib.suppress(FileNotFoundError):  # version 1: what others make in it (LXC) has these CPUs, too
+        with contextlib.suppress(FileNotFoundError):  # version 1: also for groups that LXC creates in it
             _write(path / "cgroup.clone_children", "1")
 
     def limit(self, limits: Limits) -> dict[str, str]:
-        """Set the limits; returns those that could not be set, each with the reason."""
+        """Set the limits; return those that could not be set, with the reasons."""
         refused = {}
-        for what, files in self._limit_files(limits).items():
+        for limit, files in self._limit_files(limits).items():
             for path, value in files:
                 try:
                     _write(path, value)
                 except OSError as error:
-                    refused[what] = self._not_delegated(path) or f"{error.strerror} ({path.name}={value})"
+                    refused[limit] = self._not_delegated(path) or f"{error.strerror} ({path.name}={value})"
                     break
         return refused
 
     def _not_delegated(self, path: Path) -> str:
-        """Why a file of a controller is missing in a part of the tree that a user has; "" where that is not why."""
+        """Return why a controller's file is missing in a user's part of the tree; "" if that is not the reason."""
         controller = path.name.partition(".")[0]
         with contextlib.suppress(OSError):
             if self.version == 2 and controller not in (self._mount / "cgroup.controllers").read_text().split():
@@ -157,7 +157,7 @@ class Cgroup:
         return self.paths[""] if self.version == 2 else self.paths.get(controller, Path("/nonexistent") / controller)
 
     def freeze(self) -> None:
-        """Stop every process in it but those that are exempt; returns when they are stopped."""
+        """Stop every process in it, except exempt ones; return when they are stopped."""
         self._set_frozen(frozen=True)
 
     def thaw(self) -> None:
@@ -165,16 +165,16 @@ class Cgroup:
         self._set_frozen(frozen=False)
 
     def exempt_file_servers(self) -> None:
-        """Exempt from freezing what serves file systems by FUSE here; all its limits and counters still include it.
+        """Exempt processes that serve FUSE file systems from freezing; limits and counters still include them.
 
-        A process that waits for an answer of theirs cannot be frozen, so that nothing would be once they are.
-        Raises EnvironmentLost.
+        A process that waits for their answer cannot be frozen, so freezing them would freeze nothing. Raises
+        EnvironmentLost.
         """
         try:
             servers = {pid for pid in self.pids() if _serves_files(pid)}
             if not servers:
                 return
-            if self.version == 1:  # of this hierarchy alone they leave the group
+            if self.version == 1:  # they leave the group only in this hierarchy
                 for pid in servers:
                     _write(self._frozen_folder.parent / "cgroup.procs", str(pid))
                 return
@@ -204,7 +204,7 @@ class Cgroup:
                 if time.monotonic() > deadline:
                     raise EnvironmentLost(f"{path} did not become {expected_state} within {FREEZE_S:g} s")
                 time.sleep(0.001)
-                if self.version == 1:  # who falls asleep while it freezes, as in vfork(2), is overlooked until then
+                if self.version == 1:  # a process that falls asleep meanwhile, as in vfork(2), needs another write
                     _write(path, value)
         except OSError as error:
             raise EnvironmentLost(
@@ -212,17 +212,18 @@ class Cgroup:
             ) from error
 
     def meters(self) -> dict[str, float]:
-        """``cpu_s``, ``throttled_s`` (seconds since its creation), ``memory_bytes``; without unreadable ones."""
+        """Return ``cpu_s``, ``throttled_s`` (seconds since creation) and ``memory_bytes``, without unreadable
+        ones."""
         return cgroup_files.read_meters(self.version, self._path)
 
     def scope(self) -> dict[str, str]:
-        """The files that tell its use over time: label -> path."""
+        """Return the files with its use over time: label -> path."""
         files = cgroup_files.scope_files(self.version, self._path)
-        # a file of version 2 lists none of the groups below its own
+        # a file of version 2 does not include child groups
         return {**files, "cgroup.procs": f"{self._frozen_folder}/cgroup.procs"} if self.version == 2 else files
 
     def pids(self) -> set[int]:
-        """Every process in it and below it that has a number here.
+        """Return every process in it and below it that has a number here.
 
         The kernel lists a process of an outer PID namespace as 0, which to `os.kill` is the caller's own group.
         """
@@ -236,27 +237,27 @@ class Cgroup:
     def kill(self) -> None:
         """End every process in it, frozen or not; return when none is left or after ten seconds.
 
-        Nothing else ends a control group's processes. They are looked up below the groups that Weighbridge makes at
-        the top of each hierarchy, through no link (`weighbridge.linux.deletion`).
+        Only this method kills a control group's processes. It searches below Weighbridge's groups at the top of each
+        hierarchy, through no link (`weighbridge.linux.deletion`).
         """
         deadline = time.monotonic() + 10
         with contextlib.suppress(OSError):
             self.thaw_below()
         while (pids := self.pids()) and time.monotonic() < deadline:
             for pid in pids:
-                # one of a user's further ids ends with the first process of its namespace
+                # a process with one of a user's subordinate ids ends with the first process of its namespace
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.005)
 
     def thaw_below(self) -> None:
-        """Let whatever is frozen in it or below run again: version 1 cannot end frozen processes. Raises OSError."""
+        """Thaw all frozen processes in it or below: version 1 cannot end frozen processes. Raises OSError."""
         name, value = ("cgroup.freeze", "0") if self.version == 2 else ("freezer.state", "THAWED")
         for path in self._path("freezer").rglob(name):
             _write(path, value)
 
     def remove(self) -> bool:
-        """Remove it and all below it; True when nothing is left (a dying process may need a moment)."""
+        """Remove it and everything below it; return whether nothing is left (a dying process can need a moment)."""
         deadline = time.monotonic() + 5
         while any(path.exists() for path in self._everywhere):
             for path in self._everywhere:
@@ -270,7 +271,7 @@ class Cgroup:
 
 
 def _serves_files(pid: int) -> bool:
-    """Whether a process has the device open by which the kernel asks it for files."""
+    """Return whether a process has /dev/fuse open, by which the kernel asks it for files."""
     with contextlib.suppress(OSError):  # it has ended, or is another user's
         for file in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):
@@ -281,7 +282,7 @@ def _serves_files(pid: int) -> bool:
 
 
 def _groups_within(group: int) -> Iterator[Path]:
-    """The folders of an open group and of all groups below it, without those that vanish meanwhile."""
+    """Yield the folders of an open group and all groups below it, without those that vanish meanwhile."""
     for _, _, _, folder in os.fwalk(".", dir_fd=group):
         yield Path(f"/proc/self/fd/{folder}")
 
@@ -292,7 +293,7 @@ def _directories_below(path: Path) -> Iterator[Path]:
 
 
 def runs(mount: Path = MOUNT, top: str = TOP) -> list[str]:
-    """The names of the groups directly under this user's groups at the top: one for each run that has any."""
+    """Return the ids of runs that have a group at the top of this user's trees."""
     run_ids: set[str] = set()
     for base in (base for tree in trees(mount) for base in hierarchies(tree)):
         with contextlib.suppress(OSError):
@@ -310,9 +311,9 @@ def groups_of(name: GroupName, mount: Path = MOUNT) -> list[Cgroup]:
 
 
 def remove_top(mount: Path = MOUNT, *, run_id: RunId | None = None) -> None:
-    """Remove the groups `TOPS` themselves where they are empty, and one in which no process of ours is any more.
+    """Remove the groups `TOPS` if they are empty, and `ITSELF` if no process is left in it.
 
-    Of the run with this id, whose groups are below them, the topmost one too.
+    With a ``run_id``, first remove the topmost groups of that run.
     """
     bases_of_ours = [base for tree in trees(mount) for base in hierarchies(tree)]
     for folder in (base / top / run_id for base in bases_of_ours for top in TOPS if run_id is not None):
@@ -326,18 +327,17 @@ def remove_top(mount: Path = MOUNT, *, run_id: RunId | None = None) -> None:
 
 
 def _active(group: Path) -> list[str]:
-    """The controllers that a group's children have."""
     return (group / "cgroup.subtree_control").read_text().split()
 
 
 def _record_controllers(top: Path, controllers: list[str]) -> None:
-    """Keep on our topmost group itself, for whoever removes it, what its parent's children had before."""
-    with contextlib.suppress(OSError):  # before Linux 5.7 groups have no such attributes: then they stay switched on
+    """Record on our topmost group what its parent's children had before, for the process that removes it."""
+    with contextlib.suppress(OSError):  # before Linux 5.7, groups have no such attributes, and controllers stay on
         os.setxattr(top, _CONTROLLERS, " ".join(controllers).encode())
 
 
 def _switched_on_controllers(top: Path) -> list[str]:
-    """The controllers that our topmost group's parent has switched on for its children since it was made."""
+    """Return the controllers that the parent of our topmost group has enabled since that group was made."""
     try:
         noted = os.getxattr(top, _CONTROLLERS).decode().split()
         return [controller for controller in _active(top.parent) if controller not in noted]
@@ -346,7 +346,7 @@ def _switched_on_controllers(top: Path) -> list[str]:
 
 
 def _switch_off(parent: Path, controllers: list[str]) -> None:
-    """Switch off what we and our engines' runtimes switched on; the kernel refuses where another group needs it."""
+    """Disable controllers that we or our engines' runtimes enabled; the kernel refuses if another group needs one."""
     for controller in controllers:
         with contextlib.suppress(OSError):
             _write(parent / "cgroup.subtree_control", f"-{controller}")

@@ -1,9 +1,9 @@
-"""The kernel's text as numbers: pure, and what cannot be read is absent, never zero.
+"""Converts the kernel's text to numbers. The functions are pure; unreadable values are absent, never zero.
 
-Each function gives the counters and the levels in a text. A **counter** only grows, and its name is that of its rate:
-``cpu_user_share`` is in seconds of CPU time, so that its growth in a second is the number of CPUs that were busy.
-A **level** is a value at that moment. Names of files and fields: proc(5), cgroups(7), the kernel's documentation of
-accounting/psi, admin-guide/iostats, admin-guide/cgroup-v1/memory and admin-guide/cgroup-v2.
+Each function returns the counters and the levels in a text. A **counter** only grows, and has the name of its rate:
+``cpu_user_share`` is in seconds of CPU time, so its growth per second is the number of busy CPUs. A **level** is a
+value at that moment. Names of files and fields: proc(5), cgroups(7), the kernel's documentation of accounting/psi,
+admin-guide/iostats, admin-guide/cgroup-v1/memory and admin-guide/cgroup-v2.
 """
 
 import functools
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
 """The fields of the line "cpu" in /proc/stat, in their order. ``user`` includes guests, as in ``sar -u``."""
 GUEST_TICKS = 100
-"""Ticks of the clock in a second (USER_HZ), in every kernel of the architectures that guests are of."""
+"""Ticks of the clock per second (USER_HZ), in every kernel of the architectures that guests have."""
 SECTOR = 512
-"""Bytes in a sector of /proc/diskstats, whatever the disk's own are."""
+"""Bytes of a sector in /proc/diskstats, for all disks."""
 _DIGITS = 20
-"""Of the largest number that the kernel counts to."""
+"""The number of digits of the largest kernel counter."""
 _MEMINFO = re.compile(r"^(Mem(?:Total|Free|Available)|Buffers|Cached|Slab|Committed_AS):\s+(\d+) kB\n", re.MULTILINE)
 _MEMORY_STAT = re.compile(r"^(anon|shmem|file|total_(?:rss|shmem|cache)) (\d{1,20})\n", re.MULTILINE | re.ASCII)
 _PARTITION = re.compile(r"(?:(?:nvme|mmcblk)\w*?\d+p\d+|(?:[shv]d|xvd)[a-z]+\d+)")
@@ -27,14 +27,14 @@ _OF_A_DEVICE = re.compile(r"(.+)_(?:receive|transmit)_\w+?_per_s|(disk_.+)_(?:re
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The counters and the levels that one text of the kernel states."""
+    """The counters and the levels in one text of the kernel."""
 
     counters: dict[str, float] = field(default_factory=dict)
     levels: dict[str, float] = field(default_factory=dict)
 
 
 def cpu_ticks(text: str) -> dict[str, int]:
-    """/proc/stat: ticks of the clock by kind over all CPUs, in the order of the file; empty where it is none."""
+    """Return the ticks over all CPUs by kind, in the order of /proc/stat; empty for other text."""
     first, end, _ = text.partition("\n")
     name, *fields = first.split() or [""]
     if name != "cpu" or not end or not _are_numbers(fields):
@@ -43,16 +43,16 @@ def cpu_ticks(text: str) -> dict[str, int]:
 
 
 def cpu(text: str, ticks: int) -> Numbers:
-    """/proc/stat: CPU seconds by kind over all CPUs."""
+    """Return CPU seconds by kind over all CPUs, from /proc/stat."""
     return Numbers(
         {f"cpu_{kind}_share": n / ticks for kind, n in cpu_ticks(text).items() if not kind.startswith("guest")}
     )
 
 
 def guest_cpu(text: str) -> dict[str, float]:
-    """A guest's /proc/stat: seconds over all its CPUs, to 1/`GUEST_TICKS` s; empty where it is something else.
+    """Return seconds over all CPUs of a guest, from its /proc/stat, to 1/`GUEST_TICKS` s; empty for other text.
 
-    ``guest_cpu_s``: they were busy. ``guest_steal_s``: they would have been, but their hypervisor did not let them.
+    ``guest_cpu_s``: the CPUs were busy. ``guest_steal_s``: the hypervisor did not let the CPUs run.
     """
     kinds = cpu_ticks(text)
     if "steal" not in kinds:
@@ -62,15 +62,15 @@ def guest_cpu(text: str) -> dict[str, float]:
 
 
 def memory_kib(text: str) -> dict[str, int]:
-    """/proc/meminfo: KiB by the names of its lines, of those that `meminfo` and the facts use."""
+    """Return KiB by the names of lines of /proc/meminfo, for the lines that `meminfo` and the facts use."""
     return {match[1]: int(match[2]) for match in _MEMINFO.finditer(text)}
 
 
 def meminfo(text: str) -> Numbers:
-    """/proc/meminfo in the terms of ``sar -r`` (sysstat 12.6.1, sar(1) and pr_stats.c).
+    """Return levels from /proc/meminfo with the definitions of ``sar -r`` (sysstat 12.6.1, sar(1) and pr_stats.c).
 
-    kbmemfree is MemFree, kbavail MemAvailable, kbbuffers Buffers, kbcached Cached, kbcommit Committed_AS (what
-    would be needed if all that was asked for were used); kbmemused = MemTotal - MemFree - Buffers - Cached - Slab.
+    kbmemfree is MemFree, kbavail MemAvailable, kbbuffers Buffers, kbcached Cached, kbcommit Committed_AS (the memory
+    needed if all requested memory were used); kbmemused = MemTotal - MemFree - Buffers - Cached - Slab.
     """
     kib = memory_kib(text)
     names = {
@@ -85,7 +85,7 @@ def meminfo(text: str) -> Numbers:
 
 
 def interfaces(text: str) -> dict[str, list[int]]:
-    """/proc/net/dev: the sixteen numbers of each interface; bytes received are the first, bytes sent the ninth."""
+    """Return the sixteen numbers of each interface in /proc/net/dev; 0 is bytes received, 8 is bytes sent."""
     numbers: dict[str, list[int]] = {}
     for line in _whole_lines(text)[2:]:
         name, _, rest = line.rpartition(":")
@@ -96,17 +96,17 @@ def interfaces(text: str) -> dict[str, list[int]]:
 
 
 def network(text: str) -> Numbers:
-    """/proc/net/dev: bytes, packets and dropped packets of each interface in both directions."""
+    """Return bytes, packets and dropped packets of each interface in both directions, from /proc/net/dev."""
     counters: dict[str, float] = {}
     for name, numbers in interfaces(text).items():
-        for way, first in (("receive", 0), ("transmit", 8)):
-            for what, at in (("bytes", 0), ("packets", 1), ("dropped", 3)):
-                counters[f"{name}_{way}_{what}_per_s"] = float(numbers[first + at])
+        for direction, first in (("receive", 0), ("transmit", 8)):
+            for kind, offset in (("bytes", 0), ("packets", 1), ("dropped", 3)):
+                counters[f"{name}_{direction}_{kind}_per_s"] = float(numbers[first + offset])
     return Numbers(counters)
 
 
 def snmp(text: str, protocol: str) -> dict[str, int]:
-    """/proc/net/snmp: one protocol's counters by their names. Raises ValueError where it has no such lines."""
+    """Return one protocol's counters in /proc/net/snmp by name. Raises ValueError if it has no such lines."""
     names, values = (line.split()[1:] for line in text.splitlines() if line.startswith(f"{protocol}:"))
     if len(names) != len(values):
         raise ValueError(f"damaged counters of {protocol}")
@@ -114,13 +114,13 @@ def snmp(text: str, protocol: str) -> dict[str, int]:
 
 
 def disks(text: str) -> Numbers:
-    """/proc/diskstats of whole disks."""
+    """Return the counters of complete disks, from /proc/diskstats."""
     counters: dict[str, float] = {}
     for line in _whole_lines(text):
         fields = line.split()
         if len(fields) < 14 or not _are_numbers(fields[3:14]) or _PARTITION.fullmatch(fields[2]):
             continue
-        reads, sectors_read, writes, sectors_written, busy_ms = (int(fields[at]) for at in (3, 5, 7, 9, 12))
+        reads, sectors_read, writes, sectors_written, busy_ms = (int(fields[place]) for place in (3, 5, 7, 9, 12))
         counters |= {
             f"disk_{fields[2]}_reads_per_s": float(reads),
             f"disk_{fields[2]}_read_bytes_per_s": float(sectors_read * SECTOR),
@@ -132,9 +132,9 @@ def disks(text: str) -> Numbers:
 
 
 def disk_flushes(text: str) -> dict[str, tuple[float, float]]:
-    """/proc/diskstats of whole disks: how many flushes each completed, and for how many seconds it was busy.
+    """Return the completed flushes and busy seconds of complete disks, from /proc/diskstats.
 
-    Kernels before 5.5 do not count flushes; their disks are left out.
+    Kernels before 5.5 do not count flushes; their disks are skipped.
     """
     numbers: dict[str, tuple[float, float]] = {}
     for line in _whole_lines(text):
@@ -145,7 +145,7 @@ def disk_flushes(text: str) -> dict[str, tuple[float, float]]:
 
 
 def softnet(text: str) -> dict[str, float]:
-    """/proc/net/softnet_stat over all CPUs: packets that were dropped, and polls that ended with packets left."""
+    """Return dropped packets and polls that ended with packets left, over all CPUs, from /proc/net/softnet_stat."""
     rows = [_hexadecimal(line.split()) for line in _whole_lines(text)]
     if not rows or any(len(row) < 3 for row in rows):
         return {}
@@ -156,7 +156,7 @@ def softnet(text: str) -> dict[str, float]:
 
 
 def conntrack(text: str) -> dict[str, float]:
-    """/proc/net/stat/nf_conntrack: packets or connections that the table did not take; each CPU has a row."""
+    """Return rejected packets or connections from /proc/net/stat/nf_conntrack, which has a row per CPU."""
     head, *lines = _whole_lines(text) or [""]
     names = head.split()
     rows = [dict(zip(names, _hexadecimal(line.split()))) for line in lines]  # noqa: B905 - as above
@@ -168,9 +168,9 @@ def conntrack(text: str) -> dict[str, float]:
 
 
 def received(netstat: str, snmp_text: str) -> dict[str, float]:
-    """/proc/net/netstat and /proc/net/snmp: IPv4 packets that were received, and their bytes with IP's headers.
+    """Return IPv4 packets received, and their bytes with IP headers, from /proc/net/netstat and /proc/net/snmp.
 
-    Segments that the kernel has put together, or not yet apart, are one packet. Raises ValueError.
+    Segments that the kernel has merged, or not split yet, are one packet. Raises ValueError.
     """
     try:
         octets, packets = snmp(netstat, "IpExt")["InOctets"], snmp(snmp_text, "Ip")["InReceives"]
@@ -180,20 +180,20 @@ def received(netstat: str, snmp_text: str) -> dict[str, float]:
 
 
 def _hexadecimal(fields: Sequence[str]) -> list[int]:
-    """These words as numbers to the base 16; empty where one of them is none."""
+    """Return these words as numbers to the base 16; empty if one of them is not a number."""
     is_hexadecimal = all(re.fullmatch("[0-9a-f]{8,16}", field, re.ASCII) for field in fields)
     return [int(field, 16) for field in fields] if is_hexadecimal else []
 
 
 @functools.cache
 def device(name: str) -> str:
-    """The interface or disk that a counter is of; empty for any other counter."""
+    """Return the interface or disk that a counter belongs to; empty for other counters."""
     match = _OF_A_DEVICE.fullmatch(name)
     return (match[1] or match[2]) if match else ""
 
 
 def pressure(text: str, what: str) -> Numbers:
-    """/proc/pressure/WHAT: seconds in which some, or all, tasks waited. All waiting for a CPU has no meaning."""
+    """Return seconds in which some or all tasks waited, from /proc/pressure/WHAT, without "full" for CPUs."""
     waiting_s = {}
     for match in re.finditer(r"^(some|full) .*total=(\d+)\n", text, re.MULTILINE):
         if (what, match[1]) != ("cpu", "full"):
@@ -202,18 +202,18 @@ def pressure(text: str, what: str) -> Numbers:
 
 
 def loadavg(text: str) -> Numbers:
-    """/proc/loadavg: the mean number of tasks that ran or waited for a CPU in the last minute."""
+    """Return the mean number of tasks that ran or waited for a CPU in the last minute, from /proc/loadavg."""
     first = text.split(" ", 1)[0]
     return Numbers(levels={"load1": float(first)} if re.fullmatch(r"\d+\.\d+", first) and "\n" in text else {})
 
 
 def cpuacct(text: str) -> Numbers:
-    """Version 1, cpuacct.usage: nanoseconds of CPU time."""
+    """Return CPU time from cpuacct.usage (version 1), which is in nanoseconds."""
     return Numbers({"cpu_share": int(text) / 1e9}) if _is_line(text) else Numbers()
 
 
 def cpu_stat(text: str) -> Numbers:
-    """cpu.stat of both versions: CPU time (version 2) and the time in which a limit held its tasks back."""
+    """Return CPU time (version 2) and the time in which a limit throttled tasks, from cpu.stat of both versions."""
     stat = _pairs(text)
     units = {
         "usage_usec": ("cpu_share", 1e6), "user_usec": ("cpu_user_share", 1e6),
@@ -224,26 +224,26 @@ def cpu_stat(text: str) -> Numbers:
 
 
 def throttled_periods(text: str) -> dict[str, float]:
-    """cpu.stat of both versions: in how many periods the limit held the group back; empty where it is not told."""
+    """Return the number of throttled periods, from cpu.stat of both versions; empty if it is missing."""
     stat = _pairs(text)
     return {"throttled_periods": float(stat["nr_throttled"])} if "nr_throttled" in stat else {}
 
 
 def memory_now(text: str) -> Numbers:
-    """memory.current or memory.usage_in_bytes: all that is charged to a group, the files that it read included."""
+    """Return all memory charged to a group, including cached files, from memory.current or memory.usage_in_bytes."""
     return Numbers(levels={"memory_bytes": float(text)} if _is_line(text) else {})
 
 
 def memory_events(text: str) -> Numbers:
-    """memory.events or memory.oom_control: how many processes of a group were OOM-killed."""
+    """Return the number of OOM-killed processes of a group, from memory.events or memory.oom_control."""
     stat = _pairs(text)
     return Numbers({"oom_kills": float(stat["oom_kill"])} if "oom_kill" in stat else {})
 
 
 def memory_stat(text: str) -> Numbers:
-    """memory.stat of both versions, with what is below the group: anonymous and shared memory, and cached files.
+    """Return anonymous and shared memory and cached files, from memory.stat of both versions with child groups.
 
-    Which site is charged for a file in the cache is a matter of who read it first.
+    A cached file is charged to the site that read it first.
     """
     stat = {match[1]: int(match[2]) for match in _MEMORY_STAT.finditer(text)}
     two = "anon" in stat
@@ -261,7 +261,7 @@ def memory_stat(text: str) -> Numbers:
 
 
 def pids(text: str) -> Numbers:
-    """pids.current: processes and threads."""
+    """Return the number of processes and threads, from pids.current."""
     return Numbers(levels={"pids_count": float(text)} if _is_line(text) else {})
 
 
@@ -270,18 +270,17 @@ def _is_number(text: str) -> bool:
 
 
 def _are_numbers(fields: Sequence[str]) -> bool:
-    """Whether each of these words is a number."""
     together = "".join(fields)
     return together.isdecimal() and together.isascii() and max(map(len, fields)) <= _DIGITS
 
 
 def _is_line(text: str) -> bool:
-    """Whether a text is one number and its end of line: what is cut short is a smaller number."""
+    """Return whether a text is one number and its end of line: a truncated number would be smaller."""
     return text.endswith("\n") and _is_number(text[:-1])
 
 
 def _whole_lines(text: str) -> list[str]:
-    """The lines that were not cut short."""
+    """Return the lines that are not truncated."""
     return text.split("\n")[:-1]
 
 

@@ -1,8 +1,8 @@
-"""Control groups of a user who is not root: a part of the tree that the user may change, as systemd delegates one.
+"""Control groups of a user without root, in a part of the tree that systemd delegates to the user.
 
-A process may only be moved between groups by whoever may write to a group above both (cgroups(7), delegation
-containment). So this process itself moves, into a scope of its own that it asks the user's systemd for, with what it
-starts from then on; below it groups are made as root makes them.
+A process can only be moved between groups by a user who can write to a common ancestor (cgroups(7), delegation
+containment). So this process itself moves, with all its later children, into a scope that it requests from the user's
+systemd. Groups below it are made as for root.
 """
 
 import contextlib
@@ -25,18 +25,18 @@ _MOVED_S = 5.0
 _ASK_S = 20.0
 _UNLIMITED = str(2**64 - 1)
 _CONTROLLERS = {"cpu", "memory", "pids"}
-"""What systemd delegates to a user's scope."""
+"""The controllers that systemd delegates to a user's scope."""
 _VERSION_1 = "only root can use control groups of version 1"
 
 
 def lacking(mount: Path = MOUNT) -> str:
-    """Why this user can have no control groups, as far as is known without making one; "" where nothing is."""
+    """Return why this user can have no control groups, as far as is known without making one; "" if possible."""
     if os.geteuid() == 0:
         return "" if version(mount) else f"no control groups are mounted at {mount}"
     if version(mount) != 2:
         return _VERSION_1 if version(mount) else f"no control groups are mounted at {mount}"
-    own = _own_group(mount)
-    if own is not None and _has_for_itself(own):
+    group = _own_group(mount)
+    if group is not None and _has_for_itself(group):
         return ""
     if not _bus().exists():
         return (
@@ -51,7 +51,7 @@ def lacking(mount: Path = MOUNT) -> str:
 
 
 def remedy(mount: Path = MOUNT) -> str:
-    """Return what lets this user have control groups, where `lacking` knows an obstacle."""
+    """Return what lets this user have control groups, if `lacking` reports an obstacle."""
     if not version(mount):
         return f"mount control groups at {mount}"
     if version(mount) == 2:
@@ -60,54 +60,55 @@ def remedy(mount: Path = MOUNT) -> str:
 
 
 def controllers(mount: Path = MOUNT) -> frozenset[str]:
-    """Return the controllers of version 2 that the groups of this user can have, where `lacking` knows no obstacle.
+    """Return the controllers of version 2 that this user's groups can have, if `lacking` reports no obstacle.
 
-    They are those of the user's systemd, or of a scope that was delegated to this process. Debian's systemd delegates
-    no ``cpuset`` to users.
+    They are the controllers of the user's systemd, or of a scope that was delegated to this process. Debian's systemd
+    does not delegate ``cpuset`` to users.
     """
-    own = _own_group(mount)
-    if own is None or not _has_for_itself(own):
+    group = _own_group(mount)
+    if group is None or not _has_for_itself(group):
         user = os.geteuid()
-        own = mount / f"user.slice/user-{user}.slice/user@{user}.service"
+        group = mount / f"user.slice/user-{user}.slice/user@{user}.service"
     with contextlib.suppress(OSError):
-        return frozenset((own / "cgroup.controllers").read_text().split())
+        return frozenset((group / "cgroup.controllers").read_text().split())
     return frozenset()
 
 
 def user_slice() -> str | None:
-    """Return the slice in which systemd keeps all that is this user's (``user-1000.slice``), None outside of it."""
-    own, name = _own_group(MOUNT), f"user-{os.geteuid()}.slice"
-    return name if own is not None and name in own.parts else None
+    """Return the slice in which systemd keeps everything of this user (``user-1000.slice``), or None outside of
+    it."""
+    group, name = _own_group(MOUNT), f"user-{os.geteuid()}.slice"
+    return name if group is not None and name in group.parts else None
 
 
 def tree(run_id: RunId, mount: Path = MOUNT) -> Path:
-    """Return where this process may make control groups: root everywhere, others in a scope that is made now.
+    """Return where this process can make control groups: root everywhere, others in a scope that is made now.
 
-    The scope is the same as long as this process lives, and ends with all that is in it. Raises Unavailable.
+    The scope stays the same while this process lives, and ends with its last process. Raises Unavailable.
     """
     return mount if os.geteuid() == 0 else _delegated_tree(run_id, mount)
 
 
 @functools.cache
 def _delegated_tree(run_id: RunId, mount: Path) -> Path:
-    if why := lacking(mount):
-        raise Unavailable(f"no control group can be created: {why}")
-    own = _own_group(mount)
-    if own is None or not _has_for_itself(own):
-        own = _scope(f"weighbridge-{run_id}-{os.getpid()}.scope", mount)
+    if obstacle := lacking(mount):
+        raise Unavailable(f"no control group can be created: {obstacle}")
+    group = _own_group(mount)
+    if group is None or not _has_for_itself(group):
+        group = _scope(f"weighbridge-{run_id}-{os.getpid()}.scope", mount)
     for again in (True, False):
         try:
-            (own / ITSELF).mkdir(exist_ok=True)
-            (own / ITSELF / "cgroup.procs").write_text(str(os.getpid()))
+            (group / ITSELF).mkdir(exist_ok=True)
+            (group / ITSELF / "cgroup.procs").write_text(str(os.getpid()))
             break
         except OSError as error:
-            if not (again and isinstance(error, FileNotFoundError)):  # another run that ends has removed it meanwhile
+            if not (again and isinstance(error, FileNotFoundError)):  # another run that ended removed it
                 raise Unavailable(f"no control group can be created ({error.filename}: {error.strerror})") from error
-    return own
+    return group
 
 
 def _own_group(mount: Path) -> Path | None:
-    """The group that this process is in, version 2; the one above where it has moved to `ITSELF`."""
+    """Return the group of this process in version 2; its parent if the process has moved to `ITSELF`."""
     for line in _PROCESS.read_text().splitlines():
         if line.startswith("0::/"):
             group = mount / line.removeprefix("0::/")
@@ -116,7 +117,7 @@ def _own_group(mount: Path) -> Path | None:
 
 
 def _has_for_itself(group: Path) -> bool:
-    """Whether this user may make groups with limits in it, and no other process is in the way."""
+    """Return whether this user can make groups with limits in it, and no other process is in it."""
     names = ("cgroup.procs", "cgroup.subtree_control")
     try:
         writable = os.access(group, os.W_OK) and all(os.access(group / name, os.W_OK) for name in names)
@@ -131,7 +132,7 @@ def _bus() -> Path:
 
 
 def _scope(unit: str, mount: Path) -> Path:
-    """Have the user's systemd move this process into a new scope; gives its group. Raises Unavailable."""
+    """Make the user's systemd move this process into a new scope; return its group. Raises Unavailable."""
     completed = process.run(
         Command(
             (
@@ -154,15 +155,15 @@ def _scope(unit: str, mount: Path) -> Path:
         )
     deadline = time.monotonic() + _MOVED_S
     while time.monotonic() < deadline:
-        own = _own_group(mount)
-        if own is not None and own.name == unit:
-            return own
+        group = _own_group(mount)
+        if group is not None and group.name == unit:
+            return group
         time.sleep(0.01)
     raise Unavailable(f"no control group can be created because systemd did not move this process to {unit}")
 
 
 def trees(mount: Path = MOUNT) -> list[Path]:
-    """Where this user has control groups of runs: root at the top, others in each scope that is still there."""
+    """Return where this user has control groups of runs: root at the top, others in each remaining scope."""
     if os.geteuid() == 0 or version(mount) != 2:
         return [mount]
     return sorted({*_parents_of_ours(mount)})

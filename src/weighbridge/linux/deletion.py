@@ -20,7 +20,7 @@ from pathlib import Path
 from weighbridge.model.names import SafeName
 
 _DEPTH = 64
-"""How many folders inside of each other are open at a time."""
+"""The largest number of nested folders that are open at a time."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -32,7 +32,7 @@ class OwnFolder:
     names: "tuple[SafeName, ...]"
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the base is relative, a name is missing, or a name leads elsewhere."""
+        """Raise ValueError if the base is relative, a name is missing, or a name leads elsewhere."""
         if not self.base.is_absolute() or not self.names:
             raise ValueError(f"{self.base} {self.names} is not a folder that Weighbridge created")
         for name in self.names:
@@ -45,12 +45,12 @@ class OwnFolder:
 
     @classmethod
     def at(cls, path: Path) -> "OwnFolder":
-        """Return the folder with this path, which is to be found in its parent. Raises ValueError as `of` does."""
+        """Return the folder with this path, as a child of its parent. Raises ValueError as `of` does."""
         return cls.of(path.parent, path.name)
 
     @property
     def path(self) -> Path:
-        """The folder's path."""
+        """Return the folder's path."""
         return self.base.joinpath(*self.names)
 
 
@@ -136,9 +136,9 @@ def _require_own(folder: OwnFolder, parent: int, name: str) -> None:
 
 
 def _mount_of(descriptor: int) -> str:
-    """Return the number of the mount that an open folder is on (proc_pid_fdinfo(5)); of bind mounts too."""
-    about = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
-    mount = re.search(r"^mnt_id:\s*(\d+)", about, re.MULTILINE)
+    """Return the number of the mount of an open folder (proc_pid_fdinfo(5)); bind mounts also have a number."""
+    info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+    mount = re.search(r"^mnt_id:\s*(\d+)", info, re.MULTILINE)
     return mount[1] if mount else str(os.fstat(descriptor).st_dev)
 
 
@@ -154,7 +154,7 @@ class _Emptying:
         self._mark = f".removing-{os.getpid()}-{os.urandom(4).hex()}"
         self._moved = 0
         self.failure: OSError | None = None
-        """Why the first entry that could not be removed is still there."""
+        """The error of the first entry that could not be removed."""
 
     def run(self) -> None:
         """Remove what can be removed."""

@@ -1,4 +1,4 @@
-"""Processes that go on when this one and its terminal end, and how another process finds them again."""
+"""Processes that outlive this process and its terminal, and their identification by other processes."""
 
 import contextlib
 import os
@@ -17,10 +17,10 @@ _GONE = ("Z", "X")
 
 @dataclass(frozen=True, slots=True)
 class DetachedProcess:
-    """A process of a machine, told from every other that had or will have its number.
+    """The identity of a process, also if its number is reused.
 
-    ``kernel``: what tells the kernel since its boot, and the namespace of process numbers. ``machine``: its host name
-    and machine id; "" where it was written before these were kept.
+    ``kernel`` identifies the kernel since its boot and the PID namespace. ``machine`` is its host name and machine
+    id; "" if an older version wrote it.
     """
 
     pid: int
@@ -29,27 +29,27 @@ class DetachedProcess:
     machine: str = ""
 
     def __str__(self) -> str:
-        """Return it as `parsed` reads it."""
+        """Return the text that `parsed` reads."""
         return f"{self.pid} {self.started} {self.kernel} {self.machine}".rstrip()
 
     @property
     def is_here(self) -> bool:
-        """Whether it was started where this process is: nothing else is known of it elsewhere."""
+        """Return whether it was started where this process is; elsewhere, nothing else is known about it."""
         return self.kernel == _kernel()
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs; of a process of another machine, or of one before its last boot, False."""
+        """Return whether it runs; False for a process of another machine or of an earlier boot."""
         return self.is_here and _started(self.pid) == self.started
 
     @property
     def is_of_earlier_boot(self) -> bool:
-        """Whether it was started on this machine before its last boot, so that it has ended."""
+        """Return whether it was started on this machine before the last boot, so that it has ended."""
         return self.machine == _machine() != "" and self.kernel.split()[:1] != _kernel().split()[:1]
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words of its command; () where it does not run here, or this user may not know."""
+        """Return the words of its command; () if it does not run here, or this user cannot read them."""
         try:
             words = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
@@ -57,20 +57,20 @@ class DetachedProcess:
         return tuple(os.fsdecode(word) for word in words[:-1]) if self.is_alive else ()
 
     def end(self) -> None:
-        """Ask it to end (SIGTERM), where it runs here. Raises PermissionError where it is another user's."""
+        """Send SIGTERM if it runs here. Raises PermissionError if it belongs to another user."""
         if self.is_alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGTERM)
 
 
 def detach(argv: Sequence[str], log: Path) -> DetachedProcess:
-    """Start a process that outlives this one; both of its streams go to the end of ``log``. Raises Unavailable."""
+    """Start a process that outlives this one and appends its output to ``log``. Raises Unavailable."""
     pid = start_detached(argv, log)
     return DetachedProcess(pid, _started(pid) or 0, _kernel(), _machine())
 
 
 def parsed(text: str) -> DetachedProcess | None:
-    """Return the process that was written as ``text``; None where that is none."""
+    """Return the process that was written as ``text``, or None."""
     words = text.split(" ", 4)
     if len(words) < 3 or not (words[0].isdecimal() and words[1].isdecimal()):
         return None
@@ -84,7 +84,7 @@ def _kernel() -> str:
 
 
 def _machine() -> str:
-    """This machine's host name and machine id, in one word; "" where either is not known."""
+    """Return this machine's host name and machine id in one word; "" if either is unknown."""
     try:
         machine_id = _MACHINE_ID.read_text().strip()
     except OSError:
@@ -94,7 +94,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> int | None:
-    """When a process started, in the kernel's ticks since its boot; None where it has ended."""
+    """Return when a process started, in the kernel's ticks since its boot; None if it has ended."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Who may not open a file can still see that it is locked: /proc/locks lists every flock(2) for everybody."""
+"""Checks locks of files that this user cannot open: /proc/locks lists every flock(2) to every user."""
 
 import os
 from pathlib import Path
@@ -6,20 +6,20 @@ from pathlib import Path
 _LOCKS = Path("/proc/locks")
 _OWN_NUMBERS = Path("/proc/self/ns/pid")
 _OF_THE_MACHINE = 0xEFFFFFFC
-"""The inode of the first namespace of process numbers (PROC_PID_INIT_INO): of others, /proc/locks hides locks."""
+"""The inode of the first PID namespace (PROC_PID_INIT_INO); in others, /proc/locks hides locks."""
 
 
 def is_locked(status: os.stat_result, locks: Path = _LOCKS) -> bool | None:
-    """Return whether somebody holds an exclusive flock(2) on a file or folder; None: the kernel does not tell.
+    """Return whether a process holds an exclusive flock(2) on a file or folder; None if the kernel hides it.
 
-    It tells of processes that have a number in this process's namespace.
+    The kernel shows processes that have a number in this process's namespace.
     """
     wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
         lines = locks.read_text().splitlines()
     except OSError:
         return None
-    # 1: FLOCK  ADVISORY  WRITE 708 00:13:16809 0 EOF; "->" stands behind the number of one that waits
+    # 1: FLOCK  ADVISORY  WRITE 708 00:13:16809 0 EOF; "->" follows the number for a waiting process
     if any(words[1:2] == ["FLOCK"] and words[3:6:2] == ["WRITE", wanted] for words in map(str.split, lines)):
         return True
     return False if _sees_everybody() else None

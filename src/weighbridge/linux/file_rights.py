@@ -1,4 +1,4 @@
-"""Root can give up its rights over files for a while, so that it can do no harm in a folder of another user."""
+"""Temporarily gives up root's rights over files, so that root can do no harm in a folder of another user."""
 
 import os
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ _NO_USER = -1
 def rights_of_owner(status: os.stat_result) -> Iterator[None]:
     """In this context and thread, give root only the rights over files that a folder's owner has.
 
-    ``status`` is the folder's. Nothing changes for other users, nor in a folder of root's own. Root keeps its
-    supplementary groups. Nothing changes either if the kernel does not let this process take the owner's rights: root
+    ``status`` is the folder's. Nothing changes for other users, or in a folder that root owns. Root keeps its
+    supplementary groups. Nothing changes either if the kernel does not let this process have the owner's rights: root
     without CAP_SETUID, or an owner without an id in this user namespace, over whose files root has no rights anyway.
     """
     if os.geteuid() != 0 or status.st_uid == 0:

@@ -1,4 +1,4 @@
-"""File systems that are made and mounted on a host, for as long as something needs them."""
+"""File systems that are made and mounted on a host while they are needed."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from weighbridge.model.storage import DiskOptions
 
 _MOUNT_S, _UNMOUNT_S, _MAKE_S = 60.0, 20.0, 300.0
 _MAKE = {
-    # whole from the start: else the kernel would go on making it while it is measured
+    # complete from the start: otherwise the kernel would continue to initialise it during measurements
     "ext4": ("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0"),
     "xfs": ("mkfs.xfs", "-q", "-f"),
     "btrfs": ("mkfs.btrfs", "-q", "-f"),
@@ -24,15 +24,15 @@ _PREPARE = 'mkdir -p "$1" && truncate -s "$3" "$2" && command -v "$4"'
 
 @contextmanager
 def mounted(host: Host, kind: str, source: str, folder: Path, options: Sequence[str] = ()) -> Iterator[None]:
-    """Mount ``source`` as a file system of that kind (mount(8)). Raises Unavailable with what mount said.
+    """Mount ``source`` as a file system of that kind (mount(8)). Raises Unavailable with mount's message.
 
-    It is unmounted at the end, also while somebody still uses it.
+    It is unmounted at the end, even while it is in use.
     """
     how = ("-o", ",".join(options)) if options else ()
     completed = host.run(Command(("mount", "-t", kind, *how, "--", source, str(folder)), _MOUNT_S))
     if completed.returncode != 0:
-        why = "mount timed out" if completed.timed_out else completed.last_words
-        raise Unavailable(f"host {host.name}: {source} cannot be mounted as {kind}: {why}")
+        reason = "mount timed out" if completed.timed_out else completed.last_words
+        raise Unavailable(f"host {host.name}: {source} cannot be mounted as {kind}: {reason}")
     try:
         yield
     finally:
@@ -42,17 +42,17 @@ def mounted(host: Host, kind: str, source: str, folder: Path, options: Sequence[
 
 @contextmanager
 def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
-    """A new file system in a file in ``folder``; gives where it is mounted. Its loop device goes with the mount.
+    """Make a file system in a file in ``folder``, and yield its mount point. Its loop device ends with the mount.
 
-    What it writes passes the host's page cache, which would hold it a second time, and in which O_DIRECT would end.
-    Raises Unavailable, DiskFull.
+    Its writes bypass the host's page cache, which would hold them a second time and defeat O_DIRECT. Raises
+    Unavailable, DiskFull.
     """
     image, at = folder / "disk.img", folder / "disk"
     make = _MAKE[disk.filesystem]
     prepared = host.run(Command(("sh", "-c", _PREPARE, "prepare", str(at), str(image), str(disk.size), make[0]), 10))
     if prepared.returncode != 0:
-        why = prepared.last_words or f"{make[0]} is not installed there: {install_on(host, [make[0]])}"
-        raise Unavailable(f"host {host.name}: a disk cannot be created: {why}")
+        reason = prepared.last_words or f"{make[0]} is not installed there: {install_on(host, [make[0]])}"
+        raise Unavailable(f"host {host.name}: a disk cannot be created: {reason}")
     mkfs = host.run(Command((*make, str(image)), _MAKE_S))
     if b"No space left" in mkfs.stderr:
         raise DiskFull(f"host {host.name} has no room for a disk ({mkfs.last_words}): make room")

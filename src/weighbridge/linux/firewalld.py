@@ -8,5 +8,5 @@ FACT = "firewalld"
 
 
 def runs() -> bool:
-    """Whether firewalld runs, as firewall-cmd(1) says; False where that is not installed or may not ask."""
+    """Return whether firewalld runs, by firewall-cmd(1); False if that is not installed or refuses."""
     return shutil.which("firewall-cmd") is not None and output(("firewall-cmd", "--state")) == "running"

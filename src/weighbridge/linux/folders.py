@@ -1,4 +1,4 @@
-"""Folders on this machine: whose they are, and what is mounted in them, as this mount namespace has it."""
+"""Folders on this machine: their owners, and the mounts in them in this mount namespace."""
 
 import contextlib
 import os
@@ -13,30 +13,30 @@ from weighbridge.linux.process import output
 
 
 def is_own_folder(path: Path) -> bool:
-    """Whether a path is a folder of this user's, and no link to one."""
+    """Return whether a path is a folder that this user owns, and not a link."""
     with contextlib.suppress(OSError):
-        about = path.lstat()
-        return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+        status = path.lstat()
+        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
     return False
 
 
 def changeable_by_others(program: Path) -> Iterator[tuple[str, str]]:
-    """Yield who else could change a program that this user starts, or a folder on the way to it, and what helps.
+    """Yield for each part of a program's path that another user could change the fault and a remedy.
 
-    A link is looked at with what it leads to. Raises OSError.
+    The parts of a link and of its target are both checked. Raises OSError.
     """
     starts = "root starts" if os.geteuid() == 0 else "you start"
-    for path in dict.fromkeys(path for way in (program, program.resolve()) for path in (way, *way.parents)):
-        about = path.stat()
-        if about.st_uid not in _own_users():
+    for path in dict.fromkeys(path for file in (program, program.resolve()) for path in (file, *file.parents)):
+        status = path.stat()
+        if status.st_uid not in _own_users():
             whose = "root" if os.geteuid() == 0 else "$USER"
             yield f"{path} belongs to another user, who could change what {starts}", f"chown {whose} {path}"
-        if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (path.is_dir() and about.st_mode & stat.S_ISVTX):
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (path.is_dir() and status.st_mode & stat.S_ISVTX):
             yield f"{path} is writable by others, who could change what {starts}", f"chmod go-w {path}"
 
 
 def _own_users() -> set[int]:
-    """Root, this user, and in a user namespace whoever is none of its users: the machine's root is among those."""
+    """Return root, this user and, in a user namespace, the overflow user, which includes the machine's root."""
     users = {0, os.geteuid()}
     with contextlib.suppress(OSError, ValueError):
         if Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]:
@@ -49,14 +49,14 @@ _UNMOUNT_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """A mounted file system: where, and of which type (``ext4``)."""
+    """A mounted file system: its mount point and its type (``ext4``)."""
 
     at: str
     filesystem: str
 
 
 def mounted_at(mountinfo: str) -> list[Mounted]:
-    """The mounts in a text of /proc/PID/mountinfo (proc_pid_mountinfo(5)), in its order."""
+    """Return the mounts in a text of /proc/PID/mountinfo (proc_pid_mountinfo(5)), in its order."""
     mounts = []
     for line in mountinfo.splitlines():
         fields, _, rest = line.partition(" - ")
@@ -67,26 +67,27 @@ def mounted_at(mountinfo: str) -> list[Mounted]:
 
 
 def mount_table() -> list[Mounted]:
-    """The mounts of this mount namespace, in the order in which they were made."""
+    """Return the mounts of this mount namespace, in the order in which they were made."""
     return mounted_at(Path("/proc/self/mountinfo").read_text(errors="replace"))
 
 
 def filesystem_of(path: Path) -> str:
     """Return the type of the file system that a path is on (``nfs4``)."""
     with contextlib.suppress(OSError):
-        ways = {str(each) for each in (path.resolve(), *path.resolve().parents)}
-        mounts = [each for each in reversed(mount_table()) if each.at in ways]  # the last one at a path hides others
+        parts = {str(each) for each in (path.resolve(), *path.resolve().parents)}
+        mounts = [each for each in reversed(mount_table()) if each.at in parts]  # the last at a path hides others
         return max(mounts, key=lambda each: len(each.at)).filesystem if mounts else "unknown"
     return "unknown"
 
 
 def mounted_below(folder: Path) -> list[Path]:
-    """The mount points at a folder or below it, those inside of another first."""
+    """Return the mount points at a folder or below it, nested ones first."""
     points = {Path(each.at) for each in mount_table()}
     return sorted((point for point in points if point == folder or folder in point.parents), reverse=True)
 
 
 def unmount_below(folder: OwnFolder) -> None:
-    """Unmount all at or below a folder at once; what is in use goes with its last user (umount(2), MNT_DETACH)."""
+    """Unmount everything at or below a folder at once; mounts in use end with their last user (umount(2),
+    MNT_DETACH)."""
     for point in mounted_below(folder.path):
         output(("umount", "--lazy", "--", str(point)), deadline_s=_UNMOUNT_S)

@@ -1,4 +1,4 @@
-"""What runs leave in this machine's kernel and on its disk, whatever they opened: the same on every kind of host."""
+"""Orphaned resources of runs in this machine's kernel and on its disk, which are the same on every kind of host."""
 
 import contextlib
 import os
@@ -15,29 +15,29 @@ from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftov
 from weighbridge.model.names import RunId
 
 HOST_VARIABLE = "WEIGHBRIDGE_HOST"
-"""In the environment of everything that a run starts on a host that ssh reaches: the host's name."""
+"""The variable with the host's name, for all processes that a run starts on an ssh host."""
 _END_S = 10.0
 
 
 class Processes(Leavings):
-    """Processes, and the control groups that they are in."""
+    """Processes and their control groups."""
 
     label = "processes"
     portable = told_by_host = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each run's topmost groups, and this user's processes: who started others knows whether their run lives."""
+        """Yield each run's topmost groups, and this user's processes; other users' runs cannot be judged here."""
         for top in cgroups.TOPS:
             yield from (Leftover(run, "control group", f"{top}/{run}") for run in cgroups.runs(top=top))
         for pid, run, process in processes():
             with contextlib.suppress(OSError):
-                name = (process / "comm").read_bytes().decode(errors="replace").strip()  # the kernel cuts it anywhere
+                name = (process / "comm").read_bytes().decode(errors="replace").strip()  # it can be cut anywhere
                 yield Leftover(run, "process", f"{pid} {name}")
 
     def end(self, run: DeadRun) -> None:
-        """Thaw the groups, as what is frozen cannot die, and end every process, in a group or with the run's mark.
+        """Thaw the groups, because frozen processes cannot die, and kill every process of the run.
 
-        OSError names the processes that are still there.
+        A process belongs to the run by its group or by the run's mark. Raises OSError with the remaining processes.
         """
         groups = cgroups.groups_of(run.group)
         for group in groups:
@@ -51,36 +51,38 @@ class Processes(Leavings):
             time.sleep(0.02)
         for group in groups:
             group.kill()
-        if stays := {*processes_of(run)}.union(*(group.pids() for group in groups)):
-            raise OSError(f"processes still alive {_END_S:g} s after SIGKILL: {', '.join(map(str, sorted(stays)))}")
+        if remaining := {*processes_of(run)}.union(*(group.pids() for group in groups)):
+            raise OSError(
+                f"processes still alive {_END_S:g} s after SIGKILL: {', '.join(map(str, sorted(remaining)))}"
+            )
 
     def remove(self, run: DeadRun) -> None:
-        """Remove the groups. OSError names those that are still there."""
-        stays = [group.name for group in cgroups.groups_of(run.group) if not group.remove()]
+        """Remove the groups. Raises OSError with the remaining groups."""
+        remaining = [group.name for group in cgroups.groups_of(run.group) if not group.remove()]
         cgroups.remove_top(run_id=run.id)
-        if stays:
-            raise OSError(f"control groups that the kernel did not remove: {', '.join(sorted({*stays}))}")
+        if remaining:
+            raise OSError(f"control groups that the kernel did not remove: {', '.join(sorted({*remaining}))}")
 
     def remove_ownerless(self, folders: RunFolders) -> None:
-        """Remove the groups in which runs have theirs, where they are empty."""
+        """Remove the parents of runs' groups if they are empty."""
         cgroups.remove_top()
 
 
 def processes(proc: Path = Path("/proc"), *, everybodys: bool = False) -> Iterator[tuple[int, str, Path]]:
-    """This user's processes that a run has started, or everybody's, without this one: number, run, folder in /proc.
+    """Yield number, run and /proc folder of processes that runs started, of this or of all users, except this one.
 
-    Anybody may set a variable: what is no run's id is none.
+    Any process can set the variable, so only valid run ids count.
     """
     for process in proc.glob("[0-9]*"):
         pid = int(process.name)
         with contextlib.suppress(OSError, ValueError):
-            own = everybodys or (process / "environ").stat().st_uid == os.geteuid()
-            if own and pid != os.getpid() and RunId.matches(run := run_of(process) or NO_RUN):
+            included = everybodys or (process / "environ").stat().st_uid == os.geteuid()
+            if included and pid != os.getpid() and RunId.matches(run := run_of(process) or NO_RUN):
                 yield pid, run, process
 
 
 def processes_of(run: DeadRun, proc: Path = Path("/proc")) -> list[int]:
-    """The numbers of a run's processes; where the run has a ``host``, of those that name it."""
+    """Return the numbers of a run's processes; if the run has a ``host``, only those that name it."""
     name = f"{HOST_VARIABLE}={run.host}".encode()
     pids = []
     for pid, owner, process in processes(proc, everybodys=run.everybodys):
@@ -97,30 +99,30 @@ class Links(Leavings):
     portable = owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Rules, whose comment has the run's id, and links, whose name has the end of it."""
+        """Yield rules, whose comment has the run's id, and links, whose name has the end of it."""
         yield from (Leftover(run, "packet filter rule", rule) for run, rule in links.rules())
         for link in sorted(path.name for path in links.FOLDER.glob("wb-*") if links.OURS.fullmatch(path.name)):
             yield Leftover(f"{ENDING}{link.split('-')[1]}", "network link", link)
 
     def remove(self, run: DeadRun) -> None:
-        """Remove the links and take out the rules."""
+        """Remove the links and the rules."""
         links.remove_all(run.id)
 
 
 class DataFolders(Leavings):
-    """The folders of sites' and engines' data, and what is mounted in them."""
+    """The folders with the data of sites and engines, and the mounts in them."""
 
     label = "data folders"
     portable = told_by_host = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each run's folder, and each mount."""
+        """Yield each run's folder, and each mount."""
         paths = sorted(folders.data.iterdir()) if folders.data.is_dir() else []
         yield from (Leftover(path.name, "engine data", str(path)) for path in paths)
-        yield from (Leftover(path.name, "mount", str(at)) for path in paths for at in mounted_below(path))
+        yield from (Leftover(path.name, "mount", str(point)) for path in paths for point in mounted_below(path))
 
     def remove(self, run: DeadRun) -> None:
-        """Unmount and remove it. OSError names what stays."""
+        """Unmount and remove the folder. Raises OSError with the remaining entries."""
         folder = OwnFolder.at(run.data)
         unmount_below(folder)
         remove_trees(folder)
@@ -129,4 +131,4 @@ class DataFolders(Leavings):
 
 
 OF_HOSTS = (Processes(), Links(), DataFolders())
-"""What is left of a run on a host that is on this machine."""
+"""The kinds of orphaned resources on a host that is this machine."""

@@ -1,4 +1,4 @@
-"""The locks that LXC keeps of its containers, in folders that it never removes, however a container ends."""
+"""The locks that LXC keeps for its containers, in folders that it never removes."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,16 +9,16 @@ from weighbridge.linux.folders import is_own_folder
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
 LOCKS = Path("/run/lxc/lock")
-"""Root's."""
+"""The folder of root's locks."""
 
 
 def lock_folder(containers: Path) -> Path:
-    """Where the locks of the containers are that have their folder (``lxc-start -P``) here or below."""
+    """Return the folder with the locks of containers whose folder (``lxc-start -P``) is here or below."""
     return LOCKS / containers.absolute().relative_to("/")
 
 
 def remove(containers: Path) -> None:
-    """Remove the locks of containers here or below, and the folders above that are empty then. Raises OSError."""
+    """Remove the locks of containers here or below, and their parents that are then empty. Raises OSError."""
     folder = lock_folder(containers)
     if is_own_folder(folder):
         remove_trees(OwnFolder.at(folder))
@@ -30,17 +30,17 @@ def remove(containers: Path) -> None:
 
 
 class LxcLocks(Leavings):
-    """The locks of a run's containers, whose folders are among its data."""
+    """The locks of a run's containers, whose folders are among the run's data."""
 
     label = "LXC locks"
     portable = told_by_host = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each run's folder."""
+        """Yield each run's folder."""
         runs = lock_folder(folders.data)
         with contextlib.suppress(OSError):
             yield from (Leftover(path.name, "lock", str(path)) for path in sorted(runs.iterdir()))
 
     def remove(self, run: DeadRun) -> None:
-        """Remove it."""
+        """Remove the folder of the run."""
         remove(run.data)

@@ -1,6 +1,6 @@
-"""Folders in memory that sites have as their own, of those who may mount nothing: each below /dev/shm, as its run's.
+"""Folders in memory for sites of users who cannot mount file systems: subfolders of /dev/shm.
 
-Portable: the agent of an ssh host has this module too.
+This module is portable: the agent of an ssh host also uses it.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from weighbridge.linux.folders import is_own_folder
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
-MEMORY = Path("/dev/shm")  # noqa: S108 - of each site one folder, which nobody else may enter
+MEMORY = Path("/dev/shm")  # noqa: S108 - one folder per site, which no other user can enter
 _PREFIX = "weighbridge_"
-"""No "-": podman's folders have that."""
+"""The prefix of the folders; it has no "-", unlike podman's folders."""
 
 
 def memory_of(run_id: RunId, site: str) -> Path:
@@ -28,15 +28,15 @@ class MemoryFolders(Leavings):
     portable = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each site's folder."""
+        """Yield each site's folder."""
         for path in _folders("*"):
             yield Leftover(path.name[len(_PREFIX) :].partition("-")[0], "folder in memory", str(path))
 
     def remove(self, run: DeadRun) -> None:
-        """Remove those of the run. OSError names what stays."""
+        """Remove the folders of the run. Raises OSError with the remaining ones."""
         remove_trees(*(OwnFolder.of(MEMORY, path.name) for path in _folders(run.id)))
 
 
 def _folders(run_id: str) -> list[Path]:
-    """What others put there is theirs."""
+    """Return this user's folders of a run; folders of other users are skipped."""
     return [path for path in sorted(MEMORY.glob(f"{_PREFIX}{run_id}-*")) if is_own_folder(path)]

@@ -1,4 +1,4 @@
-"""Whether this machine, or another host, has the memory that guests are promised."""
+"""Checks that this machine, or another host, has enough memory for guests."""
 
 import sys
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ LESS = "give it less memory"
 
 @dataclass(slots=True)
 class Room:
-    """Bytes that a host had available before its first guest, and that its guests were promised since."""
+    """Bytes that a host had available before its first guest, and bytes promised to its guests since."""
 
     available: int
     promised: int = 0
 
 
 def room_in(meminfo: str) -> Room:
-    """The room that the text of ``MEMINFO`` tells of."""
+    """Return the room on a host by the text of its ``MEMINFO``."""
     return Room(counters.memory_kib(meminfo).get("MemAvailable", sys.maxsize >> 10) << 10)
 
 
 def no_room(memory: int, where: str, room: Room, guests: int = 1) -> str:
-    """Why so many guests of ``memory`` bytes each have no room ``where`` they are to be; "" where they have."""
+    """Return why ``guests`` guests of ``memory`` bytes each do not fit on ``where``; "" if they do."""
     if room.promised + memory * guests <= room.available:
         return ""
     each = f"a guest with {mib(memory)} does"
@@ -33,5 +33,5 @@ def no_room(memory: int, where: str, room: Room, guests: int = 1) -> str:
 
 
 def mib(size: int) -> str:
-    """Bytes as MiB."""
+    """Return a number of bytes as text in MiB."""
     return f"{size >> 20} MiB"

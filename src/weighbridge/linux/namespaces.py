@@ -10,9 +10,9 @@ _LINK = re.compile(r"[a-z]+:\[(\d+)\]")
 
 
 def namespaces_in(link: Callable[[str], str]) -> dict[str, int]:
-    """Return the number of each namespace by its kind (``net``); unreadable ones are omitted.
+    """Return the number of each namespace by its kind (``net``), without unreadable ones.
 
-    ``link`` gives the text of a link in a process's folder ``ns`` ("net:[4026531840]"), or raises OSError.
+    ``link`` returns the text of a link in a process's folder ``ns`` ("net:[4026531840]"), or raises OSError.
     """
     numbers = {}
     for kind in _KINDS:
@@ -23,5 +23,5 @@ def namespaces_in(link: Callable[[str], str]) -> dict[str, int]:
 
 
 def namespaces_of(process: Path) -> dict[str, int]:
-    """Return those of a process, which is named by its folder in /proc."""
+    """Return the namespaces of a process, given its folder in /proc."""
     return namespaces_in(lambda kind: str((process / "ns" / kind).readlink()))

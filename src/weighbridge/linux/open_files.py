@@ -1,4 +1,4 @@
-"""Whether this user's processes can have as many files open as a study gives them."""
+"""Checks that this user's processes can have as many open files as a study gives them."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ _CAP_SYS_RESOURCE = 24
 
 
 def too_many_open_files(wanted: int | None) -> Readiness | None:
-    """Return why processes of this user cannot have so many files open; None where they can."""
+    """Return why processes of this user cannot have ``wanted`` open files; None if they can."""
     if wanted is None:
         return None
     there_can_be = int(Path("/proc/sys/fs/nr_open").read_text())
     if wanted > there_can_be:
-        why = f"open_files: the kernel limits a process to {there_can_be:,} open files"
-        return Readiness(False, why, f"use at most that number, or raise the limit (sysctl fs.nr_open={wanted})")
+        reason = f"open_files: the kernel limits a process to {there_can_be:,} open files"
+        return Readiness(False, reason, f"use at most that number, or raise the limit (sysctl fs.nr_open={wanted})")
     capabilities = int(status_field(Path("/proc/self/status").read_text(), "CapEff") or "0", 16)
     if wanted <= (most := most_open_files()) or capabilities >> _CAP_SYS_RESOURCE & 1:
         return None

@@ -1,6 +1,6 @@
-"""How a distribution installs a program: the table ``packages.txt`` beside this file, and the sentence made of it.
+"""The installation of programs by each distribution: the table ``packages.txt`` and the sentences built from it.
 
-Everybody names programs; which package has one, and which command installs it, is said here alone.
+Other modules only name programs; this one knows their packages and the commands that install them.
 """
 
 import functools
@@ -15,7 +15,7 @@ from weighbridge.model.host import Host
 
 TABLE = Path(__file__).with_name("packages.txt")
 OS_RELEASE = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
-"""Where a machine says what it is, the first that there is (os-release(5))."""
+"""The files that identify the distribution; the first one that exists counts (os-release(5))."""
 _DISTRIBUTION, _INSTALL, _NONE, _ELSEWHERE = "distribution", "install", "-", "@"
 
 
@@ -23,8 +23,8 @@ _DISTRIBUTION, _INSTALL, _NONE, _ELSEWHERE = "distribution", "install", "-", "@"
 class Distribution:
     """A family of distributions with one package manager.
 
-    ``name`` is what ID or ID_LIKE of its os-release says. ``install`` are the words of the command that installs.
-    ``packages``: program or file -> the words of its cell in the table.
+    ``name`` is the value of ID or ID_LIKE in its os-release. ``install`` are the words of the command that installs
+    packages. ``packages`` maps a program or file to the words of its cell in the table.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Distribution:
 
 
 def distributions(table: str) -> dict[str, Distribution]:
-    """Return the distributions of a table's text by their names. Raises ValueError for a line of another length."""
+    """Return the distributions in a table's text by name. Raises ValueError for a line of another length."""
     lines = [line.split() for line in table.splitlines() if line.strip() and not line.startswith("#")]
     cells = {line[0]: [tuple(cell.split(",")) for cell in line[1:]] for line in lines}
     names = [cell[0] for cell in cells.pop(_DISTRIBUTION)]
@@ -52,7 +52,7 @@ def _read_table() -> dict[str, Distribution]:
 
 
 def distribution_of(os_release: str) -> Distribution | None:
-    """Return the distribution that the text of an os-release means, by ID, else by ID_LIKE; None: none is known."""
+    """Return the distribution of an os-release text, by ID, else by ID_LIKE; None if it is unknown."""
     fields = dict(line.split("=", 1) for line in os_release.splitlines() if "=" in line)
     names = [word for key in ("ID", "ID_LIKE") for word in " ".join(_unquote(fields.get(key, ""))).split()]
     return next((_read_table()[name] for name in names if name in _read_table()), None)
@@ -66,7 +66,7 @@ def _unquote(value: str) -> list[str]:
 
 
 def this_distribution() -> Distribution | None:
-    """Return this machine's distribution; None where it says nothing, or is none that is known."""
+    """Return this machine's distribution; None if it is unknown."""
     for file in OS_RELEASE:
         try:
             return distribution_of(file.read_text(errors="replace"))
@@ -76,7 +76,7 @@ def this_distribution() -> Distribution | None:
 
 
 def distribution_on(host: Host) -> Distribution | None:
-    """Return the distribution of a host, by its own os-release; None where that cannot be read or is not known."""
+    """Return the distribution of a host by its os-release; None if it is unreadable or unknown."""
     for file in OS_RELEASE:
         try:
             return distribution_of(host.read(str(file)).decode(errors="replace"))
@@ -86,15 +86,12 @@ def distribution_on(host: Host) -> Distribution | None:
 
 
 def debian_package(program: str) -> str:
-    """Return the Debian package that has a program, as PATH finds it or by its path; "" where that is not known.
-
-    By the table, else by what is installed here.
-    """
+    """Return the Debian package of a program (by name or path), from the table or dpkg; "" if unknown."""
     cell = _read_table()["debian"].packages.get(program, (_NONE,))
     if cell != (_NONE,) and _ELSEWHERE not in cell[0]:
         return cell[0]
-    found = process.which(program)
-    for path in dict.fromkeys((found, os.path.realpath(found)) if found else ()):
+    program_path = process.which(program)
+    for path in dict.fromkeys((program_path, os.path.realpath(program_path)) if program_path else ()):
         for place in (path, path.removeprefix("/usr")):
             if owner := process.output(("dpkg-query", "--search", place)):
                 return owner.partition(":")[0].split(",")[0].strip()
@@ -102,24 +99,24 @@ def debian_package(program: str) -> str:
 
 
 def install_here(programs: Iterable[str], otherwise: Mapping[str, str] | None = None) -> str:
-    """Return what installs these programs or files on this machine: "apt-get install docker.io".
+    """Return how to install these programs or files on this machine: "apt-get install docker.io".
 
-    ``otherwise``: the commands that bring those that no distribution is known to have.
+    ``otherwise`` has commands for programs that no distribution is known to have.
     """
     return install(programs, this_distribution(), otherwise)
 
 
 def install_on(host: Host, programs: Iterable[str]) -> str:
-    """Return what installs these programs or files on a host."""
+    """Return how to install these programs or files on a host."""
     return install(programs, distribution_on(host))
 
 
 def install(
     programs: Iterable[str], distribution: Distribution | None, otherwise: Mapping[str, str] | None = None
 ) -> str:
-    """Return what installs these programs or files: a command, and what the distribution does not have, said so.
+    """Return how to install these programs or files: a command, and a clause for programs without a package.
 
-    Where the distribution (None), or a program, is not known, the program is named, not a package.
+    If the distribution (None) or a program is unknown, the text names the program instead of a package.
     """
     packages: list[str] = []
     elsewhere: dict[str, list[str]] = {}
@@ -140,16 +137,16 @@ def install(
         else:
             packages += cell
     command = [" ".join((*distribution.install, *dict.fromkeys(packages)))] if distribution and packages else []
-    brought = [f"install {_and(dict.fromkeys(names))} from {where}" for where, names in elsewhere.items()]
+    external = [f"install {_and(dict.fromkeys(names))} from {where}" for where, names in elsewhere.items()]
     named = [f"install {_and(unknown)} with your package manager"] if unknown else []
     absent = [f"install {_and(none)} yourself (this distribution has no package)"] if none else []
-    return "; ".join((*command, *brought, *named, *dict.fromkeys(commands), *absent))
+    return "; ".join((*command, *external, *named, *dict.fromkeys(commands), *absent))
 
 
 def join_installs(commands: Iterable[str]) -> str:
-    """Return one command of this machine's package manager that installs what all of these do; "" where none does.
+    """Return one command of this machine's package manager for the packages of several; "" if there are none.
 
-    ``commands``: what `install_here` returned, whose other parts are left out.
+    ``commands`` are results of `install_here`; their other parts are ignored.
     """
     distribution = this_distribution()
     if distribution is None:

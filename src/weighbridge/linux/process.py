@@ -1,4 +1,4 @@
-"""The only caller of subprocess: argument lists, process groups, deadlines, output kept in files."""
+"""The only caller of subprocess: argument lists, process groups, deadlines, output in files."""
 
 import contextlib
 import math
@@ -24,21 +24,21 @@ from weighbridge.model.names import RunId
 from weighbridge.model.site import SITE_ENV
 
 RUN_VARIABLE = "WEIGHBRIDGE_RUN"
-"""In the environment of everything that a run starts, so that ``weighbridge clean`` finds it."""
+"""The variable in all processes that a run starts, by which ``weighbridge clean`` finds them."""
 GRACE_S = 2.0
 LISTENS_S = 20
-"""Seconds for which a program that is talked to may not read."""
+"""Seconds that a program can go without reading its input."""
 _ROOTS_FOLDERS = ("/usr/sbin", "/sbin")
 _PIECE = 2**16
 _MOUNTED_BY = re.compile(rb"^.* - tmpfs weighbridge-([0-9a-f]{12}) ", re.MULTILINE)
 OUTPUT_LIMIT = 64 * 2**20
-"""Of each stream at most this many bytes are read back."""
+"""The largest number of bytes that are read back from each stream."""
 
 
 class Process:
     """A started process in its own group. Implements ``Running``.
 
-    Once it has ended it stays a zombie until `stop`. So no other process and no other group can have its number.
+    After its end it stays a zombie until `stop`. So no other process or group can have its number.
     """
 
     def __init__(
@@ -50,10 +50,11 @@ class Process:
         inherit: bool = True,
         talk: int | None = None,
     ) -> None:
-        """Start it. With ``hold`` it gets a pipe as standard input that closes when we end, however we end.
+        """Start the process. With ``hold``, its standard input is a pipe that closes when this process ends in any
+        way.
 
-        ``talk`` is a connected socket that becomes its standard input and output, for one that answers at once.
-        Without ``inherit`` its variables are those of ``env`` and the command alone, not also our own.
+        ``talk`` is a connected socket that becomes its standard input and output. Without ``inherit``, its variables
+        are only those of ``env`` and the command.
         """
         self.command = command
         self._stdout: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - read back after the process ended
@@ -64,7 +65,7 @@ class Process:
         self._completed: Completed | None = None
         self._stopping = threading.Lock()
         stdin: int | IO[bytes] = subprocess.PIPE if hold else subprocess.DEVNULL if talk is None else talk
-        if command.stdin and not hold:  # a file: a pipe would hold us up where the program does not read it
+        if command.stdin and not hold:  # a file, because a pipe blocks if the program does not read it
             stdin = tempfile.TemporaryFile()  # noqa: SIM115
             stdin.write(command.stdin)
             stdin.seek(0)
@@ -81,8 +82,8 @@ class Process:
             raise Unavailable(f"the program '{command.argv[0]}' is not installed") from error
         except PermissionError as error:
             if error.filename not in (None, command.argv[0]):
-                why = f"{error.strerror}: {error.filename}"
-                raise Unavailable(f"the program '{command.argv[0]}' cannot be started: {why}") from error
+                reason = f"{error.strerror}: {error.filename}"
+                raise Unavailable(f"the program '{command.argv[0]}' cannot be started: {reason}") from error
             raise Unavailable(f"this user is not allowed to execute the program '{command.argv[0]}'") from error
         finally:
             if not isinstance(stdin, int):
@@ -91,11 +92,11 @@ class Process:
         self._pidfd = os.pidfd_open(self.pid)
 
     def poll(self) -> int | None:
-        """Its return code, or None while it runs."""
+        """Return its return code, or None while it runs."""
         if self._code is None:
             try:
                 ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:  # another thread stopped it and has kept the code, or SIGCHLD is ignored
+            except ChildProcessError:  # another thread stopped it and has the code, or SIGCHLD is ignored
                 return self._code if self._code is not None else self._popen.poll()
             if ended:
                 self._ended = time.monotonic()
@@ -103,17 +104,17 @@ class Process:
         return self._code
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait at most ``timeout_s`` seconds; True once it has ended. Wakes at once, without polling."""
+        """Wait at most ``timeout_s`` seconds, without polling; return True once it has ended."""
         if self.poll() is None:
             wait_readable(self._pidfd, timeout_s)
         return self.poll() is not None
 
     def output_so_far(self, start: int = 0) -> bytes:
-        """What it has written to standard output, from the byte ``start`` on."""
+        """Return its standard output from the byte ``start`` on."""
         return _read_all(self._stdout, start)
 
     def errors_so_far(self) -> bytes:
-        """What it has written to standard error."""
+        """Return its standard error so far."""
         return _read_all(self._stderr)
 
     def send(self, data: bytes) -> None:
@@ -124,12 +125,12 @@ class Process:
         self._popen.stdin.flush()
 
     def end_input(self) -> None:
-        """Close the standard input that ``hold`` keeps open: it reads the end of it."""
+        """Close the standard input that ``hold`` keeps open."""
         if self._popen.stdin is not None:
             self._popen.stdin.close()
 
     def stop(self, *, timed_out: bool = False, grace_s: float = GRACE_S) -> Completed:
-        """End it and its whole group: its stop signal, then KILL after ``grace_s``. Several threads can do so."""
+        """End it and its group: its stop signal, then KILL after ``grace_s``. Several threads can call this."""
         with self._stopping:
             if self._completed is None:
                 self._completed = self._end(timed_out, grace_s)
@@ -141,7 +142,7 @@ class Process:
                 break
             self._signal(number)
             self.wait(grace_s)
-        self._signal(signal.SIGKILL)  # what the leader left behind
+        self._signal(signal.SIGKILL)  # processes that the leader left behind
         wait_readable(self._pidfd)
         code = self.poll()
         self._popen.wait()
@@ -165,9 +166,9 @@ def _read_all(stream: IO[bytes], start: int = 0) -> bytes:
 
 
 def run(command: Command, *, env: Mapping[str, str] | None = None, inherit: bool = True) -> Completed:
-    """Run to the end, or to the deadline at which it is killed. Raises Unavailable if the program is not installed.
+    """Run a command to its end, or to its deadline. Raises Unavailable if the program is not installed.
 
-    Without ``inherit`` it gets only the variables of ``env`` and of the command.
+    Without ``inherit``, it gets only the variables of ``env`` and of the command.
     """
     process = Process(command, env=env, inherit=inherit)
     ended = False
@@ -179,35 +180,38 @@ def run(command: Command, *, env: Mapping[str, str] | None = None, inherit: bool
 
 
 def start_detached(argv: Sequence[str], log: Path) -> int:
-    """Start a program in a session of its own, which outlives this process; return its number.
+    """Start a program in its own session, which outlives this process; return its number.
 
-    Its standard input is empty, and both of its streams go to the end of ``log``. Raises Unavailable, OSError.
+    Its standard input is empty, and its output is appended to ``log``. Raises Unavailable, OSError.
     """
     with log.open("ab") as file:
         popen = _popen(argv, file)
-    popen.returncode = 0  # nobody waits for it
+    popen.returncode = 0  # no code waits for it
     return popen.pid
 
 
 class LoggedProcess:
-    """A started process in its own session, both of whose streams go to the end of a file.
+    """A started process in its own session, whose output is appended to a file.
 
-    Where this process ends in whatever way, SIGTERM is sent to it: unlike `Process` it may end in good order then. It
-    has to be started by the main thread, as it is that thread's end by which the kernel goes.
+    When this process ends in any way, the kernel sends it SIGTERM, so that it can shut down cleanly, unlike
+    `Process`. The main thread must start it, because the kernel watches for the end of the starting thread.
     """
 
     def __init__(self, argv: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
-        """``env``: additional variables. Raises Unavailable, and OSError also if the file is a symbolic link."""
+        """Start the process with ``env`` as additional variables.
+
+        Raises Unavailable, and OSError also if the file is a symbolic link.
+        """
         with open(log, "ab", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o644)) as file:
             self._popen = _popen(("setpriv", "--pdeathsig", "TERM", "--", *argv), file, env)
         self.pid = self._popen.pid
 
     def poll(self) -> int | None:
-        """Its return code, or None while it runs."""
+        """Return its return code, or None while it runs."""
         return self._popen.poll()
 
     def signal(self, number: int) -> None:
-        """Send it a signal, where it runs."""
+        """Send it a signal, if it runs."""
         self._popen.send_signal(number)
 
 
@@ -222,31 +226,31 @@ def _popen(argv: Sequence[str], log: IO[bytes], env: Mapping[str, str] | None = 
 
 
 def environment_of(run_id: RunId) -> dict[str, str]:
-    """The variables of everything in a run's sites and of its engines: none is the user's own."""
+    """Return the variables for everything in a run's sites and engines, without any of the user's."""
     return {**SITE_ENV, RUN_VARIABLE: run_id}
 
 
 def most_open_files() -> int:
-    """How many files each process of a site may have open, everywhere: as many as this one."""
+    """Return the number of open files that each process of a site can have: the hard limit of this one."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
 def most_processes() -> int:
-    """How many processes this user may have, and at most as many as there can be (podman lowers its own to that)."""
+    """Return the number of processes that this user can have, at most the kernel's (podman uses that maximum)."""
     there_can_be = int(Path("/proc/sys/kernel/pid_max").read_text())
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     return there_can_be if hard == resource.RLIM_INFINITY else min(hard, there_can_be)
 
 
 def mounted_by(run_id: RunId) -> str:
-    """What a chroot's own /tmp and /run are named after: it tells the run of each process in there."""
+    """Return the mount source of a chroot's own /tmp and /run, which identifies the run of a process there."""
     return f"weighbridge-{run_id}"
 
 
 def run_of(process: Path) -> str | None:
-    """The run of a process by its folder in /proc, None where it is none's. Raises OSError once it has ended.
+    """Return the run of a process, given its folder in /proc, or None. Raises OSError once it has ended.
 
-    Some overwrite their environment with a title (nginx); then their mounts tell it.
+    Some programs (nginx) overwrite their environment with a title; then their mounts identify the run.
     """
     marker = f"{RUN_VARIABLE}=".encode()
     for entry in (process / "environ").read_bytes().split(b"\0"):
@@ -257,13 +261,13 @@ def run_of(process: Path) -> str | None:
 
 
 def which(program: str) -> str | None:
-    """Where a program is, also one of root's, whose folders a user's PATH often lacks; None where it is not."""
+    """Return the path of a program, also in root's folders that a user's PATH often omits, or None."""
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_ROOTS_FOLDERS))
     return shutil.which(program, path=path)
 
 
 def output(argv: Sequence[str], *, deadline_s: float = 30.0) -> str | None:
-    """Standard output of a short command, stripped; None where it is missing or fails."""
+    """Return the stripped standard output of a short command; None if it is missing or fails."""
     try:
         completed = run(Command(tuple(argv), deadline_s))
     except Unavailable:
@@ -272,9 +276,9 @@ def output(argv: Sequence[str], *, deadline_s: float = 30.0) -> str | None:
 
 
 def wait_readable(file: int | socket.socket, timeout_s: float | None = None) -> bool:
-    """Wait until a descriptor can be read, or a process descriptor's process has ended; False after ``timeout_s``.
+    """Wait until a descriptor is readable, or a pidfd's process has ended; return False after ``timeout_s``.
 
-    By poll(2): select(2) fails for descriptors from 1024 on, which a run has from about 245 sites on.
+    It uses poll(2): select(2) fails for descriptors from 1024 on, which a run has from about 245 sites on.
     """
     waiting = select.poll()
     waiting.register(file, select.POLLIN)
@@ -282,17 +286,17 @@ def wait_readable(file: int | socket.socket, timeout_s: float | None = None) -> 
 
 
 class SocketStream:
-    """Our end of the socket that is a program's standard input and output. Implements ``Stream``."""
+    """The local end of a socket that is a program's standard input and output. Implements ``Stream``."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
     def send(self, data: bytes) -> None:
-        """Send all of it. Raises OSError once the other end is closed, or has not listened for `LISTENS_S`."""
+        """Send all data. Raises OSError if the other end is closed, or has not read for `LISTENS_S`."""
         self._connection.sendall(data)
 
     def receive(self, timeout_s: float | None = None) -> bytes:
-        """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
+        """Return the next piece; empty at the end of the stream. Raises TimeoutError."""
         if timeout_s is not None and not wait_readable(self._connection, timeout_s):
             raise TimeoutError(f"no output within {timeout_s:g} s")
         piece = self._connection.recv(_PIECE)
@@ -301,18 +305,18 @@ class SocketStream:
         return piece
 
     def end(self) -> None:
-        """Send no more."""
+        """Close the sending direction."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """Neither send nor receive any more: who waits for a piece gets the end of the stream."""
+        """Stop receiving: a waiting reader gets the end of the stream."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 
 
 def limit_sending(connection: socket.socket) -> None:
-    """Have sending fail, with BlockingIOError, once the other end has not read for `LISTENS_S` (socket(7))."""
+    """Make sending fail with BlockingIOError once the other end has not read for `LISTENS_S` (socket(7))."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", LISTENS_S, 0))
 
 
@@ -320,7 +324,7 @@ _FED_AT_ONCE = 2**20
 
 
 def feed(command: Command, pieces: Iterable[bytes]) -> Completed:
-    """Run a command to its end whose standard input is these pieces, which are never in memory all at once."""
+    """Run a command whose standard input is these pieces, without holding all of them in memory."""
     program, ended = Process(command, hold=True), False
     try:
         collected = bytearray()
@@ -332,7 +336,7 @@ def feed(command: Command, pieces: Iterable[bytes]) -> Completed:
         program.send(bytes(collected))
         program.end_input()
         ended = program.wait(command.deadline_s)
-    except OSError:  # it reads no more: what it says tells why
+    except OSError:  # it stopped reading; its output has the reason
         ended = program.wait(command.deadline_s)
     finally:
         completed = program.stop(timed_out=not ended)
@@ -348,5 +352,5 @@ def talk(command: Command, *, env: Mapping[str, str] | None = None) -> tuple[Pro
 
 
 def link_prefix(run_id: RunId) -> str:
-    """How the names of the run's network links begin (at most 15 characters with what follows)."""
+    """Return the prefix of the run's network links (at most 15 characters including the rest)."""
     return f"wb-{run_id[-6:]}-"

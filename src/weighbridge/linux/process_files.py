@@ -9,10 +9,10 @@ _LINE = re.compile(r"^(\d+) \(.*\) [A-Za-z] ([-\d ]+)$")
 
 
 def trees(texts: Sequence[str | None], ticks: int, page: int) -> list[Numbers | None]:
-    """At each moment: CPU seconds (user and system), resident memory and number of threads of all processes.
+    """Return for each moment the CPU seconds (user and system), resident memory and threads of all processes.
 
-    A process that ended keeps what it was last seen to have used: what it used after that, and processes that lived
-    only between two readings, are missed.
+    An ended process keeps its last readings. Its use after them, and processes that lived only between two readings,
+    are missed.
     """
     cpu_s: dict[tuple[str, str], float] = {}
     readings: list[Numbers | None] = []
@@ -26,7 +26,7 @@ def trees(texts: Sequence[str | None], ticks: int, page: int) -> list[Numbers | 
             fields = match[2].split() if match else []
             if match is None or len(fields) < 21:
                 continue
-            user, system, count, started, pages = (int(fields[at]) for at in (10, 11, 16, 18, 20))
+            user, system, count, started, pages = (int(fields[place]) for place in (10, 11, 16, 18, 20))
             cpu_s[match[1], str(started)] = (user + system) / ticks
             resident += pages * page
             threads += count
@@ -39,11 +39,10 @@ _OF_DISKS = ("read_bytes", "write_bytes")
 
 
 def disk_use(texts: Sequence[str | None]) -> list[Numbers | None]:
-    """At each moment: bytes that the processes of a group had fetched from disks, and made to be written to them.
+    """Return for each moment the bytes that a group's processes read from disks and caused to be written.
 
-    Each text is "pid: N" and that process's io file, one after the other. What was written counts when it is handed
-    to the cache, whenever the disk gets it; with what children did whose end their parent has seen. A process that
-    ended keeps what it was last seen to have used.
+    Each text is "pid: N" followed by that process's io file, one after the other. Writes count when they reach the
+    cache, whenever the disk gets them, and include reaped children. An ended process keeps its last readings.
     """
     disk_bytes: dict[str, tuple[float, float]] = {}
     ended = [0.0, 0.0]
@@ -57,13 +56,15 @@ def disk_use(texts: Sequence[str | None]) -> list[Numbers | None]:
             if now[0] < before[0] or now[1] < before[1]:  # another process got its number
                 ended = [total + each for total, each in zip(ended, before, strict=True)]
             disk_bytes[process] = now
-        read, written = (total + sum(each[at] for each in disk_bytes.values()) for at, total in enumerate(ended))
+        read, written = (
+            total + sum(each[column] for each in disk_bytes.values()) for column, total in enumerate(ended)
+        )
         readings.append(Numbers({"disk_read_bytes_per_s": read, "disk_written_bytes_per_s": written}))
     return readings
 
 
 def _io_files(text: str) -> list[tuple[str, tuple[float, float]]]:
-    """Each process that was read whole, with its bytes."""
+    """Return each process with a complete io file, and its bytes."""
     processes = []
     for part in text.split("pid: ")[1:]:
         process, *lines = part.split("\n")[:-1] or [""]

@@ -1,4 +1,4 @@
-"""What opens to a user what this machine has: its kernel's modules, and files of a group."""
+"""Remedies that give a user access to features of this machine: kernel modules, and files of a group."""
 
 import grp
 import os
@@ -9,12 +9,12 @@ _MODULES = Path("/lib/modules")
 
 
 def as_root(command: str) -> str:
-    """Return a command that only root can run, as this user is told it."""
+    """Return a command that only root can run, worded for this user."""
     return command if os.geteuid() == 0 else f"as root: {command}"
 
 
 def load_module(name: str) -> str:
-    """Return what loads a module of the kernel; another kernel where this one has no such module (depmod(8))."""
+    """Return how to load a kernel module; another kernel if this one has no such module (depmod(8))."""
     index = _MODULES / platform.release() / "modules.dep"
     try:
         known = f"/{name}.ko" in index.read_text()
@@ -24,7 +24,7 @@ def load_module(name: str) -> str:
 
 
 def join_group_of(path: Path) -> str:
-    """Return how this user joins the group that may use a file; "" where that is root's alone, or there is none."""
+    """Return how this user joins the group of a file; "" if it is root's group or unknown."""
     try:
         number = path.stat().st_gid
         group = grp.getgrgid(number).gr_name

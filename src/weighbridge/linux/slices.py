@@ -1,4 +1,4 @@
-"""Slices of systemd's in which an engine of root's has the containers of runs: at the top, beside native programs."""
+"""systemd slices for the containers of runs with root's engine: at the top level, like native programs."""
 
 import contextlib
 import re
@@ -13,27 +13,27 @@ from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunF
 from weighbridge.model.names import RunId
 
 _ABOVE = f"{TOP}.slice"
-"""By its name systemd has a run's slice in this one (systemd.slice(5))."""
+"""The parent slice, which systemd derives from the name of a run's slice (systemd.slice(5))."""
 _OF_A_RUN = re.compile(rf"{TOP}-([0-9a-f]{{12}})\.slice")
 
 
 def slice_of(run_id: RunId) -> str:
-    """The name of the slice of a run's containers, which systemd makes when the first one is started."""
+    """Return the name of the slice of a run's containers, which systemd makes with the first container."""
     return f"{TOP}-{run_id}.slice"
 
 
 class RunSlices(Leavings):
-    """The slices of runs, which systemd keeps when they are empty, and the one that they are in.
+    """The slices of runs, which systemd keeps when they are empty, and their parent.
 
-    Systemd stops all that is in a slice along with it. So the one above is stopped only where nothing is in it right
-    before: a run that makes its own between that look and the stop, a few milliseconds, would lose its containers.
+    systemd stops everything in a slice along with it. So the parent is only stopped if it was empty right before: a
+    run that makes its slice between the check and the stop, a few milliseconds, would lose its containers.
     """
 
     label = "systemd slices"
     owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each run's slice, and the one above where it is empty: a run was killed before it stopped that."""
+        """Yield each run's slice, and the parent if it is empty because a run was killed before it stopped it."""
         for name in sorted({name for group in _groups(_ABOVE) for name in _inside(group)}):
             if (match := _OF_A_RUN.fullmatch(name)) is not None:
                 yield Leftover(match[1], "slice", name)
@@ -41,13 +41,13 @@ class RunSlices(Leavings):
             yield Leftover(NO_RUN, "slice", _ABOVE)
 
     def remove(self, run: DeadRun) -> None:
-        """Stop it, and the one that it is in where nothing else is in that. Raises OSError where one stays."""
+        """Stop the slice, and the parent if it is then empty. Raises OSError if one remains."""
         _stop(slice_of(run.id))
         if _above_is_empty():
             _stop(_ABOVE)
 
     def remove_ownerless(self, folders: RunFolders) -> None:
-        """Stop the one above where nothing is in it. Raises OSError where it stays."""
+        """Stop the parent if it is empty. Raises OSError if it remains."""
         if _above_is_empty():
             _stop(_ABOVE)
 
@@ -59,7 +59,7 @@ def _groups(name: str) -> list[Path]:
 
 
 def _inside(group: Path) -> list[str]:
-    """Return the names of the groups in a group; none where it has just gone."""
+    """Return the names of the groups in a group; empty if it has vanished."""
     with contextlib.suppress(OSError):
         return [path.name for path in group.iterdir() if path.is_dir()]
     return []
@@ -71,8 +71,8 @@ def _above_is_empty() -> bool:
 
 
 def _stop(name: str) -> None:
-    """Stop a slice, where there is one. Raises OSError where it stays."""
+    """Stop a slice if it exists. Raises OSError if it remains."""
     if _groups(name):
         output(own_container.by_machine(("systemctl", "stop", name)))
-    if stays := _groups(name):
-        raise OSError(f"systemd did not remove {stays[0]}. Try: systemctl stop {name}")
+    if remaining := _groups(name):
+        raise OSError(f"systemd did not remove {remaining[0]}. Try: systemctl stop {name}")

@@ -1,4 +1,4 @@
-"""Slurm's commands: how they are called, what they print, and in one sentence what is wrong when they fail."""
+"""Slurm's commands: their arguments, their output, and one sentence for each known failure."""
 
 import os
 import re
@@ -12,21 +12,21 @@ WITHOUT_JOB = (
     "SLURM_JOB_ID is not set, so Weighbridge is not running in a Slurm job",
     "salloc --nodes=2 --exclusive",
 )
-"""What is wrong outside of a job, and what helps."""
+"""The problem outside of a job, and the remedy."""
 _ANSWER_S = 30.0
 _KEPT = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_WORKING_CLUSTER")
 _OF_JOBS = ("SLURM_", "SRUN_", "SBATCH_", "SALLOC_")
 
 
 def job_id() -> str:
-    """Return the number of the job in which we run; "" where there is none."""
+    """Return the number of the current job; "" outside of a job."""
     return os.environ.get("SLURM_JOB_ID", "")
 
 
 def job_nodes() -> tuple[str, ...]:
-    """Return the nodes of the job in which we run, in Slurm's order. Raises Unavailable.
+    """Return the nodes of the current job, in Slurm's order. Raises Unavailable.
 
-    Not by SLURM_JOB_NODELIST: within a step it may be the step's.
+    SLURM_JOB_NODELIST is not used because it can be the list of a step.
     """
     if not job_id():
         raise Unavailable(f"{WITHOUT_JOB[0]}: {WITHOUT_JOB[1]}")
@@ -35,20 +35,20 @@ def job_nodes() -> tuple[str, ...]:
 
 
 def field(name: str, shown: str) -> str:
-    """Return a field of what ``scontrol --oneliner show`` prints; "" where it has none."""
+    """Return a field in the output of ``scontrol --oneliner show``; "" if it is missing."""
     match = re.search(rf"(?:^|\s){name}=(\S*)", shown)
     return match.group(1) if match else ""
 
 
 def call(*argv: str) -> Completed:
-    """Run one of Slurm's commands to its end. Raises Unavailable where it is not installed."""
+    """Run one of Slurm's commands to its end. Raises Unavailable if it is not installed."""
     if which(argv[0]) is None:
         raise Unavailable(f"the program '{argv[0]}' is not installed")
     return run(Command((*_without_options(), *argv), _ANSWER_S))
 
 
 def ask(*argv: str) -> str:
-    """Return what one of Slurm's commands prints. Raises Unavailable, in one sentence, where it fails."""
+    """Return the output of one of Slurm's commands. Raises Unavailable, with one sentence, if it fails."""
     completed = call(*argv)
     if completed.returncode != 0:
         raise Unavailable(refusal(argv[0], completed))
@@ -56,20 +56,20 @@ def ask(*argv: str) -> str:
 
 
 def _without_options() -> tuple[str, ...]:
-    """Return the words that begin a command without the options that Slurm's commands take from variables.
+    """Return the words before a command that remove the variables which Slurm's commands use as options.
 
-    sbatch and srun leave theirs to the steps of a job: a number of tasks, memory per CPU, a step's nodes.
+    sbatch and srun set such variables for the steps of a job: number of tasks, memory per CPU, nodes of a step.
     """
     names = sorted(name for name in os.environ if name.startswith(_OF_JOBS) and name not in _KEPT)
     return ("env", *(word for name in names for word in ("-u", name)), "--")
 
 
 def step(job: str, node: str, *further: str) -> tuple[str, ...]:
-    """Return the words that begin a command which becomes a step on a node, with all that the job has there.
+    """Return the words before a command that run it as a step on a node, with everything that the job has there.
 
-    It shares that with the job's other steps: its memory is the job's, and it is bound to no CPU. SIGTERM to srun has
-    the step killed, by SIGKILL: who ends a step in good order ends its standard input. Where srun itself is killed,
-    the step goes on, and its input does not end.
+    It shares the job's memory with other steps and is not bound to CPUs. SIGTERM to srun kills the step with SIGKILL,
+    so a clean end needs the end of its standard input. If srun itself is killed, the step continues, and its input
+    does not end.
     """
     return (
         *_without_options(), "srun", f"--jobid={job}", f"--nodelist={node}", "--nodes=1", "--ntasks=1", "--overlap",
@@ -77,7 +77,7 @@ def step(job: str, node: str, *further: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-# its own program is without standard input; the shell ignores SIGTERM, which a scheduler sends to all of a step
+# the program has no standard input; the shell ignores SIGTERM, which a scheduler sends to all processes of a step
 _ENDS_WITH_INPUT = """exec 3<&0
 "$@" < /dev/null 3<&- & program=$!
 (cat <&3; kill -TERM "$program") > /dev/null 2>&1 &
@@ -106,7 +106,7 @@ def signalled_step(job: str, node: str, argv: Sequence[str]) -> tuple[str, ...]:
 
 
 SILENT = "its step ended without a message"
-"""What is said where Slurm says nothing."""
+"""The message if Slurm prints none."""
 _ANY: tuple[tuple[str, str], ...] = (
     (r"Unable to contact slurm controller|Zero Bytes were transmitted|Socket timed out",
      "Slurm's controller does not answer. Try: scontrol ping"),
@@ -117,7 +117,7 @@ _ANY: tuple[tuple[str, str], ...] = (
     (r"temporarily unable to accept job|job queue full",
      "Slurm's queue is full: submit again once jobs have ended (squeue)"),
 )  # fmt: skip
-"""A pattern of a line that any of the commands may print, and the sentence."""
+"""Patterns of lines that any of the commands can print, and the sentences."""
 _STEPS: tuple[tuple[str, str], ...] = (
     (r"weighbridge: python3 is (\S+)", "its python3 has version {0}: install 3.9 or newer"),
     (r"execve\(\): python3: (.+)$",
@@ -138,7 +138,7 @@ _STEPS: tuple[tuple[str, str], ...] = (
     (r"Task launch for \S+ failed on node (\S+): (.+)$|Application launch failed: (.+)$",
      "slurmd does not start a step there ({line}): check sinfo"),
 )  # fmt: skip
-"""The same of what srun and slurmstepd say of a step."""
+"""The same patterns for messages of srun and slurmstepd about a step."""
 _PREFIX = re.compile(r"^(?:srun|slurmstepd|scontrol|sbatch|squeue|scancel|sacct)(?:-\S+)?: (?:error: |fatal: )?")
 _NO_FAILURE = re.compile(r"lacks support for cpu binding")
 _LONGEST = 200
@@ -151,7 +151,7 @@ def _lines(output: str) -> list[str]:
 
 
 def _known(lines: Sequence[str], table: Iterable[tuple[str, str]]) -> str:
-    """Return the sentence of the first row of a table that knows any of the lines; "" where none does."""
+    """Return the sentence of the first row of a table that matches any line; "" without a match."""
     for pattern, template in table:
         for line in lines:
             if match := re.search(pattern, line):
@@ -160,14 +160,14 @@ def _known(lines: Sequence[str], table: Iterable[tuple[str, str]]) -> str:
 
 
 def unstarted(output: str) -> str:
-    """Return why a step did not come up, by all that was said; else the last words, or ""."""
+    """Return why a step did not start, by all output; else its last words, or ""."""
     lines = _lines(output)
     last = f"srun cannot start a step on it: {'; '.join(lines[-3:])}" if lines else ""
     return _known(lines, (*_ANY, *_STEPS)) or last
 
 
 def ended(output: str) -> str:
-    """Return why a step has ended, in a clause, by srun's messages."""
+    """Return why a step has ended, as a clause, from srun's messages."""
     lines = _lines(output)
     if known := _known(lines, (*_ANY, *_STEPS)):
         return known

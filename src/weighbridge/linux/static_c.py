@@ -1,4 +1,4 @@
-"""What compiles our C programs: a compiler, and the static libc, which many distributions package apart."""
+"""Compiles our C programs, with a compiler and the static libc, which is often a separate package."""
 
 import platform
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ from weighbridge.model.command import Command
 
 COMPILER, LIBC = "cc", "libc.a"
 NEEDS = (COMPILER, LIBC)
-"""By their names in `weighbridge.linux.packages`."""
+"""The programs and files for compiling, by their names in `weighbridge.linux.packages`."""
 MUSL = "musl-gcc"
-"""The same compiler, with musl in place of the C library of this machine's distribution."""
+"""The same compiler with musl instead of the distribution's C library."""
 OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
-"""The compiler's, for a program that needs nothing of the root folder it runs in."""
+"""The compiler's options for a program that needs nothing from its root folder."""
 LIBC_FOLDERS = ("usr/lib64", "usr/lib", "usr/lib/*-linux-*")
-"""Where the distributions that we know have it: Fedora and openSUSE, Arch and Alpine, Debian."""
+"""The folders of the libc in known distributions: Fedora and openSUSE, Arch and Alpine, Debian."""
 _ROOT = Path("/")
 DEADLINE_S = 1200.0
-"""Of one compilation: seconds on a machine of today, minutes on an emulated one that others use, too."""
+"""The deadline of one compilation: it needs seconds on a current machine, minutes on a busy emulated one."""
 
 
 def missing() -> tuple[str, ...]:
-    """Return what of `NEEDS` is not installed. Where a distribution that we do not know has its libc is not known."""
+    """Return the parts of `NEEDS` that are not installed. The libc's folder is unknown for other distributions."""
     if which(COMPILER) is None:
         return NEEDS
     if this_distribution() is None or any(any(_ROOT.glob(f"{folder}/{LIBC}")) for folder in LIBC_FOLDERS):
@@ -33,26 +33,27 @@ def missing() -> tuple[str, ...]:
 
 
 def missing_for_musl() -> tuple[str, ...]:
-    """Return `MUSL` where it is not installed; its packages have the library, too."""
+    """Return `MUSL` if it is not installed; its packages include the library."""
     return () if which(MUSL) is not None else (MUSL,)
 
 
 def reason(stderr: str) -> str:
-    """Return the line of the compiler's complaints that says why: its first error, else its last line."""
+    """Return the most useful line of the compiler's messages: its first error, else its last line."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if "error: " in line or "undefined reference" in line or "cannot find" in line]
     return (errors or lines[-1:] or ["it printed nothing"])[0][:300]
 
 
 def compiler_for(machine: str) -> str:
-    """Return the compiler's name for a machine (``aarch64``): a cross compiler's where this is another one."""
+    """Return the compiler's name for a machine (``aarch64``), which is a cross compiler for another machine."""
     return COMPILER if machine == platform.machine() else f"{machine}-linux-gnu-gcc"
 
 
 def compile_program(
     what: str, options: Sequence[str], sources: Sequence[str], program: Path, compiler: str = COMPILER
 ) -> None:
-    """Compile and link ``sources`` to ``program``; ``what`` it is called. Raises UserlandError with the reason."""
+    """Compile and link ``sources`` to ``program``, called ``what`` in errors. Raises UserlandError with the
+    reason."""
     completed = run(Command((compiler, *options, "-o", str(program), *sources), DEADLINE_S))
     if completed.timed_out:
         raise UserlandError.too_slow(f"the compilation of {what}", DEADLINE_S)

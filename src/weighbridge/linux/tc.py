@@ -1,14 +1,14 @@
-"""Rates of links: tc's token bucket (tc-tbf(8)), and what one has let through."""
+"""Rates of links: tc's token bucket (tc-tbf(8)), and the bits that passed it."""
 
 import json
 from collections.abc import Mapping
 
 AROUND = 24
-"""Bytes that an Ethernet adds to each frame as the kernel counts it: preamble, FCS and gap."""
+"""Bytes that Ethernet adds to each frame as the kernel counts it: preamble, FCS and gap."""
 BURST = 32 * 1024
-"""Bytes that cover the latency of timers."""
+"""Bytes that compensate for the latency of timers."""
 QUEUE = 256 * 1024
-"""Bytes that wait at the end of a link."""
+"""Bytes that can wait at the end of a link."""
 HEADER = 14
 """Bytes before a packet in a frame."""
 
@@ -16,7 +16,7 @@ HEADER = 14
 def token_bucket(
     rate: float, *, burst: int = BURST, limit: int = QUEUE, peakrate: str = "", mtu: int = 1500
 ) -> list[str]:
-    """Words of a queueing discipline that behaves like an Ethernet of ``rate`` bit/s.
+    """Return the words of a queueing discipline that behaves like an Ethernet of ``rate`` bit/s.
 
     A ``peakrate`` above the rate and the MTU of the link make it split every large packet, so that each frame is
     counted, VXLAN's too. ``burst`` and ``limit``, the length of its queue, are in bytes.
@@ -27,28 +27,28 @@ def token_bucket(
 
 
 def packet_queue(limit: int, mtu: int) -> list[str]:
-    """Words of a queue as long as a bucket's ``limit`` in bytes, but counted in packets, as an interface's is.
+    """Return the words of a queue as long as a bucket's ``limit`` in bytes, but counted in packets.
 
-    One that counts bytes has no room for a large packet where it has for a small one: of datagrams in two pieces it
-    dropped nearly every first one, and none arrived.
+    A queue that counts bytes has no room for a large packet when it still has room for a small one: it dropped nearly
+    every first fragment of datagrams in two pieces, and none arrived.
     """
     return ["pfifo", "limit", str(max(32, limit // (mtu + HEADER)))]
 
 
 def rate_words(rate: float) -> str:
-    """What a token bucket of this rate in bit/s is, as a fact of a run."""
+    """Return the description of a token bucket with this rate in bit/s, as a fact of a run."""
     return f"{rate / 1e6:g} Mbit/s of Ethernet (a token bucket limits the rate and adds no delay)"
 
 
 def show(device: str) -> tuple[str, ...]:
-    """The command whose output `carried` reads."""
+    """Return the command whose output `carried` reads."""
     return "tc", "-s", "-j", "qdisc", "show", "dev", device
 
 
 def carried(outputs: Mapping[str, str]) -> dict[str, float]:
-    """Bits on the wire behind the first queue of each device, from tc's JSON; devices without a queue are omitted.
+    """Return the bits on the wire after the first queue of each device, from tc's JSON; without missing queues.
 
-    A token bucket counts what leaves it, after it has split large packets. An interface counts these as one.
+    A token bucket counts packets that leave it, after it has split large ones. An interface counts these as one.
     """
     counted = {name: _carried(text) for name, text in outputs.items()}
     return {name: bits for name, bits in counted.items() if bits is not None}

@@ -1,6 +1,7 @@
-"""Whether this user may make user namespaces, and if not, why; and the subordinate ids that the user has in them.
+"""Whether and why this user can make user namespaces, and the user's subordinate ids.
 
-In one a user has root's mounts and networks, and with subordinate ids (subuid(5)) makes files of other users.
+In a user namespace, a user has root's mounts and networks, and with subordinate ids (subuid(5)) can make files of
+other users.
 """
 
 import contextlib
@@ -24,9 +25,9 @@ _TRY = ("unshare", "--map-root-user", "true")
 
 @dataclass(frozen=True, slots=True)
 class KernelSetting:
-    """A setting of the kernel (sysctl(8)) that closes user namespaces with the value ``closed``.
+    """A kernel setting (sysctl(8)) that disables user namespaces with the value ``closed``.
 
-    ``for_root``: to root, too. ``by_profile``: not to a program with a profile of its own (apparmor(7)).
+    ``for_root``: also for root. ``by_profile``: not for a program with its own AppArmor profile (apparmor(7)).
     """
 
     name: str
@@ -36,7 +37,7 @@ class KernelSetting:
     by_profile: bool = False
 
     def value(self) -> str:
-        """Return what it is set to; "" where this kernel has no such setting."""
+        """Return its current value; "" if this kernel does not have it."""
         try:
             return (_SETTINGS_FOLDER / self.name.replace(".", "/", 1)).read_text().strip()
         except OSError:
@@ -53,9 +54,9 @@ SETTINGS = (
 
 
 def refusal(program: str = "") -> tuple[str, str] | None:
-    """Return why this user cannot create user namespaces, by the setting that closes them, and what opens them.
+    """Return why this user cannot create user namespaces and a remedy; None if it is possible.
 
-    None where one was made. With ``program`` it is asked for that one, which a profile of AppArmor may let through.
+    With ``program``, the answer is for that program, which an AppArmor profile can allow.
     """
     try:
         completed = run(Command(_TRY, 10))
@@ -68,9 +69,9 @@ def refusal(program: str = "") -> tuple[str, str] | None:
             continue
         if setting.by_profile and program and (_PROFILES / program).exists():
             return None
-        why = f"this user cannot create user namespaces: {setting.name} is {setting.closed}"
+        reason = f"this user cannot create user namespaces: {setting.name} is {setting.closed}"
         remedy = as_root(f"sysctl -w {setting.name}={setting.opened} (for good: in /etc/sysctl.d)")
-        return why, remedy if setting.for_root else f"{remedy}, or run as root"
+        return reason, remedy if setting.for_root else f"{remedy}, or run as root"
     return (
         f"this user cannot create user namespaces ({completed.last_words})",
         "run outside this container" if os.geteuid() == 0 else "run as root, or outside this container",
@@ -79,12 +80,12 @@ def refusal(program: str = "") -> tuple[str, str] | None:
 
 FILES = (Path("/etc/subuid"), Path("/etc/subgid"))
 _FIRST = 100_000
-"""Where useradd begins to give ranges (SUB_UID_MIN of login.defs(5)); below are users."""
+"""The begin of useradd's ranges (SUB_UID_MIN of login.defs(5)); lower ids are users."""
 _COUNT = 65_536
 
 
 def user() -> tuple[str, str]:
-    """The name, or what serves as one, and the number of this user."""
+    """Return the name (or number) and the number of this user."""
     number = os.geteuid()
     try:
         return pwd.getpwuid(number).pw_name, str(number)
@@ -93,7 +94,7 @@ def user() -> tuple[str, str]:
 
 
 def has_ranges() -> bool:
-    """Whether both files (lines ``user:first:count``) give this user a range."""
+    """Return whether both files (lines ``user:first:count``) give this user a range."""
     return all(_has_range(file) for file in FILES)
 
 
@@ -102,14 +103,14 @@ def _has_range(file: Path) -> bool:
 
 
 def range_command() -> str:
-    """Return what root runs to give this user a range that is nobody's yet."""
+    """Return the command with which root gives this user an unused range."""
     free = first_free(_text(file) for file in FILES)
     ids = f"{free[0]}-{free[-1]}"
     return f"usermod --add-subuids {ids} --add-subgids {ids} {user()[0]}"
 
 
 def first_free(texts: Iterable[str]) -> range:
-    """The first range of 65536 ids from 100000 on that no line ``user:first:count`` of these files overlaps."""
+    """Return the first range of 65536 ids from 100000 on that no line ``user:first:count`` overlaps."""
     start = _FIRST
     for first, count in sorted(allocated for text in texts for allocated in _allocated_ranges(text)):
         if first < start + _COUNT and start < first + count:

@@ -1,4 +1,4 @@
-"""Whether the CPU's help for virtual machines (vmx, svm) can be there, as far as the kernel tells without a try."""
+"""Whether the CPU has virtualisation support (vmx, svm), as far as the kernel shows."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ _EXTENSIONS = frozenset({"vmx", "svm"})
 
 
 def lacking(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Return why this machine has no hardware virtualisation; "" where it has, or where only a try can tell.
+    """Return why this machine has no hardware virtualisation; "" if it has, or only a try can show.
 
-    x86 alone has flags that tell it. Elsewhere a machine without KVM's device is taken to have none.
+    Only x86 has CPU flags for it. Other machines without KVM's device count as having none.
     """
     flags = [line.split() for line in _text(cpuinfo).splitlines() if line.split(":")[0].strip() == "flags"]
     if flags:

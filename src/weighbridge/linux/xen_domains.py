@@ -1,4 +1,4 @@
-"""The domains that runs have on this machine, where it is the first domain of Xen."""
+"""The domains of runs on this machine, if it is Xen's first domain."""
 
 import re
 from collections.abc import Iterator
@@ -12,25 +12,25 @@ from weighbridge.model.names import RunId
 
 CAPABILITIES = "/proc/xen/capabilities"
 FIRST_DOMAIN = b"control_d"
-"""What that file of the first domain holds."""
+"""The content of that file in the first domain."""
 WITHIN_FIRST = Layer("Xen's first domain")
-"""What the programs of such a host are in, natively too; its other domains are not."""
+"""The layer of all programs on such a host, also of native ones; its other domains are not in it."""
 _NAME = re.compile(r"^(weighbridge-([0-9a-f]{12})-\d+) ", re.MULTILINE)
 _ANSWER_S = 30.0
 
 
 def name_of(run_id: RunId, number: int) -> str:
-    """The name of a run's domain, by which ``weighbridge clean`` finds it."""
+    """Return the name of a run's domain, by which ``weighbridge clean`` finds it."""
     return f"weighbridge-{run_id}-{number}"
 
 
 def domains_in(listed: str) -> list[tuple[str, str]]:
-    """The runs' domains among what ``xl list`` prints: run and name."""
+    """Return run and name of each run's domain in the output of ``xl list``."""
     return [(each[2], each[1]) for each in _NAME.finditer(listed)]
 
 
 def domains() -> list[tuple[str, str]]:
-    """The runs' domains on this machine: run and name."""
+    """Return run and name of each run's domain on this machine."""
     try:
         if FIRST_DOMAIN not in Path(CAPABILITIES).read_bytes():
             return []
@@ -40,16 +40,16 @@ def domains() -> list[tuple[str, str]]:
 
 
 class XenDomains(Leavings):
-    """The domains of a run."""
+    """The Xen domains of a run."""
 
     label = "Xen domains"
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each domain of a run."""
+        """Yield each domain of a run."""
         yield from (Leftover(owner, "domain", name) for owner, name in domains())
 
     def remove(self, run: DeadRun) -> None:
-        """End each; whoever was making one has ended by now."""
+        """Destroy each domain; no process can still be making one."""
         for owner, name in domains():
             if owner == run.id:
                 process.run(Command(("xl", "destroy", name), _ANSWER_S))

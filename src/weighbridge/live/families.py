@@ -65,9 +65,9 @@ def _named(environment: str, moment: Snapshot) -> tuple[str, str, str]:
     return environment, layers, "true" if any(site.emulated for site in sites) else "false"
 
 
-def _cell(at: Where, moment: Snapshot) -> tuple[str, ...]:
+def _cell(place: Where, moment: Snapshot) -> tuple[str, ...]:
     """Return the values of the labels `CELL`."""
-    workload, level, environment = at
+    workload, level, environment = place
     return workload, level, *_named(environment, moment)
 
 
@@ -86,9 +86,9 @@ def _current(moment: Snapshot) -> Iterator[Metric]:
     info = _gauge("trial_info", "Trial that is running; absent between trials", TRIAL)
     began = _gauge("trial_start_time_seconds", "Start of the running trial, since the epoch", (*CELL, "block"))
     if (trial := moment.current) is not None:
-        at = _cell(where(trial), moment)
-        info.add_metric((*at, str(trial.block), str(trial.attempt)), 1)
-        began.add_metric((*at, str(trial.block)), moment.current_began_at)
+        labels = _cell(where(trial), moment)
+        info.add_metric((*labels, str(trial.block), str(trial.attempt)), 1)
+        began.add_metric((*labels, str(trial.block)), moment.current_began_at)
     yield info
     yield began
 
@@ -96,15 +96,15 @@ def _current(moment: Snapshot) -> Iterator[Metric]:
 def _results(moment: Snapshot) -> Iterator[Metric]:
     durations = _gauge("trial_duration_seconds", "Duration of the last trial", CELL)
     measured = _gauge("trial_measured_seconds", "Run time of its measured process", CELL)
-    for at, (lasted, ran) in moment.lasted.items():
-        durations.add_metric(_cell(at, moment), lasted)
+    for place, (lasted, ran) in moment.lasted.items():
+        durations.add_metric(_cell(place, moment), lasted)
         if ran is not None:
-            measured.add_metric(_cell(at, moment), ran)
+            measured.add_metric(_cell(place, moment), ran)
     yield durations
     yield measured
     values = _gauge("measurement", "Last value of each metric, in its unit", (*CELL, "metric", "unit"))
-    for (at, metric), each in moment.measurements.items():
-        values.add_metric((*_cell(at, moment), metric, each.metric.unit), each.value)
+    for (place, metric), each in moment.measurements.items():
+        values.add_metric((*_cell(place, moment), metric, each.metric.unit), each.value)
     yield values
 
 
@@ -112,12 +112,12 @@ def _last_readings(moment: Snapshot) -> Iterator[Metric]:
     samples = _gauge("sample", "Resources used in the last trial, by place; the name ends in the unit", READING)
     means = _gauge("meter_mean", "Mean of the meters' readings in the last trial, by place", READING)
     if (last := moment.last) is not None:
-        at = _cell(where(last.trial), moment)
+        labels = _cell(where(last.trial), moment)
         for (place, name), value in {(place, name): value for place, name, value in last.samples}.items():
-            samples.add_metric((*at, place, name), value)
+            samples.add_metric((*labels, place, name), value)
         for (place, name), values in {(each.place, each.name): each.values for each in last.series}.items():
             if values:
-                means.add_metric((*at, place, name), fmean(values))
+                means.add_metric((*labels, place, name), fmean(values))
     yield samples
     yield means
 
@@ -128,10 +128,10 @@ def _precision(moment: Snapshot) -> Iterator[Metric]:
     reached = _gauge("precision_reached", "Whether a comparison has reached the target precision", COMPARED)
     blocks = _gauge("precision_predicted_blocks", "Rounds that a comparison needs, if known", COMPARED)
     for (cell, environment), each in moment.standings.items():
-        at = (cell, *_named(environment, moment))
+        labels = (cell, *_named(environment, moment))
         if math.isfinite(each.width):
-            width.add_metric(at, each.width)
-        reached.add_metric(at, float(each.reached))
+            width.add_metric(labels, each.width)
+        reached.add_metric(labels, float(each.reached))
         if each.predicted_blocks is not None:
-            blocks.add_metric(at, each.predicted_blocks)
+            blocks.add_metric(labels, each.predicted_blocks)
     yield from (width, reached, blocks)

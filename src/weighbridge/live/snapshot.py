@@ -92,7 +92,7 @@ class Live:
 
     def trial_finished(self, record: TrialRecord) -> None:
         """Record a finished trial, without the output of its programs."""
-        at = where(record.trial)
+        place = where(record.trial)
         with self._lock:
             self._copied = None
             finished = self._moment.finished + 1
@@ -101,9 +101,9 @@ class Live:
                 last=replace(record, roles=(), histograms={}),
             )  # fmt: skip
             self._outcomes[record.outcome] += 1
-            self._lasted[at] = record.duration_s, record.measured_s
+            self._lasted[place] = record.duration_s, record.measured_s
             for each in record.measurements:
-                self._measurements[at, each.metric.name] = each
+                self._measurements[place, each.metric.name] = each
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """Record the precision of each comparison."""

@@ -1,8 +1,8 @@
-"""A run beside the published study that it repeats: tables of published and measured figures with a verdict on each.
+"""Compares a run with the published study that it repeats: tables of published and measured figures with verdicts.
 
-There is one kind of table. A row is about one published figure: what is published of it (`replication.proof`), what
-the run has in its place, in what the two agree, and why nothing is measured. The published figure is a comparison,
-how far runs differ, or a paired difference with its t-test.
+All tables have one form. A row has one published figure and its proof (`replication.proof`), the run's
+counterpart, their agreement, and the reason if nothing is measured. The published figure is a comparison, a spread of
+runs, or a paired difference with its t-test.
 """
 
 import math
@@ -43,20 +43,21 @@ DIRECTIONS: dict[Direction, str] = {
     "hidden": "both sides of the run hit the same limit, which hides a difference",
     "not measured": "the run has no such comparison",
 }
-"""The verdicts on a published comparison, and what each means."""
+"""The verdicts on a published comparison, and their meanings."""
 INCONCLUSIVE = "inconclusive"
 SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "hidden": "hidden", "not measured": "not measured"}
-"""Directions that a summary names; the two others are its inconclusive ones."""
+"""Directions that a summary names; the two others are inconclusive."""
 OUTCOMES = ("agrees", "disagrees", INCONCLUSIVE, "hidden", "not measured")
-"""What a summary counts."""
+"""The counts of a summary."""
 Agreement = Literal[
     "sign and significance", "sign", "significance", "neither", "sign, in too few blocks",
     "other sign, in too few blocks", "not measured",
 ]  # fmt: skip
-"""The verdicts on a paired difference. Of less than `MIN_BLOCKS_VERDICT` pairs a test is hardly ever significant:
-that agrees with nothing."""
+"""The verdicts on a paired difference.
+
+With fewer than `MIN_BLOCKS_VERDICT` pairs a test is hardly ever significant, so it agrees with nothing."""
 SIGNIFICANT = 0.05
-"""The level at which the published study calls a difference significant, and this table both."""
+"""The level at which the published study, and this table, call a difference significant."""
 
 SourceT = TypeVar("SourceT")
 PublishedT = TypeVar("PublishedT")
@@ -66,28 +67,26 @@ VerdictT = TypeVar("VerdictT")
 
 @dataclass(frozen=True, slots=True)
 class Row(Generic[PublishedT, MeasuredT, VerdictT]):
-    """One published figure beside the measured one."""
+    """One published figure and its measured counterpart."""
 
     name: str
-    """The environments as people read them, those that were measured with their hypervisors, and the level."""
+    """The displayed names of the environments, with hypervisors if measured, and the level."""
     published: PublishedT
     measured: MeasuredT | None
     unit: str
-    """Of the measured metric."""
+    """The unit of the measured metric."""
     verdict: VerdictT
-    """How the two tests agree; None where they are not compared."""
+    """How the two tests agree; None if they are not compared."""
     why: str = ""
-    """Why nothing is measured; empty where it is."""
+    """Why nothing is measured; empty if something is."""
     judged: Comparison | None = None
-    """The comparison by the run's own rules: a ratio with its interval and its verdict; None of a spread."""
+    """The comparison by the run's own rules: a ratio with its interval and its verdict; None for a spread."""
     emulated: bool = False
-    """Whether a side of the comparison was measured under emulation: then sizes are not compared, as the published
-    figures are of hardware."""
+    """Whether a side was measured under emulation; sizes are then not compared with those of hardware."""
     apart: bool = False
-    """Whether the published figure, or its whole interval, lies outside of the measured one, not under emulation.
+    """Whether the published figure, or its entire interval, lies outside of the measured one, without emulation.
 
-    It may be so whatever the direction: two costs of the same sign may be of different size.
-    """
+    This is independent of the direction: two costs of the same sign can differ in size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +102,14 @@ SpreadRow = Row[PublishedSpread, Spread, None]
 PairRow = Row[PublishedPair, TTest, Agreement]
 ComparedTable = Table[Compared, PublishedRow, Comparison, Direction]
 Spreads = Table[SpreadTable, PublishedSpread, Spread, None]
-"""How far runs differ, as published and in the run."""
+"""The spread of runs, as published and in the run."""
 Pairs = Table[PairTable, PublishedPair, TTest, Agreement]
 """Paired differences with their t-test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """A whole run beside its published study."""
+    """A complete run and its published study."""
 
     study: Published
     analysis: Analysis
@@ -120,18 +119,18 @@ class Replication:
 
     @property
     def rows(self) -> list[ComparedRow]:
-        """The published comparisons of all tables."""
+        """Return the published comparisons of all tables."""
         return [row for table in self.tables for row in table.rows]
 
     @property
     def counts(self) -> dict[Direction, int]:
-        """How many rows have each direction."""
+        """Return the number of rows for each direction."""
         counts = Counter(row.verdict for row in self.rows)
         return {direction: counts[direction] for direction in DIRECTIONS}
 
     @property
     def outcomes(self) -> dict[str, dict[str, int]]:
-        """How many comparisons of each environment have which of the `OUTCOMES`."""
+        """Return the number of comparisons for each environment and each of the `OUTCOMES`."""
         counts: dict[str, Counter[str]] = {}
         for row in self.rows:
             counts.setdefault(row.published.environment, Counter())[SUMMARISED.get(row.verdict, INCONCLUSIVE)] += 1
@@ -139,20 +138,20 @@ class Replication:
 
     @property
     def all_emulated(self) -> bool:
-        """Whether every measured comparison has a side that was emulated."""
+        """Return whether every measured comparison has an emulated side."""
         measured = [row for row in self.rows if row.measured is not None]
         return bool(measured) and all(row.emulated for row in measured)
 
     @property
     def summary(self) -> list[tuple[str, str]]:
-        """A line for each environment: ``agrees 3, disagrees 1, inconclusive 2, not measured 4``."""
+        """Return a line for each environment: ``agrees 3, disagrees 1, inconclusive 2, not measured 4``."""
         return [
             (name, ", ".join(f"{each} {number}" for each, number in counts.items() if number or each in OUTCOMES[:3]))
             for name, counts in self.outcomes.items()
         ]
 
     def name(self, environment: str) -> str:
-        """An environment of the run with the hypervisors that it was measured in."""
+        """Return an environment's name with the hypervisors around it in the run."""
         return _name(self.analysis, environment)
 
 
@@ -170,9 +169,9 @@ class Offer:
 
 
 def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = ()) -> Replication:
-    """Put a run's analysis beside the published figures. Pure. ``offers``: what the study's profiles measure.
+    """Compare a run's analysis with the published figures. Pure. ``offers`` describe the study's profiles.
 
-    Measured verdicts are of a family of its own, of exactly the comparisons that the source publishes.
+    Measured verdicts form a separate family of exactly the comparisons that the source publishes.
     """
     published = [
         (compared, tuple(proof.rows(study, compared, analysis.equivalence))) for compared in study.comparisons
@@ -191,7 +190,7 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
 
 
 def report_of(analysis: Analysis, measured: Measured, level: Mapping[str, str]) -> MetricReport | None:
-    """The metric of a run that published figures at a level are about; None where the run has it not."""
+    """Return the run's metric for published figures at a level; None if the run does not have it."""
     key = measured.workload, measured.metric, {**measured.level, **level}
     return next((each for each in analysis.metrics if (each.workload, each.metric, each.level.factors) == key), None)
 
@@ -204,7 +203,7 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class UnjudgedComparison:
-    """A comparison inside the blocks that both sides have, with its p-values before Holm; not judged yet."""
+    """A comparison inside the blocks that both sides have, with its p-values before Holm, but without a verdict."""
 
     report: MetricReport
     row: Comparison
@@ -220,7 +219,7 @@ class UnjudgedComparison:
 def compare_environments(
     analysis: Analysis, report: MetricReport, environment: str, against: str
 ) -> UnjudgedComparison | None:
-    """Compare an environment with the baseline or with another one; None where no block has both."""
+    """Compare an environment with the baseline or with another one; None if no block has both."""
     values = [*_values(analysis, report)]
     if analysis.context is None or not values:
         return None
@@ -244,7 +243,7 @@ def judged_together(family: Sequence[UnjudgedComparison | None]) -> list[Compari
 def judged_rows(
     analysis: Analysis, published: Iterable[tuple[Compared, Sequence[PublishedRow]]]
 ) -> dict[Key, Comparison]:
-    """Return a run's verdicts on the published comparisons, each once however many figures are published of it."""
+    """Return a run's verdicts on the published comparisons, each once even if it has several published figures."""
     family: dict[Key, UnjudgedComparison | None] = {}
     for compared, rows in published:
         for row in rows:
@@ -257,12 +256,12 @@ def judged_rows(
 
 
 def compare_pair(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Comparison | None:
-    """Compare two environments alone: a family of one."""
+    """Compare two environments alone, as a family of one."""
     return judged_together([compare_environments(analysis, report, environment, against)])[0]
 
 
 def _values(analysis: Analysis, report: MetricReport) -> Iterator[Value]:
-    """The metric's values, but for the repetitions of trials that broke."""
+    """Yield the metric's values, except repetitions of trials that were overloaded."""
     for trial in without_retries(analysis.trials_of.get(report.label, ())):
         if report.metric in trial.values:
             yield Value(
@@ -282,27 +281,28 @@ def _compared_row(
         report_of(analysis, compared.measured, row.level),
         (row.environment, row.against or analysis.baseline),
     )
-    own = measured.get((report.label, report.metric, *both)) if report else None
+    counterpart = measured.get((report.label, report.metric, *both)) if report else None
     level = level_label(row.level)
-    if report is None or own is None or own.cost is None:
+    if report is None or counterpart is None or counterpart.cost is None:
         name = f"{row.environment} / {row.against}" if row.against else row.environment
-        why = _why_no_comparison(study, analysis, row, report, offers)
+        reason = _why_no_comparison(study, analysis, row, report, offers)
         return Row(
-            f"{name} ({level})" if level else name, row, None, report.unit if report else "", "not measured", why
+            f"{name} ({level})" if level else name, row, None, report.unit if report else "", "not measured", reason
         )
     name = _name(analysis, row.environment)
     name = f"{name} / {_name(analysis, row.against)}" if row.against else name
     emulated = any(analysis.isolation.get(side, NO_HYPERVISOR).emulated for side in both)
-    hidden = own.verdict == "hidden"
+    hidden = counterpart.verdict == "hidden"
     return Row(
-        f"{name} ({level})" if level else name, row, own, report.unit,
-        "hidden" if hidden else direction(row, own, analysis.equivalence or 0.0), judged=own, emulated=emulated,
-        apart=not emulated and _outside(row, own, report.unit),
+        f"{name} ({level})" if level else name, row, counterpart, report.unit,
+        "hidden" if hidden else direction(row, counterpart, analysis.equivalence or 0.0), judged=counterpart,
+        emulated=emulated,
+        apart=not emulated and _outside(row, counterpart, report.unit),
     )  # fmt: skip
 
 
 def _outside(row: PublishedRow, own: Comparison, unit: str) -> bool:
-    """Whether the published figure, or its whole interval, lies outside of the measured interval."""
+    """Return whether the published figure, or its entire interval, lies outside of the measured interval."""
     cost, compared = own.cost, row.compared
     if cost is None or cost.blocks < 2 or cost.scale != compared.scale:
         return False
@@ -313,10 +313,10 @@ def _outside(row: PublishedRow, own: Comparison, unit: str) -> bool:
 
 
 def direction(row: PublishedRow, measured: Comparison, margin: float) -> Direction:
-    """Whether a measured comparison has the direction of the published one.
+    """Return whether a measured comparison has the direction of the published one.
 
-    Where one is different and the other equivalent they disagree, unless the different one's own estimate lies within
-    ``margin``: then it does not contradict the other, and is inconclusive.
+    If one is different and the other equivalent they disagree, unless the estimate of the different one lies within
+    ``margin``: it then does not contradict the other, and is inconclusive.
     """
     cost, own_proof, verdict = measured.cost, row.proof, measured.verdict
     if cost is None or verdict == "inconclusive":
@@ -339,55 +339,55 @@ def _small(effect: float, scale: str, margin: float) -> bool:
 
 def _spread_rows(study: Published, analysis: Analysis, table: SpreadTable) -> Iterator[SpreadRow]:
     report = report_of(analysis, table.measured, {})
-    for own in proof.spread_rows(study, table):
-        measured = spread(analysis.block_values(report, own.environment)) if report is not None else None
-        name, why = _name(analysis, own.environment), ""
+    for printed in proof.spread_rows(study, table):
+        measured = spread(analysis.block_values(report, printed.environment)) if report is not None else None
+        name, reason = _name(analysis, printed.environment), ""
         if measured is None:
-            name, why = own.environment, _why_not_measured(study, analysis, own.environment)
-            why = why or f"fewer than two blocks of {table.measured.workload} in this run"
-        yield Row(name, own, measured, report.unit if report is not None else "", None, why)
+            name, reason = printed.environment, _why_not_measured(study, analysis, printed.environment)
+            reason = reason or f"fewer than two blocks of {table.measured.workload} in this run"
+        yield Row(name, printed, measured, report.unit if report is not None else "", None, reason)
 
 
 def _pair_rows(study: Published, analysis: Analysis, table: PairTable) -> Iterator[PairRow]:
     report = report_of(analysis, table.measured, {})
-    for own in proof.pair_rows(study, table):
-        both, test, rule = (own.first, own.second), None, None
+    for printed in proof.pair_rows(study, table):
+        both, test, rule = (printed.first, printed.second), None, None
         if report is not None:
             contrast = Contrast.between(*both)
             arms = [analysis.by_block(report, name) for name in contrast.arms]
             blocks = sorted(arms[0].keys() & arms[1].keys())
             test = t_test(contrast.effects([[arm[block] for block in blocks] for arm in arms], "difference"))
             rule = compare_pair(analysis, report, *both)
-        name, why = f"{own.first} − {own.second}", ""
+        name, reason = f"{printed.first} − {printed.second}", ""
         if test is not None:
             first, second = (_name(analysis, each) for each in both)
-            both_there = second == own.second + first.removeprefix(own.first)
-            name = f"{own.first if both_there else first} − {second}"
+            both_there = second == printed.second + first.removeprefix(printed.first)
+            name = f"{printed.first if both_there else first} − {second}"
         else:
-            why = next(filter(None, (_why_not_measured(study, analysis, each) for each in both)), "")
-            why = why or f"fewer than two blocks of {table.measured.workload} at this level in this run"
-        yield Row(name, own, test, report.unit if report else "", agreement(own, test), why, rule)
+            reason = next(filter(None, (_why_not_measured(study, analysis, each) for each in both)), "")
+            reason = reason or f"fewer than two blocks of {table.measured.workload} at this level in this run"
+        yield Row(name, printed, test, report.unit if report else "", agreement(printed, test), reason, rule)
 
 
-def agreement(own: PublishedPair, measured: TTest | None) -> Agreement:
-    """What the measured test of a difference has in common with the published one."""
+def agreement(printed: PublishedPair, measured: TTest | None) -> Agreement:
+    """Return the agreement between the measured and the published test of a difference."""
     if measured is None:
         return "not measured"
-    sign = measured.mean * own.mean > 0
+    sign = measured.mean * printed.mean > 0
     if measured.pairs < MIN_BLOCKS_VERDICT:
         return "sign, in too few blocks" if sign else "other sign, in too few blocks"
     significant = measured.p is not None and measured.p < SIGNIFICANT
-    alike = significant == (own.p < SIGNIFICANT)
+    same_significance = significant == (printed.p < SIGNIFICANT)
     if sign:
-        return "sign and significance" if alike else "sign"
-    return "significance" if alike else "neither"
+        return "sign and significance" if same_significance else "sign"
+    return "significance" if same_significance else "neither"
 
 
 # -- why nothing is measured -----------------------------------------------------------------------
 
 
 def _why_impossible(study: Published, analysis: Analysis, environment: str) -> str:
-    """Why no profile measures an environment here: there is none of its kind, or it could not be opened; else ""."""
+    """Return why no profile can measure an environment here: no such kind, or it could not be opened; else ""."""
     if environment in study.no_environment:
         return f"{environment}: {study.no_environment[environment]}"
     left_out = next((each for each in analysis.left_out if each.environment == environment), None)
@@ -395,7 +395,7 @@ def _why_impossible(study: Published, analysis: Analysis, environment: str) -> s
 
 
 def _why_not_measured(study: Published, analysis: Analysis, environment: str) -> str:
-    """Why a run does not measure an environment; empty where it does."""
+    """Return why a run does not measure an environment; empty if it does."""
     impossible = _why_impossible(study, analysis, environment)
     return impossible or ("" if environment in analysis.environments else f"{environment} is not in this run")
 
@@ -403,38 +403,38 @@ def _why_not_measured(study: Published, analysis: Analysis, environment: str) ->
 def _why_no_comparison(
     study: Published, analysis: Analysis, row: PublishedRow, report: MetricReport | None, offers: Sequence[Offer]
 ) -> str:
-    """Why a published comparison has no measured one: it broke, it cannot be opened, or it is not in the run."""
+    """Return why a published comparison has no measured one: overload, a failed opening, or absence from the run."""
     both = row.environment, row.against or analysis.baseline
     if broke := _broke(analysis, row, both):
         return broke
-    for why in (_why_impossible(study, analysis, name) for name in both):
-        if why:
-            return why
+    for reason in (_why_impossible(study, analysis, name) for name in both):
+        if reason:
+            return reason
     target = row.compared.measured
     reports = [each for each in analysis.metrics if each.workload == target.workload]
-    why = next(filter(None, (_why_not_measured(study, analysis, name) for name in both)), "")
-    if not why and not reports:
-        why = f"no finished trial of {target.workload}"
-    elif not why and report is None:
+    reason = next(filter(None, (_why_not_measured(study, analysis, name) for name in both)), "")
+    if not reason and not reports:
+        reason = f"no finished trial of {target.workload}"
+    elif not reason and report is None:
         has_metric = any(each.metric == target.metric for each in reports)
-        why = "this level is not in the run"
-        why = why if has_metric else f"{target.workload} has no {metric_words(target.metric)} in this run"
-    return (why or "no block has both values") + ("" if reports else _offered(row, offers))
+        reason = "this level is not in the run"
+        reason = reason if has_metric else f"{target.workload} has no {metric_words(target.metric)} in this run"
+    return (reason or "no block has both values") + ("" if reports else _offered(row, offers))
 
 
 def _broke(analysis: Analysis, row: PublishedRow, environments: Sequence[str]) -> str:
-    """How often and why the environment or the baseline broke at this level; empty where neither did."""
+    """Return how often and why the environment or the baseline was overloaded at this level; empty if never."""
     target = row.compared.measured
     level, workload = {**target.level, **row.level}, target.workload
-    broken = {name: broke for (mine, measured, name), broke in analysis.broken.items()
-            if mine == workload and measured.factors == level}  # fmt: skip
+    broken = {name: broke for (name_of_workload, measured, name), broke in analysis.broken.items()
+            if name_of_workload == workload and measured.factors == level}  # fmt: skip
     return "; ".join(
         f"{name} {broke_count(broken[name])}: {broken[name].reason}" for name in environments if name in broken
     )
 
 
 def _offered(row: PublishedRow, offers: Sequence[Offer]) -> str:
-    """Which profile measures it, the one with the fewest workloads; empty where none does."""
+    """Return the profile with the fewest workloads that measures it; empty if there is none."""
     workload = row.compared.measured.workload
     fitting = [each for each in offers if workload in each.workloads and row.environment in each.environments]
     if not fitting:

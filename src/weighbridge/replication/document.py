@@ -1,4 +1,4 @@
-"""The document of ``replicate --json``: its types, of which its JSON Schema is made, and how one is made.
+"""The document of ``replicate --json``: its types, from which its JSON Schema is made, and its construction.
 
 docs/reference/json.md says what the keys mean.
 """
@@ -27,13 +27,13 @@ class Estimate(Interval):
 
 
 class PublishedComparison(Estimate):
-    """What the published figures prove by their own spread."""
+    """The proof of the published figures by their own spread."""
 
     verdict: Proof
 
 
 class MeasuredComparison(Within, Estimate):
-    """What the run measured."""
+    """The comparison that the run measured."""
 
     verdict: Verdict
     scale: Scale
@@ -46,7 +46,7 @@ class MeasuredComparison(Within, Estimate):
 
 
 class ReplicationRow(TypedDict):
-    """One published comparison beside the measured one."""
+    """One published comparison and its measured counterpart."""
 
     table: str
     environment: str
@@ -71,13 +71,13 @@ class SpreadOfRuns(TypedDict):
 
 
 class PublishedSpreadDocument(SpreadOfRuns):
-    """As printed; ``derived`` names figures computed from the others."""
+    """The printed figures; ``derived`` names figures computed from the others."""
 
     derived: list[str]
 
 
 class MeasuredSpreadDocument(Within, SpreadOfRuns):
-    """The same of the run's blocks, with the 95 % limits of the coefficient of variation."""
+    """The same for the run's blocks, with the 95% limits of the coefficient of variation."""
 
     variation_low: float | None
     variation_high: float | None
@@ -106,7 +106,7 @@ class PublishedPairDocument(TypedDict):
 
 
 class MeasuredPairDocument(TypedDict):
-    """The same of the run's blocks; t and p are null if all differences are equal."""
+    """The same for the run's blocks; t and p are null if all differences are equal."""
 
     mean: float
     deviation: float
@@ -133,7 +133,7 @@ class PairDocument(TypedDict):
 class ReplicationDocument(TypedDict):
     """The document of ``weighbridge replicate --json``.
 
-    Version 2: ``layers``, ``emulated`` and ``comparable_in_size`` of what was measured.
+    Version 2: ``layers``, ``emulated`` and ``comparable_in_size`` of measured comparisons.
     """
 
     version: Literal[2]
@@ -150,7 +150,7 @@ class ReplicationDocument(TypedDict):
 
 
 def replication_json(replication: Replication) -> ReplicationDocument:
-    """Give the document of ``replicate --json``, as docs/reference/json.md has it; infinite numbers are null."""
+    """Return the document of ``replicate --json``, as in docs/reference/json.md; infinite numbers are null."""
     return {
         "version": VERSION, "study": replication.study.study, "source": replication.study.source,
         "run": replication.analysis.run_id, "trusted": replication.analysis.trust.trusted,
@@ -164,39 +164,39 @@ def replication_json(replication: Replication) -> ReplicationDocument:
 
 
 def _pair_json(title: str, row: PairRow) -> PairDocument:
-    own, test = row.published, row.measured
+    printed, test = row.published, row.measured
     measured: MeasuredPairDocument | None = None
     if test is not None:
         verdict = row.judged.verdict if row.judged else None
         measured = {"mean": test.mean, "deviation": test.deviation, "pairs": test.pairs, "t": test.t, "p": test.p,
                     "unit": row.unit, "verdict": verdict}  # fmt: skip
     return {
-        "table": title, "first": own.first, "second": own.second,
-        "published": {"mean": own.mean, "deviation": own.deviation, "t": own.t, "p": own.p},
+        "table": title, "first": printed.first, "second": printed.second,
+        "published": {"mean": printed.mean, "deviation": printed.deviation, "t": printed.t, "p": printed.p},
         "measured": measured, "agreement": row.verdict, "why": row.why,
     }  # fmt: skip
 
 
 def _spread_json(replication: Replication, title: str, row: SpreadRow) -> SpreadRowDocument:
-    own, other = row.published, row.measured
+    printed, other = row.published, row.measured
     measured: MeasuredSpreadDocument | None = None
     if other is not None:
         low, high = other.limits or (None, None)
         measured = {
             "mean": other.mean, "deviation": other.deviation, "variation": other.variation, "variation_low": low,
             "variation_high": high, "runs": other.runs, "unit": row.unit,
-            **within_json(replication.analysis, own.environment),
+            **within_json(replication.analysis, printed.environment),
         }  # fmt: skip
     return {
-        "table": title, "published_as": own.published_as, "environment": own.environment,
-        "published": {"mean": own.mean, "deviation": own.deviation, "variation": own.variation,
-                      "derived": list(own.derived)},
+        "table": title, "published_as": printed.published_as, "environment": printed.environment,
+        "published": {"mean": printed.mean, "deviation": printed.deviation, "variation": printed.variation,
+                      "derived": list(printed.derived)},
         "measured": measured, "why": row.why,
     }  # fmt: skip
 
 
 def _row_json(replication: Replication, compared: Compared, row: ComparedRow) -> ReplicationRow:
-    own, other = row.published, row.measured
+    published, other = row.published, row.measured
     cost = other.cost if other else None
     measured: MeasuredComparison | None = None
     if other is not None and cost is not None:
@@ -204,14 +204,15 @@ def _row_json(replication: Replication, compared: Compared, row: ComparedRow) ->
             **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
             "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
             "apart": row.apart, "comparable_in_size": not row.emulated,
-            **within_json(replication.analysis, own.environment),
+            **within_json(replication.analysis, published.environment),
             "hidden": hidden_json(other.hidden),
         }  # fmt: skip
     return {
-        "table": compared.title, "environment": own.environment,
-        "against": own.against or replication.analysis.baseline, "level": dict(own.level), "scale": compared.scale,
-        "unit": compared.shown_unit, "baseline_value": own.baseline, "value": own.value,
-        "published": {**_numbers(own.interval, own.effect), "verdict": own.proof},
+        "table": compared.title, "environment": published.environment,
+        "against": published.against or replication.analysis.baseline, "level": dict(published.level),
+        "scale": compared.scale, "unit": compared.shown_unit,
+        "baseline_value": published.baseline, "value": published.value,
+        "published": {**_numbers(published.interval, published.effect), "verdict": published.proof},
         "measured": measured, "direction": row.verdict, "why": row.why,
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The page of a replication: table by table the published figures beside the measured ones, and a chart of them."""
+"""The page of a replication: tables of published and measured figures, and a chart for each table."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -53,14 +53,14 @@ from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
 STYLES = {"published": MarkStyle("#D55E00", "diamond"), "measured": MarkStyle("#0072B2", "circle")}
-"""Okabe and Ito's, which colour-blind people tell apart."""
+"""Okabe and Ito's colours, which colour-blind people can distinguish."""
 ROW_PX, TICKS = 40, 6
 CLASSES = {"agrees": "equivalent", "disagrees": "failed"}
 
 
 @dataclass(frozen=True, slots=True)
 class RowCells:
-    """One published comparison beside the measured one, in words."""
+    """One published comparison and its measured counterpart, in words."""
 
     name: str
     baseline: str
@@ -86,13 +86,13 @@ class TableSection:
     chart: ChartPlace
     rows: Sequence[RowCells]
     absent: Sequence[RowCells]
-    """The rows without a value in this run, where other rows have one."""
+    """The rows without a value in this run, if other rows have one."""
     better: str
 
 
 @dataclass(frozen=True, slots=True)
 class CellsSection:
-    """One table of published pairs, or of spreads, as cells."""
+    """One table of published pairs or spreads, as cells."""
 
     title: str
     note: str
@@ -124,7 +124,7 @@ class ReplicationPage(Page):
 
 
 def write_replication(replication: Replication, store: RunStore, path: Path) -> Path:
-    """Write the page as one offline file and give its path. Raises OSError where it cannot be written."""
+    """Write the page as one offline file and return its path. Raises OSError."""
     charts, analysis = PageCharts(), replication.analysis
     page = ReplicationPage(
         title=f"{replication.study.study}, published and measured",
@@ -203,20 +203,20 @@ def _points(table: ComparedTable, *, everywhere: bool) -> list[dict[str, Any]]:
     scale, points = table.source.scale, []
     alone = len({row.published.environment for row in table.rows}) == 1  # then its level is enough
     for row in parted(table)[0]:
-        own, cost = row.published, row.measured.cost if row.measured else None
-        numbers = own.interval
-        low, high = (numbers.low, numbers.high) if numbers else (own.effect, own.effect)
+        published, cost = row.published, row.measured.cost if row.measured else None
+        numbers = published.interval
+        low, high = (numbers.low, numbers.high) if numbers else (published.effect, published.effect)
         level = level_label(row.published.level)
         name = level if alone and level else row.name
         shown = direction_words(row, everywhere=everywhere)
-        points.append(_point(name, "published", (own.effect, low, high), published_text(own), shown))
+        points.append(_point(name, "published", (published.effect, low, high), published_text(published), shown))
         if cost is not None and cost.scale == scale and (scale == "ratio" or row.unit == table.source.shown_unit):
             points.append(_point(name, "measured", _limits_of(cost), measured_text(row), shown))
     return [point for point in points if scale == "difference" or point["value"] > 0]
 
 
 def _limits_of(cost: Cost) -> tuple[float, float, float]:
-    """The typical cost with its limits; a single block has none."""
+    """Return the typical cost with its limits, which a single block does not have."""
     return (cost.typical, cost.low, cost.high) if cost.blocks > 1 else (cost.typical,) * 3
 
 
@@ -227,9 +227,9 @@ def _point(name: str, source: str, numbers: tuple[float, float, float], text: st
 
 
 def chart(table: ComparedTable, *, everywhere: bool = False) -> Chart | None:
-    """Published and measured comparisons of a table with their intervals; None where nothing can be drawn.
+    """Return a chart of published and measured comparisons with their intervals; None if it would be empty.
 
-    Very wide intervals run out of the chart.
+    Very wide intervals extend beyond the chart.
     """
     points = _points(table, everywhere=everywhere)
     if not points:
@@ -260,7 +260,7 @@ def chart(table: ComparedTable, *, everywhere: bool = False) -> Chart | None:
 
 
 def _limits(values: list[float], points: list[dict[str, Any]], *, ratio: bool) -> tuple[float, float]:
-    """The range of the axis: every estimate and "no difference" are inside, very wide intervals run out of it."""
+    """Return the axis range: it includes every estimate and "no difference", but not all of very wide intervals."""
     turn, back = (math.log, math.exp) if ratio else (float, float)
     core = [turn(value) for value in values] + [0.0]
     span = max(max(core) - min(core), math.log1p(0.02) if ratio else 1e-9)

@@ -1,15 +1,15 @@
-"""What is published of each row of a table, and what a comparison proves by its own spread.
+"""The published figures of each row of a table, and the proof of a comparison by its own spread.
 
-That is an interval, and different, equivalent or inconclusive. The rule, for every row alone (nothing is corrected
-for their number):
+The proof is an interval, and different, equivalent or inconclusive. The rule applies to every row alone, without a
+correction for their number:
 
-- where each run's own mean is printed: Welch's t interval at 95 % on the logarithms (of a difference: on the values);
-- where only mean and deviation (or coefficient of variation) of the runs are printed: the same with the deviation of
-  the logarithm taken as deviation / mean (delta method), and as many runs as the study says;
-- where neither is printed, or only the ratio of two environments: the sign of the difference only.
+- if each run's own mean is printed: Welch's t interval at 95% on the logarithms (for a difference: on the values);
+- if only mean and deviation (or coefficient of variation) of the runs are printed: the same, with deviation / mean as
+  the deviation of the logarithm (delta method), and the study's number of runs;
+- if neither is printed, or only the ratio of two environments: the sign of the difference only.
 
-*Different*: the interval excludes no difference. *Equivalent*: the 90 % interval lies within the margin (two
-one-sided tests at 5 %), which wins over *different*, as in a run's own report.
+*Different*: the interval excludes no difference. *Equivalent*: the 90% interval lies within the margin (two one-sided
+tests at 5%), which takes precedence over *different*, as in a run's own report.
 """
 
 import itertools
@@ -26,33 +26,33 @@ Proof = Literal["different", "equivalent", "inconclusive", "sign only"]
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """One published comparison of an environment with the baseline. Values are in the comparison's shown unit."""
+    """One published comparison of an environment with the baseline, with values in the comparison's shown unit."""
 
     compared: Compared
     environment: str
-    """As the bundled study names it."""
+    """The environment, as the bundled study names it."""
     level: Mapping[str, str]
-    """The measured factors; empty where nothing is swept."""
+    """The measured factors; empty if nothing is swept."""
     baseline: float | None
     value: float | None
-    """None where only their ratio is printed."""
+    """The environment's value; None if only their ratio is printed."""
     effect: float
-    """Value / baseline (from each run's mean where they are printed), or the difference."""
+    """Value / baseline (from each run's mean if printed), or the difference."""
     interval: Interval | None
-    """With its 95 % limits; None where no spread is published."""
+    """The effect with its 95% limits; None if no spread is published."""
     proof: Proof
     against: str = ""
-    """What it is compared with, as the bundled study names it; empty: the run's baseline."""
+    """The environment that it is compared with, as the bundled study names it; empty for the run's baseline."""
 
     @property
     def sign(self) -> int:
-        """1 where the value is larger than the baseline's, -1 where it is smaller, 0 where they are the same."""
+        """Return 1 if the value is larger than the baseline's, -1 if it is smaller, 0 if they are equal."""
         none = 1.0 if self.compared.scale == "ratio" else 0.0
         return (self.effect > none) - (self.effect < none)
 
 
 def rows(study: Published, compared: Compared, margin: float | None) -> Iterator[PublishedRow]:
-    """The published rows of one comparison; ``margin`` is that of equivalence, as a fraction."""
+    """Yield the published rows of one comparison; ``margin`` is the equivalence margin, as a fraction."""
     if compared.statistic == "ratio":
         yield from _ratios(study, compared)
         return
@@ -66,26 +66,26 @@ def rows(study: Published, compared: Compared, margin: float | None) -> Iterator
 
 
 def _ratios(study: Published, compared: Compared) -> Iterator[PublishedRow]:
-    """The rows of printed ratios: for each environment that is measured in the place of the published ones."""
+    """Yield the rows of printed ratios, for each environment that is measured instead of the published ones."""
     measured = compared.environments or study.environments
-    own = measured.get(study.baseline, ())
+    baselines = measured.get(study.baseline, ())
     for figure in study.ratios(compared):
         names, bases = (measured[printed] for printed in figure.environment.split(" / "))
         for name, base in itertools.product(names, bases):
-            against = "" if base in own else base
+            against = "" if base in baselines else base
             yield PublishedRow(compared, name, {}, None, None, figure.value, None, "sign only", against)
 
 
 def _levels(study: Published, compared: Compared, environment: str) -> list[dict[str, str]]:
-    """Every published level of the swept factors; one empty level where nothing is swept."""
+    """Return every published level of the swept factors; one empty level if nothing is swept."""
     if not compared.levels:
         return [{}]
     levels = []
     for figure in study.figures:
         level = {factor: value for factor, value in figure.levels.items() if factor in compared.levels}
-        about = (figure.environment, figure.workload, figure.metric)
-        mine = about == (environment, compared.workload, compared.metric) and figure.table in compared.labels
-        if mine and len(level) == len(compared.levels) and level not in levels:
+        subject = (figure.environment, figure.workload, figure.metric)
+        matches = subject == (environment, compared.workload, compared.metric) and figure.table in compared.labels
+        if matches and len(level) == len(compared.levels) and level not in levels:
             levels.append(level)
     return levels
 
@@ -143,7 +143,7 @@ def _row(
 
 
 def _sample(compared: Compared, side: _Side, *, ratio: bool) -> Sample | None:
-    """The runs of one environment on the scale of the comparison; None where their spread is not published."""
+    """Return the runs of one environment on the comparison's scale; None if their spread is not published."""
     if compared.spread == "tests" and len(side.tests) > 1 and not (ratio and min(side.tests) <= 0):
         values = [math.log(test) for test in side.tests] if ratio else list(side.tests)
         mean = sum(values) / len(values)
@@ -163,21 +163,21 @@ SHARES = {"%": 0.01, "1": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class PublishedSpread:
-    """One environment's figures as a source prints them, in its own unit; others are derived from them."""
+    """One environment's figures as a source prints them, in its own unit, with derived ones."""
 
     published_as: str
     environment: str
-    """As the bundled study names it."""
+    """The environment, as the bundled study names it."""
     mean: float | None
     deviation: float | None
     variation: float | None
-    """A fraction."""
+    """The coefficient of variation, as a fraction."""
     derived: tuple[str, ...] = ()
-    """Which of these are derived: "deviation", "variation"."""
+    """The names of the derived figures: "deviation", "variation"."""
 
 
 def spread_rows(study: Published, table: SpreadTable) -> Iterator[PublishedSpread]:
-    """Return each environment's printed figures, and derived ones: deviation = mean x coefficient of variation."""
+    """Yield each environment's printed figures, and derived ones: deviation = mean x coefficient of variation."""
     for published_as, names in (table.environments or study.environments).items():
         figures: dict[str, Figure] = {}
         for figure in study.figures:
@@ -201,7 +201,7 @@ class PublishedPair:
 
     first: str
     second: str
-    """As the bundled study names them."""
+    """The subtracted environment; both are named as in the bundled study."""
     mean: float
     deviation: float
     t: float
@@ -209,7 +209,8 @@ class PublishedPair:
 
 
 def pair_rows(study: Published, table: PairTable) -> Iterator[PublishedPair]:
-    """The printed figures of each difference (``docker-volume - nfs-sync``). KeyError where one is missing."""
+    """Yield the printed figures of each difference (``docker-volume - nfs-sync``). Raises KeyError if one is
+    missing."""
     for printed, (first, second) in table.pairs.items():
         figures = {f.statistic: f.value for f in study.figures if table.fits(f) and f.environment == printed}
         mean, deviation, t, p = (figures[statistic] for statistic in PAIRED)

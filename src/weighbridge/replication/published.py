@@ -1,4 +1,4 @@
-"""The figures of a published study, and which measured metric each of them corresponds to: read and checked."""
+"""The figures of a published study, and the measured metric for each of them: read and checked."""
 
 import csv
 from collections import defaultdict
@@ -14,14 +14,14 @@ from weighbridge.errors import StudyError
 from weighbridge.model.study import Parameter
 
 TEST = "test"
-"""The level that numbers the runs of a table which prints each run's own mean."""
+"""The level that numbers the runs of a table with each run's own mean."""
 
 Number = Annotated[float, BeforeValidator(lambda value: float(Fraction(str(value))))]
 """A number, also as a fraction: 1/300."""
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
-"""Names of environments; a single one may be written alone."""
+"""Names of environments; a single one can be written alone."""
 
 
 PAIRED = ("diff_mean", "diff_stdev", "t", "p")
@@ -35,7 +35,7 @@ class _Data(BaseModel):
 
 
 class Figure(_Data):
-    """One figure as printed: which table, of what, which statistic."""
+    """One printed figure: its table, its subject, its statistic."""
 
     study: str
     table: str
@@ -51,23 +51,23 @@ class Figure(_Data):
 
     @property
     def levels(self) -> dict[str, str]:
-        """The factors and their values; several are written ``a=1;b=2``."""
+        """Return the factors and their values; several are written ``a=1;b=2``."""
         if ";" not in self.level_name:
             return {self.level_name: self.level} if self.level_name else {}
         return dict(part.split("=", 1) for part in self.level.split(";"))
 
 
 class Measured(_Data):
-    """Where a run has the same quantity."""
+    """The same quantity in a run."""
 
     workload: str
     metric: str
     level: dict[str, str] = {}
-    """Of measured factors that the published figures do not name: which level of them theirs is."""
+    """The levels of measured factors that the published figures do not name."""
 
 
 class Origin(_Data):
-    """Where the baseline's figures are printed, if not beside the others; what is absent is as for the others."""
+    """The tables with the baseline's figures, if they are separate; missing values are as for the others."""
 
     labels: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
@@ -81,34 +81,34 @@ class Compared(_Data):
     workload: str
     metric: str
     unit: str
-    """As printed; every figure must have it."""
+    """The printed unit, which every figure must have."""
     measured: Measured
     labels: tuple[str, ...] = ()
-    """Where its means are printed; without any, the mean of its tests."""
+    """The tables with its means; without any, the mean of its tests."""
     tests: tuple[str, ...] = ()
-    """Where each run's own mean is printed."""
+    """The tables with each run's own mean."""
     level: dict[str, str] = {}
     levels: dict[str, str] = {}
-    """Published factor -> measured factor: every level of it is a row of its own."""
+    """Published factor -> measured factor: every level of it is a separate row."""
     environments: dict[str, Names] = {}
-    """Published -> measured; without any, those of the whole study."""
+    """Published -> measured; without any, those of the entire study."""
     statistic: Literal["mean", "ratio"] = "mean"
-    """What is printed: values of environments, or ratios of two whose figures are not (``xen / qemu``)."""
+    """The printed statistic: values of environments, or ratios of two without their values (``xen / qemu``)."""
     against: str = ""
-    """The measured environment that stands for the published baseline, where it is not the run's own baseline."""
+    """The measured environment for the published baseline, if it is not the run's own baseline."""
     baseline: Origin | None = None
     shown: str = ""
-    """The unit after ``times`` and ``plus``, where it is another (or has another name) than as printed."""
+    """The unit after ``times`` and ``plus``, if it differs from the printed one."""
     times: Number = 1.0
     plus: Number = 0.0
     scale: Literal["ratio", "difference"] = "ratio"
     spread: Literal["runs", "cv", "tests", "none"] = "none"
-    """What tells how far runs differ: printed deviations, coefficients of variation, each run's mean, or nothing."""
+    """The source of the spread: printed deviations, coefficients of variation, each run's mean, or nothing."""
     note: str = ""
 
     @property
     def shown_unit(self) -> str:
-        """The unit of the values as they are shown."""
+        """Return the unit of the shown values."""
         return self.shown or self.unit
 
     @model_validator(mode="after")
@@ -123,33 +123,33 @@ class Compared(_Data):
 
 
 class SpreadTable(_Data):
-    """Mean, standard deviation and coefficient of variation, as published and of a run's blocks."""
+    """Mean, standard deviation and coefficient of variation, as published and for a run's blocks."""
 
     title: str
     workload: str
     metric: str
     unit: str
-    """Of the printed means and deviations."""
+    """The unit of the printed means and deviations."""
     labels: tuple[str, ...]
     measured: Measured
     environments: dict[str, Names] = {}
-    """Published -> measured; without any, those of the whole study."""
+    """Published -> measured; without any, those of the entire study."""
     note: str = ""
 
     def fits(self, figure: Figure) -> bool:
-        """Whether a figure is part of it."""
-        about = (figure.workload, figure.metric)
-        return figure.table in self.labels and about == (self.workload, self.metric) and figure.statistic in SPREADS
+        """Return whether a figure is part of it."""
+        subject = (figure.workload, figure.metric)
+        return figure.table in self.labels and subject == (self.workload, self.metric) and figure.statistic in SPREADS
 
 
 class PairTable(_Data):
-    """Paired differences of two environments with their t-test, as published and of a run's blocks."""
+    """Paired differences of two environments with their t-test, as published and for a run's blocks."""
 
     title: str
     workload: str
     metric: str
     unit: str
-    """Of the printed means and deviations."""
+    """The unit of the printed means and deviations."""
     labels: tuple[str, ...]
     level: dict[str, str] = {}
     measured: Measured
@@ -158,14 +158,14 @@ class PairTable(_Data):
     note: str = ""
 
     def fits(self, figure: Figure) -> bool:
-        """Whether a figure is part of it."""
-        about = (figure.workload, figure.metric, figure.levels)
-        mine = figure.table in self.labels and figure.environment in self.pairs and figure.statistic in PAIRED
-        return mine and about == (self.workload, self.metric, self.level)
+        """Return whether a figure is part of it."""
+        subject = (figure.workload, figure.metric, figure.levels)
+        matches = figure.table in self.labels and figure.environment in self.pairs and figure.statistic in PAIRED
+        return matches and subject == (self.workload, self.metric, self.level)
 
 
 class UncomparedFigures(_Data):
-    """Figures without a counterpart, and why. A key that is absent fits every figure."""
+    """Figures without a counterpart, and why. A missing key matches every figure."""
 
     why: str
     labels: tuple[str, ...] | None = None
@@ -173,16 +173,16 @@ class UncomparedFigures(_Data):
     statistics: tuple[str, ...] | None = None
 
     def fits(self, figure: Figure) -> bool:
-        """Whether it is about this figure."""
+        """Return whether it concerns this figure."""
         criteria = ((self.labels, figure.table), (self.metrics, figure.metric), (self.statistics, figure.statistic))
         return all(any_of is None or value in any_of for any_of, value in criteria)
 
 
 class Setup(_Data):
-    """One thing of the published set-up, and what tells how it was in a run.
+    """One part of the published setup, and the source of its counterpart in a run.
 
-    ``facts``: keys of the run's facts. ``option``: WORKLOAD.OPTION. ``blocks``: the run's number of blocks.
-    ``said``: what holds in every run of the bundled study.
+    ``facts`` are keys of the run's facts. ``option`` is WORKLOAD.OPTION. ``blocks`` means the run's number of blocks.
+    ``said`` applies to every run of the bundled study.
     """
 
     what: str
@@ -195,7 +195,7 @@ class Setup(_Data):
 
 
 class Published(_Data):
-    """A published study: its figures and what they correspond to."""
+    """A published study: its figures and their counterparts."""
 
     study: str
     source: str
@@ -203,7 +203,7 @@ class Published(_Data):
     runs: Annotated[int, Field(ge=1)]
     environments: dict[str, Names]
     no_environment: dict[str, str] = {}
-    """Measured names of environments that no study can have yet, and why: their rows are listed all the same."""
+    """Measured names of environments that no study can have yet, and why; their rows are listed anyway."""
     comparisons: tuple[Compared, ...] = ()
     spreads: tuple[SpreadTable, ...] = ()
     pairs: tuple[PairTable, ...] = ()
@@ -213,21 +213,21 @@ class Published(_Data):
     figures: tuple[Figure, ...] = ()
 
     def find(self, compared: Compared, environment: str, level: Mapping[str, str], statistic: str) -> Figure | None:
-        """The figure of an environment at a level in the comparison's own tables; None where none is printed."""
-        at = self._origin(compared, environment)
-        factors = {**at.level, **level}
-        return next(iter(self._matching(compared, environment, at.labels, factors, statistic)), None)
+        """Return the figure of an environment at a level in the comparison's own tables, or None."""
+        origin = self._origin(compared, environment)
+        factors = {**origin.level, **level}
+        return next(iter(self._matching(compared, environment, origin.labels, factors, statistic)), None)
 
     def variation(self, compared: Compared, environment: str) -> float | None:
-        """The printed coefficient of variation of an environment, as a fraction; None where none is printed."""
+        """Return the printed coefficient of variation of an environment, as a fraction, or None."""
         for figure in self.figures:
-            about = (figure.environment, figure.workload, figure.metric, figure.statistic)
-            if about == (environment, compared.workload, compared.metric, "cv") and figure.table in compared.labels:
+            subject = (figure.environment, figure.workload, figure.metric, figure.statistic)
+            if subject == (environment, compared.workload, compared.metric, "cv") and figure.table in compared.labels:
                 return figure.value / 100 if figure.unit == "%" else figure.value
         return None
 
     def ratios(self, compared: Compared) -> tuple[Figure, ...]:
-        """The printed ratios of two environments, which are named in the figure: ``xen / qemu``."""
+        """Return the printed ratios of two environments, which the figure names: ``xen / qemu``."""
         return tuple(
             figure
             for figure in self.figures
@@ -237,49 +237,50 @@ class Published(_Data):
         )
 
     def tests(self, compared: Compared, environment: str, level: Mapping[str, str]) -> tuple[Figure, ...]:
-        """Each run's own mean; empty where the study does not print it."""
-        at = self._origin(compared, environment)
+        """Return each run's own mean; empty if the study does not print it."""
+        origin = self._origin(compared, environment)
         figures = []
         for number in range(1, self.runs + 1):
-            factors = {**at.level, **level, TEST: str(number)}
-            figures += self._matching(compared, environment, at.tests, factors, "mean")
+            factors = {**origin.level, **level, TEST: str(number)}
+            figures += self._matching(compared, environment, origin.tests, factors, "mean")
         return tuple(figures)
 
     @cached_property
     def _by_subject(self) -> Mapping[tuple[str, str, str, str], list[Figure]]:
-        """The figures by environment, workload, metric and statistic: a page asks for thousands of them."""
+        """Return the figures by environment, workload, metric and statistic, because a page needs thousands of
+        them."""
         figures = defaultdict(list)
         for figure in self.figures:
             figures[(figure.environment, figure.workload, figure.metric, figure.statistic)].append(figure)
         return figures
 
     def _origin(self, compared: Compared, environment: str) -> Origin:
-        own = Origin(labels=compared.labels, tests=compared.tests, level=compared.level)
+        usual = Origin(labels=compared.labels, tests=compared.tests, level=compared.level)
         if environment != self.baseline or compared.baseline is None:
-            return own
+            return usual
         other = compared.baseline
         return Origin(labels=other.labels, tests=other.tests, level=other.level)
 
     def _matching(
         self, compared: Compared, environment: str, labels: tuple[str, ...], level: Mapping[str, str], statistic: str
     ) -> list[Figure]:
-        about = (environment, compared.workload, compared.metric, statistic)
+        subject = (environment, compared.workload, compared.metric, statistic)
         return [
             figure
-            for figure in self._by_subject.get(about, ())
+            for figure in self._by_subject.get(subject, ())
             if figure.table in labels and figure.levels == level and figure.unit == compared.unit
         ]
 
 
 def available() -> tuple[str, ...]:
-    """The studies that have published figures."""
+    """Return the studies with published figures."""
     names = (entry.name for entry in resources.files("weighbridge.replication").iterdir())
     return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))
 
 
 @cache
 def published(study: str) -> Published:
-    """The published figures of a study. StudyError names the studies that have some."""
+    """Return the published figures of a study. StudyError names the studies that have some."""
     if study not in available():
         raise StudyError(
             f"'{study:.60}' has no published figures to compare with; these have: {', '.join(available())}"
@@ -287,18 +288,18 @@ def published(study: str) -> Published:
     from ruamel.yaml import YAML
 
     folder = resources.files("weighbridge.replication")
-    about: dict[str, Any] = YAML(typ="safe").load((folder / f"{study}.yaml").read_text())
+    record: dict[str, Any] = YAML(typ="safe").load((folder / f"{study}.yaml").read_text())
     rows = csv.DictReader((folder / f"{study}.csv").read_text().splitlines())
-    return Published.model_validate({**about, "figures": tuple(Figure.model_validate(row) for row in rows)})
+    return Published.model_validate({**record, "figures": tuple(Figure.model_validate(row) for row in rows)})
 
 
 def unused(study: Published) -> list[Figure]:
-    """The figures that no comparison uses and that nothing says why they are left out. There should be none."""
+    """Return the figures without a comparison and without a reason to skip them. There should be none."""
     return [f for f in study.figures if not used(study, f) and not any(out.fits(f) for out in study.left_out)]
 
 
 def used(study: Published, figure: Figure) -> bool:
-    """Whether any comparison, or table of spreads or pairs, uses a figure."""
+    """Return whether any comparison, or table of spreads or pairs, uses a figure."""
     if any(table.fits(figure) for table in study.spreads) or any(table.fits(figure) for table in study.pairs):
         return True
     for compared in study.comparisons:
@@ -307,8 +308,8 @@ def used(study: Published, figure: Figure) -> bool:
                 return True
             continue
         environments = {*(compared.environments or study.environments), study.baseline}
-        about = (figure.workload, figure.metric, figure.unit)
-        if about != (compared.workload, compared.metric, compared.unit) or figure.environment not in environments:
+        subject = (figure.workload, figure.metric, figure.unit)
+        if subject != (compared.workload, compared.metric, compared.unit) or figure.environment not in environments:
             continue
         swept = {factor: value for factor, value in figure.levels.items() if factor in compared.levels}
         statistics = ("mean", "stdev") if compared.spread == "runs" else ("mean",)
@@ -320,7 +321,7 @@ def used(study: Published, figure: Figure) -> bool:
 
 
 def parameters_of(study: str) -> tuple[Parameter, ...]:
-    """How a published study was run, as its source states it, in its order; empty for any other study."""
+    """Return how a published study was run, as stated by its source, in order; empty for any other study."""
     text = (resources.files("weighbridge.replication") / "parameters.csv").read_text()
     rows = csv.DictReader(text.splitlines())
     return tuple(Parameter(row["parameter"], row["value"], row["unit"]) for row in rows if row["study"] == study)

@@ -1,4 +1,4 @@
-"""A replication as people read it: sentences, the cells of its tables, what was different, and the terminal."""
+"""The words of a replication for readers: sentences, cells of tables, differences in setup, and the terminal."""
 
 import math
 from collections import Counter
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 FARTHEST_RATIO = 100.0
-"""A ratio's limit beyond it is written as lying there: few blocks reach to 10^7."""
+"""The ratio beyond which a limit is written as ">": with few blocks, limits reach 10^7."""
 NOT_IN_SIZE = "emulated"
 STYLES = {"agrees": "green", "disagrees": "bold red"}
 _SMALL = 0.001
@@ -48,7 +48,7 @@ _SMALL = 0.001
 
 
 def outcome_sentence(replication: Replication) -> str:
-    """The outcome in one sentence."""
+    """Return the outcome in one sentence."""
     if replication.pairs:
         counts = Counter(row.verdict for table in replication.pairs for row in table.rows)
         agreements = ", ".join(f"{agreement} {number}" for agreement, number in counts.items())
@@ -74,16 +74,16 @@ def brief_outcome(replication: Replication) -> str:
     counts: Counter[str] = Counter()
     if replication.pairs:
         counts.update(row.verdict for table in replication.pairs for row in table.rows)
-        what = "published differences; the measured ones agree in"
+        kind = "published differences; the measured ones agree in"
     else:
         for outcomes in replication.outcomes.values():
             counts.update(outcomes)
-        what = "published comparisons"
-    return f"{counts.total()} {what}: {', '.join(f'{name} {number}' for name, number in counts.items() if number)}."
+        kind = "published comparisons"
+    return f"{counts.total()} {kind}: {', '.join(f'{name} {number}' for name, number in counts.items() if number)}."
 
 
 def direction_words(row: ComparedRow, *, everywhere: bool = False) -> str:
-    """The direction of a comparison, with what weakens it; ``everywhere``: all are emulated, which is said on top."""
+    """Return the direction of a comparison with its reservations; ``everywhere``: emulation is stated above."""
     emulated = row.emulated and not everywhere
     weak = []
     if row.measured is not None and row.measured.hidden is not None:
@@ -99,7 +99,7 @@ def direction_words(row: ComparedRow, *, everywhere: bool = False) -> str:
 
 
 def published_text(row: PublishedRow) -> str:
-    """The published comparison: ``1.131 [1.092, 1.172]``, a ratio, or a difference with its unit."""
+    """Return the published comparison: ``1.131 [1.092, 1.172]``, a ratio, or a difference with its unit."""
     unit = row.compared.shown_unit
     if row.compared.scale == "ratio":
         return ratio_text(row.interval) if row.interval else f"{row.effect:.3f}"
@@ -109,7 +109,7 @@ def published_text(row: PublishedRow) -> str:
 
 
 def measured_text(row: ComparedRow) -> str:
-    """The measured comparison in the same form; why there is none where there is none."""
+    """Return the measured comparison in the same form, or why there is none."""
     cost = row.measured.cost if row.measured else None
     if cost is None:
         return row.why
@@ -117,12 +117,13 @@ def measured_text(row: ComparedRow) -> str:
 
 
 def _signed_difference(difference: Interval, unit: str) -> str:
-    """An environment's value less the baseline's, as published: no cost, for which positive is worse."""
+    """Return an environment's value minus the baseline's, as published; unlike a cost, positive is not always
+    worse."""
     return f"{'+' if difference.estimate > 0 else ''}{difference_interval(difference, unit)}"
 
 
 def ratio_text(ratio: Interval) -> str:
-    """A ratio with its limits; a single block has none, and says so."""
+    """Return a ratio with its limits, or a remark for a single block, which has none."""
     if ratio.low <= 0 and math.isinf(ratio.high):
         return f"{ratio.estimate:.3f} {NO_INTERVAL}"
     low, high = (
@@ -142,11 +143,11 @@ SPREAD_COLUMNS = (
     "environment", "published mean", "deviation", "coefficient of variation", "measured mean", "deviation",
     "coefficient of variation [95%]",
 )  # fmt: skip
-"""The columns of a table; "derived" beside a published figure: it follows from the two others."""
+"""The columns of a table; a published figure marked "derived" follows from the two others."""
 
 
 def pair_cells(table: Pairs) -> list[tuple[str, ...]]:
-    """Return the rows of a table; where nothing is measured, why stands in the place of the measured values."""
+    """Return the rows of a table; without a measurement, the reason replaces the measured values."""
     return [
         (row.name, *_published_pair(row, table), *_measured_pair(row), _own_rules(row), row.verdict)
         for row in table.rows
@@ -154,13 +155,16 @@ def pair_cells(table: Pairs) -> list[tuple[str, ...]]:
 
 
 def spread_cells(table: Spreads) -> list[tuple[str, ...]]:
-    """Return the rows of a table; where nothing is measured, why stands in the place of the first measured value."""
+    """Return the rows of a table; without a measurement, the reason replaces the first measured value."""
     return [(row.name, *_published_spread(row, table), *_measured_spread(row, table)) for row in table.rows]
 
 
 def _published_pair(row: PairRow, table: Pairs) -> tuple[str, str]:
-    own = row.published
-    return f"{plain(own.mean)} ({plain(own.deviation)}) {table.source.unit}", f"{own.t:.2f}, {p_text(own.p)}"
+    printed = row.published
+    return (
+        f"{plain(printed.mean)} ({plain(printed.deviation)}) {table.source.unit}",
+        f"{printed.t:.2f}, {p_text(printed.p)}",
+    )
 
 
 def _measured_pair(row: PairRow) -> tuple[str, str]:
@@ -172,12 +176,12 @@ def _measured_pair(row: PairRow) -> tuple[str, str]:
 
 
 def t_text(test: TTest) -> str:
-    """``t`` and ``p``; where every difference is the same there is neither."""
+    """Return ``t`` and ``p``, which do not exist if every difference is the same."""
     return "all differences equal" if test.t is None or test.p is None else f"{test.t:.2f}, {p_text(test.p)}"
 
 
 def p_text(p: float) -> str:
-    """A p-value to three decimals; what is less is written as less, and never as 0."""
+    """Return a p-value to three decimals; a smaller one is written as less, never as 0."""
     return f"< {_SMALL}" if p < _SMALL else f"{p:.3f}"
 
 
@@ -189,18 +193,20 @@ def _own_rules(row: PairRow) -> str:
 
 
 def _published_spread(row: SpreadRow, table: Spreads) -> tuple[str, str, str]:
-    own, unit = row.published, table.source.unit
-    mean, deviation = ("–" if value is None else f"{plain(value)} {unit}" for value in (own.mean, own.deviation))
-    variation = percent(own.variation)
+    printed, unit = row.published, table.source.unit
+    mean, deviation = (
+        "–" if value is None else f"{plain(value)} {unit}" for value in (printed.mean, printed.deviation)
+    )
+    variation = percent(printed.variation)
     return (
         mean,
-        f"{deviation} (derived)" if "deviation" in own.derived else deviation,
-        f"{variation} (derived)" if "variation" in own.derived else variation,
+        f"{deviation} (derived)" if "deviation" in printed.derived else deviation,
+        f"{variation} (derived)" if "variation" in printed.derived else variation,
     )
 
 
 def _measured_spread(row: SpreadRow, table: Spreads) -> tuple[str, str, str]:
-    """The measured figures, in the published ones' unit where that is a multiple of theirs."""
+    """Return the measured figures, in the published unit if both units are multiples of each other."""
     spread = row.measured
     if spread is None:
         return row.why, "–", "–"
@@ -212,7 +218,7 @@ def _measured_spread(row: SpreadRow, table: Spreads) -> tuple[str, str, str]:
 
 
 def percent(share: float | None) -> str:
-    """A fraction in percent: ``7.79 %``; a dash where there is none."""
+    """Return a fraction in percent, or a dash without one."""
     return "–" if share is None else f"{100 * share:.2f} %"
 
 
@@ -220,7 +226,7 @@ def percent(share: float | None) -> str:
 
 
 def left_out(study: Published) -> list[tuple[str, str]]:
-    """Return the figures left out, by table, and the reason of each group: the first that fits a figure."""
+    """Return the skipped figures, by table, and the reason of each group: the first that fits a figure."""
     omitted: dict[int, dict[str, dict[str, dict[str, None]]]] = {}
     for figure in study.figures:
         number = next((n for n, out in enumerate(study.left_out) if out.fits(figure)), None)
@@ -231,7 +237,7 @@ def left_out(study: Published) -> list[tuple[str, str]]:
 
 
 def _places(tables: Mapping[str, Mapping[str, Iterable[str]]]) -> str:
-    """Tables with the names of their figures; those with the same figures together."""
+    """Return tables with the names of their figures; those with the same figures together."""
     same: dict[str, list[str]] = {}
     for table, metrics in tables.items():
         names = ", ".join(f"{metric} ({', '.join(statistics)})" for metric, statistics in metrics.items())
@@ -240,21 +246,21 @@ def _places(tables: Mapping[str, Mapping[str, Iterable[str]]]) -> str:
 
 
 def better_words(study: Published, compared: Compared) -> str:
-    """Whether more is better in a table: ``less is better``."""
-    about = (compared.workload, compared.metric)
-    higher = any(each.better == "higher" for each in study.figures if (each.workload, each.metric) == about)
+    """Return whether more is better in a table: ``less is better``."""
+    subject = (compared.workload, compared.metric)
+    higher = any(each.better == "higher" for each in study.figures if (each.workload, each.metric) == subject)
     return "more is better" if higher is (compared.times > 0) else "less is better"
 
 
 def comparison_words(study: Published, compared: Compared) -> str:
-    """With what a table compares: ``ratio to native``, ``ratio of two environments``."""
+    """Return what a table compares with: ``ratio to native``, ``ratio of two environments``."""
     if compared.statistic == "ratio":
         return "ratio of two environments"
     return f"{'ratio to' if compared.scale == 'ratio' else 'difference from'} {compared.against or study.baseline}"
 
 
 def variant(store: RunStore) -> str:
-    """Which profile and link a run was made with, as its study's first line tells; empty where it does not."""
+    """Return the profile and link of a run, from its study's first line; empty if that has none."""
     info = store.info()
     first = info.get("study_text", "").partition("\n")[0]
     return first.removeprefix("# ") if first.startswith(f"# {info.get('study', '')}") else ""
@@ -278,7 +284,7 @@ def _measured_setup(setup: Setup, store: RunStore, analysis: Analysis, options: 
         shown = f"{value:.12g}" if isinstance(value, int | float) else ""
         return f"{shown} {setup.unit}".strip() if shown else "not in this run"
     facts = [(name, value) for key in setup.facts for _, name, value, _ in store.facts() if name == key]
-    several = len(setup.facts) > 1  # then a value alone does not say of what it is
+    several = len(setup.facts) > 1  # then a value needs its name
     fact_texts = [f"{name} {value}" if several else value for name, value in facts]
     return "; ".join(dict.fromkeys(fact_texts)) or "unknown"
 
@@ -295,10 +301,10 @@ def print_replication_screen(
     yes: bool = False,
     ended: bool = False,
 ) -> None:
-    """Print a screen: how many published comparisons agree by environment, whether that can be trusted, what is next.
+    """Print a screen: how many published comparisons agree by environment, whether the control passed, the next step.
 
-    `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are. `yes`, `ended`:
-    as `print_report` has them.
+    `run` is the run directory, as the last lines name it. `pages` are lines with the paths of its pages. `yes`,
+    `ended`: as in `print_report`.
     """
     from weighbridge.report.terminal import NextCommand, bodies, print_run_screen
 
@@ -311,7 +317,7 @@ def print_replication_screen(
 
 
 def _outcome_tables(replication: Replication) -> "Iterator[Sequence[RenderableType]]":
-    """Give the outcomes by environment, shorter and shorter."""
+    """Yield the outcomes by environment, in ever shorter forms."""
     from rich.text import Text
 
     from weighbridge.report.terminal_layout import SplitTable
@@ -327,9 +333,9 @@ def _outcome_tables(replication: Replication) -> "Iterator[Sequence[RenderableTy
 
 
 def print_replication(replication: Replication, console: "Console") -> None:
-    """Print the table of directions to `console`, below the run's own report, which has the notices.
+    """Print the table of directions to `console`, after the run's own report with the notices.
 
-    "outside": the published figure lies outside the interval.
+    "outside" means that the published figure lies outside the interval.
     """
     from rich.text import Text
 
@@ -346,7 +352,7 @@ def print_replication(replication: Replication, console: "Console") -> None:
 
 
 def parted(table: ComparedTable) -> tuple[list[ComparedRow], list[ComparedRow]]:
-    """The rows to show and those to fold: the measured ones and the rest; where none was measured, all are shown."""
+    """Return the rows to show and those to fold: measured ones and the rest; without any measured, all are shown."""
     measured = [row for row in table.rows if row.measured is not None]
     if not measured:
         return list(table.rows), []
@@ -371,7 +377,7 @@ def _print_comparisons(replication: Replication, table: ComparedTable, console: 
 
 
 def print_pairs(table: Pairs, console: "Console") -> None:
-    """Print a table of paired differences; published and measured figures have a line each."""
+    """Print a table of paired differences, with published and measured figures on separate lines."""
     lines: list[tuple[str, ...]] = []
     for row in table.rows:
         lines.append((row.name, "published", *_published_pair(row, table), row.verdict))
@@ -383,7 +389,7 @@ def print_pairs(table: Pairs, console: "Console") -> None:
 
 
 def print_spreads(table: Spreads, console: "Console") -> None:
-    """Print a table of how far runs differ; published and measured figures have a line each, as all do not fit."""
+    """Print a table of spreads, with published and measured figures on separate lines because of their width."""
     lines: list[tuple[str, ...]] = []
     for row in table.rows:
         lines.append((row.name, "published", *_published_spread(row, table)))
@@ -398,10 +404,9 @@ def _print_table(
     title: str, columns: Sequence[str], lines: Sequence[Sequence[str]], absent: Iterable[tuple[str, str]],
     console: "Console", styles: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """Print a table, then each reason for which rows are absent with their names (without any: the reason alone).
+    """Print a table, then each reason for missing rows with their names (or the reason alone).
 
-    ``styles``: those of the lines' last cells.
-    """
+    ``styles`` apply to the lines' last cells."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -414,8 +419,8 @@ def _print_table(
             table.add_row(*(Text(printable(cell)) for cell in line[:-1]), last)
         console.print(table)
     reasons: dict[str, list[str]] = {}
-    for why, name in absent:
-        reasons.setdefault(why, []).extend([name] if name else [])
-    for why, names in reasons.items():
-        explanation = f" ({printable(why)}): {', '.join(names)}" if names else f": {printable(why)}"
+    for reason, name in absent:
+        reasons.setdefault(reason, []).extend([name] if name else [])
+    for reason, names in reasons.items():
+        explanation = f" ({printable(reason)}): {', '.join(names)}" if names else f": {printable(reason)}"
         console.print(Text(f"  not measured{explanation}", style="dim"))

@@ -1,7 +1,7 @@
 """Statistics for benchmarks on noisy machines, as pure functions over sequences of floats.
 
-It can be used without the rest of Weighbridge. Nothing here reads or writes anything, keeps state or drops a value.
-The unit is one fresh run; two environments are compared block by block (value *i* with value *i*).
+The package works without the rest of Weighbridge. It reads and writes no files, keeps no state and drops no values.
+The unit is one fresh run. Two environments are compared block by block: value *i* with value *i*.
 """
 
 from weighbridge.statistics.contrast import LOOKS_SHARE, Contrast, Looks, compare, looks_share

@@ -1,20 +1,21 @@
-"""The change of a cost between two runs: what of a difference between two sessions may be claimed.
+"""The change of a cost between two runs, for the comparison of runs and for gates.
 
-The blocks of two runs are independent: each gives its own within-block log ratios (environment / baseline), and the
-change is the shift between the two samples. Its estimate is Hodges & Lehmann's with the exact Mann-Whitney interval
-(`ranks.shift_interval`, where unlike spreads widen it), below ten blocks in either run Welch's t interval, marked
-exploratory. Holm is fed Welch's t, for the reason for which it is fed Student's within a run
-(`weighbridge.statistics.verdicts`). On the difference scale the same is done with plain differences in the unit.
+The blocks of two runs are independent. Each block has a log ratio (environment / baseline), and the change is the
+shift between the two samples of log ratios. It has the Hodges-Lehmann estimate with the exact Mann-Whitney
+interval (`ranks.shift_interval`, which widens it if the spreads differ). With fewer than ten blocks in either run,
+Welch's t interval is used and marked exploratory. Holm gets the p-value of Welch's t, for the same reason that it
+gets Student's within a run (`weighbridge.statistics.verdicts`). On the difference scale, plain differences in the
+unit replace the log ratios.
 
-**What blocks cannot hold.** Drift, neighbours and the clock are the same for both sides of a block, and cancel. What
-differs from one session to the next and touches one side alone (how code and memory are laid out, which CPU a queue
-is on, what the engine's cache holds) is in every block of a run alike, so that no number of blocks shows it. Hence
-the *session allowance*: by so much a ratio may differ between two sessions of the same. It widens the interval that
-verdicts go by, and "different" is tested against a shift of that size, not against none.
+**Session allowance.** Drift, neighbours and the clock affect both sides of a block, and cancel. Some conditions
+change between sessions and affect only one side: the layout of code and memory, the CPU that serves a queue, the
+contents of the engine's cache. They are the same in all blocks of a run, so more blocks do not reveal them. The
+*session allowance* is the ratio by which two sessions of the same environment can differ. It widens the interval that
+verdicts use, and "different" is tested against a shift of that size instead of zero.
 
-**Both noise floors.** Within a run a cost within the A/A arm's noise floor is never "different". A change is of two
-costs, each uncertain by its own run's floor: one within the root of the sum of the two floors' squares is never
-"different".
+**Both noise floors.** Within a run, a cost inside the A/A arm's noise floor is never "different". A change involves
+two costs, each with the noise floor of its own run. A change within the root of the sum of the squared floors is
+never "different".
 """
 
 import math
@@ -41,49 +42,51 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_S
 from weighbridge.statistics.verdicts import ALPHA, SAME, noise_floor
 
 SESSION_ALLOWANCE = 0.01
-"""By how much a cost ratio may differ between two sessions of the same, as a fraction."""
+"""The fraction by which the cost ratio of the same environment can differ between two sessions."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostShift:
-    """By what the cost of one environment changed from one run to another.
+    """The change of one environment's cost from one run to another.
 
-    On the ``ratio`` scale `typical`, `low` and `high` are the second run's cost ratio by the first's (1.0 is no
-    change); on the ``difference`` scale the second's difference less the first's, in the metric's unit.
+    On the ``ratio`` scale, `typical`, `low` and `high` are the second run's cost ratio divided by the first run's
+    (1.0 is no change). On the ``difference`` scale, they are the second run's difference minus the first run's, in
+    the metric's unit.
     """
 
     typical: float
     """Hodges-Lehmann estimate of the shift."""
     low: float
-    """Lower limit for `typical`, of the blocks alone; 0 (ratio) or -inf (difference) where these are too few."""
+    """Lower limit for `typical`, from the blocks alone; 0 (ratio) or -inf (difference) if there are too few blocks.
+    """
     high: float
-    """Upper limit for `typical`, of the blocks alone; inf where these are too few."""
+    """Upper limit for `typical`, from the blocks alone; inf if there are too few blocks."""
     blocks: tuple[int, int]
     """Number of blocks of the first and of the second run."""
     exploratory: bool
-    """True with fewer than 10 blocks in either run: the interval leans on normality."""
+    """True with fewer than 10 blocks in either run, because the interval then assumes normal data."""
     p_value: float
-    """Two-sided p-value, for Holm, of a shift no larger than the session allowance (Welch's t)."""
+    """Two-sided p-value, for Holm, of "the shift is no larger than the session allowance" (Welch's t)."""
     equivalent: bool | None
-    """Whether the change is proven within the margin, session allowance included; None where it is not decided."""
+    """Whether the change, with the session allowance, is proven to be within the margin; None if undecided."""
     floor: float | None
-    """Both runs' noise floors together: a fraction, or in the metric's unit; None where it is not known of both."""
+    """Both runs' combined noise floor, as a fraction or in the metric's unit; None if either is unknown."""
     allowance: float
     """The session allowance, as a fraction; 0 on the difference scale."""
     better: Better
     scale: Scale
     confidence: float
     margin: float | None
-    """The equivalence margin asked for, as a fraction."""
+    """The equivalence margin, as a fraction."""
 
     @property
     def interval(self) -> Interval:
-        """The typical change with its limits, of the blocks alone."""
+        """Return the typical change with its limits, from the blocks alone."""
         return Interval(self.typical, self.low, self.high)
 
     @property
     def with_allowance(self) -> Interval:
-        """The same, its limits widened by the session allowance: what verdicts and gates go by."""
+        """Return `interval` with its limits widened by the session allowance, for verdicts and gates."""
         by = 1 + self.allowance
         if self.scale == "difference":
             return self.interval
@@ -91,23 +94,23 @@ class CostShift:
 
     @property
     def worsening(self) -> Interval:
-        """The typical change, positive is worse: in percent, or in the metric's unit by difference."""
+        """Return the typical change, positive is worse, in percent or (difference scale) in the metric's unit."""
         return _worsening(self.interval, self.scale, self.better)
 
     @property
     def worsening_with_allowance(self) -> Interval:
-        """`with_allowance`, positive is worse: in percent, or in the metric's unit by difference."""
+        """Return `with_allowance`, positive is worse, in percent or (difference scale) in the metric's unit."""
         return _worsening(self.with_allowance, self.scale, self.better)
 
     @property
     def excludes_no_change(self) -> bool:
-        """Whether the interval with the session allowance lies on one side of "no change"."""
+        """Return whether "no change" lies outside of the interval with the session allowance."""
         nothing = 1.0 if self.scale == "ratio" else 0.0
         return self.with_allowance.low > nothing or self.with_allowance.high < nothing
 
     @property
     def within_noise(self) -> bool:
-        """Whether the typical change is no larger than both runs' noise floors together."""
+        """Return whether the typical change is no larger than both runs' combined noise floor."""
         if self.floor is None:
             return False
         if self.scale == "difference":
@@ -127,12 +130,12 @@ def change(
     allowance: float = SESSION_ALLOWANCE,
     floor: float | None = None,
 ) -> CostShift:
-    """Give the change from the first run to the second. The values are the blocks' effects (`Contrast.effects`).
+    """Return the change from the first run to the second. The values are the blocks' effects (`Contrast.effects`).
 
-    `equivalence` is the margin as a fraction: equivalent when two one-sided tests at level 1 - confidence show the
-    change, widened by the allowance, between 1 / (1 + margin) and 1 + margin. On the difference scale it is decided
-    only where all values are 0. `looks`: the larger number of looks of the two runs; with several only 0.7 of the
-    error is spent, as within a run. `floor` is what `joint_floor` gives.
+    `equivalence` is the margin as a fraction. The change is equivalent if two one-sided tests at level 1 - confidence
+    show it, widened by the allowance, between 1 / (1 + margin) and 1 + margin. On the difference scale, this is only
+    decided if all values are 0. `looks` is the larger number of looks of the two runs; several looks spend only 0.7
+    of the error, as within a run. `floor` is the result of `joint_floor`.
 
     Raises ValueError for fewer than two blocks, values that are not finite, or settings out of range.
     """
@@ -162,9 +165,9 @@ def change(
 
 
 def joint_floor(first: Cost | None, second: Cost | None, scale: Scale) -> float | None:
-    """Give both runs' noise floors together, from the costs of their A/A arms; None where one of them is not known.
+    """Return the combined noise floor of two runs, from the costs of their A/A arms; None if either is unknown.
 
-    The root of the sum of the squares, of logarithms where there is a ratio: a fraction, or in the metric's unit.
+    It is the root of the sum of the squared floors: a fraction (computed on logarithms), or in the metric's unit.
     """
     if first is None or second is None or {first.scale, second.scale} != {scale}:
         return None
@@ -185,10 +188,11 @@ def verdict(
     never_different: bool = False,
     hidden: bool = False,
 ) -> Verdict:
-    """Give the verdict on a change, as `weighbridge.statistics.verdicts.verdict` gives it of a cost.
+    """Return the verdict on a change, with the rules of `weighbridge.statistics.verdicts.verdict`.
 
-    Different takes all of: the interval with the session allowance excludes no change, Holm agrees (`adjusted_p`),
-    and the change is beyond both noise floors together. Where either run's own comparison is `hidden`, so is this.
+    "Different" requires that the interval with the session allowance excludes no change, that Holm agrees
+    (`adjusted_p`), and that the change exceeds the combined noise floor. The verdict is `hidden` if the cost is
+    hidden in either run.
     """
     if cost_change is None:
         return "inconclusive"
@@ -204,20 +208,20 @@ def verdict(
 
 
 def proves_nothing(cost_change: CostShift) -> bool:
-    """Whether the blocks of each run are all the same, but so few that even this may be chance."""
+    """Return whether each run's blocks are identical, but too few to rule out chance."""
     same = cost_change.high - cost_change.low <= SAME * max(abs(cost_change.low), abs(cost_change.high))
     return same and _separated_by_chance(*cost_change.blocks) > ALPHA
 
 
 def shift_p_value(first: Sequence[float], second: Sequence[float], allowed: float = 0.0) -> float:
-    """Give the two-sided p-value of Welch's t that the means differ by no more than `allowed`.
+    """Return the two-sided p-value of "the means differ by no more than `allowed`", by Welch's t.
 
-    Where no run's values vary: the share of all ways to deal the values to the two runs that part them as far. It is
-    never 0.
+    If the values of neither run vary, return the share of all assignments of the values to the two runs that separate
+    them as far. The result is never 0.
     """
     one, other = _sample(first), _sample(second)
-    apart = float(other.mean() - one.mean())
-    beyond = abs(apart) - allowed
+    difference = float(other.mean() - one.mean())
+    beyond = abs(difference) - allowed
     largest = max(float(np.abs(one).max()), float(np.abs(other).max()))
     if beyond <= SAME * largest:
         return 1.0

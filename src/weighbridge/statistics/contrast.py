@@ -1,12 +1,12 @@
-"""Contrasts: what is claimed of environments is a weighted sum over the arms of a block, one effect for each block.
+"""Contrasts: a claim about environments is a weighted sum over the arms of a block, with one effect per block.
 
-A cost is the contrast of two arms, ``environment - baseline``. So are a step of a ladder, a published pair and one
-whole curve against another. What a mechanism costs is one, too, and whether it costs the same beside a second one is
-an *interaction*, of four arms: ``both - first - second + neither``.
+A cost is the contrast of two arms, ``environment - baseline``. A step of a ladder, a published pair, the cost of a
+mechanism and the comparison of two whole curves are also contrasts. The *interaction* of two mechanisms is a contrast
+of four arms: ``both - first - second + neither``.
 
-The sum is one of logarithms, so that a contrast is a ratio (of two arms: other / baseline), or of plain values in the
-metric's unit where there is no ratio. As the weights add up to 0, whatever all arms of a block share cancels: its
-drift, its neighbours, the metric's unit.
+The sum is over logarithms, so that a contrast is a ratio (for two arms: other / baseline). If there is no ratio, it
+is over plain values in the metric's unit. The weights add up to 0, so the drift, the neighbours and the unit that all
+arms of a block share cancel.
 """
 
 import math
@@ -23,26 +23,26 @@ from weighbridge.statistics.ranks import hodges_lehmann, sign_flip_p_value, sign
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 
 LOOKS_SHARE = 0.7
-"""Share of the error that one of several looks may spend: 5 % becomes 3.5 %, the 96.5 % interval."""
+"""The share of the error that one of several looks can spend: 5% becomes 3.5%, the 96.5% interval."""
 
 
 FURTHER_SHARE = 0.5
-"""What each further look that nobody had planned may spend of what the one before it might."""
+"""The factor by which each unplanned look reduces the share of the error."""
 
 INTERIM_SHARE = 0.06
-"""What a look at a run that has not come to its end may spend of what the one at its end may.
+"""The share of the error for a look at an unfinished run, relative to the look at its end.
 
-So little, as it may be one of many: a run may be looked at in every block, and the look at its end loses nothing
-(`benchmarks/rule.py`, ``watched``). With less, ten blocks would have no interval where several looks are planned.
-"""
+It is small because a run can be looked at in every block, and the look at its end must lose nothing
+(`benchmarks/rule.py`, ``watched``). With a smaller share, ten blocks with several planned looks would have no
+interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """How often the data may be looked at: at the ``planned`` numbers of blocks, and ``further`` times.
+    """How often the data can be looked at: at the ``planned`` numbers of blocks, and ``further`` times.
 
-    A further look is one after which somebody changed how many blocks the run has. ``interim``: the run has not come
-    to its end, so that this may be one look of any number.
+    A further look is followed by a change of the number of blocks. ``interim`` means that the run has not ended, so
+    that there can be any number of such looks.
     """
 
     planned: int = 1
@@ -51,15 +51,15 @@ class Looks:
 
     @property
     def total(self) -> int:
-        """The number of looks of both kinds."""
+        """Return the number of planned and further looks."""
         return self.planned + self.further
 
 
 def looks_share(looks: int | Looks) -> float:
-    """Return the share of the error that the last of so many looks may spend; a plain number is of planned ones.
+    """Return the share of the error that the last of these looks can spend. A plain number means planned looks.
 
-    `LOOKS_SHARE` of several planned ones, and `FURTHER_SHARE` of it to the power of the further ones: so all of
-    these together stay bounded, however often a run is extended. `INTERIM_SHARE` of that before the end.
+    It is `LOOKS_SHARE` for several looks, times `FURTHER_SHARE` for each further look. This bounds the error of all
+    looks together, however often a run is extended. Before the end it is multiplied by `INTERIM_SHARE`.
     """
     counted = Looks(looks) if isinstance(looks, int) else looks
     share = LOOKS_SHARE * FURTHER_SHARE**counted.further if counted.total > 1 else 1.0
@@ -69,9 +69,9 @@ def looks_share(looks: int | Looks) -> float:
 def shown_level(looks: int | Looks, confidence: float = 0.95) -> float:
     """Return the level at which a report shows intervals that `Contrast.cost` computes.
 
-    At planned looks it is `confidence`: several of them have wider intervals (96.5% for 95%), so that all looks
-    together keep it. An extended or an unfinished run has the level at which its intervals are computed: 98.25% after
-    one unplanned look at a run with a fixed number of blocks, 99.7% before the end of such a run.
+    For planned looks it is `confidence`: several looks have wider intervals (96.5% for 95%), so that all looks
+    together keep it. For an extended or unfinished run it is the level at which the intervals are computed: 98.25%
+    after one unplanned look at a run with a fixed number of blocks, 99.7% before the end of such a run.
     """
     counted = Looks(looks) if isinstance(looks, int) else looks
     if counted.further or counted.interim:
@@ -80,15 +80,15 @@ def shown_level(looks: int | Looks, confidence: float = 0.95) -> float:
 
 
 Paired = tuple[Sequence[float], Sequence[float]]
-"""The baseline's values and an environment's, block by block."""
+"""The values of the baseline and of an environment, block by block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Weights over the arms of a block, which add up to 0. Raises ValueError where they do not.
+    """Weights over the arms of a block, which add up to 0.
 
-    The values that its methods take are those of each arm, in the order of `arms`: value *i* of every arm is from
-    block *i*.
+    Its methods take the values of each arm in the order of `arms`; value *i* of every arm is from block *i*. Raises
+    ValueError for weights that do not add up to 0.
     """
 
     arms: tuple[str, ...]
@@ -106,13 +106,15 @@ class Contrast:
         return cls((against, arm), (-1.0, 1.0))
 
     def effects(self, values: Sequence[Sequence[float]], scale: Scale) -> list[float]:
-        """Return the effect of each block: the weighted sum of its logarithms, or of its values by difference.
+        """Return the effect of each block: the weighted sum of its logarithms or, on the difference scale, its
+        values.
 
-        Raises ValueError where an arm has more values than another, and for a ratio of values that are not positive.
+        Raises ValueError if the arms have different numbers of values, and for a ratio of values that are not
+        positive.
         """
         if len({len(arm) for arm in values}) > 1:
             raise ValueError(_unequal(values))
-        # math.log, as numpy's may differ from it in the last bit, and p-values have always been made of these
+        # math.log: numpy's can differ from it in the last bit, and all p-values so far were computed with this one
         terms = [[math.log(value) for value in arm] for arm in values] if scale == "ratio" else values
         effects: list[float] = self._sum([np.asarray(arm, dtype=np.float64) for arm in terms]).tolist()
         return effects
@@ -127,27 +129,26 @@ class Contrast:
         looks: int | Looks = 1,
         scale: Scale | None = None,
     ) -> Cost:
-        """Return what the contrast is worth, with its intervals.
+        """Return the value of the contrast as a cost, with its intervals.
 
-        The typical cost is exp of the Hodges-Lehmann estimate of the blocks' effects, with its exact signed-rank
-        interval from 10 blocks on; with 2 to 9 blocks a t interval of the effects, marked exploratory; with one block
-        the interval is 0 to inf. Beside it the ratio of geometric means (t interval) and of arithmetic means (of two
-        arms Fieller's, of more linearised). If any value is zero or negative (loss, jitter) no ratio exists, and
-        the same is done with plain differences in the metric's unit: ``scale="difference"``. `scale` may ask for that
-        also where a ratio exists (counts, shares: 5000 events against 1 are no cost of 500,000 %); "ratio" is refused
-        where none exists.
+        The typical cost is exp of the Hodges-Lehmann estimate of the blocks' effects. From 10 blocks on it has the
+        exact signed-rank interval. With 2 to 9 blocks it has a t interval of the effects, marked exploratory, and
+        with one block the interval 0 to inf. The cost also has the ratio of geometric means (t interval) and of
+        arithmetic means (Fieller's interval for two arms, a linearised one for more). If any value is zero or
+        negative (loss, jitter), there is no ratio, and plain differences in the metric's unit are used:
+        ``scale="difference"``. `scale` can request differences even if a ratio exists, for example for counts (5000
+        events against 1 are not a cost of 500,000%). "ratio" is refused if there is none.
 
-        The p-value is that of a sign-flip permutation test, exact: of the signed-rank sum from 10 blocks on
-        (the test which the interval inverts), of the mean effect below.
+        The p-value is from an exact sign-flip permutation test: of the signed-rank sum from 10 blocks on (the test
+        that the interval inverts), of the mean effect below.
 
-        `equivalence` is the margin as a fraction: equivalent when two one-sided tests (Schuirmann 1987) at level
-        1 - confidence show the ratio between 1 / (1 + margin) and 1 + margin, which is symmetric in its arms.
-        Equivalent wins over different where both hold: a proven but negligible cost. On the difference scale a
-        relative margin cannot be decided (None) unless all effects are exactly 0, which is equivalent.
+        `equivalence` is the margin as a fraction. The cost is equivalent if two one-sided tests (Schuirmann 1987) at
+        level 1 - confidence show the ratio between 1 / (1 + margin) and 1 + margin, which is symmetric in its arms.
+        If a cost is both different and equivalent, equivalent wins: it is proven but negligible. On the difference
+        scale, a relative margin cannot be decided (None) unless all effects are exactly 0, which is equivalent.
 
-        `looks` is how many times the data may be looked at in all. With more than one, every interval, the
-        equivalence tests and the p-value spend only 0.7 of the error (96.5 % for 95 %), and are reported as the
-        nominal ones.
+        `looks` is the total number of looks at the data. With more than one, every interval, the equivalence tests
+        and the p-value spend only 0.7 of the error (96.5% for 95%), and are reported as the nominal ones.
 
         Raises ValueError for no block, unequal lengths, values that are not finite, or settings out of range.
         """
@@ -190,14 +191,14 @@ class Contrast:
         )
 
     def unblocked(self, samples: Sequence[Sample], confidence: float) -> Interval | None:
-        """Return the contrast of arms of which no block is known, only mean, deviation and number of runs (Welch).
+        """Return the contrast of arms for which only mean, deviation and number of runs are known (Welch).
 
-        None without any spread or with a single run.
+        Returns None without any spread or with a single run.
         """
         return welch_interval(samples, self.weights, confidence)
 
     def _sum(self, terms: Sequence[Floats]) -> Floats:
-        """Return the weighted sum of the arms' terms, block by block; of two arms exactly second - first."""
+        """Return the weighted sum of the arms' terms, block by block; for two arms this is exactly second - first."""
         with np.errstate(over="ignore", invalid="ignore"):
             return reduce(np.add, [weight * term for weight, term in zip(self.weights, terms, strict=True)])
 
@@ -214,12 +215,12 @@ class Contrast:
     def _ratio_of_means(self, arms: Sequence[Floats], level: float) -> Interval:
         """Return the contrast of arithmetic means of positive values, as a ratio.
 
-        Of two arms with Fieller's interval. Of more the product of the means to the power of their weights, with a t
-        interval of its logarithm, linearised (Cochran, *Sampling Techniques*, 3rd ed. 1977, section 6.4).
+        Two arms get Fieller's interval. More arms get the product of the means to the power of their weights, with a
+        linearised t interval of its logarithm (Cochran, *Sampling Techniques*, 3rd ed. 1977, section 6.4).
         """
         if self.weights == (-1.0, 1.0):
             return fieller_interval(arms[0], arms[1], level)
-        shares = [arm / float(arm.max()) for arm in arms]  # keeps their sums from overflow
+        shares = [arm / float(arm.max()) for arm in arms]  # dividing by the maximum prevents overflow of the sums
         total = math.fsum(
             weight * (math.log(float(arm.max())) + math.log(float(share.mean())))
             for weight, arm, share in zip(self.weights, arms, shares, strict=True)
@@ -241,17 +242,15 @@ def compare(
     looks: int | Looks = 1,
     scale: Scale | None = None,
 ) -> Cost:
-    """Return the cost of `other` against `baseline`: ``other[i]`` ran in the block of ``baseline[i]``.
-
-    As `Contrast.cost` makes it.
-    """
+    """Return the cost of `other` against `baseline`, as `Contrast.cost` does. ``other[i]`` ran in the block of
+    ``baseline[i]``."""
     return OF_TWO.cost(
         (baseline, other), better=better, confidence=confidence, equivalence=equivalence, looks=looks, scale=scale
     )
 
 
 def check_settings(better: Better, confidence: float, equivalence: float | None, looks: int | Looks) -> None:
-    """Raise ValueError where what is asked of a comparison makes no sense."""
+    """Raise ValueError for settings that a comparison cannot have."""
     if better not in get_args(Better):
         raise ValueError(f"better must be 'higher' or 'lower', not {better!r}.")
     if not 0.5 <= confidence < 1:
@@ -267,11 +266,11 @@ def _unequal(values: Sequence[Sequence[float]]) -> str:
 
 
 def _typical(effects: Floats, level: float) -> Interval:
-    """Give the Hodges-Lehmann estimate with the interval that the number of blocks allows."""
+    """Return the Hodges-Lehmann estimate with the interval that the number of blocks allows."""
     if effects.size >= MIN_BLOCKS_SIGNED_RANK:
         return signed_rank_interval(effects, level)
     mean = t_interval(effects, level)
-    estimate = hodges_lehmann(effects)  # may be off the mean: the interval never excludes its own estimate
+    estimate = hodges_lehmann(effects)  # the interval must not exclude its own estimate
     return Interval(estimate, min(mean.low, estimate), max(mean.high, estimate))
 
 

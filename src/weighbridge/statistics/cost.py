@@ -1,4 +1,4 @@
-"""What a comparison gives: intervals, costs and verdicts. Frozen data and its readings."""
+"""The results of a comparison: intervals, costs and verdicts, as frozen data."""
 
 import math
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 Better = Literal["higher", "lower"]
-"""Which direction of a metric is good: throughput is ``higher``, latency is ``lower``."""
+"""The good direction of a metric: ``higher`` for throughput, ``lower`` for latency."""
 
 Scale = Literal["ratio", "difference"]
 """Whether a cost is other/baseline (1 is no cost) or other - baseline in the metric's unit (0 is no cost)."""
 
 Verdict = Literal["different", "equivalent", "inconclusive", "hidden"]
-"""What may be claimed. ``inconclusive`` is never "no difference".
+"""The conclusion about a cost. ``inconclusive`` never means "no difference".
 
-``hidden``, which only a report gives: both sides met the same limit, which gives both the same result."""
+``hidden`` only occurs in reports: both sides met the same limit, so that both have the same result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with the limits of its confidence interval, all in one unit; a limit may be infinite."""
+    """An estimate with the limits of its confidence interval, all in one unit; a limit can be infinite."""
 
     estimate: float
     low: float
@@ -31,15 +31,15 @@ class Interval:
 
 
 def exp_interval(logs: Interval) -> Interval:
-    """Return the ratios of an interval of logarithms; inf beyond what a float holds."""
+    """Return the ratios for an interval of logarithms; inf if a float cannot hold the value."""
     with np.errstate(over="ignore"):
         return Interval(*(float(np.exp(value)) for value in (logs.estimate, logs.low, logs.high)))
 
 
 def cost_percent(ratio: Interval, better: Better) -> Interval:
-    """Give the cost in percent of a ratio other/baseline, positive is worse and low <= high.
+    """Return the cost in percent for a ratio other/baseline. Positive is worse, and low <= high.
 
-    With ``better="higher"`` a ratio of 0.726 is a cost of 27.4 %; with ``"lower"`` a ratio of 1.2 is one of 20 %.
+    With ``better="higher"`` a ratio of 0.726 is a cost of 27.4%; with ``"lower"`` a ratio of 1.2 is a cost of 20%.
     """
     if better == "higher":
         return Interval(*(100 * (1 - value) for value in (ratio.estimate, ratio.high, ratio.low)))
@@ -47,7 +47,7 @@ def cost_percent(ratio: Interval, better: Better) -> Interval:
 
 
 def cost_difference(difference: Interval, better: Better) -> Interval:
-    """Give the cost of a difference other - baseline, in its own unit, positive is worse and low <= high."""
+    """Return the cost for a difference other - baseline, in its unit. Positive is worse, and low <= high."""
     if better == "higher":
         return Interval(*(-value + 0.0 for value in (difference.estimate, difference.high, difference.low)))
     return difference
@@ -55,60 +55,60 @@ def cost_difference(difference: Interval, better: Better) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one environment costs against the baseline, or any other contrast, as `Contrast.cost` makes it.
+    """The cost of one environment against the baseline, or any other contrast, as computed by `Contrast.cost`.
 
     On the ``ratio`` scale `typical`, `low`, `high`, `geometric` and `arithmetic` are other/baseline (1.0 is no cost).
-    On the ``difference`` scale (some value was zero or negative) they are other - baseline in the metric's unit
-    (0.0 is no cost), and `geometric` is None.
+    On the ``difference`` scale (some value was zero or negative) they are other - baseline in the metric's unit (0.0
+    is no cost), and `geometric` is None.
     """
 
     typical: float
     """Hodges-Lehmann estimate of the cost of a typical run."""
     low: float
-    """Lower limit for `typical`; 0 (ratio) or -inf (difference) where the blocks are too few for a limit."""
+    """Lower limit for `typical`; 0 (ratio) or -inf (difference) if there are too few blocks for a limit."""
     high: float
-    """Upper limit for `typical`; inf where the blocks are too few for a limit."""
+    """Upper limit for `typical`; inf if there are too few blocks for a limit."""
     geometric: Interval | None
     """Ratio of geometric means; None on the difference scale."""
     arithmetic: Interval
-    """Ratio of arithmetic means (difference of means on the difference scale): what a long job pays in total."""
+    """Ratio of arithmetic means (on the difference scale, their difference): the total that a long job pays."""
     blocks: int
     """Number of blocks compared."""
     exploratory: bool
-    """True with fewer than 10 blocks: the interval leans on normality."""
+    """True with fewer than 10 blocks, because the interval then assumes normal data."""
     p_value: float
     """Two-sided sign-flip permutation p-value of "no cost"; with several looks divided by 0.7, as the interval is."""
     equivalent: bool | None
-    """Whether the cost is proven to be within the margin; None without a margin or where it cannot be decided."""
+    """Whether the cost is proven to be within the margin; None without a margin or if undecidable."""
     verdict: Verdict
-    """``equivalent`` wins where the cost is both proven non-zero and proven within the margin."""
+    """The verdict; ``equivalent`` wins if the cost is both proven non-zero and proven within the margin."""
     better: Better
-    """Which direction of the metric is good."""
+    """The good direction of the metric."""
     scale: Scale
-    """How to read the numbers."""
+    """How to read the numbers: as ratios or as differences."""
     confidence: float
-    """The confidence of the intervals as reported, such as 0.95."""
+    """The reported confidence of the intervals, such as 0.95."""
     margin: float | None
-    """The equivalence margin asked for, as a fraction (0.03 is ±3 %)."""
+    """The equivalence margin, as a fraction (0.03 is ±3%)."""
     two_one_sided: Interval | None = None
-    """The interval that is within the margin where it is `equivalent`: at 90 % for a confidence of 95 %.
+    """The interval that lies within the margin if the cost is `equivalent`: at 90% for a confidence of 95%.
 
-    On the scale of `typical`; None without a margin and on the difference scale."""
+    It is on the scale of `typical`; None without a margin and on the difference scale."""
     level: float = 0.95
-    """The level at which a report shows the intervals: `confidence`, or higher if the looks were not all planned.
+    """The level at which a report shows the intervals: `confidence`, or higher if not all looks were planned.
 
     See `weighbridge.statistics.contrast.shown_level`."""
 
     @property
     def interval(self) -> Interval:
-        """The typical cost with its limits."""
+        """Return the typical cost with its limits."""
         return Interval(self.typical, self.low, self.high)
 
     @property
     def half_width(self) -> float:
-        """Relative half-width of the interval, taken on the log scale: sqrt(high / low) - 1; 0.02 is ±2 %.
+        """Return the relative half-width of the interval, on the log scale: sqrt(high / low) - 1; 0.02 is ±2%.
 
-        On the difference scale a relative width has no meaning: 0.0 where the interval is one point, else inf.
+        A relative width has no meaning on the difference scale: return 0.0 if the interval is one point, else inf.
         """
         if self.low == self.high:
             return 0.0
@@ -121,24 +121,25 @@ class Cost:
 
     @property
     def percent(self) -> Interval | None:
-        """The typical cost in percent, positive is worse; None on the difference scale."""
+        """Return the typical cost in percent, positive is worse; None on the difference scale."""
         return cost_percent(self.interval, self.better) if self.scale == "ratio" else None
 
     @property
     def worsening(self) -> Interval:
-        """The typical cost, positive is worse: in percent, or in the metric's unit on the difference scale."""
+        """Return the typical cost, positive is worse: in percent, or (difference scale) in the metric's unit."""
         if self.scale == "ratio":
             return cost_percent(self.interval, self.better)
         return cost_difference(self.interval, self.better)
 
     @property
     def two_one_sided_worsening(self) -> Interval | None:
-        """`two_one_sided` as `worsening` is: in percent, positive is worse."""
+        """Return `two_one_sided` in percent, positive is worse."""
         return cost_percent(self.two_one_sided, self.better) if self.two_one_sided is not None else None
 
     @property
     def disagreement(self) -> float | None:
-        """How far the arithmetic cost is from the typical one, as a fraction; None on the difference scale.
+        """Return the distance of the arithmetic cost from the typical one, as a fraction; None on the difference
+        scale.
 
         A large value means rare stalls (or rare luck) that a typical run does not show.
         """

@@ -1,4 +1,4 @@
-"""What looks wrong with a series of runs, or with their order. Flags stand beside a number; they never change it."""
+"""Flags for suspicious values and for drift in a series of runs. Flags accompany a number; they never change it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ OUTLIER = 5 * 1.4826
 """Distance from the median, in median absolute deviations, from which a value is flagged (5 SD of a normal)."""
 
 OUTLIERS_FROM = 8
-"""Number of values from which outliers are flagged: with fewer the MAD itself says too little."""
+"""Number of values from which outliers are flagged: with fewer, the MAD is too uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One statistic of a series in run order, and its p-value: of one series, not yet corrected for all of a run."""
+    """A statistic of one series in run order with its p-value, not corrected for the number of series of a run."""
 
     statistic: float
     p_value: float
@@ -28,7 +28,8 @@ class Flags:
     """The outliers, the drift and the autocorrelation of a series of runs."""
 
     outliers: tuple[int, ...]
-    """Positions (from 0) of values with \\|x - median\\| > 5 * 1.4826 * MAD; none below 8 or where the MAD is 0."""
+    """Positions (from 0) of values with ``|x - median| > 5 * 1.4826 * MAD``; none with fewer than 8 values or a MAD
+    of 0."""
     drift: Trend | None
     """Kendall's tau against run order (-1 .. 1), two-sided; None with fewer than 5 values or a constant series."""
     autocorrelation: Trend | None
@@ -36,10 +37,10 @@ class Flags:
 
 
 def flags(values: Sequence[float]) -> Flags:
-    """Give outliers, drift and autocorrelation of `values`, in the order in which the runs were made.
+    """Return outliers, drift and autocorrelation of `values`, which are in run order.
 
-    Nothing is dropped. Outliers are flagged from 8 values on, because the MAD of fewer is too uncertain, and not
-    where more than half of the values are equal: a MAD of 0 is the resolution of the metric and not its spread.
+    No value is dropped. Outliers are only flagged from 8 values on, because the MAD of fewer is too uncertain, and
+    only if at most half of the values are equal: a MAD of 0 reflects the resolution of the metric, not its spread.
     Raises ValueError for values that are not finite.
     """
     series = np.asarray(values, dtype=np.float64)
@@ -49,8 +50,8 @@ def flags(values: Sequence[float]) -> Flags:
         return Flags((), None, None)
     distance = np.abs(series - _median(series))
     spread = float(_median(distance))
-    telling = series.size >= OUTLIERS_FROM and spread > 0
-    outliers = tuple(int(i) for i in np.flatnonzero(distance > OUTLIER * spread)) if telling else ()
+    informative = series.size >= OUTLIERS_FROM and spread > 0
+    outliers = tuple(int(i) for i in np.flatnonzero(distance > OUTLIER * spread)) if informative else ()
     if np.all(series == series[0]):
         return Flags(outliers, None, None)
     return Flags(
@@ -61,7 +62,7 @@ def flags(values: Sequence[float]) -> Flags:
 
 
 def _median(values: Floats) -> np.float64:
-    """Return what numpy.median does, which takes ten times as long for a few values."""
+    """Return the median; numpy.median needs ten times as long for a few values."""
     ordered, middle = np.sort(values), values.size // 2
     return np.float64(ordered[middle] if values.size % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 
@@ -93,17 +94,17 @@ Placed = tuple[float, str, float]
 """A run's place in its block, its environment, and its value."""
 
 POLISHED = 3
-"""Rounds of the median polish: of complete blocks more change nothing that counts."""
+"""The rounds of median polish; for complete blocks, more rounds change nothing relevant."""
 
 
 def place_slopes(blocks: Sequence[Sequence[Placed]]) -> list[float]:
-    """Return of each block by how much a value rises from one place to the next.
+    """Return for each block the rise of a value from one place to the next.
 
-    It is the slope of what remains of the values (their logarithms where all are positive) without the medians of
-    environments and blocks (Tukey's median polish), so that neither who happened to be first nor a drift from block
-    to block counts. The order within a block is random and its reverse as likely: without an effect of the place the
-    slopes are symmetric around 0, whatever the noise, and `place_p_value` is exact. Blocks with a single run are left
-    out. Raises ValueError for values that are not finite.
+    The slope is computed on the residuals of the values (of their logarithms if all are positive) after Tukey's
+    median polish, which removes the medians of environments and blocks. So neither an environment that happened to be
+    first nor a drift from block to block affects it. Every order within a block is as likely as its reverse: without
+    an effect of the place, the slopes are symmetric around 0 for any noise, and `place_p_value` is exact. Blocks with
+    a single run are skipped. Raises ValueError for values that are not finite.
     """
     values = [value for block in blocks for _, _, value in block]
     if not np.isfinite(values).all():
@@ -118,8 +119,8 @@ def place_slopes(blocks: Sequence[Sequence[Placed]]) -> list[float]:
         for place, name, value in block:
             column = names.index(name)
             table[row, column], places[row, column] = np.log(value) if logs else value, place
-    whole = np.isfinite(table).sum(axis=1) > 1
-    table, places = table[whole], places[whole]
+    comparable = np.isfinite(table).sum(axis=1) > 1
+    table, places = table[comparable], places[comparable]
     table, places = (each[:, np.isfinite(table).any(axis=0)] for each in (table, places))
     if not table.size:
         return []
@@ -132,12 +133,12 @@ def place_slopes(blocks: Sequence[Sequence[Placed]]) -> list[float]:
 
 
 def _medians(table: Floats, axis: int) -> Floats:
-    """Return the medians along an axis, which stays, of what is not NaN: nanmedian takes ten times as long."""
-    ordered, count = np.sort(table, axis=axis), np.isfinite(table).sum(axis=axis, keepdims=True)  # NaN comes last
+    """Return the medians along an axis, ignoring NaN and keeping the axis; nanmedian needs ten times as long."""
+    ordered, count = np.sort(table, axis=axis), np.isfinite(table).sum(axis=axis, keepdims=True)  # NaN is sorted last
     low, high = (np.take_along_axis(ordered, places, axis=axis) for places in ((count - 1) // 2, count // 2))
     return np.asarray((low + high) / 2)
 
 
 def place_p_value(slopes: Sequence[float]) -> float:
-    """Return the two-sided p-value of "the place of a run in its block changes nothing": exact, by signed ranks."""
+    """Return the exact two-sided p-value of "the place of a run in its block has no effect", by signed ranks."""
     return signed_rank_p_value(np.asarray(slopes, dtype=np.float64)) if slopes else 1.0

@@ -1,48 +1,51 @@
-"""A cost over the machines of a fleet: the typical one, that of the next machine, and which machines are odd.
+"""The cost over the machines of a fleet: the typical cost, the cost of the next machine, and the outliers.
 
-A **fleet** is one study run on many machines, alone or in pairs. A run's cost is ``typical + machine (+ the other
-machine + what the pair has beside both) + session + noise of its blocks``: a random-effects model.
+A **fleet** is one study run on many machines, alone or in pairs. The random-effects model of a run's cost is
+``typical + machine + session + noise of its blocks``; for a pair also ``+ other machine + pair``.
 
-**Spread between machines**: Paule and Mandel's estimate (J. Res. NBS 87, 1982). 0 is no proof that machines are
-alike: `Spread.between_high` is what the data allow. The noise of a run is moderated (`moderated`), as its standard
-error is itself uncertain with few blocks. What pairs have beside their machines is estimated by restricted maximum
-likelihood, and the spread between machines by the scatter that these explain.
+**Spread between machines**: Paule and Mandel's estimate (J. Res. NBS 87, 1982). An estimate of 0 does not prove that
+machines are alike; `Spread.between_high` is the limit that the data allow. The noise of a run is moderated
+(`moderated`), because its standard error is uncertain with few blocks. The spread of pairs is estimated by restricted
+maximum likelihood, and the spread between machines by the scatter that machines explain.
 
 **Typical cost**: the Hodges-Lehmann estimate over machines with its exact interval, as over the blocks of a run. It
-is of the pseudomedian, which rare bad machines do not move. Below ten machines, and of pairs, it is the **mean** with
-Hartung, Knapp, Sidik and Jonkman's interval (Stat. Med. 20, 2001; 21, 2002) and the ad hoc modification (Röver et
-al., BMC Med. Res. Methodol. 15, 2015). The mean alone would not do: where few machines are much worse, a small fleet
-has none of them, and no interval knows of them (Bahadur & Savage, Ann. Math. Statist. 27, 1956). Of 10 machines from
-an exponential spread it covers the mean in 91 %, of a lognormal one (sigma 0.8) in 90 %; ranks cover the pseudomedian
-in 95 %. Noise of runs draws the pseudomedian of a skewed spread towards its mean, by the share that it has of the
-scatter (`_freed_of_noise`): of 200 exponential machines ranks alone cover 86 % where runs are as noisy as machines
-differ. With that shift taken back, and both ends in the interval, 94 % and more are covered.
-Of pairs the wider interval counts of two models, with and without a spread of the pairs' own: of few pairs it is not
-told from that of machines, of which one is in several pairs. At least 92.6 % are covered, of six machines 93.3 %.
-Held to be single machines, of which those of one machine are not independent, they would cover it in 63 to 89 %.
+estimates the pseudomedian, which a few bad machines do not move. Below ten machines, and for pairs, it is the
+**mean** with Hartung, Knapp, Sidik and Jonkman's interval (Stat. Med. 20, 2001; 21, 2002) and the ad hoc modification
+(Röver et al., BMC Med. Res. Methodol. 15, 2015). The mean alone is not enough: if a few machines are much worse, a
+small fleet contains none of them, and no interval can account for them (Bahadur & Savage, Ann. Math. Statist. 27,
+1956). With 10 machines from an exponential spread it covers the mean in 91%, from a lognormal one (sigma 0.8) in 90%;
+ranks cover the pseudomedian in 95%. The noise of runs pulls the pseudomedian of a skewed spread towards its mean, in
+proportion to its share of the scatter (`_freed_of_noise`): with 200 exponential machines ranks alone cover 86% if the
+noise of runs equals the spread of machines. With a correction for that shift, and both ends in the interval, coverage
+is at least 94%. Pairs use the wider interval of two models, with and without a spread between pairs, because few
+pairs cannot separate it from the spread between machines. Coverage is at least 92.6%, for six machines 93.3%. An
+analysis of pairs as independent machines would cover 63 to 89%.
 
 **Next machine**: by the confidence distribution of the spread. The usual t interval (k - 1 or k - 2 degrees) covers
-87 to 93 % of next machines where runs are as noisy as machines differ, and with k - 2 is three times as wide for 3.
-Of 3 to 10 machines with a skewed spread this one covers 89 to 94 %, of others 93 % and more.
+87 to 93% of next machines if the noise of runs equals the spread of machines, and with k - 2 it is three times as
+wide for 3 machines. This method covers 89 to 94% for 3 to 10 machines with a skewed spread, and at least 93%
+otherwise.
 
-**Odd machines**: a machine is compared with the others, odd ones left out. Sets of suspects are made larger by the
-furthest one each time, as Rosner's generalized extreme studentized deviate does (Technometrics 25, 1983), so that
-several do not hide one another. The largest set counts of which each is odd, by Student's t of its distance and
-Holm over all machines and pairs, and all together, by F among all sets of so many. The distance has to reach the
-margin. Its variance is the others' spread and the machine's own noise. Of few machines the spread is unknown; then
-the margin says what to expect: `PRIOR` more machines that differ by half of it, where the others differ by less.
+**Outliers**: a machine is compared with the others, without the outliers among them. Sets of suspects grow by the
+furthest machine each time, as in Rosner's generalized extreme studentized deviate test (Technometrics 25, 1983), so
+that several outliers do not mask one another. The result is the largest set in which each member is an outlier by
+Student's t of its distance and Holm over all machines and pairs, and all members together by F among all sets of that
+size. The distance must reach the margin. Its variance is the spread of the others plus the noise of the machine. The
+spread of few machines is uncertain, so the margin provides a prior: `PRIOR` more machines that differ by half of it,
+if the others differ by less.
 
-False alarms stay at 5 % of fleets for normal spreads. Skewed spreads have machines that are far from the others:
-of 50 machines with an exponential spread of a third of the margin, some is named in 37 to 49 % of the fleets (less
-where runs are noisy), with a lognormal one in half. Rules that know of tails were tried on these, and on one machine
-of 50 that is worse by two margins, which this rule names in 89 to 92 %: a gap to the next machine that a tail has in
-10 % (named falsely 13 %, found 82 %) or in 20 % (23 and 90 %), half-spreads of each side (17 and 83 %), a gamma
-distribution with the others' skewness (18 and 89 %). With a lognormal or contaminated spread they still name one in
-25 to 40 %. None was taken: who is named is far from the others, whatever the reason.
+False alarms stay at 5% of fleets for normal spreads. Skewed spreads contain machines that are far from the others:
+with 50 machines and an exponential spread of a third of the margin, 37 to 49% of fleets have a false outlier (fewer
+if runs are noisy), with a lognormal spread half of them. Alternatives were tried on these fleets, and on fleets of 50
+with one machine that is worse by two margins, which this rule finds in 89 to 92%: a gap to the next machine that
+occurs in 10% of tails (13% false alarms, 82% found) or in 20% (23% and 90%), half-spreads of each side (17% and 83%),
+a gamma distribution with the others' skewness (18% and 89%). With a lognormal or contaminated spread they still have
+25 to 40% false alarms. None was adopted: every reported outlier is far from the others, whatever the reason.
 
-**Pairs**: a machine's effect is told from that of a pair from two partners on, as spreads are random. With two
-partners each only a very slow pair is told from its machines; with three or more (pairs outnumber machines) others
-are, too. A machine is odd only if it is away without its worst pair as well, so that a bad cable names none.
+**Pairs**: the effect of a machine can be separated from the effect of its pair from two partners on, because spreads
+are random. With two partners each, only a very slow pair stands out from its machines; with three or more (pairs
+outnumber machines), others do too. A machine is an outlier only if it remains one without its worst pair, so that a
+bad cable does not accuse a machine.
 """
 
 import math
@@ -58,51 +61,52 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 from weighbridge.statistics.verdicts import holm
 
 MIN_MACHINES_RANKS = MIN_BLOCKS_SIGNED_RANK
-"""Machines from which the typical cost is that by ranks, as of blocks."""
+"""Number of machines from which the typical cost is computed by ranks, as with blocks."""
 
 MIN_PARTNERS = 2
-"""Partners from which a machine of pairs has an effect: of fewer it is not told from that of its pair."""
+"""Number of partners from which a machine in pairs has an effect: with fewer, it cannot be separated from its pair's.
+"""
 
 MIN_MACHINES_ODD = 3
-"""Machines from which one is compared with the others, and the next one foretold: two have no spread of others."""
+"""Number of machines from which outliers and predictions are possible: of two, the other one has no spread."""
 
 QUANTILES = 200
-"""Values of the spread between machines that a prediction is made of."""
+"""Number of quantiles of the spread between machines that a prediction uses."""
 
 LOOK_AHEAD = 6
-"""How many more machines than are proven odd so far are suspected together: they may hide one another."""
+"""The number of suspects beyond the outliers proven so far; outliers can mask one another."""
 
 PRIOR, EXPECTED = 3.0, 0.5
-"""Machines that are held to have been seen before, and by how much of the margin they differ (deviation).
+"""The prior's number of machines, and their deviation as a share of the margin.
 
-Without them one of three machines would be odd only 41 times as far away as the other two are apart."""
+Without the prior, one of three machines would have to be 41 times as far away as the distance of the other two."""
 
 ONE_BY_ONE = 0.8
-"""Share of the error that machines judged one by one may spend: p-values are divided by it. The rest is for sets."""
+"""The share of the error for machines judged one by one: p-values are divided by it. The rest is for sets."""
 
 BOUNDLESS = 1e9
-"""By so much more than by noise machines differ where nothing of them is held to be alike."""
+"""The ratio of spread to noise that stands for an unlimited spread."""
 
 TINY = 1e-100
-"""Variance in place of none."""
+"""The variance that replaces 0."""
 
 MOST_SHIFTED = 4.0
-"""By how many times the distance of pseudomedian and mean of runs the noise is held to shift it, at most."""
+"""The largest shift of the pseudomedian by noise, in distances between pseudomedian and mean of runs."""
 
 MOST_ODD = 3
-"""At most one machine in so many is odd: the others are the fleet."""
+"""At most one in this number of machines is an outlier; the others are the fleet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run's cost: the mean of its blocks' effects, logarithms of ratios or differences."""
+    """The cost of one run: the mean of its blocks' effects (logarithms of ratios, or differences)."""
 
     machines: tuple[str, ...]
-    """One machine, or the two of a pair (client, server)."""
+    """One machine, or the two machines of a pair (client, server)."""
     effect: float
-    """Positive is worse."""
+    """The mean effect; positive is worse."""
     standard_error: float
-    """Of the mean, from the blocks."""
+    """Standard error of the mean, from the blocks."""
     blocks: int
 
 
@@ -111,17 +115,17 @@ class Spread:
     """Standard deviations on the effect's scale."""
 
     between: float
-    """Between machines, Paule and Mandel's estimate; with sessions in it where `session` is None.
+    """Standard deviation between machines (Paule and Mandel); includes sessions if `session` is None.
 
-    0 is no proof that machines are alike: `between_high` is what the data allow."""
+    A value of 0 does not prove that machines are alike; `between_high` is the limit that the data allow."""
     session: float | None
-    """Between runs of one machine (or pair); None where none was measured twice."""
+    """Standard deviation between runs of one machine (or pair); None if none was measured twice."""
     within: float
-    """Between the blocks of a run."""
+    """Standard deviation between the blocks of a run."""
     pair: float | None = None
-    """What pairs have beside their machines' effects; None of single machines, or where it cannot be told."""
+    """Standard deviation of pairs beyond their machines' effects; None for single machines, or if unknown."""
     between_high: float = math.inf
-    """Upper limit of `between` at the confidence asked for (Q-profile)."""
+    """Upper limit of `between` at the requested confidence (Q-profile)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,26 +135,26 @@ class MachineEffect:
     machine: str
     estimate: float
     interval: Interval
-    """Of the distance, with the others' spread in it (0 is like the others); Holm over machines and pairs."""
+    """Interval of the distance, including the others' spread (0 is like the others); Holm over machines and pairs."""
     adjusted_p: float | None
-    """After Holm over machines and pairs."""
+    """The p-value after Holm over machines and pairs."""
     odd: bool
-    """Whether it is away from the others, and by the margin at least; of pairs, with more than one partner."""
+    """Whether the machine is an outlier by at least the margin; in pairs, with more than one partner."""
     runs: int
 
 
 @dataclass(frozen=True, slots=True)
 class PairEffect:
-    """What is left of a pair after both machines' effects."""
+    """The rest of a pair's cost after both machines' effects."""
 
     machines: tuple[str, str]
     estimate: float
     interval: Interval
-    """With the spread of other pairs in it; Holm over machines and pairs."""
+    """Interval of the effect, including the spread of other pairs; Holm over machines and pairs."""
     adjusted_p: float | None
-    """After Holm over machines and pairs."""
+    """The p-value after Holm over machines and pairs."""
     odd: bool
-    """Whether it is away from what its machines explain, and by the margin at least."""
+    """Whether the pair differs by at least the margin from the effects of its machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,23 +162,25 @@ class FleetCost:
     """A cost over a fleet, on the scale of the effects."""
 
     typical: Interval
-    """Hodges-Lehmann estimate over machines, freed of the runs' noise; of fewer than ten, and of pairs, `mean`."""
+    """Hodges-Lehmann estimate over machines, corrected for noise of runs; `mean` for fewer than ten, and for pairs.
+    """
     prediction: Interval | None
-    """For the next machine; of pairs for the next pair, of two other machines. None below three."""
+    """Prediction for the next machine, or for the next pair of two new machines; None for fewer than three machines.
+    """
     spread: Spread
     machines: tuple[MachineEffect, ...]
-    """By name. Without those that have one partner only, and empty below three machines."""
+    """Effects by name, without machines that have only one partner; empty for fewer than three machines."""
     pairs: tuple[PairEffect, ...]
-    """Empty of single machines; without pairs of which a machine has no other partner."""
+    """Effects of pairs; empty for single machines, and without pairs in which a machine has no other partner."""
     mean: Interval | None = None
-    """What all machines pay together by their number: Paule and Mandel's mean; `fleet_cost` always gives it."""
+    """Paule and Mandel's mean, which times the number of machines is the total cost; `fleet_cost` always sets it."""
 
 
 def fleet_cost(measured: Sequence[Measured], *, margin: float, confidence: float = 0.95) -> FleetCost | None:
-    """Return the cost over the machines that were measured; None of fewer than two machines, or of one pair.
+    """Return the cost over the measured machines; None for fewer than two machines or pairs.
 
-    ``margin`` is the distance that matters, on the scale of the effects and not negative.
-    Raises ValueError for effects that are not finite, and where single machines and pairs are mixed.
+    ``margin`` is the distance that matters, on the scale of the effects and not negative. Raises ValueError for
+    effects that are not finite, and for a mixture of single machines and pairs.
     """
     _check(measured, margin, confidence)
     units = _Units(measured)
@@ -182,7 +188,7 @@ def fleet_cost(measured: Sequence[Measured], *, margin: float, confidence: float
         return None
     model = _Model(units)
     mean = model.mean(confidence)
-    if units.paired:  # what few pairs seem to have beside their machines may be these machines', and count for more
+    if units.paired:  # few pairs cannot separate the pairs' spread from the machines', which would count more
         as_machines = _Model(units, pairs_differ=False).mean(confidence)
         half = max(each.high - each.low for each in (mean, as_machines)) / 2
         mean = Interval(mean.estimate, mean.estimate - half, mean.estimate + half)
@@ -205,11 +211,11 @@ def fleet_cost(measured: Sequence[Measured], *, margin: float, confidence: float
 
 
 def _freed_of_noise(ranks: Interval, units: "_Units", between: float) -> Interval:
-    """Return the pseudomedian of machines, from that of their runs, whose noise makes a skewed spread less so.
+    """Return the pseudomedian of machines, using the pseudomedian of their runs, which noise makes less skewed.
 
-    Median and mean of a sum are apart by its third cumulant over six times its variance (Cornish and Fisher's first
-    term): noise adds to the variance alone. Precise runs count more in both, so that a noisy one shifts nothing. The
-    interval is made longer by the shift, which is itself uncertain and stays within that of the ranks.
+    Median and mean of a sum differ by its third cumulant over six times its variance (Cornish and Fisher's first
+    term), and noise adds to the variance alone. Precise runs have more weight in both, so that a noisy one shifts
+    nothing. The interval grows by the shift, which is itself uncertain and stays within the interval of the ranks.
     """
     weights = 1 / (units.noise + between)
     noise, mean = (float(weights @ each / weights.sum()) for each in (units.noise, units.values))
@@ -233,7 +239,7 @@ def _check(measured: Sequence[Measured], margin: float, confidence: float) -> No
 
 
 class _Units:
-    """The runs as one value for each machine, or for each pair, with the variance of its noise."""
+    """The runs as one value per machine or pair, with the variance of its noise."""
 
     def __init__(self, measured: Sequence[Measured]) -> None:
         runs: dict[frozenset[str], list[int]] = {}
@@ -260,18 +266,20 @@ class _Units:
         for row, key in enumerate(self.keys):
             self.incidence[row, [columns[name] for name in key]] = 1.0
         self.candidates = np.column_stack([self.incidence, np.eye(len(self.keys))]) if self.paired else self.incidence
-        """What may be odd, a column each: machines, then pairs."""
+        """The possible outliers, one per column: machines, then pairs."""
         self.directions, self.sizes = (
             _directions(self.incidence) if self.paired else (self.incidence, np.ones(len(self.names)))
         )
         self.partners = self.incidence.sum(axis=0)
-        tells = self.partners >= (MIN_PARTNERS if self.paired else 1)
-        self.comparable = np.concatenate([tells, (self.incidence @ ~tells == 0)]) if self.paired else tells
-        """Of which candidates an effect is given."""
+        separable = self.partners >= (MIN_PARTNERS if self.paired else 1)
+        self.comparable = (
+            np.concatenate([separable, (self.incidence @ ~separable == 0)]) if self.paired else separable
+        )
+        """The candidates that have an effect."""
 
 
 def _directions(incidence: Floats) -> tuple[Floats, Floats]:
-    """Return the directions in which machines move the values of pairs, and by how much their variance counts."""
+    """Return the directions in which machines move the values of pairs, and the weights of their variance."""
     directions: Floats
     sizes: Floats
     directions, sizes, _ = np.linalg.svd(incidence, full_matrices=False)
@@ -280,10 +288,11 @@ def _directions(incidence: Floats) -> tuple[Floats, Floats]:
 
 
 def moderated(variances: Floats, degrees: Floats) -> Floats:
-    """Return variances drawn towards their common value, the more the more alike they are.
+    """Return variances shrunk towards their common value, the more similar the stronger.
 
-    The variances of few blocks are uncertain, and weights by them prefer machines whose blocks were alike by chance.
-    Source: Smyth, "Linear models and empirical Bayes methods", Stat. Appl. Genet. Mol. Biol. 3 (2004), section 6.2.
+    The variances of few blocks are uncertain, and weights by them would prefer machines whose blocks were alike by
+    chance. Source: Smyth, "Linear models and empirical Bayes methods", Stat. Appl. Genet. Mol. Biol. 3 (2004),
+    section 6.2.
     """
     from scipy.special import digamma, polygamma
 
@@ -307,7 +316,7 @@ def moderated(variances: Floats, degrees: Floats) -> Floats:
 
 
 def _between_runs(groups: Sequence[tuple[Floats, Floats]]) -> float | None:
-    """Return Paule and Mandel's estimate of the variance between runs of one machine; None without any repeated."""
+    """Return Paule and Mandel's variance between runs of one machine; None if no machine has two runs."""
     repeated = [group for group in groups if group[0].size > 1]
     if not repeated:
         return None
@@ -326,9 +335,9 @@ def _between_runs(groups: Sequence[tuple[Floats, Floats]]) -> float | None:
 
 
 def falling_root(scatter: Callable[[float], tuple[float, float]], target: float) -> float:
-    """Return the variance at which a scatter comes down to ``target``; 0 where it is never above.
+    """Return the variance at which a scatter falls to ``target``; 0 if it is never above.
 
-    ``scatter`` gives its value and slope; it is convex and falling, so that Newton's steps from 0 do not overshoot.
+    ``scatter`` returns its value and slope. It is convex and falling, so that Newton's steps from 0 do not overshoot.
     """
     variance = 0.0
     for _ in range(200):
@@ -340,7 +349,7 @@ def falling_root(scatter: Callable[[float], tuple[float, float]], target: float)
 
 
 class _Model:
-    """The random-effects model with a shift of its own for each of some candidates, ``odd``."""
+    """The random-effects model with a separate shift for each of the candidates ``odd``."""
 
     def __init__(self, units: _Units, odd: Sequence[int] = (), *, pairs_differ: bool = True) -> None:
         self.units, self.odd = units, list(odd)
@@ -358,7 +367,7 @@ class _Model:
         self.known = known.T @ (weights[:, None] * known)
         self.known_parts = weights[:, None] * known if base is None else base @ known
         self.cross = (weights[:, None] * known).T @ units.candidates
-        self.own = weights @ units.candidates**2
+        self.information = weights @ units.candidates**2
         self.parts = weights[:, None] * units.candidates if base is None else base @ units.candidates
         self.noise = float((1 / weights).mean())
         self.are_pairs = np.arange(units.candidates.shape[1]) >= len(units.names)
@@ -371,8 +380,8 @@ class _Model:
     def mean(self, confidence: float) -> Interval:
         """Return the mean with Hartung, Knapp, Sidik and Jonkman's interval.
 
-        With Paule and Mandel's variance their factor is 1 by construction, and less only where that variance is 0:
-        there the ad hoc modification makes it 1, so that it is Student's t of the mean's standard error.
+        With Paule and Mandel's variance their factor is 1 by construction, and lower only if that variance is 0. The
+        ad hoc modification then makes it 1, which gives Student's t interval of the mean's standard error.
         """
         centre, error = float(self.solution[0]), math.sqrt(max(0.0, float(self.covariance[0, 0])))
         half = t_quantile(self.freedom, confidence) * error
@@ -380,30 +389,32 @@ class _Model:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom of the spread of those that are not odd."""
+        """Return the degrees of freedom of the spread without the outliers."""
         machines = len(self.units.names)
         odd = sum(each < machines for each in self.odd)
         return max(1, min(machines - odd, len(self.units.keys) - (len(self.odd) - odd)) - 1)
 
     def freedoms(self) -> Floats:
-        """Return the degrees of freedom of what each candidate is held against.
+        """Return the degrees of freedom of the comparison for each candidate.
 
-        Of machines that of `freedom`; of pairs what their number has beyond what machines explain.
+        For machines it is `freedom`; for pairs, the number of pairs beyond those that machines explain.
         """
         odd = sum(self.are_pairs[each] for each in self.odd)
         spare = max(0, len(self.units.values) - len(self.units.sizes) - odd)
         return np.where(self.are_pairs, float(spare), float(self.freedom))
 
     def _pair_variance(self) -> float:
-        """Return what pairs vary by beside their machines: by restricted maximum likelihood, as if noise was alike.
+        """Return the variance of pairs beyond their machines, by restricted maximum likelihood with equal noise.
 
-        Pairs that share a machine are alike by its effect, and differ by their own.
-        Source: Patterson & Thompson, Biometrika 58 (1971), in the eigenbasis of machines.
+        Pairs that share a machine share its effect. Source: Patterson & Thompson, Biometrika 58 (1971), in the
+        eigenbasis of machines.
         """
         units = self.units
         known = np.column_stack([self.design, units.values])
         parts, plain = units.directions.T @ known, known.T @ known
-        ratios = np.concatenate([[0.0], np.geomspace(1e-2, 1e4, 90)])  # of a machine's variance to that of noise
+        ratios = np.concatenate(
+            [[0.0], np.geomspace(1e-2, 1e4, 90)]
+        )  # a machine's variance relative to the noise variance
         shares = ratios[:, None] * units.sizes / (1 + ratios[:, None] * units.sizes)
         products = plain - np.einsum("ri,gr,rj->gij", parts, shares, parts, optimize=True)
         inverses = np.linalg.pinv(products[:, :-1, :-1], hermitian=True)
@@ -414,10 +425,10 @@ class _Model:
         noise = float(units.noise.mean())
         if degrees < 1:
             return 0.0
-        own = np.maximum(scatter / degrees, max(noise, TINY))
-        criterion = degrees * np.log(own) + scatter / own + np.log1p(ratios[:, None] * units.sizes).sum(axis=1)
+        totals = np.maximum(scatter / degrees, max(noise, TINY))
+        criterion = degrees * np.log(totals) + scatter / totals + np.log1p(ratios[:, None] * units.sizes).sum(axis=1)
         criterion += np.linalg.slogdet(products[:, :-1, :-1])[1]
-        return max(0.0, float(own[np.argmin(criterion)]) - noise)
+        return max(0.0, float(totals[np.argmin(criterion)]) - noise)
 
     def products(self, between: float) -> Floats:
         """Return the products of design and values with one another, by the inverse covariance."""
@@ -427,8 +438,8 @@ class _Model:
     def _between(self) -> float:
         """Return Paule and Mandel's variance between machines.
 
-        Of pairs only the scatter counts that machines explain: beside the rest, which no variance between machines
-        makes smaller, Cochran's Q may never come down to its degrees.
+        For pairs, only the scatter that machines explain counts: no variance between machines reduces the rest, so
+        Cochran's Q might otherwise never fall to its degrees of freedom.
         """
         spare = max(0, len(self.units.values) - len(self.units.sizes) - int(self.are_pairs[self.odd].sum()))
         if self.degrees - spare < 1:
@@ -437,7 +448,7 @@ class _Model:
         return falling_root(self._scatter, of_pairs + self.degrees - spare)
 
     def _scatter(self, between: float) -> tuple[float, float]:
-        """Return the weighted sum of squares about the model (Cochran's Q), and its slope."""
+        """Return the weighted sum of squares around the model (Cochran's Q), and its slope."""
         products = self.products(between)
         solution = _solved(products[:-1, :-1], products[:-1, -1])
         residual = np.append(-solution, 1.0)
@@ -448,22 +459,23 @@ class _Model:
         """Return the upper limit of the spread between machines (Viechtbauer's Q-profile, Stat. Med. 26, 2007)."""
         from scipy.special import chdtri
 
-        spare = len(self.units.values) - len(self.units.sizes)  # that machines do not explain
+        spare = len(self.units.values) - len(self.units.sizes)  # degrees of freedom that machines do not explain
         machines = self.degrees - spare
         if machines < 1:
             return math.inf
         target = float(chdtri(machines, (1 + confidence) / 2))
         of_pairs = self._scatter(BOUNDLESS * (self.between + self.noise))[0] if spare else 0.0
-        if self._scatter(0.0)[0] <= of_pairs + machines:  # they differ by less than their noise: as if by as much
+        if self._scatter(0.0)[0] <= of_pairs + machines:  # a spread below the noise counts as equal to it
             noise = self.eigenvalues.size / float(self.eigenvalues.sum()) if self.units.paired else self.noise
             return math.sqrt(noise * (machines / target - 1))
         return math.sqrt(falling_root(self._scatter, of_pairs + target))
 
     def next_one(self, confidence: float) -> Interval:
-        """Return the interval of the next machine, or of the next pair of two others, by a model without shifts.
+        """Return the interval of the next machine, or of the next pair of new machines, by a model without shifts.
 
-        The spread between machines is uncertain as Cochran's Q tells it: each of its values counts by its confidence
-        (Nagashima et al., Stat. Methods Med. Res. 28, 2019). Of machines that are measured well it is Student's t.
+        The spread between machines has the uncertainty of Cochran's Q: each of its values is weighted by its
+        confidence (Nagashima et al., Stat. Methods Med. Res. 28, 2019). For machines that are measured well it is
+        Student's t.
         """
         from scipy.special import chdtri, ndtr
 
@@ -473,8 +485,8 @@ class _Model:
         of_pairs = self._scatter(BOUNDLESS * scale)[0] if spare else 0.0
         targets = of_pairs + chdtri(machines, (np.arange(QUANTILES) + 0.5) / QUANTILES)
         totals = self.noise + scale * np.concatenate([[0.0], np.geomspace(1e-3, 1e5, 100)])
-        each = totals[:, None] - self.noise
-        shares = each / (1 + each * self.eigenvalues)
+        spreads = totals[:, None] - self.noise
+        shares = spreads / (1 + spreads * self.eigenvalues)
         ones, both, squares = (
             self.known[i, j] - shares @ (self.known_parts[:, i] * self.known_parts[:, j])
             for i, j in ((0, 0), (0, -1), (-1, -1))
@@ -497,10 +509,10 @@ class _Model:
         return Interval(sum(limits) / 2, *limits)
 
     def distances(self) -> tuple[Floats, Floats]:
-        """Return each candidate's distance from the others, and its variance; nan where it cannot be told.
+        """Return each candidate's distance from the others, and its variance; nan if unknown.
 
-        The spread is that of the others: of candidate i the root in the variance of the others' scatter, which is
-        nearly a straight line in 1 / (variance between + noise) and found between the points of a grid.
+        For each candidate, the spread is the variance at which the scatter without it has its expected value. The
+        scatter is nearly linear in 1 / (variance between + noise), so the root is interpolated on a grid.
         """
         total = (self.between + self.noise) * self.degrees / max(1, self.degrees - 1)
         totals = np.unique(np.maximum(total * np.geomspace(1e-3, 1.05, 16), self.noise))
@@ -514,9 +526,11 @@ class _Model:
         first, second = scatters[left, columns], scatters[left + 1, columns]
         inverse = 1 / totals
         with np.errstate(invalid="ignore", divide="ignore"):
-            at = inverse[left] + (self.degrees - 1 - first) / (second - first) * (inverse[left + 1] - inverse[left])
-            at = np.clip(at, inverse[left + 1], inverse[left])
-            share = (1 / at - totals[left]) / (totals[left + 1] - totals[left])
+            inverted = inverse[left] + (self.degrees - 1 - first) / (second - first) * (
+                inverse[left + 1] - inverse[left]
+            )
+            inverted = np.clip(inverted, inverse[left + 1], inverse[left])
+            share = (1 / inverted - totals[left]) / (totals[left + 1] - totals[left])
         share = np.where(above[0] & np.isfinite(share), share, 0.0)
         mix = [each[left, columns] * (1 - share) + each[left + 1, columns] * share for each in (distances, variances)]
         return mix[0], mix[1]
@@ -526,11 +540,11 @@ class _Model:
         products = self.products(between)
         shares = between / (1 + between * self.eigenvalues)
         cross = self.cross - self.known_parts.T @ (shares[:, None] * self.parts)
-        own = self.own - shares @ self.parts**2
+        information = self.information - shares @ self.parts**2
         solved = _solved(products[:-1, :-1], np.column_stack([products[:-1, -1], cross[:-1]]))
         solution, candidates = solved[:, 0], solved[:, 1:]
-        left = own - (cross[:-1] * candidates).sum(axis=0)
-        known = left > 1e-7 * self.own
+        left = information - (cross[:-1] * candidates).sum(axis=0)
+        known = left > 1e-7 * self.information
         left = np.where(known, left, np.nan)
         pull = cross[-1] - solution @ cross[:-1]
         scatter = float(products[-1, -1] - solution @ products[:-1, -1])
@@ -550,7 +564,7 @@ def _solved(products: Floats, values: Floats) -> Floats:
 def _effects(
     units: _Units, margin: float, confidence: float
 ) -> tuple[tuple[MachineEffect, ...], tuple[PairEffect, ...]]:
-    """Return the distances of machines and pairs from the others, and which of them are odd."""
+    """Return the distances of machines and pairs from the others, and which of them are outliers."""
     if min(len(units.names), len(units.keys)) < MIN_MACHINES_ODD:
         return (), ()
     alpha = 1 - confidence
@@ -583,7 +597,7 @@ def _effects(
 
 
 def _without_odd(units: _Units, margin: float, alpha: float) -> _Model:
-    """Return the model with a shift for everything that is odd: the largest set of which all are, taken together."""
+    """Return the model with a shift for each outlier: the largest set in which all, taken together, are outliers."""
     model = clean = _Model(units)
     suspects: list[int] = []
     while len(suspects) < min(len(units.names) // MOST_ODD, len(clean.odd) + LOOK_AHEAD):
@@ -601,9 +615,10 @@ def _without_odd(units: _Units, margin: float, alpha: float) -> _Model:
 
 
 def _all_odd(model: _Model, margin: float, alpha: float) -> bool:
-    """Whether each suspect is odd, and they together among all sets of so many that could be suspected.
+    """Return whether each suspect is an outlier, and all of them together among all sets of that size.
 
-    The latter is a Wald test of all shifts by F, with Bonferroni's correction: a set is chosen for its distance.
+    The second test is a Wald test of all shifts by F with Bonferroni's correction, because sets are chosen by
+    distance.
     """
     from scipy.special import fdtrc, gammaln
 
@@ -623,18 +638,18 @@ def _all_odd(model: _Model, margin: float, alpha: float) -> bool:
 
 
 def _distances(model: _Model, margin: float) -> tuple[Floats, Floats, Floats]:
-    """Return each candidate's distance from the others, its variance and degrees of freedom; nan where untold."""
+    """Return each candidate's distance from the others, its variance and degrees of freedom; nan if unknown."""
     distances, variances = model.distances()
     freedom = np.maximum(model.freedoms() - 1, 0.0)
     expected = (margin * EXPECTED) ** 2
     at_margin = model.one_by_one(expected)[1] + np.where(model.are_pairs, expected, 0.0)
-    untold = freedom == 0  # the others are too few to differ
-    prior = np.where(untold | (variances <= at_margin), PRIOR, 0.0)  # not where they differ by more than it
+    unknown = freedom == 0  # too few others to have a spread
+    prior = np.where(unknown | (variances <= at_margin), PRIOR, 0.0)  # no prior if the others differ by more
     if margin:
         mixed = (freedom * variances + prior * at_margin) / np.maximum(freedom + prior, 1)
-        variances, freedom = np.where(untold, at_margin, mixed), freedom + prior
+        variances, freedom = np.where(unknown, at_margin, mixed), freedom + prior
     else:
-        variances = np.where(untold, np.nan, variances)
+        variances = np.where(unknown, np.nan, variances)
     if model.odd:
         distances[model.odd] = model.solution[1:]
         covariance, freedom[model.odd] = _covariance(model, margin)
@@ -643,7 +658,7 @@ def _distances(model: _Model, margin: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _covariance(model: _Model, margin: float) -> tuple[Floats, Floats]:
-    """Return the covariance of the shifts of what is odd, and the degrees of freedom of each."""
+    """Return the covariance of the outliers' shifts, and the degrees of freedom of each."""
     freedom, covariance = model.freedoms()[model.odd], model.covariance[1:, 1:]
     if not margin:
         return covariance, freedom
@@ -658,7 +673,7 @@ def _covariance(model: _Model, margin: float) -> tuple[Floats, Floats]:
 
 
 def _with_every_partner(model: _Model, place: int, distance: float, margin: float) -> bool:
-    """Whether a machine is half as far away without its worst partner; true of pairs and of single machines."""
+    """Return whether a machine is half as far away without its worst partner; True for pairs and single machines."""
     units = model.units
     if not units.paired or model.are_pairs[place]:
         return True

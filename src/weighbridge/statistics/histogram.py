@@ -2,9 +2,10 @@
 
 Source: Tene, HdrHistogram (hdrhistogram.org): its bucket layout, its percentiles by nearest rank, and its encoding V2
 (zlib and base64; counts as ZigZag LEB128, runs of empty buckets as one negative number), which its implementations in
-Java, Go, C and Python read and write. It is on numpy because the one in Python (hdrh) has no wheel for arm64.
+Java, Go, C and Python read and write. This implementation uses numpy because the one in Python (hdrh) has no wheel
+for arm64.
 
-Latency is kept so: one histogram per run, merged per environment. Percentiles are never averaged.
+Latency is stored as one histogram per run, and merged per environment. Percentiles are never averaged.
 """
 
 from __future__ import annotations
@@ -23,27 +24,26 @@ from weighbridge.statistics.contrast import Looks, compare
 from weighbridge.statistics.cost import Better, Cost
 
 _ENVELOPE = struct.Struct(">II")
-"""Cookie, and how many compressed bytes follow."""
+"""Cookie, and the number of compressed bytes that follow."""
 _HEADER = struct.Struct(">IIIIQQd")
 """Cookie, length of the counts, offset of the first bucket, significant figures, lowest, highest, ratio of values.
 
-The offset tells nothing: that in Go writes 1 for counts that begin with the first bucket.
-"""
+The offset is ignored: the implementation in Go writes 1 for counts that begin with the first bucket."""
 _ENVELOPE_COOKIE, _HEADER_COOKIE = 0x1C849304, 0x1C849303
 _WORD_BITS = 0xF0
-"""The bits of a cookie that say how counts are written: 1 is LEB128."""
+"""The bits of a cookie that specify the encoding of counts: 1 is LEB128."""
 _LEB128 = 0x10
 _LONGEST_COUNT = 9
-"""Bytes of a count; the ninth has eight bits of it and no continuation bit."""
+"""The largest number of bytes of a count; the ninth has eight bits of it and no continuation bit."""
 _MOST_FIGURES = 5
 _MOST = 2**62
-"""Of a value, and of all counts together: sums stay within 64 bits."""
+"""The largest value, and the largest sum of all counts: sums stay within 64 bits."""
 
 
 class Histogram:
-    """Counts of whole numbers from 0 to ``highest``, told apart to ``significant_figures`` decimal digits.
+    """Counts of whole numbers from 0 to ``highest``, with ``significant_figures`` decimal digits of resolution.
 
-    ``lowest`` is the smallest value that is told apart from 0, rounded down to a power of two.
+    ``lowest`` is the smallest value that is distinguished from 0, rounded down to a power of two.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class Histogram:
     )
 
     def __init__(self, lowest: int, highest: int, significant_figures: int) -> None:
-        """Raise ValueError for a range or a precision that no histogram has."""
+        """Raise ValueError for a range or a precision that no histogram can have."""
         if not 1 <= significant_figures <= _MOST_FIGURES:
             raise ValueError(f"A histogram has 1 to {_MOST_FIGURES} significant figures, not {significant_figures}.")
         self._half_bits = math.ceil(math.log2(2 * 10**significant_figures)) - 1
@@ -71,10 +71,10 @@ class Histogram:
         self._mask = (2 * self._half - 1) << self._unit
         self._counts = np.zeros(self._index(min(highest, _MOST)) // self._half * self._half + self._half, np.int64)
         self.count = 0
-        """How many values were counted."""
+        """The number of counted values."""
 
     def record(self, value: int, count: int = 1) -> None:
-        """Count ``value``, ``count`` times. Raises ValueError for one that is negative or beyond the last bucket."""
+        """Count ``value``, ``count`` times. Raises ValueError below 0 and beyond the last bucket."""
         index = self._index(value) if value >= 0 else -1
         if not 0 <= index < len(self._counts) or not 0 <= count <= _MOST - self.count:
             raise ValueError(f"A histogram of 0 to {self.highest} cannot count {value} {count} times.")
@@ -82,9 +82,9 @@ class Histogram:
         self.count += count
 
     def add(self, other: Histogram) -> None:
-        """Count what ``other`` has counted, each by the lowest value of its bucket where the layouts differ.
+        """Add the counts of ``other``, each at the lowest value of its bucket if the layouts differ.
 
-        Raises ValueError where a bucket of the other lies beyond the last of this one.
+        Raises ValueError if a bucket of the other lies beyond the last bucket.
         """
         if (self._unit, self._half_bits) == (other._unit, other._half_bits):
             used = len(other._counts)
@@ -100,16 +100,17 @@ class Histogram:
     def percentile(self, percent: float) -> int:
         """Return the highest value of the bucket at or below which ``percent`` (0 .. 100) of the counts are.
 
-        By the nearest rank, at least the first; at 0 percent the lowest value of the first bucket. 0 without counts.
+        The rank is the nearest, at least the first; 0 percent is the lowest value of the first bucket. Returns 0
+        without counts.
         """
         return self.percentiles([percent])[0]
 
     def percentiles(self, percents: Sequence[float]) -> list[int]:
-        """Return several of them, in the order given, for little more than the price of one."""
+        """Return several percentiles, in the given order, for little more than the time of one."""
         if not self.count:
             return [0] * len(percents)
         ranks = [max(1, int(min(percent, 100.0) * self.count / 100 + 0.5)) for percent in percents]
-        ranks = [min(rank, self.count) for rank in ranks]  # beyond 2**53 a product may be rounded up
+        ranks = [min(rank, self.count) for rank in ranks]  # beyond 2**53 a product can be rounded up
         used = np.flatnonzero(self._counts)  # a few of many thousand
         places = used[np.searchsorted(np.cumsum(self._counts[used]), ranks)].tolist()
         return [
@@ -119,7 +120,7 @@ class Histogram:
 
     @property
     def mean(self) -> float:
-        """The mean of the buckets' middles; 0 without counts."""
+        """Return the mean of the buckets' middles; 0 without counts."""
         used = np.flatnonzero(self._counts)
         total = sum(
             count * (self._lowest_value(index) + (self._width(index) >> 1))
@@ -129,7 +130,7 @@ class Histogram:
 
     @property
     def maximum(self) -> int:
-        """The highest value of the last bucket with counts; 0 without counts."""
+        """Return the highest value of the last bucket with counts; 0 without counts."""
         used = np.flatnonzero(self._counts)
         return self._lowest_value(int(used[-1])) + self._width(int(used[-1])) - 1 if len(used) else 0
 
@@ -146,7 +147,7 @@ class Histogram:
     def decode(cls, text: str) -> Histogram:
         """Return the histogram that any implementation of HdrHistogram has encoded (V2, compressed, base64).
 
-        Raises ValueError, which says what is wrong with it.
+        Raises ValueError with the reason.
         """
         try:
             data = base64.b64decode(text)
@@ -180,7 +181,7 @@ class Histogram:
         return histogram
 
     def _fill(self, numbers: NDArray[np.int64]) -> None:
-        """Take over counts as they are encoded: one of a bucket, or, negative, how many buckets are empty."""
+        """Set the counts from encoded numbers: a bucket's count or, if negative, the number of empty buckets."""
         counted = numbers >= 0
         counts = numbers[counted]
         if numbers.min(initial=0) < -len(self._counts) or counts.sum(dtype=np.float64) > _MOST:
@@ -204,7 +205,7 @@ class Histogram:
 
 
 def _encoded_counts(counts: NDArray[np.int64]) -> bytes:
-    """The counts up to the last that is not 0, in ZigZag LEB128."""
+    """Return the counts up to the last that is not 0, in ZigZag LEB128."""
     used = np.flatnonzero(counts)
     gaps = np.diff(used, prepend=-1) - 1
     numbers = np.column_stack((-gaps, counts[used])).ravel()
@@ -228,7 +229,7 @@ def _encoded_counts(counts: NDArray[np.int64]) -> bytes:
 
 
 def _decoded_counts(encoded: bytes) -> NDArray[np.int64]:
-    """The numbers that are in ``encoded`` one after the other. Raises ValueError where the last is cut off."""
+    """Return the numbers that are encoded one after the other. Raises ValueError if the last is cut off."""
     octets = np.frombuffer(encoded, np.uint8)
     ends = np.flatnonzero(octets < 0x80)
     lengths = np.diff(ends, prepend=-1)
@@ -244,7 +245,7 @@ def _decoded_counts(encoded: bytes) -> NDArray[np.int64]:
 
 
 def _decoded_long_counts(encoded: bytes) -> NDArray[np.int64]:
-    """The same one by one, for counts beyond 2**55, whose ninth byte has no continuation bit."""
+    """Decode counts beyond 2**55 one by one, because their ninth byte has no continuation bit."""
     numbers, rest, shift = [], 0, 0
     for octet in encoded:
         last = shift == 7 * (_LONGEST_COUNT - 1)
@@ -262,10 +263,10 @@ def _decoded_long_counts(encoded: bytes) -> NDArray[np.int64]:
 
 
 def merge_histograms(histograms: Sequence[Histogram]) -> Histogram:
-    """Give one histogram with the counts of all; those given stay as they are.
+    """Return one histogram with the counts of all, which stay unchanged.
 
-    It spans the widest range among them with the fewest significant figures, so no count is lost or invented.
-    Raises ValueError where there is none.
+    It spans the widest range among them with the fewest significant figures, so no count is lost or invented. Raises
+    ValueError without any histogram.
     """
     if not len(histograms):
         raise ValueError("No histogram to merge.")
@@ -280,16 +281,16 @@ def merge_histograms(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def percentile(histogram: Histogram, percent: float) -> float:
-    """Give the value, in the histogram's unit, at or below which `percent` (0 .. 100) of the counts are.
+    """Return the value, in the histogram's unit, at or below which `percent` (0 .. 100) of the counts are.
 
-    Exact to the histogram's significant figures, by the nearest rank (at least the first).
-    Raises ValueError for a percentage out of range or no counts.
+    It is exact to the histogram's significant figures, by the nearest rank (at least the first). Raises ValueError
+    for a percentage out of range or no counts.
     """
     return percentiles(histogram, [percent])[0]
 
 
 def percentiles(histogram: Histogram, percents: Sequence[float]) -> list[float]:
-    """Give several of them, in the order given, for about the price of the highest one."""
+    """Return several percentiles, in the given order, for about the time of the highest one."""
     for percent in percents:
         if not 0 <= percent <= 100:
             raise ValueError(f"A percentile is between 0 and 100, not {percent}.")
@@ -308,11 +309,11 @@ def compare_percentiles(
     equivalence: float | None = None,
     looks: int | Looks = 1,
 ) -> Cost:
-    """Give the cost at one percentile from one histogram per run, paired by block; see `compare`.
+    """Return the cost at one percentile from one histogram per run, paired by block; see `compare`.
 
-    The interval is that of the per-run log ratios, because requests within a run are not independent.
-    The percentile to show for an environment is that of `merge_histograms`.
-    Raises ValueError as `percentile` and `compare` do.
+    The interval is computed from the per-run log ratios, because requests within a run are not independent. The
+    percentile to show for an environment comes from `merge_histograms`. Raises ValueError as `percentile` and
+    `compare` do.
     """
     return compare(
         [percentile(each, percent) for each in baseline],

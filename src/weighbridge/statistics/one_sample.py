@@ -1,4 +1,4 @@
-"""What one environment's own values say, one a block: the typical value, their spread, and how often one is slow."""
+"""Statistics of one environment's values, one per block: the typical value, the spread, and the rate of slow runs."""
 
 import math
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ CONFIDENCE = 0.95
 
 
 def typical_interval(values: Sequence[float]) -> Interval:
-    """Return the median with the 95 % interval of the typical value.
+    """Return the median with the 95% interval of the typical value.
 
-    The exact signed-rank interval from ten blocks on, Student's t below, of the logarithms where all are positive; it
-    never excludes the median. Infinite limits for a single block.
+    The interval is the exact signed-rank interval from ten blocks on and Student's t below, of the logarithms if all
+    values are positive. It never excludes the median. A single block has infinite limits.
     """
     middle = median(values)
     logs = min(values) > 0
     numbers = np.log(values) if logs else np.asarray(values, dtype=np.float64)
-    of = signed_rank_interval if len(values) >= MIN_BLOCKS_SIGNED_RANK else t_interval
-    interval = of(numbers, CONFIDENCE)
+    interval_of = signed_rank_interval if len(values) >= MIN_BLOCKS_SIGNED_RANK else t_interval
+    interval = interval_of(numbers, CONFIDENCE)
     with np.errstate(over="ignore"):
         low, high = (float(np.exp(each)) if logs else each for each in (interval.low, interval.high))
     if min(values) >= 0:
@@ -34,10 +34,10 @@ def typical_interval(values: Sequence[float]) -> Interval:
 
 
 def median_interval(values: Sequence[float]) -> Interval:
-    """Return the median with its 95 % interval from order statistics, which asks nothing of the distribution.
+    """Return the median with its 95% interval from order statistics, which assumes no distribution.
 
-    It is exact and conservative: the k-th smallest and largest values, with P(Binomial(n, 1/2) < k) <= 2.5 %
-    (Conover, Practical Nonparametric Statistics, section 3.2). Where there is none the extremes are given.
+    It is exact and conservative: the k-th smallest and largest values, with P(Binomial(n, 1/2) < k) <= 2.5% (Conover,
+    Practical Nonparametric Statistics, section 3.2). With too few values, the limits are the extremes.
     """
     ordered = sorted(values)
     k = max(1, _rank(len(ordered)))
@@ -45,12 +45,12 @@ def median_interval(values: Sequence[float]) -> Interval:
 
 
 def has_median_interval(blocks: int) -> bool:
-    """Whether the median of so many values has a 95 % interval: from six on."""
+    """Return whether the median of this number of values has a 95% interval: from six on."""
     return _rank(blocks) > 0
 
 
 def _rank(n: int) -> int:
-    """The largest k of that interval; 0 where there is none."""
+    """Return the largest k of the interval of `median_interval`; 0 if there is none."""
     below, k = 0.0, 0
     while k < n // 2 + 1:
         below += math.comb(n, k) / 2**n
@@ -60,12 +60,12 @@ def _rank(n: int) -> int:
     return k
 
 
-# -- how far runs differ ------------------------------------------------------------------------
+# -- the spread of runs -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean and standard deviation of runs, in their unit, and the coefficient of variation (0.08 is 8 %)."""
+    """Mean and standard deviation of runs, in their unit."""
 
     mean: float
     deviation: float
@@ -73,15 +73,15 @@ class Spread:
 
     @property
     def variation(self) -> float | None:
-        """The coefficient of variation: deviation / mean; None where the mean is not positive."""
+        """Return the coefficient of variation, deviation / mean (0.08 is 8%); None if the mean is not positive."""
         return self.deviation / self.mean if self.mean > 0 else None
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """The 95 % limits of the coefficient of variation; None below two runs.
+        """Return the 95% limits of the coefficient of variation; None below two runs.
 
-        Those of the deviation by the chi-square distribution, divided by the mean: right where the coefficient is
-        small (McKay, J. R. Statist. Soc. 95, 1932, below a third) and runs are about normal.
+        They are the chi-square limits of the deviation divided by the mean, which is right for small coefficients
+        (McKay, J. R. Statist. Soc. 95, 1932: below a third) and about normal runs.
         """
         from scipy.special import chdtri
 
@@ -104,7 +104,7 @@ def spread(values: Sequence[float]) -> Spread | None:
 # -- slow runs ----------------------------------------------------------------------------------
 
 SLOW = 0.15
-"""By how much a slow run is worse than the median run, as a fraction."""
+"""The fraction by which a slow run is worse than the median run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +126,18 @@ class SlowRuns:
 def slow_run_rate(
     values: Sequence[float], *, better: Better, threshold: float = SLOW, confidence: float = 0.95
 ) -> SlowRuns:
-    """Give the share of slow runs with its exact binomial interval.
+    """Return the share of slow runs with its exact binomial interval.
 
-    A run is slow when it is worse than the median of `values` by more than `threshold`: above 1.15 times the median
-    where lower is better, below the median / 1.15 where higher is. 15 % is beyond seven standard deviations of
-    a quiet machine's runs (CV 2 %), so noise does not count as a stall, and half of the 30 % that a throttled or
-    contended run typically loses, so a stall is not missed. It is relative to the session's own median: a
-    session that is slow throughout has no slow runs. Median 0 (loss): every run above 0 is
-    slow where lower is better.
+    A run is slow if it is worse than the median of `values` by more than `threshold`: above 1.15 times the median if
+    lower is better, below the median / 1.15 if higher is better. The threshold of 15% exceeds seven standard
+    deviations of a quiet machine's runs (CV 2%), so noise does not count as a stall. It is half of the 30% that a
+    throttled or contended run typically loses, so a stall is not missed. It is relative to the session's own median:
+    a session that is slow throughout has no slow runs. With a median of 0 (loss), every run above 0 is slow if lower
+    is better.
 
-    The interval is two-sided (Clopper & Pearson, Biometrika 26 (1934)): at 95 %, 0 slow in 30
-    rules out rates above 11.6 %. It takes the runs as independent; see `flags` for whether they are.
-    Raises ValueError for no values, negative or non-finite ones.
+    The interval is two-sided (Clopper & Pearson, Biometrika 26 (1934)): at 95%, 0 slow in 30 rules out rates above
+    11.6%. It assumes independent runs; `flags` checks that. Raises ValueError for no values, negative or non-finite
+    ones.
     """
     runs = np.asarray(values, dtype=np.float64)
     if not runs.size or not np.isfinite(runs).all() or runs.min() < 0:

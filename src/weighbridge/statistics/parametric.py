@@ -1,4 +1,4 @@
-"""Student's t, Welch's and Fieller's intervals: what is used below ten blocks, for means and published figures."""
+"""Student's t, Welch's and Fieller's intervals, for fewer than ten blocks, for means and for published figures."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Sample:
 
 @lru_cache(maxsize=1024)
 def t_quantile(degrees: float, confidence: float) -> float:
-    """Give the two-sided critical value of Student's t."""
+    """Return the two-sided critical value of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, (1 + confidence) / 2))
@@ -31,8 +31,8 @@ def t_quantile(degrees: float, confidence: float) -> float:
 class TTest:
     """Student's t-test that the mean of some differences is 0, as papers print it.
 
-    ``mean`` and ``deviation`` (n - 1) are in the differences' unit, ``p`` is two-sided. ``t`` and ``p`` are None
-    where all differences are the same, and nothing can be tested.
+    ``mean`` and ``deviation`` (n - 1) are in the differences' unit, ``p`` is two-sided. ``t`` and ``p`` are None if
+    all differences are equal, so that there is no test.
     """
 
     mean: float
@@ -43,7 +43,7 @@ class TTest:
 
 
 def t_test(differences: Sequence[float]) -> TTest | None:
-    """Return the test of the differences of pairs (Student, Biometrika 6, 1908); None below two."""
+    """Return the t-test of paired differences (Student, Biometrika 6, 1908); None below two."""
     from scipy.special import stdtr
 
     values = np.asarray(differences, dtype=np.float64)
@@ -57,25 +57,25 @@ def t_test(differences: Sequence[float]) -> TTest | None:
 
 
 def t_interval(values: Floats, confidence: float) -> Interval:
-    """Give the mean with Student's t interval; infinite limits for a single value."""
+    """Return the mean with Student's t interval; infinite limits for a single value."""
     mean = float(values.mean())
     if values.size < 2:
         return Interval(mean, -np.inf, np.inf)
-    if np.all(values == values[0]):  # no rounding noise where nothing varies
+    if np.all(values == values[0]):  # no rounding noise if nothing varies
         return Interval(float(values[0]), float(values[0]), float(values[0]))
     half = t_quantile(values.size - 1, confidence) * float(values.std(ddof=1)) / values.size**0.5
     return Interval(mean, mean - half, mean + half)
 
 
 def fieller_interval(baseline: Floats, other: Floats, confidence: float) -> Interval:
-    """Give mean(other) / mean(baseline) of paired positive values with Fieller's interval.
+    """Return mean(other) / mean(baseline) of paired positive values with Fieller's interval.
 
-    Source: Fieller, "Some problems in interval estimation", J. R. Statist. Soc. B 16 (1954). The limits are
-    the ratios r for which the paired t-test of other - r baseline = 0 just passes; the lower one is at least 0.
-    Where the baseline's mean is not told from 0 (or there is one block) no ratio is excluded: 0 and inf.
+    Source: Fieller, "Some problems in interval estimation", J. R. Statist. Soc. B 16 (1954). The limits are the
+    ratios r for which the paired t-test of other - r baseline = 0 just passes; the lower one is at least 0. If the
+    baseline's mean is not significantly above 0 (or there is one block), no ratio is excluded: 0 and inf.
     """
     n = baseline.size
-    x_unit, y_unit = float(baseline.max()), float(other.max())  # keeps squares from overflow and underflow
+    x_unit, y_unit = float(baseline.max()), float(other.max())  # prevents overflow and underflow of squares
     x, y = baseline / x_unit, other / y_unit
     with np.errstate(over="ignore"):
         back = float(np.divide(y_unit, x_unit))
@@ -101,7 +101,7 @@ def fieller_interval(baseline: Floats, other: Floats, confidence: float) -> Inte
 def welch_interval(samples: Sequence[Sample], weights: Sequence[float], confidence: float) -> Interval | None:
     """Return the weighted sum of the samples' means with its t interval (Welch 1947, freedom after Satterthwaite).
 
-    ``weights`` of -1 and 1: second - first. None without any spread or with a single run.
+    ``weights`` of -1 and 1 mean second - first. Returns None without any spread or with a single run.
     """
     sides = list(zip(weights, samples, strict=True))
     parts = [(weight * sample.deviation) ** 2 / sample.runs for weight, sample in sides]
@@ -114,7 +114,7 @@ def welch_interval(samples: Sequence[Sample], weights: Sequence[float], confiden
 
 
 def welch_p_value(first: Sample, second: Sample, allowed: float = 0.0) -> float:
-    """Return the two-sided p-value of Welch's t that the means are no more than `allowed` apart.
+    """Return the two-sided p-value of "the means differ by no more than `allowed`", by Welch's t.
 
     Raises ValueError without any spread or with a single run.
     """
@@ -128,6 +128,7 @@ def welch_p_value(first: Sample, second: Sample, allowed: float = 0.0) -> float:
 
 
 def welch_degrees(parts: Sequence[float], runs: Sequence[int]) -> float:
-    """Return Satterthwaite's degrees of freedom; ``parts`` are the samples' variances by their runs, not all 0."""
+    """Return Satterthwaite's degrees of freedom; ``parts`` are the samples' variances divided by their runs, not all
+    0."""
     total = sum(parts)
     return 1 / sum((part / total) ** 2 / (number - 1) for part, number in zip(parts, runs, strict=True))

@@ -1,8 +1,8 @@
-"""How many blocks: when to stop, how many a precision takes, and which workloads a limited time goes to.
+"""How many blocks: when to stop, how many a precision needs, and which workloads get a limited time.
 
-It stops on precision, at looks fixed beforehand, never because a cost seems significant. A cost that is precise
-enough and still undecided (`decided`) goes on to a second precision, at which every cost is decided
-(`deciding_half_width`): so each is judged at two looks at most, and not at each one in between.
+A run stops on precision, at looks fixed beforehand, never because a cost seems significant. A cost that is precise
+enough but not `decided` continues to a second precision, at which every cost is decided (`deciding_half_width`). So
+each cost is judged at no more than two looks.
 """
 
 import heapq
@@ -18,41 +18,41 @@ from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost
 
 LOOKS = (10, 13, 17, 22, 28, 35, 44, 60)
-"""Numbers of blocks at which the precision is looked at."""
+"""Numbers of blocks at which the precision is checked."""
 
 GROWTH = 1.27
-"""How the looks go on after the last one, should more blocks be allowed."""
+"""The factor between looks after the last of `LOOKS`, if more blocks are allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do after a block."""
+    """The decision after a block."""
 
     action: Literal["continue", "reached", "cap"]
-    """``continue`` to `next_blocks`; stop, the target is ``reached``; stop at the ``cap`` without it."""
+    """``continue`` to `next_blocks`; stop because the target is ``reached``; stop at the ``cap`` without it."""
     blocks: int
-    """Blocks done."""
+    """Number of finished blocks."""
     next_blocks: int | None
-    """Number of blocks at the next look; None where to stop."""
+    """Number of blocks at the next look; None if the run stops."""
     width: float
-    """Largest relative half-width among the comparisons (0.02 is ±2 %); inf while there is none."""
+    """Largest relative half-width among the comparisons (0.02 is ±2%); inf if there is none."""
     target: float
-    """The half-width wanted."""
+    """The half-width to reach."""
     reached: tuple[bool, ...]
-    """Per comparison, in the order given, whether it may leave the schedule; all False between looks."""
+    """For each comparison, in the given order, whether it can leave the schedule; all False between looks."""
     predicted_blocks: int | None
-    """Blocks in all after which every comparison should reach the target; None where it cannot be told."""
+    """Total number of blocks after which every comparison should reach the target; None if unknown."""
 
     @property
     def stop(self) -> bool:
-        """Whether no further block is to be run."""
+        """Return whether the run stops after this block."""
         return self.action != "continue"
 
 
 def planned_looks(minimum: int = LOOKS[0], maximum: int = LOOKS[-1]) -> tuple[int, ...]:
-    """Give the numbers of blocks at which a run with this minimum and maximum is looked at, both included.
+    """Return the numbers of blocks at which a run is checked, including its minimum and maximum.
 
-    Raises ValueError where the minimum is below 2 or above the maximum.
+    Raises ValueError if the minimum is below 2 or above the maximum.
     """
     if not 2 <= minimum <= maximum:
         raise ValueError(
@@ -67,12 +67,12 @@ def planned_looks(minimum: int = LOOKS[0], maximum: int = LOOKS[-1]) -> tuple[in
 def next_look(
     blocks: int, costs: Sequence[Cost], target: float, *, minimum: int = LOOKS[0], maximum: int = LOOKS[-1]
 ) -> Decision:
-    """Say whether to go on, from the widths of the intervals alone.
+    """Return whether to continue, from the widths of the intervals alone.
 
-    `costs` are those of the comparisons still in the schedule, made with ``looks`` > 1 (see `planned_looks`);
-    `target` is the relative half-width wanted. A comparison on the difference scale has no relative width and goes
-    on to the maximum unless its interval is one point. The prediction lets the width fall with the
-    square root of the blocks. Raises ValueError for a target that is not positive or an impossible range.
+    `costs` are the costs of the comparisons still in the schedule, computed with ``looks`` > 1 (see `planned_looks`).
+    `target` is the relative half-width to reach. A comparison on the difference scale has no relative width and
+    continues to the maximum unless its interval is one point. The prediction lets the width fall with the square root
+    of the blocks. Raises ValueError for a target that is not positive or an impossible range.
     """
     if not 0 < target < math.inf:
         raise ValueError(f"The target must be a positive fraction such as 0.02, not {target}.")
@@ -104,9 +104,9 @@ def _predicted(costs: Sequence[Cost], target: float, minimum: int) -> int | None
 
 
 def decided(cost: Cost, comparisons: int, looks: int | Looks) -> bool:
-    """Whether a cost with a margin is within it, or different among so many ``comparisons`` (as Bonferroni has it).
+    """Return whether a cost is within its margin, or different among ``comparisons`` (with Bonferroni's correction).
 
-    Also where no number of blocks decides it: by difference there is no margin.
+    Also return True if no number of blocks can decide it: differences have no margin.
     """
     if cost.equivalent is not False or not (cost.low > 0 and cost.high < math.inf):
         return cost.equivalent is not False
@@ -116,10 +116,11 @@ def decided(cost: Cost, comparisons: int, looks: int | Looks) -> bool:
 
 
 def deciding_half_width(margin: float, comparisons: int, looks: int | Looks) -> float:
-    """Return the relative half-width at which every cost is either within the margin or different, whatever it is.
+    """Return the relative half-width at which every cost, whatever its size, is either within the margin or
+    different.
 
-    ``margin`` is a fraction. For blocks whose mean is about normal: there the limits of "different", among so many
-    ``comparisons``, and of "equivalent" meet. Of one comparison 0.54 of the margin: ±1.6 % of ±3 %.
+    ``margin`` is a fraction. For blocks whose mean is about normal, the limits of "different" among ``comparisons``
+    and of "equivalent" meet there. For one comparison it is 0.54 of the margin: ±1.6% for ±3%.
     """
     from scipy.special import ndtri
 
@@ -131,31 +132,32 @@ def deciding_half_width(margin: float, comparisons: int, looks: int | Looks) -> 
 # -- how precise a run will be --------------------------------------------------------------------
 
 SOONEST, LATEST = -2.0, 1.0
-"""Spreads between which a forecast of `half_width_after` mostly lies."""
+"""The usual range of the spread of a forecast by `half_width_after`."""
 OUT_OF_REACH = -4.5
-"""The spread of a forecast that next to no run is more favourable than."""
+"""The spread of a forecast that hardly any run exceeds."""
 
 
 def half_width_after(half_width: float, blocks: int, later: int, spread: float = 0.0) -> float:
-    """Return the relative half-width to expect after ``later`` blocks in all, by that after ``blocks`` of them.
+    """Return the expected relative half-width after ``later`` blocks in all, given that after ``blocks`` blocks.
 
-    Its logarithm falls with the square root of the blocks. A width of few blocks is itself uncertain, and of blocks
-    with heavy tails too large: that falls by up to exp(``spread`` * sqrt(1 / blocks - 1 / later)) more. Of normal
-    blocks a width's logarithm has a standard deviation of 0.7 / sqrt(blocks), of eight kept runs up to 2.
+    Its logarithm falls with the square root of the blocks. A width from few blocks is itself uncertain, and too large
+    for blocks with heavy tails; then it falls by up to exp(``spread`` * sqrt(1 / blocks - 1 / later)) more. For
+    normal blocks, a width's logarithm has a standard deviation of 0.7 / sqrt(blocks), in eight kept runs up to 2.
 
     `benchmarks/forecasts.py` simulates both as a run applies them, at each look, with noise of all sizes. "Out of
-    reach" (`OUT_OF_REACH`) is refuted in 0 to 4 % of the runs in which it is said (two values by turns, whose
-    interval narrows at once, up to 11 %); by the square root alone it was in 11 to 37 %. With the blocks of four real
-    runs drawn anew it is in 3 %, with stretches of 40 of them in their order in 1 to 5 % (23 to 32 %). Targets are
-    reached between `SOONEST` and `LATEST` at 78 to 97 % of the looks (noise in episodes 65 %, real blocks in their
-    order 72 %, two values by turns 56 %).
+    reach" (`OUT_OF_REACH`) is wrong in 0 to 4% of the runs that get it (up to 11% for two alternating values, whose
+    interval narrows at once); the square root alone was wrong in 11 to 37%. With blocks resampled from four real runs
+    it is wrong in 3%, with stretches of 40 blocks in their order in 1 to 5% (23 to 32%). Targets are reached between
+    `SOONEST` and `LATEST` at 78 to 97% of the looks (noise in episodes 65%, real blocks in their order 72%, two
+    alternating values 56%).
     """
     factor = math.sqrt(blocks / later) * math.exp(spread * math.sqrt(max(0.0, 1 / blocks - 1 / later)))
     return math.expm1(min(700.0, math.log1p(half_width) * factor))
 
 
 def blocks_to_target(half_width: float, blocks: int, target: float, spread: float = 0.0) -> int | None:
-    """Return after how many blocks in all `half_width_after` is ``target``, at least ``blocks``; None if never."""
+    """Return the total number of blocks at which `half_width_after` is ``target``, at least ``blocks``; None if
+    never."""
     if not half_width < 1e6 or blocks < 1:
         return None
     low, high = blocks, max(blocks, math.ceil(blocks * (math.log1p(half_width) / math.log1p(target)) ** 2))
@@ -171,7 +173,7 @@ def blocks_to_target(half_width: float, blocks: int, target: float, spread: floa
 
 
 def widened(half_width: float, before: float, after: float) -> float:
-    """Return a relative half-width at an error of ``after`` in place of ``before``, as a further look has it."""
+    """Return a relative half-width at an error of ``after`` instead of ``before``, as for a further look."""
     from scipy.special import ndtri
 
     return math.expm1(min(700.0, math.log1p(half_width) * float(ndtri(1 - after / 2) / ndtri(1 - before / 2))))
@@ -180,20 +182,20 @@ def widened(half_width: float, before: float, after: float) -> float:
 # -- what a comparison can see ------------------------------------------------------------------
 
 _Z = 2.108
-"""Quantile of the normal distribution for an interval of 96.5 %, which one of several looks has."""
+"""Quantile of the normal distribution for the 96.5% interval of one of several looks."""
 _EFFICIENCY = 3 / math.pi
-"""Of the median of Walsh averages against the mean, for normal differences (Hodges & Lehmann 1963)."""
+"""Efficiency of the median of Walsh averages against the mean, for normal differences (Hodges & Lehmann 1963)."""
 _Z_POWER = 0.8416
-"""Quantile of the normal distribution at 80 %."""
+"""Quantile of the normal distribution at 80%."""
 DETECTABLE = (1.96 + _Z_POWER) / 1.96
-"""A cost this many times the half-width of a 95 % interval, 1.43, is called different in four runs of five.
+"""A cost of this multiple (1.43) of a 95% interval's half-width is called different in four of five runs.
 
-That is the power of 80 % of one comparison of many blocks at a two-sided 5 % (Cohen 1988, section 2.4), which
+That is the power of 80% of one comparison of many blocks at a two-sided 5% (Cohen 1988, section 2.4), which
 `tests/statistics/test_precision.py` simulates."""
 
 
 def smallest_visible_cost(half_width: float, spent_s: float, span_s: float) -> float:
-    """Return the smallest cost that shows in `span_s`, from an interval that took `spent_s`; both are in seconds.
+    """Return the smallest cost that shows in `span_s`, from an interval that needed `spent_s`; both are in seconds.
 
     The width falls with the square root of the time spent.
     """
@@ -201,25 +203,25 @@ def smallest_visible_cost(half_width: float, spent_s: float, span_s: float) -> f
 
 
 POWER = 0.8
-"""The share of runs in which a cost or shift of the size that is called visible is found."""
+"""The share of runs that find a cost or shift of the size that is called visible."""
 
 
 SURE = 0.8
-"""How sure the spread of the blocks is to be no larger than the one that a visible effect reckons with."""
+"""The probability that the blocks' spread is no larger than the one that a visible effect assumes."""
 
 
 def visible_effect(standard_error: float, blocks: int, level: float) -> float:
-    """Return the smallest effect that is found in at least four of five runs like this one, in the error's unit.
+    """Return the smallest effect that at least four of five runs like this one find, in the error's unit.
 
-    ``standard_error`` is that of the mean of the blocks' effects (logarithms, or differences). An effect is found
-    where a test is significant at ``level`` (two-sided: of a family the one that Holm leaves). inf with fewer than
-    two blocks.
+    ``standard_error`` belongs to the mean of the blocks' effects (logarithms, or differences). An effect is found if
+    a test is significant at ``level`` (two-sided; in a family, the level that Holm leaves). Returns inf with fewer
+    than two blocks.
 
-    It is the noncentrality m of Student's t with power 80 % in its normal approximation (Johnson & Welch, Biometrika
+    It is the noncentrality m of Student's t with power 80% in its normal approximation (Johnson & Welch, Biometrika
     31, 1940), in which the standard errors of both runs vary by 1 / (2 degrees of freedom): m = c + z sqrt(1 + (c^2 +
     m^2) / (2 degrees)), c the critical value; times the upper limit at `SURE` of the standard error (Browne,
-    Statistics in Medicine 14, 1995), as one run may have met fewer slow trials than the next.
-    ``benchmarks/rule.py`` simulates it.
+    Statistics in Medicine 14, 1995), because one run can meet fewer slow trials than the next. ``benchmarks/rule.py``
+    simulates it.
     """
     from scipy.special import chdtri, ndtri, stdtrit
 
@@ -233,24 +235,24 @@ def visible_effect(standard_error: float, blocks: int, level: float) -> float:
 
 
 MOST_BLOCKS = 1000
-"""More blocks a run cannot have: what takes more is out of its reach."""
+"""The largest number of blocks of a run."""
 
 
 def blocks_to_settle(
     standard_error: float, blocks: int, level: float, margin: float, looks_share: float = 1.0
 ) -> int | None:
-    """Return after how many blocks in all a cost of the margin shows, and no cost is proven to be within it.
+    """Return the total number of blocks that show a cost of the margin, and prove that no cost is within it.
 
-    Both in at least four of five runs: see `visible_effect`; for equivalence both one-sided tests have to hold where
-    there is no cost (each in 90 %). ``margin`` is on the scale of the standard error, which falls with the square
-    root of the blocks. None beyond `MOST_BLOCKS`.
+    Both hold in at least four of five runs: see `visible_effect`; for equivalence, both one-sided tests must hold if
+    there is no cost (each in 90%). ``margin`` is on the scale of the standard error, which falls with the square root
+    of the blocks. Returns None beyond `MOST_BLOCKS`.
     """
     from scipy.special import ndtri, stdtrit
 
     both_sides = float(ndtri((1 + POWER) / 2))
 
     def effect(number: int) -> float:
-        """What is shown or ruled out after so many blocks."""
+        """Return the effect that is shown or ruled out after ``number`` blocks."""
         error = standard_error * math.sqrt(blocks / number)
         one_sided = float(stdtrit(number - 1, 1 - 0.05 * looks_share)) + both_sides
         return max(visible_effect(error, number, level), one_sided * error / math.sqrt(_EFFICIENCY))
@@ -258,7 +260,7 @@ def blocks_to_settle(
     if blocks > 1 and effect(blocks) <= margin:
         return blocks
     number = max(blocks, 2)
-    for _ in range(4):  # but for the degrees of freedom, effects fall with the square root of the blocks
+    for _ in range(4):  # except for the degrees of freedom, effects fall with the square root of the blocks
         further = number * (effect(number) / margin) ** 2
         if further > MOST_BLOCKS:
             return None
@@ -271,7 +273,7 @@ def blocks_to_settle(
 
 
 def expected_half_width(variation: float, blocks: int) -> float:
-    """Return the relative half-width to expect of a comparison: 0.02 is ±2 %.
+    """Return the relative half-width to expect of a comparison: 0.02 is ±2%.
 
     ``variation`` is the standard deviation of its within-block log ratios.
     """
@@ -279,7 +281,7 @@ def expected_half_width(variation: float, blocks: int) -> float:
 
 
 def blocks_needed(variation: float, target: float) -> int:
-    """Return after how many blocks `expected_half_width` is ``target``; at least those of the first look."""
+    """Return the number of blocks at which `expected_half_width` is ``target``, at least `LOOKS[0]`."""
     return max(LOOKS[0], math.ceil((_Z * variation / math.log1p(target)) ** 2 / _EFFICIENCY))
 
 
@@ -291,16 +293,16 @@ class Contender:
     """A workload at a level, with comparisons that are not precise enough yet."""
 
     blocks: int
-    """Blocks done."""
+    """Number of finished blocks."""
     needed: tuple[float, ...]
-    """Of each open comparison: after how many blocks in all it is precise enough; inf where that cannot be told."""
+    """For each open comparison, the total number of blocks at which it will be precise enough; inf if unknown."""
     trial_s: tuple[float, ...]
-    """Of each of them: seconds of a trial of its environment."""
+    """For each open comparison, the seconds of a trial of its environment."""
     base_s: float
-    """Seconds of the trials that each block has beside those: the baseline's and those of its A/A arm."""
+    """Seconds of the other trials of each block: the baseline and its A/A arm."""
 
     def gain(self, further: int) -> tuple[float, float]:
-        """What the block after ``further`` more gains, and its seconds; nothing where all is precise enough then.
+        """Return the gain of the block after ``further`` more, and its seconds; zeros if all is precise enough then.
 
         An interval's width falls with the square root of the blocks: its logarithm by half of log((n + 1) / n). So
         halving a wide interval is worth as much as halving a narrow one.
@@ -313,14 +315,16 @@ class Contender:
 
 
 def allotted(contenders: Sequence[Contender], left_s: float, most: int) -> list[int]:
-    """Give how many more blocks each gets in the time that is left: it goes where a second gains most.
+    """Return how many more blocks each contender gets in the time that is left, by the gain per second.
 
-    None has more than ``most`` blocks in all. It is decided on blocks, times and widths, never on a difference seen.
+    No contender gets more than ``most`` blocks in all. The choice depends on blocks, times and widths, never on an
+    observed difference.
 
-    The gain per second falls from block to block until a comparison is precise enough and leaves the blocks; what
-    follows may be much cheaper. So runs of blocks are weighed and not the next one alone: the greedy choice along the
-    concave hulls of gain by time, which is the best of the relaxed knapsack (Dantzig, Operations Research 5, 1957).
-    Where a whole such run does not fit beside what was chosen before it, it is tried with that run first.
+    The gain per second falls from block to block until a comparison is precise enough and leaves the blocks; later
+    blocks can be much cheaper. So the choice is between runs of blocks, not only the next block: the greedy choice
+    along the concave hulls of gain by time, which is the best of the relaxed knapsack (Dantzig, Operations Research
+    5, 1957). If a complete run of blocks does not fit after the earlier choices, a solution with that run first is
+    tried too.
     """
     curves = [_GainCurve(each, left_s, most) for each in contenders]
     floors = [0] * len(curves)
@@ -340,7 +344,7 @@ def allotted(contenders: Sequence[Contender], left_s: float, most: int) -> list[
 
 
 class _GainCurve:
-    """What further blocks of a contender gain, and the seconds they take, summed up as far as the time allows."""
+    """The cumulative gain and seconds of a contender's further blocks, within the time that is left."""
 
     def __init__(self, contender: Contender, left_s: float, most: int) -> None:
         needed = max(contender.needed, default=0)
@@ -355,23 +359,25 @@ class _GainCurve:
         self.gain, self.seconds = np.array(gains), np.array(seconds)
         ends = {math.ceil(each) - contender.blocks for each in contender.needed if math.isfinite(each)}
         self.ends = sorted(end for end in ends if 0 < end < len(gains))
-        """After how many further blocks a comparison leaves, and the next block is cheaper."""
+        """The numbers of further blocks after which a comparison leaves, so that the next block is cheaper."""
 
-    def next_run(self, at: int, left_s: float) -> tuple[float, int] | None:
-        """Gain per second of the best run of blocks after ``at`` that fits, and its last block; None without one."""
-        fits = int(np.searchsorted(self.seconds, self.seconds[at] + left_s + 1e-9, side="right"))
-        if fits <= at + 1:
+    def next_run(self, first: int, left_s: float) -> tuple[float, int] | None:
+        """Return the gain per second of the best run of blocks after ``first`` that fits, and its end; or None."""
+        fits = int(np.searchsorted(self.seconds, self.seconds[first] + left_s + 1e-9, side="right"))
+        if fits <= first + 1:
             return None
-        until = at + 2 if not self.ends or at >= self.ends[-1] else fits  # from the last end on each block gains less
-        rates = (self.gain[at + 1 : until] - self.gain[at]) / (self.seconds[at + 1 : until] - self.seconds[at])
+        # after the last end, the gain falls from block to block
+        until = first + 2 if not self.ends or first >= self.ends[-1] else fits
+        run = slice(first + 1, until)
+        rates = (self.gain[run] - self.gain[first]) / (self.seconds[run] - self.seconds[first])
         best = int(rates.argmax())
-        return float(rates[best]), at + 1 + best
+        return float(rates[best]), first + 1 + best
 
 
 def _greedy(curves: Sequence[_GainCurve], floors: Sequence[int], left_s: float) -> tuple[float, list[int]]:
-    """Give the gain, and how many further blocks each gets that has so many (``floors``) in any case.
+    """Return the gain, and each curve's number of further blocks, which is at least its number in ``floors``.
 
-    The gain is negative where already these do not fit.
+    The gain is negative if the floors alone do not fit.
     """
     further = [*floors]
     left_s -= sum(float(curve.seconds[floor]) for curve, floor in zip(curves, floors, strict=True))
@@ -391,14 +397,14 @@ def _greedy(curves: Sequence[_GainCurve], floors: Sequence[int], left_s: float) 
         if seconds <= left_s + 1e-9:
             left_s -= seconds
             further[number] = until
-        enter(number)  # where it did not fit: with the best run that does
+        enter(number)  # if the run did not fit, enter the best run that does
     return sum(float(curve.gain[each]) for curve, each in zip(curves, further, strict=True)), further
 
 
 def shared(further: Sequence[int], contenders: Sequence[Contender], blocks: int) -> list[int]:
-    """Give in how many of the next ``blocks`` blocks each takes part, where it gets so many ``further`` in all.
+    """Return how many of the next ``blocks`` blocks include each contender, which gets ``further`` blocks in all.
 
-    In all of them where the time suffices for everybody: then none has to wait.
+    If the time suffices for all contenders, each takes part in all blocks, so that none has to wait.
     """
     pairs = list(zip(further, contenders, strict=True))
     enough = all(each.blocks + extra_blocks >= max(each.needed) for extra_blocks, each in pairs)

@@ -1,9 +1,9 @@
 """Inference by ranks: one sample (signed ranks), the shift between two (Mann-Whitney), a trend (Kendall's tau).
 
 Source: Hollander, Wolfe & Chicken, *Nonparametric Statistical Methods* (3rd ed. 2014), sections 3.1 to 3.3 and 4.1 to
-4.4; Hodges & Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963).
-scipy has the tests, but neither the estimates, nor their intervals, nor the exact null distributions in public; and
-importing scipy.stats takes longer than a whole report. The tests hold these against it.
+4.4; Hodges & Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963). scipy has the
+tests, but has no public estimates, intervals or exact null distributions. Importing scipy.stats also takes longer
+than a complete report. The tests compare this module with scipy.
 """
 
 from functools import lru_cache
@@ -30,8 +30,9 @@ def mid_ranks(values: Floats) -> Floats:
 def kendall_against_order(series: Floats) -> tuple[float, float]:
     """Return Kendall's tau-b of a series against the order of its values, with the two-sided p-value.
 
-    Exact without ties up to `KENDALL_EXACT_UP_TO` values or where at most one pair is out of order, else normal with
-    the variance for ties (Kendall, Rank Correlation Methods, 1970). The series must not be constant.
+    The p-value is exact without ties up to `KENDALL_EXACT_UP_TO` values, or with at most one pair out of order.
+    Otherwise it is normal with the variance for ties (Kendall, Rank Correlation Methods, 1970). The series must not
+    be constant.
     """
     from scipy.special import ndtr
 
@@ -58,7 +59,7 @@ def _later(n: int) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=1024)
 def _exact_p_value(n: int, inversions: int) -> float:
-    """Return the two-sided p-value of so few inversions, or so few pairs in order, among all permutations."""
+    """Return the two-sided p-value of at most ``inversions`` inversions (or pairs in order) of a permutation."""
     if 2 * inversions == n * (n - 1) // 2:
         return 1.0
     shares = np.ones(1)  # of the permutations of i values, those with k inversions
@@ -70,11 +71,11 @@ def _exact_p_value(n: int, inversions: int) -> float:
 # -- one sample: signed ranks ---------------------------------------------------------------------
 
 SIGNED_RANK_EXACT_UP_TO = 500
-"""Above so many differences the normal approximation replaces the exact null distribution."""
+"""Above this number of differences, the normal approximation replaces the exact null distribution."""
 
 
 def _null(ranks: NDArray[np.int64], most: int) -> Floats:
-    """Give P(sum of the ranks that a fair coin picks = k) for k = 0 .. `most`, by convolution."""
+    """Return P(sum of the ranks that a fair coin picks = k) for k = 0 .. `most`, by convolution."""
     ways, moved = np.zeros(most + 1), np.empty(most + 1)
     ways[0] = 1.0
     top = 0
@@ -82,7 +83,7 @@ def _null(ranks: NDArray[np.int64], most: int) -> Floats:
         if rank > most:
             break
         low, high = int(rank), min(top + int(rank), most)
-        moved[: high + 1 - low] = ways[: high + 1 - low]  # they overlap
+        moved[: high + 1 - low] = ways[: high + 1 - low]  # the slices overlap
         ways[low : high + 1] += moved[: high + 1 - low]
         top = max(top, high)
     return np.ldexp(ways, -ranks.size)  # exact: SIGNED_RANK_EXACT_UP_TO keeps 2^n finite
@@ -90,7 +91,7 @@ def _null(ranks: NDArray[np.int64], most: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def signed_rank_cumulative(n: int) -> Floats:
-    """Give P(T+ <= k) for k = 0 .. n(n+1)/2 where n differences have no ties."""
+    """Return P(T+ <= k) for k = 0 .. n(n+1)/2, for n differences without ties."""
     return np.cumsum(_null(np.arange(1, n + 1), n * (n + 1) // 2))
 
 
@@ -101,9 +102,9 @@ def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 @lru_cache(maxsize=1024)
 def critical_rank(n: int, confidence: float) -> int:
-    """Give k so that the k-th smallest and k-th largest Walsh averages limit the interval; 0 where n is too small.
+    """Return k so that the k-th smallest and k-th largest Walsh averages limit the interval; 0 if n is too small.
 
-    k is the largest with 2 P(T+ <= k - 1) <= 1 - confidence, so the true confidence is at least the one asked for.
+    k is the largest with 2 P(T+ <= k - 1) <= 1 - confidence, so the true confidence is at least the requested one.
     """
     tail = (1 - confidence) / 2
     if n <= SIGNED_RANK_EXACT_UP_TO:
@@ -115,21 +116,21 @@ def critical_rank(n: int, confidence: float) -> int:
 
 
 def fewest_differences(confidence: float) -> int:
-    """Return the least number of differences of which `signed_rank_interval` has limits.
+    """Return the lowest number of differences for which `signed_rank_interval` has limits.
 
-    Fewer have the same sign by chance alone too often: n of them with a probability of 2^(1-n).
+    Fewer have the same sign by chance too often: n of them with a probability of 2^(1-n).
     """
     return next(n for n in count(1) if critical_rank(n, confidence) >= 1)
 
 
 def hodges_lehmann(differences: Floats) -> float:
-    """Give the median of all pairwise (Walsh) averages, each value with itself too."""
+    """Return the median of all pairwise (Walsh) averages, including each value with itself."""
     first, second = _pairs(differences.size)
     return float(np.median(differences[first] / 2 + differences[second] / 2))
 
 
 def signed_rank_interval(differences: Floats, confidence: float) -> Interval:
-    """Give the Hodges-Lehmann estimate with its exact interval; infinite limits where n is too small.
+    """Return the Hodges-Lehmann estimate with its exact interval; infinite limits if n is too small.
 
     The closed interval keeps its confidence under ties and zeros (Noether 1967): it can only be conservative.
     """
@@ -147,10 +148,11 @@ def signed_rank_interval(differences: Floats, confidence: float) -> Interval:
 
 
 def signed_rank_p_value(differences: Floats) -> float:
-    """Give the two-sided p-value of the signed-rank sum among all 2^n flips of signs, exact with ties and zeros too.
+    """Return the two-sided p-value of the signed-rank sum among all 2^n flips of signs, exact even with ties and
+    zeros.
 
     Tied values share their mean rank; zeros keep their rank and have no sign (Pratt 1959). This is the test that
-    `signed_rank_interval` inverts, so that the two agree. Above `SIGNED_RANK_EXACT_UP_TO` values it is normal.
+    `signed_rank_interval` inverts, so the two agree. Above `SIGNED_RANK_EXACT_UP_TO` values it is normal.
     """
     doubled = _doubled_ranks(np.abs(differences))
     moving = doubled[differences != 0]
@@ -170,12 +172,12 @@ def signed_rank_p_value(differences: Floats) -> float:
 
 
 def _doubled_ranks(values: Floats) -> NDArray[np.int64]:
-    """Give twice the mid-ranks, which are whole numbers."""
+    """Return twice the mid-ranks, which are whole numbers."""
     return (2 * mid_ranks(values)).astype(np.int64)
 
 
 def sign_flip_p_value(differences: Floats) -> float:
-    """Give the two-sided p-value of the mean among all 2^n flips of signs, by enumeration (for small n).
+    """Return the two-sided p-value of the mean among all 2^n flips of signs, by enumeration (for small n).
 
     Source: Fisher, *The Design of Experiments* (1935), section 21.
     """
@@ -192,7 +194,7 @@ def sign_flip_p_value(differences: Floats) -> float:
 # -- two samples: the shift -----------------------------------------------------------------------
 
 SHIFT_EXACT_UP_TO = 3600
-"""Up to so many pairs (60 blocks of both) the null distribution is exact; above it is normal."""
+"""Number of pairs (60 blocks of both) up to which the null distribution is exact; above, it is normal."""
 
 
 @lru_cache(maxsize=256)
@@ -201,7 +203,7 @@ def _shift_cumulative(first: int, second: int) -> Floats:
     top = first * second
     one = np.zeros(top + 1)
     one[0] = 1.0
-    row = [one] * (second + 1)  # of no value of the first sample
+    row = [one] * (second + 1)  # without a value of the first sample
     for i in range(1, first + 1):
         following = [one]
         for j in range(1, second + 1):
@@ -231,9 +233,9 @@ def critical_pair(first: int, second: int, confidence: float) -> int:
 def shift_interval(first: Floats, second: Floats, confidence: float) -> Interval:
     """Return the shift from `first` to `second`: the median of all pairwise differences with its interval.
 
-    The limits are infinite where the values are too few. The closed interval keeps its confidence under ties. Where
-    the two samples differ in spread, it is as wide as a test that bears that makes it (`_unlike_pair`): of ten noisy
-    blocks against sixty quiet ones the plain interval covers in 84 % of the cases only.
+    The limits are infinite with too few values. The closed interval keeps its confidence under ties. If the spreads
+    differ, it has the width of a test that allows this (`_unlike_pair`): for ten noisy blocks against sixty quiet
+    ones, the plain interval covers only 84% of the cases.
     """
     differences = np.sort((second[:, None] - first[None, :]).ravel())
     estimate = float(np.median(differences))
@@ -244,7 +246,7 @@ def shift_interval(first: Floats, second: Floats, confidence: float) -> Interval
 
 
 def _unlike_pair(first: Floats, second: Floats, confidence: float) -> int:
-    """Return k as `critical_pair` does, for two samples around one centre whose spreads may differ.
+    """Return k as `critical_pair` does, for two samples around one centre with different spreads.
 
     Source: Fligner & Policello, "Robust rank procedures for the Behrens-Fisher problem", JASA 76 (1981), with Welch's
     degrees of freedom in place of their table.

@@ -1,17 +1,17 @@
-"""How many blocks a statement needs: the only place that says when there are enough of them."""
+"""The numbers of blocks that statements need; no other module defines them."""
 
 from weighbridge.statistics.ranks import fewest_differences
 
 MIN_BLOCKS_INTERVAL = 2
-"""Blocks from which there is a spread, and so an interval."""
+"""Number of blocks from which there is a spread, and so an interval."""
 
 MIN_BLOCKS_VERDICT = fewest_differences(0.95)
-"""Blocks from which a report gives costs, verdicts and noise floors, a gate an answer; of fewer it shows values.
+"""Number of blocks from which a report gives costs, verdicts and noise floors, and a gate an answer.
 
-The fewest, 6, with which an exact test can say at 5 % that there is a cost, at one look or at one of several: of
-fewer a verdict would rest on normal noise alone. Among several comparisons Holm may need more
-(`weighbridge.statistics.verdicts.fewest_blocks`).
-"""
+With 6 or more blocks an exact test can show a cost at 5%, at one look or at one of several. With fewer, a verdict
+would depend on the assumption of normal noise, and reports show only values. Among several comparisons Holm can need
+more (`weighbridge.statistics.verdicts.fewest_blocks`)."""
 
 MIN_BLOCKS_SIGNED_RANK = 10
-"""Blocks from which the exact signed-rank interval is fine enough. Below, a t interval is given, as exploratory."""
+"""Number of blocks from which the exact signed-rank interval is fine enough. Below it, a t interval is exploratory.
+"""

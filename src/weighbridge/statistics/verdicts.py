@@ -1,38 +1,37 @@
-"""What may be claimed of many comparisons in one report: p-values for Holm's correction, noise floor, verdict.
+"""Verdicts on many comparisons in one report: p-values for Holm's correction, noise floor, verdict.
 
 **Different** is a cost whose exact interval excludes "no cost", and whose p-value after Holm in its family is at most
-5 %, in a session whose control holds (`weighbridge.analysis.judgement`). A condition on the A/A arm beside that would
-guard against a lasting difference between two sites of the same, which blocks do not average out. Of what programs
-measure there is none to see (`benchmarks/aa_sessions.py`, docs/methods), and the condition would take 1.2 to 1.7
-times the blocks. CPU time per unit of work does differ so: resource use has to lie **beyond the noise**, too.
+5%, in a session whose control passes (`weighbridge.analysis.judgement`). A further condition on the A/A arm would
+guard against a lasting difference between two sites of the same environment, which blocks do not average out. No such
+difference is visible in the results of programs (`benchmarks/aa_sessions.py`, docs/methods), and the condition would
+need 1.2 to 1.7 times the blocks. CPU time per unit of work does differ so: the cost in resource use must also lie
+**beyond the noise**.
 
-**Which p-value Holm gets.** The exact one (`Cost.p_value`) holds whatever the noise, but cannot be below 2 / 2^n
-(0.002 with ten blocks, 0.03 with six). It counts wherever Holm could reject the smallest one: of six blocks in a
-family of one, of ten in a family of 25, of 14 in one of 400. In a larger family Student's t on the effects decides,
-but only where the blocks say the same as clearly as they can, all with one sign. Of two values that noise takes by
-turns six blocks have one by chance in 3 %, and t takes them for certain: below ten blocks a cost has to lie **beyond
-the noise**, too, and of a study without an A/A arm t decides nothing there. Which of the two counts depends on the
-numbers of blocks and comparisons alone (`PValues`).
+**Which p-value Holm gets.** The exact one (`Cost.p_value`) holds for any noise, but cannot be below 2 / 2^n (0.002
+with ten blocks, 0.03 with six). It counts if Holm could reject the smallest one: with six blocks in a family of one,
+with ten in a family of 25, with 14 in a family of 400. In a larger family Student's t on the effects decides, but
+only if all blocks have the same sign. Noise that alternates between two values gives six blocks such signs by chance
+in 3%, which t takes for certain. So below ten blocks a cost must also lie **beyond the noise**, and in a study
+without an A/A arm t decides nothing there. The choice depends only on the numbers of blocks and comparisons
+(`PValues`).
 
 **Identical differences** (a latency in histogram steps: 55 -> 63 us in every block) have no spread for t, which would
-give p = 0 and certainty from two blocks. They get the sign test's 2^(1-n), all that n equal signs can say: 0.25 for
-three blocks, so those can never be ``different``. Only they get it: as a floor for all it would bring Holm's
-problem above back.
+give p = 0 and certainty from two blocks. They get the sign test's 2^(1-n), the most that n equal signs can show: 0.25
+for three blocks, so those can never be ``different``. It does not apply to other differences: as a floor for all it
+would bring Holm's problem above back. By the same measure identical differences prove no equivalence below six
+blocks: two equal readings of a coarse clock have an interval without width, and prove next to nothing.
 
-By the same measure they prove no equivalence below six blocks: two readings of a coarse clock that are the same
-twice have an interval without width, and say next to nothing.
+**Never equivalent**: if the baseline or the environment failed in more than one of ten trials of a cell, the
+successful runs are a selection, and cannot show that anything is ``equivalent``. The same applies to two environments
+that differ in keeping acknowledged data.
 
-**Never equivalent**: where the baseline or the environment failed in more than one of ten trials of a cell, the runs
-that succeeded are a selection, and nothing is ``equivalent`` on their word; nor are two that do not keep alike what
-they have acknowledged.
+**Hidden** (set by the caller): if most trials of both sides met the same limit, and this limit gives both the same
+result whatever their cost, a verdict of ``equivalent`` or ``inconclusive`` becomes ``hidden``.
 
-**Hidden** (which the caller knows): where most trials of both sides met the same limit, and this limit
-gives both the same result whatever they cost, what would be ``equivalent`` or ``inconclusive`` is ``hidden``.
-
-**Noise floor** of a metric: the A/A arm is the baseline itself, so whatever cost it shows is noise. The floor is the
-limit of its 95 % interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1. People get it on the
-scale of the costs (`noise_range`): a floor of 0.5 is a ratio between 1 / 1.5 and 1.5, and so, of a throughput, a cost
-between -50 and 33.3 %.
+**Noise floor** of a metric: the A/A arm is the baseline itself, so any cost that it shows is noise. The floor is the
+limit of its 95% interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1. Reports show it on the
+scale of the costs (`noise_range`): a floor of 0.5 is a ratio between 1 / 1.5 and 1.5, and so, for a throughput, a
+cost between -50 and 33.3%.
 """
 
 import math
@@ -46,19 +45,19 @@ from weighbridge.statistics.parametric import t_test
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 
 ALPHA = 0.05
-"""Chance of any false "different" in a family of comparisons."""
+"""Probability of any false "different" in a family of comparisons."""
 
 FAILING = 0.1
-"""Share of failed trials of a cell above which an environment's costs are those of a selection of its runs."""
+"""The share of failed trials of a cell above which an environment's costs come from a selection of its runs."""
 
 SAME = 1e-9
-"""Relative distance below which differences are the same: what the rounding of logarithms makes."""
+"""Relative distance below which differences are equal, to allow for the rounding of logarithms."""
 
 
 def family_p_value(effects: Sequence[float], looks: int | Looks) -> float:
-    """Give the two-sided p-value of Student's t that the effects of blocks are 0; 1 with fewer than two blocks.
+    """Return the two-sided p-value of Student's t that the effects of blocks are 0; 1 with fewer than two blocks.
 
-    Effects that are all the same get the sign test's instead: 2^(1-n), or 1 where they are 0. It is never 0.
+    Equal effects get the sign test's p-value instead: 2^(1-n), or 1 if they are 0. It is never 0.
     """
     test = t_test(effects)
     if test is None:
@@ -77,36 +76,37 @@ class PValues:
     exact: float
     """`Cost.p_value`."""
     smallest: float
-    """What `exact` is where all effects have one sign: of n blocks 2^(1-n), and more with several looks."""
+    """The value of `exact` if all effects have one sign: 2^(1-n) for n blocks, and more with several looks."""
     by_t: float
-    """By Student's t: `family_p_value`."""
+    """The p-value by Student's t: `family_p_value`."""
     guarded: bool = False
-    """Whether a cost is different only beyond what the A/A arm shows (`within_noise`) where blocks are few."""
+    """Whether a cost from few blocks must exceed the A/A arm's cost (`within_noise`) to be different."""
 
     def among(self, number: int, alpha: float) -> float:
-        """Return the one that counts among so many comparisons, held to ``alpha`` after Holm."""
+        """Return the p-value that counts among ``number`` comparisons, held to ``alpha`` after Holm."""
         one_sign = self.exact <= self.smallest * (1 + SAME)
         enough = self.blocks >= MIN_BLOCKS_SIGNED_RANK or self.guarded
         return min(1.0, self.by_t if self.smallest * number > alpha and enough and one_sign else self.exact)
 
     def spending(self, share: float) -> "PValues":
-        """Return those that stand against all of the error of what may spend this share of it."""
+        """Return the p-values divided by ``share``, to be held to the full error although only that share can be
+        spent."""
         return replace(self, exact=self.exact / share, smallest=self.smallest / share, by_t=self.by_t / share)
 
 
 def p_values_of(effects: Sequence[float], cost: Cost, looks: int | Looks, *, guarded: bool = False) -> PValues:
-    """Give the p-values that the effects of a cost are 0."""
+    """Return the p-values that the effects of a cost are 0."""
     smallest, by_t = smallest_p_value(len(effects), looks), family_p_value(effects, looks)
     return PValues(len(effects), cost.p_value, smallest, by_t, guarded)
 
 
 def smallest_p_value(blocks: int, looks: int | Looks) -> float:
-    """Give the smallest exact p-value that so many blocks can have."""
+    """Return the smallest exact p-value that this number of blocks can have."""
     return min(1.0, 2.0 ** (1 - blocks) / looks_share(looks))
 
 
 def fewest_blocks(level: float, looks: int | Looks) -> int:
-    """Give the fewest blocks of which a comparison can be different that Holm holds to ``level`` (see `PValues`)."""
+    """Return the fewest blocks with which a comparison can be different at Holm's ``level`` (see `PValues`)."""
     return next(
         blocks for blocks in count(2)
         if smallest_p_value(blocks, looks) <= level or blocks >= MIN_BLOCKS_SIGNED_RANK
@@ -114,11 +114,10 @@ def fewest_blocks(level: float, looks: int | Looks) -> int:
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Give the p-values adjusted for their number, in the order given: reject where one is <= 0.05.
+    """Return the p-values adjusted for their number, in the given order: reject a hypothesis if its value is <= 0.05.
 
-    The chance of any false rejection is then at most 5 %, whatever the dependence (Holm, "A simple sequentially
-    rejective multiple test procedure", Scand. J. Statist. 6 (1979)).
-    Raises ValueError for a value outside 0 to 1.
+    The chance of any false rejection is then at most 5%, whatever the dependence (Holm, "A simple sequentially
+    rejective multiple test procedure", Scand. J. Statist. 6 (1979)). Raises ValueError for a value outside 0 to 1.
     """
     if not all(0 <= p <= 1 for p in p_values):
         raise ValueError("Every p-value must be between 0 and 1.")
@@ -130,7 +129,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def adjusted(p_values: Sequence[PValues | float | None], alpha: float = ALPHA) -> list[float | None]:
-    """Give Holm's adjusted p-values in the order given, held to ``alpha``; None stays None and does not count."""
+    """Return Holm's adjusted p-values in the given order, held to ``alpha``; None stays None and does not count."""
     tested = [each for each in p_values if each is not None]
     holm_values = iter(
         holm([each.among(len(tested), alpha) if isinstance(each, PValues) else each for each in tested])
@@ -139,19 +138,19 @@ def adjusted(p_values: Sequence[PValues | float | None], alpha: float = ALPHA) -
 
 
 def excludes_no_cost(cost: Cost) -> bool:
-    """Whether the interval lies on one side of "no cost"."""
+    """Return whether the interval lies on one side of "no cost"."""
     nothing = 1.0 if cost.scale == "ratio" else 0.0
     return cost.low > nothing or cost.high < nothing
 
 
 def proves_nothing(cost: Cost) -> bool:
-    """Whether the blocks are all the same but so few that even this may be chance: 2^(1-n) is above 5 %."""
+    """Return whether the blocks are equal, but too few to rule out chance: 2^(1-n) is above 5%."""
     same = cost.high - cost.low <= SAME * max(abs(cost.low), abs(cost.high))
     return same and 2.0 ** (1 - cost.blocks) > ALPHA
 
 
 def within_noise(cost: Cost, aa: Cost | None) -> bool:
-    """Whether the typical cost is no larger than what the A/A arm, on the same scale, shows for the metric."""
+    """Return whether the typical cost is no larger than the cost of the A/A arm on the same scale."""
     if aa is None or aa.scale != cost.scale:
         return False
     if cost.scale == "difference":
@@ -161,7 +160,7 @@ def within_noise(cost: Cost, aa: Cost | None) -> bool:
 
 
 def failing(outcomes: Sequence[bool]) -> bool:
-    """Whether an environment failed in more than one of ten trials of a cell; `outcomes`: which ones succeeded."""
+    """Return whether an environment failed in more than one of ten trials of a cell; `outcomes` are the successes."""
     return outcomes.count(False) > FAILING * len(outcomes)
 
 
@@ -173,10 +172,10 @@ def verdict(
     never_different: bool = False,
     hidden: bool = False,
 ) -> Verdict:
-    """Give the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive.
+    """Return the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive.
 
-    `never_equivalent`: an arm failed too often, or one keeps less of what it acknowledged than the other;
-    `never_different`: the difference is negligible, or within the noise; both where the session cannot be trusted;
+    `never_equivalent`: an arm failed too often, or one keeps less acknowledged data than the other;
+    `never_different`: the difference is negligible, or within the noise; both are set if the control failed;
     `hidden`: both sides met the same limit, so that only a difference can be claimed.
     """
     if cost is None:
@@ -191,16 +190,16 @@ def verdict(
 
 
 def noise_floor(aa: Cost | None) -> float | None:
-    """Give the noise floor as a fraction; None without an A/A arm, limits or a ratio scale."""
+    """Return the noise floor as a fraction; None without an A/A arm, limits or a ratio scale."""
     if aa is None or aa.scale == "difference" or aa.low <= 0 or math.isinf(aa.high):
         return None
     return math.expm1(max(abs(math.log(aa.low)), abs(math.log(aa.high))))
 
 
 def noise_range(aa: Cost | None) -> tuple[float, float] | None:
-    """Give the lowest and the highest cost within the noise floor, positive is worse.
+    """Return the lowest and the highest cost within the noise floor, positive is worse.
 
-    In percent, or in the metric's unit where it is compared by difference; None where the floor is not known.
+    They are in percent, or in the metric's unit if it is compared by difference; None if the floor is unknown.
     """
     if aa is not None and aa.scale == "difference":
         size = max(abs(aa.low), abs(aa.high))

@@ -1,4 +1,4 @@
-"""Which values are compared with which: those of several environments from one block and one attempt."""
+"""Selects the values to compare: from several environments, one block and one attempt."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,10 +6,10 @@ from weighbridge.store.run import Value
 
 
 def complete_blocks(values: Iterable[Value], environments: Sequence[str]) -> list[tuple[Value, ...]]:
-    """Return the values of one (workload, level, metric) block by block, each block's in the environments' order.
+    """Return the values of one (workload, level, metric) block by block, in the order of the environments.
 
-    A block that was run again counts once: with its first attempt in which every one of the environments has a value.
-    What another environment's failure made run again does not replace what was measured.
+    A block that was repeated counts once: by its first attempt with a value of every environment. A repetition
+    because of another environment's failure does not replace values.
     """
     arms: dict[str, dict[tuple[int, int], Value]] = {name: {} for name in environments}
     for value in values:
@@ -23,6 +23,6 @@ def complete_blocks(values: Iterable[Value], environments: Sequence[str]) -> lis
 
 
 def arm_values(values: Iterable[Value], environments: Sequence[str]) -> tuple[list[float], ...]:
-    """Return each environment's numbers in those blocks, in the environments' order; empty without such a block."""
+    """Return each environment's numbers in `complete_blocks`, in the given order; empty without such a block."""
     blocks = complete_blocks(values, environments)
     return tuple([block[place].value for block in blocks] for place in range(len(environments)))

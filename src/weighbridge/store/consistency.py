@@ -1,4 +1,4 @@
-"""Whether the rows of a run belong together."""
+"""Checks that the rows of a run belong together."""
 
 import json
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from weighbridge.model.text import one_line
 from weighbridge.store.run import RunStore
 
 _LONGEST = 200
-"""Characters of a message, which can quote stored values."""
+"""The largest number of characters of a message, which can quote stored values."""
 
 
 def require_consistent(store: RunStore) -> None:
-    """Raise RunDirectoryError where a row is about something that the run does not have: the file is damaged."""
+    """Raise RunDirectoryError if a row refers to something that the run does not have: the file is damaged."""
     environments = {name for name, *_ in store.environments()}
     cells = {(workload, level) for workload, level, *_ in store.cells()}
     baseline = store.info().get("baseline", "")
@@ -34,7 +34,7 @@ def require_consistent(store: RunStore) -> None:
 
 
 def require_same_study(store: RunStore, study: StoredStudy) -> None:
-    """Raise RunDirectoryError where the stored study is not that of the run's tables and keys."""
+    """Raise RunDirectoryError if the stored study differs from the run's tables and keys."""
     arms = [(arm.name, arm.kind, arm.aa_of) for arm in study.arms]
     cells = [(cell.workload, cell.level, cell.kind) for cell in study.cells]
     environments, workloads = store.environments(), store.cells()
@@ -63,7 +63,7 @@ def _keys(store: RunStore) -> dict[str, Any]:
 
 
 def _contradiction(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
-    """A key that both have with different values: an older run's tables lack the options that came later."""
+    """Return a key that both have with different values; the tables of older runs do not have later options."""
     for key in ours.keys() & theirs.keys():
         one, other = ours[key], theirs[key]
         both = isinstance(one, dict) and isinstance(other, dict)

@@ -36,12 +36,12 @@ _TRIES, _PAUSE_S = 40, 0.05
 
 @contextmanager
 def saving(where: Path) -> Iterator[None]:
-    """Turn a full disk into DiskFull, and what else the file system or SQLite reports into a RunDirectoryError."""
+    """Turn a full disk into DiskFull, and other errors of the file system or SQLite into RunDirectoryError."""
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:
         code = getattr(error, "sqlite_errorcode", None)
-        if code is None:  # Python's own: text that it cannot decode, which the message would quote
+        if code is None:  # Python's own error for text that it cannot decode; its message would quote the text
             raise RunDirectoryError(f"{where} is damaged: it contains text that is not UTF-8") from error
         if code & 0xFF == sqlite3.SQLITE_FULL or (code & 0xFF == sqlite3.SQLITE_IOERR and _is_full(where)):
             raise DiskFull.of(where) from error
@@ -59,7 +59,7 @@ def saving(where: Path) -> Iterator[None]:
 
 
 def _is_full(where: Path) -> bool:
-    """Whether the file system has no free block or no free inode. A quota that is used up does not show here."""
+    """Return whether the file system has no free block or no free inode. An exhausted quota does not show here."""
     try:
         usage = os.statvfs(where)
     except OSError:
@@ -117,7 +117,7 @@ def _opened(uri: str, folder: SafeFolder) -> sqlite3.Connection:
 
 
 def _has_open(file: os.stat_result | None) -> bool:
-    """Whether this process has a file open."""
+    """Return whether this process has a file open."""
     for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):  # the descriptor of this listing itself is closed by now
             if file is not None and os.path.samestat(file, os.fstat(int(descriptor.name))):

@@ -1,4 +1,4 @@
-"""A run whose number of blocks was changed after it had begun: each change is kept with the run."""
+"""Changes of the number of blocks of a started run, stored with the run."""
 
 import json
 import time
@@ -21,7 +21,7 @@ _Count = Annotated[int, Field(ge=0, le=10**6, strict=True)]
 class RunExtension:
     """One change of the number of blocks, from ``planned`` to ``blocks``, when ``after`` blocks had finished trials.
 
-    ``planned`` of an adaptive run is where it stood. ``at`` is in seconds since the epoch.
+    For an adaptive run, ``planned`` is the number of finished blocks. ``at`` is in seconds since the epoch.
     """
 
     planned: _Count
@@ -34,7 +34,7 @@ _EXTENSIONS = TypeAdapter(tuple[RunExtension, ...])
 
 
 def with_effect(changes: Sequence[RunExtension], blocks: int) -> tuple[RunExtension, ...]:
-    """Return the changes without the last ones that added no block to the ``blocks`` that there are."""
+    """Return the changes without the last ones that have added no block to the existing ``blocks``."""
     effective = [*changes]
     while effective and effective[-1].after >= blocks and effective[-1].blocks > blocks:
         effective.pop()
@@ -42,32 +42,34 @@ def with_effect(changes: Sequence[RunExtension], blocks: int) -> tuple[RunExtens
 
 
 def looks_at_changes(changes: Iterable[RunExtension], least: int) -> frozenset[int]:
-    """After how many blocks somebody asked for more, or fewer: at least so many, enough for a verdict to look at."""
+    """Return the numbers of blocks after which the user changed the total, from ``least`` (enough for a verdict)
+    on."""
     return frozenset(change.after for change in changes if change.after >= least)
 
 
 def unfinished(info: Mapping[str, str]) -> bool:
-    """Whether the run is going on, or was ended before it came to its end; False of runs that did not note it."""
+    """Return whether the run is going on or was stopped early; False for runs that did not record it."""
     return info.get(_FINISHED_KEY) == "no"
 
 
 def came_to_its_end(info: Mapping[str, str]) -> bool:
-    """Whether the run noted that it came to its end; False of runs that note nothing."""
+    """Return whether the run recorded that it came to its end; False for runs that record nothing."""
     return info.get(_FINISHED_KEY) == "yes"
 
 
 def note_begin(store: RunStore) -> None:
-    """Record that the run goes on now."""
+    """Record that the run is going on."""
     store.set_info(_FINISHED_KEY, "no")
 
 
 def note_end(store: RunStore) -> None:
-    """Record that the run came to its end: that of its blocks, its precision, its time, or a gate's look."""
+    """Record that the run came to its end: by its blocks, its precision, its time, or a gate's look."""
     store.set_info(_FINISHED_KEY, "yes")
 
 
 def extensions(info: Mapping[str, str]) -> tuple[RunExtension, ...]:
-    """The changes of a run, the first one first, from its keys (``RunStore.info``). RunDirectoryError: unreadable."""
+    """Return the changes of a run in order, from its keys (``RunStore.info``). Raises RunDirectoryError if
+    unreadable."""
     try:
         return _EXTENSIONS.validate_json(info.get(_KEY, "[]"))
     except ValueError:
@@ -75,7 +77,7 @@ def extensions(info: Mapping[str, str]) -> tuple[RunExtension, ...]:
 
 
 def apply_extensions(repetitions: Repetitions, changes: tuple[RunExtension, ...]) -> Repetitions:
-    """The repetitions after the changes. An adaptive run keeps its target, without its budget of time."""
+    """Return the repetitions after the changes. An adaptive run keeps its target, without its time budget."""
     if not changes:
         return repetitions
     blocks = changes[-1].blocks
@@ -88,9 +90,9 @@ def apply_extensions(repetitions: Repetitions, changes: tuple[RunExtension, ...]
 
 
 def extend(store: RunStore, repetitions: Repetitions, blocks: int) -> None:
-    """Record that the run is to have so many blocks; nothing where these are its own.
+    """Record the new total number of blocks, unless it is already the planned one.
 
-    ``repetitions`` are those of its study. RunDirectoryError where it already has more.
+    ``repetitions`` come from the study. Raises RunDirectoryError if the run already has more blocks.
     """
     before = extensions(store.info())
     now = apply_extensions(repetitions, before)

@@ -1,4 +1,4 @@
-"""Between flags and JSON, and what the flags of runs before version 3, which were sentences, say."""
+"""Converts flags to and from JSON, and reads the sentences that were the flags of runs before version 3."""
 
 import json
 import re
@@ -21,7 +21,7 @@ _SHARES: dict[str, tuple[FlagCode, str]] = {
     "generator rested": (FlagCode.GENERATOR_RESTED, ""),
     "waited for a connection": (FlagCode.CONNECTION_WAIT, ""),
 }
-"""What stood before a share in percent -> its code and role."""
+"""The words before a share in percent -> the code and role."""
 
 
 def _share(match: re.Match[str]) -> Flag:
@@ -51,18 +51,18 @@ _SENTENCES: tuple[tuple[str, Callable[[re.Match[str]], Flag]], ...] = (
     ("no readings of (host .+?): (.+)", lambda match: Flag(FlagCode.NO_READINGS, match[1], text=match[2])),
     ("prometheus: (.+)", lambda match: Flag(FlagCode.PROMETHEUS, text=match[1])),
 )  # fmt: skip
-"""Each sentence that was ever written, and its flag."""
+"""Every sentence that was ever written, and its flag."""
 
 
 def flags_json(flags: Iterable[Flag]) -> str:
-    """The flags as they are stored: a JSON list of objects, without the parts that are empty."""
+    """Return the flags as they are stored: a JSON list of objects, without empty parts."""
     parts = ({"code": str(f.code), "where": f.where, "figures": dict(f.figures), "text": f.text} for f in flags)
     return json.dumps([{key: value for key, value in each.items() if value} for each in parts])
 
 
-@lru_cache(maxsize=4096)  # many trials have the same, most of them none
+@lru_cache(maxsize=4096)  # many trials have the same flags, most of them none
 def flags_of(stored: str) -> tuple[Flag, ...]:
-    """The flags in a stored list, objects or an older run's sentences. ValueError where it is no such list."""
+    """Return the flags in a stored list of objects, or of an older run's sentences. Raises ValueError otherwise."""
     try:
         entries = json.loads(stored)
     except (TypeError, ValueError, RecursionError) as error:
@@ -84,7 +84,7 @@ def _is_number(value: object) -> bool:
 
 
 def flag_of_sentence(sentence: str) -> Flag:
-    """The flag that a sentence of an older run was; one that is not known is kept as it is."""
+    """Return the flag for a sentence of an older run; an unknown sentence is kept as text."""
     host = _HOST.fullmatch(sentence)
     for pattern, flag_of in _SENTENCES:
         if match := re.fullmatch(pattern, host[2] if host else sentence, re.DOTALL):

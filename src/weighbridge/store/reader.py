@@ -1,4 +1,4 @@
-"""What a run has, as typed rows: checked as they are read, and read once as long as nothing is written."""
+"""The rows of a run with types: checked when they are read, and cached until the run is written."""
 
 import json
 import math
@@ -43,43 +43,43 @@ from weighbridge.store.rows import (
 from weighbridge.store.study_text import file_of_text
 
 LEFT_OUT = "left_out"
-"""The key of a run under which it keeps which environments it does not measure."""
+"""The key of a run for the environments that it does not measure."""
 TIME_IS_OVER = "time_is_over"
-"""The key of a run that has ended as its time was over: it does not go on by being called again."""
+"""The key of a run that ended because its time was over; a further call does not continue it."""
 LENGTHS = "trial_lengths"
-"""The key of a run under which it keeps how long trials were made."""
+"""The key of a run for the chosen lengths of trials."""
 ALLOTMENTS = "allotments"
-"""The key of a run under which it keeps in how many blocks workloads took part, where time was short."""
+"""The key of a run for the numbers of blocks that workloads took part in, if time was short."""
 SESSION_STARTS = "session_starts"
-"""The key of a run under which it keeps which was its last trial when each of its sessions began."""
+"""The key of a run for the last trial before each of its sessions."""
 GATE_LOOKS = "gate_looks"
-"""The key of a run under which it keeps the looks of gates."""
+"""The key of a run for the looks of gates."""
 SECRETS = "secrets"
-"""The key of a run under which it keeps the digests of values that it does not store."""
+"""The key of a run for the digests of values that it does not store."""
 _COUNTED = "trial NOT IN (SELECT id FROM trial WHERE block IS 0)"
-"""The rows of trials that count: those of the pilot block (0) chose their lengths, and no more."""
+"""The rows of trials that count; trials of the pilot block (0) only choose lengths."""
 
 Row = TypeVar("Row", bound=tuple[object, ...])
 Stored = TypeVar("Stored")
 
 
 def run_identity(run_id: RunId, *study: str) -> str:
-    """Return the text that distinguishes a run from every other one, of its id and its study in all stored forms."""
+    """Return the text that distinguishes a run from every other one: its id and its study in all stored forms."""
     return json.dumps([run_id, *study])
 
 
 class RunReader:
-    """A run's rows. Every method raises RunDirectoryError where the file is damaged."""
+    """The rows of a run. Every method raises RunDirectoryError if the file is damaged."""
 
     def __init__(self, directory: Path, file: sqlite3.Connection) -> None:
         self.directory = directory
         self._db = file
         self._cache: dict[str, tuple[int, list[Any]]] = {}
 
-    # -- the run as a whole ------------------------------------------------------------------------
+    # -- the run -----------------------------------------------------------------------------------
 
     def info(self) -> dict[str, str]:
-        """The run's keys: study, question, study_text, baseline, seed, run_id, created (epoch seconds), ..."""
+        """Return the run's keys: study, question, study_text, baseline, seed, run_id, created (epoch seconds), ..."""
         keys = dict(self._read(reading.KEYS, "the run's keys", "SELECT key, value FROM run"))
         for key, kind in reading.KEY_TYPES.items():
             with reading.checked(self.directory, f"the run's {key}"):
@@ -89,30 +89,30 @@ class RunReader:
 
     @property
     def run_id(self) -> RunId:
-        """The id of the run. RunDirectoryError if it has none."""
+        """Return the id of the run. Raises RunDirectoryError if it has none."""
         try:
             return RunId(self.info().get(reading.RUN_ID, ""))
         except ValueError as error:
             raise RunDirectoryError(f"{self.directory} is damaged: the run has no id") from error
 
     def secrets(self) -> dict[SecretName, str] | None:
-        """The digests of the values that the run does not store, by name; None if an older version began the run."""
+        """Return the digests of the unstored values, by name; None if an older version began the run."""
         text = self.info().get(SECRETS)
         return None if text is None else dict(json.loads(text))
 
     @property
     def identity(self) -> str:
-        """The id and the study of the run: another run cannot use the digests of its secrets."""
+        """Return the id and the study of the run, so that another run cannot use the digests of its secrets."""
         documents = self._read(reading.TEXTS, "the run's study", "SELECT document FROM study")
         return run_identity(self.run_id, self.info().get("study_text", ""), *(text for (text,) in documents))
 
     def shown_study_text(self) -> str:
-        """The study's text for people, without the values that an older version stored."""
+        """Return the study's text for users, without the values that an older version stored."""
         text = self.info().get("study_text", "")
         return hidden_text(text) if self.secrets() is None else text
 
     def study(self) -> StoredStudy | None:
-        """The study as it was checked when the run began; None of a run from before version 5."""
+        """Return the study as it was checked when the run began; None for runs from before version 5."""
         return next(iter(self._read_once("study", self._study)), None)
 
     def _study(self) -> list[StoredStudy]:
@@ -121,54 +121,54 @@ class RunReader:
             return [StoredStudy.model_validate_json(text) for (text,) in rows]
 
     def study_file(self) -> StoredFile:
-        """What the study file says, checked; of a run from before version 5 as far as its text can be read."""
+        """Return the content of the study file; for runs from before version 5, the readable part of its text."""
         stored = self.study()
         if stored is not None:
             return stored.file
         return self._read_once("study text", lambda: [file_of_text(self.info().get("study_text", ""))])[0]
 
     def ladder(self) -> tuple[Rung, ...]:
-        """The ladder with which the run was begun; empty where the study has none."""
+        """Return the ladder with which the run began; empty if the study has none."""
         return rungs_of(self.info().get("ladder", "[]"))
 
     def environments(self) -> list[tuple[str, str, dict[str, object], str | None]]:
-        """Each arm in the study's order: name, kind, options, the name of the baseline where it is the A/A arm."""
+        """Return each arm in the study's order: name, kind, options, and for the A/A arm the baseline's name."""
         query = "SELECT name, kind, options, aa_of FROM environment ORDER BY position"
         return self._read(reading.ENVIRONMENTS, "environments", query)
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        """The environments of the study that the run does not measure, as they could not be opened, and why."""
+        """Return the environments that could not be opened and are not measured, with the reasons."""
         return left_out_of(self.info().get(LEFT_OUT, "[]"))
 
     def cells(self) -> list[tuple[str, Level, str, str, dict[str, object]]]:
-        """Each workload and level in the study's order: workload, level, kind, label, options."""
+        """Return each workload and level in the study's order: workload, level, kind, label, options."""
         query = "SELECT workload, level, kind, label, options FROM cell ORDER BY position"
         return self._read(reading.CELLS, "workloads", query)
 
     def facts(self) -> list[tuple[str, str, str, float]]:
-        """Every fact: scope, key, value, when (epoch seconds)."""
+        """Return every fact: scope, key, value, time (epoch seconds)."""
         return self._read(reading.FACTS, "facts", "SELECT scope, key, value, at FROM fact ORDER BY rowid")
 
     def session_starts(self) -> dict[float, int]:
-        """The id of the last trial before each session (0: none), by when its facts of this machine were noted.
+        """Return the id of the last trial before each session (0: none), by the time of its facts of this machine.
 
-        Without the sessions of before this was kept.
+        Sessions of older versions are missing.
         """
-        return {float(at): last for at, last in json.loads(self.info().get(SESSION_STARTS, "[]"))}
+        return {float(started): last for started, last in json.loads(self.info().get(SESSION_STARTS, "[]"))}
 
     # -- trials ------------------------------------------------------------------------------------
 
     def spent_s(self) -> float:
-        """Seconds that all trials took so far."""
+        """Return the total seconds of all trials so far."""
         query = "SELECT coalesce(sum(duration_s), 0.0) FROM trial"
         return self._read(reading.SPENT, "trials", query)[0][0]
 
     def finished(self) -> dict[Trial, Outcome]:
-        """Every trial that ended, with its outcome."""
+        """Return every trial that ended, with its outcome."""
         return {trial: outcome for trial, (outcome, _) in self.endings().items()}
 
     def endings(self) -> dict[Trial, tuple[Outcome, str]]:
-        """Every trial that ended, with its outcome and message."""
+        """Return every trial that ended, with its outcome and message."""
         query = "SELECT block, attempt, workload, level, environment, outcome, message FROM trial"
         rows = self._read(reading.FINISHED, "trials", query)
         return {
@@ -177,24 +177,24 @@ class RunReader:
         }
 
     def values(self) -> list[Value]:
-        """Every measurement of every trial that ended well, in the order in which the trials ran."""
+        """Return every measurement of every successful trial, in the order of the trials."""
         return self._read_once("values", self._values)
 
     def measured(self) -> Mapping[int, Sequence[tuple[str, str, str, float]]]:
-        """What each trial that counts measured, by its id: metric, unit, better and value of each."""
+        """Return for each trial that counts, by id, the metric, unit, better and value of each measurement."""
         return self._measured(_COUNTED)
 
     def _values(self) -> list[Value]:
         measured = self.measured()
         return [
             Value(t.id, t.block, t.attempt, t.environment, t.workload, t.level, *each, t.started_at, t.flags)
-            for t in self.trials()  # in the order of their ids: the clock may have been set meanwhile
+            for t in self.trials()  # in the order of their ids, because the clock might have been set meanwhile
             if t.outcome is Outcome.OK
             for each in measured.get(t.id, ())
         ]
 
     def _measured(self, which: str) -> dict[int, list[tuple[str, str, str, float]]]:
-        """What trials measured, by their ids: metric, unit, better and value of each."""
+        """Return for each trial, by id, the metric, unit, better and value of each measurement."""
         query = f"SELECT trial, metric, unit, better, value FROM measurement WHERE {which} ORDER BY rowid"  # noqa: S608
         measured: dict[int, list[tuple[str, str, str, float]]] = {}
         for number, metric, unit, better, value in self._read(reading.VALUES, "measurements", query):
@@ -202,7 +202,7 @@ class RunReader:
         return measured
 
     def trials(self) -> list[StoredTrial]:
-        """Every trial that counts, in the order of their ids."""
+        """Return every trial that counts, in the order of their ids."""
         return self._read_once("trials", lambda: self._trials("block IS NOT 0"))
 
     def _trials(self, which: str) -> list[StoredTrial]:
@@ -210,7 +210,7 @@ class RunReader:
         return [each if each.measured_s else each.not_measured() for each in rows]
 
     def pilot(self) -> list[PilotTrial]:
-        """What the trials of the pilot block measured that ended well."""
+        """Return the measurements of the successful trials of the pilot block."""
         measured = self._measured(f"NOT ({_COUNTED})")
         rows = self._rows(reading.PROCESSES, StoredProcess, "processes", f"process WHERE NOT ({_COUNTED})")
         spent_s: dict[tuple[int, str], float] = defaultdict(float)
@@ -231,42 +231,42 @@ class RunReader:
         ]  # fmt: skip
 
     def lengths(self) -> tuple[TrialLength, ...]:
-        """How long the trials of workloads were made, where that was chosen."""
+        """Return the lengths of trials that were chosen for workloads."""
         return lengths_of(self.info().get(LENGTHS, "[]"))
 
     def allotments(self) -> tuple[Allotment, ...]:
-        """In how many blocks of each round workloads took part, where a limited time was shared among them."""
+        """Return in how many blocks of each round workloads took part, if a limited time was shared among them."""
         return allotments_of(self.info().get(ALLOTMENTS, "[]"))
 
     def gate_looks(self) -> tuple[GateLook, ...]:
-        """The looks at which gates judged the run, in order."""
+        """Return the looks at which gates judged the run, in order."""
         return gate_looks_of(self.info().get(GATE_LOOKS, "[]"))
 
     def processes(self) -> list[StoredProcess]:
-        """Every process of every trial that counts."""
+        """Return every process of every trial that counts."""
         return self._rows(reading.PROCESSES, StoredProcess, "processes", f"process WHERE {_COUNTED}")
 
     def samples(self, *names: str) -> list[StoredSample]:
-        """Every number that meters gave of whole trials, or those of these names only."""
+        """Return all numbers that meters measured for complete trials, or those with the given names."""
         which = f" AND name IN ({', '.join('?' * len(names))})" if names else ""
         return self._samples(f"{_COUNTED}{which}", names)
 
     def _samples(self, which: str, names: tuple[str, ...] = ()) -> list[StoredSample]:
-        query = f"SELECT trial, site, name, value FROM sample WHERE {which}"  # noqa: S608 - our own words
+        query = f"SELECT trial, site, name, value FROM sample WHERE {which}"  # noqa: S608 - fixed words
         return [StoredSample(*row) for row in self._read(reading.SAMPLES, "readings of meters", query, names)]
 
     def series(self, trial: int | None = None) -> list[tuple[int, Series]]:
-        """Every series of readings with its trial's id, or those of one trial only."""
+        """Return every series of readings with its trial's id, or only the series of one trial."""
         if trial is None:
             return [(number, each) for number, of_trial in self.series_by_trial().items() for each in of_trial]
         return [(trial, each) for each in self._series("WHERE trial = ? ORDER BY rowid", trial).get(trial, ())]
 
     def series_by_trial(self) -> Mapping[int, Sequence[Series]]:
-        """The series of readings of each trial that has any, all of them read at once."""
+        """Return the series of readings of each trial that has any, all read at once."""
         return self._read_once("series", lambda: [self._series(f"WHERE {_COUNTED} ORDER BY trial, rowid")])[0]
 
     def _series(self, which: str, *values: object) -> dict[int, list[Series]]:
-        query = f"SELECT trial, place, name, at_s, vals FROM series {which}"  # noqa: S608 - our own words
+        query = f"SELECT trial, place, name, at_s, vals FROM series {which}"  # noqa: S608 - fixed words
         lasted = {trial.id: trial.duration_s for trial in self.trials()}
         by_trial: dict[int, list[Series]] = {}
         for number, place, name, at_s, read in self._read(reading.SERIES, "series", query, values):
@@ -282,7 +282,7 @@ class RunReader:
         return by_trial
 
     def histograms(self) -> list[tuple[int, str, str]]:
-        """Every latency histogram of a trial that ended well: trial, metric, encoded."""
+        """Return every latency histogram of a successful trial: trial, metric, encoded."""
         query = (
             "SELECT h.trial, h.metric, h.encoded FROM histogram h JOIN trial t ON t.id = h.trial"
             " WHERE t.outcome = 'ok' AND t.block IS NOT 0 ORDER BY h.trial, h.rowid"
@@ -297,11 +297,11 @@ class RunReader:
         of: str,
     ) -> list[Stored]:
         columns = ", ".join(row_type._fields)  # type: ignore[attr-defined]  # of a NamedTuple
-        rows = self._read(kind, what, f"SELECT {columns} FROM {of}")  # noqa: S608 - our own names
+        rows = self._read(kind, what, f"SELECT {columns} FROM {of}")  # noqa: S608 - fixed names
         return [row_type(*row) for row in rows]
 
     def _read_once(self, name: str, read: Callable[[], list[Stored]]) -> list[Stored]:
-        """Return the rows that were read before; read them anew if the database was written since."""
+        """Return cached rows, or read them again if the database was written since."""
         changes = self._db.total_changes
         cached = self._cache.get(name)
         if cached is None or cached[0] != changes:
@@ -311,7 +311,7 @@ class RunReader:
     def _read(
         self, kind: TypeAdapter[list[Row]], what: str, query: str, values: tuple[object, ...] = ()
     ) -> list[Row]:
-        """Rows that are as they must be. Raises RunDirectoryError."""
+        """Return rows after validation. Raises RunDirectoryError."""
         with saving(self.directory):
             rows = self._db.execute(query, values).fetchall()
         with reading.checked(self.directory, what):

@@ -1,6 +1,6 @@
-"""What the rows of a run must be like, so that a damaged file is told as one here, and nothing else meets it.
+"""The valid contents of a run's rows, so that a damaged file is rejected here.
 
-All sizes are bounded: what is computed from them stays finite.
+All sizes are bounded, so that results computed from them stay finite.
 """
 
 import json
@@ -36,14 +36,16 @@ _OUTCOMES: Mapping[Any, Outcome] = {each.value: each for each in Outcome}
 
 
 def _outcome(text: Any) -> Outcome:
-    # a function, as pydantic asks how many arguments a validator takes: since Python 3.12 an enum says any number
+    # a function, because pydantic asks a validator for its number of arguments, and since Python 3.12 an enum takes
+    # any
     if (outcome := _OUTCOMES.get(text)) is None:
         raise ValueError(f"'{one_line(text, 60)}' is not an outcome of a trial")
     return outcome
 
 
 class _Plausible:
-    """In an annotation: what `is_plausible` allows, from ``least`` to ``most``; without a call for each number."""
+    """An annotation for values that `is_plausible` allows from ``least`` to ``most``, without a call for each
+    number."""
 
     def __init__(self, least: float, most: float) -> None:
         self._least, self._most = least, most
@@ -64,12 +66,12 @@ Finite = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Measured = Annotated[float, _Plausible(-LARGEST, LARGEST)]
 AnyOutcome = Annotated[Outcome, PlainValidator(_outcome)]
 RowLevel = Annotated[Level, PlainValidator(Level.from_text)]
-"""As `LevelText`, for text alone: of the thousands of rows of a run it is read twice as fast."""
+"""The same as `LevelText` for text alone, which reads the thousands of rows of a run twice as fast."""
 Flags = Annotated[tuple[Flag, ...], PlainValidator(flags_of)]
 
 
 def _comparable(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse NaN, which differs from itself: a run with it would be of another study than itself."""
+    """Refuse NaN: it differs from itself, so a run with it would differ from its own study."""
     try:
         json.dumps(options, allow_nan=False)
     except ValueError as error:
@@ -81,7 +83,7 @@ StoredOptions = Annotated[Json[dict[str, Any]], AfterValidator(_comparable)]
 
 
 class _Repetitions(BaseModel):
-    """As far as reports read them: another version may write more keys."""
+    """The repetitions as far as reports read them; another version can write more keys."""
 
     blocks: Annotated[int, Field(ge=1, le=1000)] | None = None
     target: Annotated[float, Field(gt=0, lt=1)] | None = None
@@ -96,7 +98,7 @@ class _Repetitions(BaseModel):
 
 
 RUN_ID = "run_id"
-"""The key of a run under which it keeps its id."""
+"""The key of a run for its id."""
 TEXTS = TypeAdapter(list[tuple[str]])
 KEYS: TypeAdapter[list[tuple[str, str]]] = TypeAdapter(list[tuple[str, str]])
 KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
@@ -116,7 +118,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "secrets": TypeAdapter(Json[dict[str, str]]),
     "session_starts": TypeAdapter(Json[list[tuple[Seconds, Number]]]),
 }
-"""What the values of these keys of a run are written as."""
+"""The types of the values of these keys of a run."""
 ENVIRONMENTS = TypeAdapter(list[tuple[str, str, StoredOptions, str | None]])
 CELLS = TypeAdapter(list[tuple[str, LevelText, str, str, StoredOptions]])
 FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
@@ -137,11 +139,11 @@ HISTOGRAMS = TypeAdapter(list[tuple[Number, str, str]])
 SPENT = TypeAdapter(list[tuple[Finite]])
 
 _BESIDE_S = 60.0
-"""How long before or after a trial a reading may be: sysstat's seconds are whole ones, and a server rounds."""
+"""The largest distance of a reading from its trial: sysstat has full seconds, and a server rounds."""
 
 
 def are_times(at_s: Sequence[float], duration_s: float) -> bool:
-    """Whether they can be the times of readings of a trial: some, in order, and about within it."""
+    """Return whether these can be the times of a trial's readings: some, in order, and roughly within it."""
     if not at_s or at_s[0] < -_BESIDE_S or at_s[-1] > duration_s + _BESIDE_S:
         return False
     return list(at_s) == sorted(at_s)
@@ -149,7 +151,7 @@ def are_times(at_s: Sequence[float], duration_s: float) -> bool:
 
 @contextmanager
 def checked(where: Path, what: str) -> Iterator[None]:
-    """Turn what does not fit into one sentence about a damaged file."""
+    """Turn a validation error into one sentence about a damaged file."""
     try:
         yield
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Between records and the rows of their tables."""
+"""Converts records to the rows of their tables, and back."""
 
 import functools
 import json
@@ -15,11 +15,11 @@ from weighbridge.store.flags import flags_json
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
 
 PREPARATION, WARM_UP, CHECK = "preparation", "warm-up", "check"
-"""Roles of processes that are none of the trial's own: what is made once for all trials, the warm-up, the check."""
+"""Roles of processes outside of the measurement: one-time preparation, warm-up, check."""
 
 
 class StoredTrial(NamedTuple):
-    """One trial that ended, as it is read back. Times are seconds; ``started_at`` is seconds since the epoch."""
+    """One trial that ended. Times are seconds; ``started_at`` is seconds since the epoch."""
 
     id: int
     block: int
@@ -32,19 +32,19 @@ class StoredTrial(NamedTuple):
     started_at: float
     duration_s: float
     measured_s: float | None
-    """None if the trial was not measured, which the file has as 0."""
+    """Seconds of the measurement; None if the trial was not measured, which the file stores as 0."""
     flags: tuple[Flag, ...]
     measured_from_s: float | None
-    """When in the trial the measured program began; None where it did not, or in runs from before it was noted."""
+    """Seconds into the trial when the measured program began; None if it did not, or in older runs."""
 
     @property
     def window(self) -> tuple[float, float] | None:
-        """The time in which the measured program ran, in seconds of the trial."""
+        """Return the time in which the measured program ran, in seconds of the trial."""
         start, lasted_s = self.measured_from_s, self.measured_s
         return None if start is None or lasted_s is None else (start, start + lasted_s)
 
     def not_measured(self) -> "StoredTrial":
-        """Return the trial as one that was not measured, without flags that older runs computed for a time of 0."""
+        """Return the trial as not measured, without the flags that older runs computed for a time of 0."""
         return self._replace(measured_s=None, flags=tuple(f for f in self.flags if f.code not in OF_MEASURED_TIME))
 
 
@@ -61,7 +61,7 @@ class StoredProcess(NamedTuple):
 
 
 class StoredSample(NamedTuple):
-    """One number that a meter gave of a whole trial."""
+    """One number that a meter measured for a complete trial."""
 
     trial: int
     site: str
@@ -70,7 +70,7 @@ class StoredSample(NamedTuple):
 
 
 class Value(NamedTuple):
-    """One measurement as it is read back, with what locates it."""
+    """One measurement with the trial and the arm that it belongs to."""
 
     trial_id: int
     block: int
@@ -87,12 +87,12 @@ class Value(NamedTuple):
 
 
 def ladder_text(ladder: Sequence[Rung]) -> str:
-    """A ladder as the store keeps it: a JSON list of names and bases."""
+    """Return a ladder as it is stored: a JSON list of names and bases."""
     return json.dumps(ladder)
 
 
 def rungs_of(text: str) -> tuple[Rung, ...]:
-    """The ladder that is kept as ``text``. Older runs kept names alone, each of which adds to the one before it."""
+    """Return the ladder stored as ``text``. In older runs it has only names, each based on the one before."""
     rungs: list[Rung] = []
     for entry in json.loads(text):
         before = rungs[-1].name if rungs else None
@@ -106,10 +106,11 @@ def arm_row(position: int, arm: Arm) -> Sequence[object]:
 
 
 class PilotTrial(NamedTuple):
-    """What a trial of the pilot block measured, by metric, that ended well; its seconds, and those of its warm-up.
+    """The measurements of a successful trial of the pilot block, by metric, with its seconds and those of its
+    warm-up.
 
-    ``duration_s`` is without what was prepared once for all trials of its environment.
-    ``throttled_s``: for how long its site had used up its limit of CPU time, the longest of all; None: not metered.
+    ``duration_s`` excludes preparation for all trials of its environment. ``throttled_s`` is the longest time for
+    which a site had exhausted its CPU limit; None if not metered.
     """
 
     workload: str
@@ -127,7 +128,7 @@ def cell_row(position: int, cell: Cell) -> Sequence[object]:
 
 
 def trial_row(record: TrialRecord) -> Sequence[object]:
-    """A trial, without its id."""
+    """Return a row for a trial, without its id."""
     trial = record.trial
     return (
         trial.block, trial.attempt, trial.workload, trial.level.text, trial.environment, str(record.outcome),
@@ -137,12 +138,12 @@ def trial_row(record: TrialRecord) -> Sequence[object]:
 
 
 def series_rows(number: int, record: TrialRecord) -> Iterator[Sequence[object]]:
-    """The series of the trial with this id."""
-    times = functools.cache(_numbers)  # many have the same
+    """Return the rows for the series of a trial."""
+    times = functools.cache(_numbers)  # many series have the same times
     for each in record.series:
         yield number, each.place, each.name, times(each.at_s), _numbers(each.values)
 
 
 def _numbers(values: Sequence[float]) -> str:
-    """Without spaces, and whole numbers without a point: half of the room."""
+    """Return JSON without spaces or trailing ".0", which halves the size."""
     return _encoded([int(value) if float(value).is_integer() else value for value in values])

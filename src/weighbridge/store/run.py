@@ -1,4 +1,4 @@
-"""A run directory: open it, add to it trial by trial, read it back."""
+"""A run directory: opens it, adds trials, and reads it back."""
 
 import contextlib
 import fcntl
@@ -36,7 +36,7 @@ STATUS = "run.status.json"
 """The file with the number of finished trials. It exists only while a process writes the run, or after a crash."""
 _LOCK, _RAW = "lock", "raw"
 METERS_HZ = "meters_hz"
-"""The key of a run under which it keeps how many readings a second its meters took."""
+"""The key of a run for the number of readings per second of its meters."""
 
 
 class RunStore(RunReader):
@@ -115,15 +115,15 @@ class RunStore(RunReader):
             ) from None
 
     def close(self) -> None:
-        """Write what is pending into the one file, and let go of the lock."""
+        """Write pending changes into the database file, and release the lock."""
         with contextlib.suppress(RunDirectoryError), self._rights():
             self._db.close()  # the last connection copies its log into the database, and removes it
         self._closing.close()
 
     def discard(self) -> None:
-        """Remove the run's files, and its folders where nothing else is in them. It is not used afterwards.
+        """Remove the run's files, and its folders if they are empty. The store cannot be used afterwards.
 
-        Of a folder that was no run before, nothing that was there when it was opened.
+        In a folder that was not a run before, existing files stay.
         """
         outputs = self._raw.names() if _RAW in self._own else []
         for name in outputs:
@@ -155,12 +155,12 @@ class RunStore(RunReader):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- the run as a whole ------------------------------------------------------------------------
+    # -- the run -----------------------------------------------------------------------------------
 
     def begin(self, study: Study, info: Mapping[str, str], secrets: Mapping[SecretName, str] | None = None) -> None:
-        """Freeze the study into a new run. ``info`` is further keys of the run (run_id, version, ...).
+        """Store the study in a new run. ``info`` has further keys of the run (run_id, version, ...).
 
-        ``secrets``: the digests of the values that it needs and does not store.
+        ``secrets`` are the digests of the values that it needs and does not store.
         """
         keys = {
             "study": study.file.study,
@@ -188,7 +188,7 @@ class RunStore(RunReader):
             )
 
     def keep_study(self, study: Study) -> None:
-        """Keep the checked study of a run that was begun before runs had it."""
+        """Store the checked study of a run that an older version began."""
         with saving(self.directory):
             self._db.execute("INSERT OR REPLACE INTO study VALUES (1, ?)", (study_json(study),))
 
@@ -200,7 +200,7 @@ class RunStore(RunReader):
     # -- facts -------------------------------------------------------------------------------------
 
     def begin_session(self, facts: Mapping[str, str]) -> None:
-        """Begin a session, with the facts of this machine: the trials from here on are of it."""
+        """Begin a session with the facts of this machine; the following trials belong to it."""
         now = time.time()
         with saving(self.directory), transaction(self._db):
             (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM trial").fetchone()
@@ -220,7 +220,7 @@ class RunStore(RunReader):
     # -- trials ------------------------------------------------------------------------------------
 
     def save(self, record: TrialRecord) -> int:
-        """Commit one ended trial (its row outlives a power cut) and write its raw outputs. Gives its id."""
+        """Commit one ended trial (its row survives a power cut), write its raw outputs, and return its id."""
         flags = tuple(replace(flag, text=redacted(flag.text)) for flag in record.flags)
         record = replace(record, message=redacted(record.message), flags=flags)
         with saving(self.directory), self._rights(), transaction(self._db):

@@ -16,7 +16,7 @@ from weighbridge.errors import RunDirectoryError
 
 _SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 LARGEST = 2**32
-"""The most bytes that are read of a file: a sparse file of any size costs its author nothing."""
+"""The largest number of bytes that are read from a file: a sparse file of any size is free to create."""
 _WRITES = os.O_WRONLY | os.O_RDWR
 LINK = "is a symbolic link, which Weighbridge does not follow. Replace the link with the {} that it points to."
 
@@ -79,7 +79,7 @@ class SafeFolder:
         return status
 
     def _require_own(self, name: str, status: os.stat_result, *, writes: bool) -> None:
-        """Refuse links, hard links too: another user can give root's file a second name in a folder of that user.
+        """Refuse links, including hard links: another user can give root's file a second name in that user's folder.
 
         Copies of backup programs share their files by hard links. Reading these is safe if the owner is the folder's.
         """
@@ -112,7 +112,7 @@ class SafeFolder:
             return data
 
     def write_new(self, name: str, data: bytes) -> None:
-        """Write a file in the place of whatever has its name: a link is removed, not followed."""
+        """Write a file, replacing any file of that name: a link is removed, not followed."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY
         try:
             descriptor = os.open(name, flags, 0o644, dir_fd=self.descriptor)

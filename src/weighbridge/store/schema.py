@@ -1,4 +1,4 @@
-"""The tables of a run, and how an older file is brought up to them."""
+"""The tables of a run, and the upgrades of older files."""
 
 import sqlite3
 from contextlib import closing
@@ -52,7 +52,7 @@ CREATE TABLE fact (
 ) STRICT;
 CREATE INDEX sample_of_trial ON sample(trial);
 """
-"""All that version 1 had."""
+"""The tables of version 1."""
 
 WINDOW = """
 ALTER TABLE trial ADD COLUMN measured_from_s REAL;
@@ -61,24 +61,23 @@ UPDATE trial SET measured_from_s = (
 );
 DELETE FROM sample WHERE site = 'trial' AND name IN ('measured_from_s', 'measured_to_s');
 """
-"""New in version 4: when the measured program began was a sample, and so was its end, ``measured_s`` later."""
+"""New in version 4: the begin of the measured program, which was a sample. Its end is now ``measured_s`` later."""
 
 STUDY = """
 CREATE TABLE IF NOT EXISTS study (
     only_one INTEGER PRIMARY KEY CHECK (only_one = 1), document TEXT NOT NULL
 ) STRICT;
 """
-"""New in version 5: the checked study (`weighbridge.model.stored_study`); empty in older runs until they go on."""
+"""New in version 5: the checked study (`weighbridge.model.stored_study`); empty in older runs until they continue."""
 
 UPGRADES: dict[int, str] = {1: SERIES, 2: "", 3: WINDOW, 4: STUDY}
-"""SQL that brings a file from the version that is the key to the next one.
+"""The SQL that upgrades a file from the version in the key to the next one.
 
-New in version 3: flags are objects. Older runs keep their sentences, which `weighbridge.store.flags` reads.
-"""
+New in version 3: flags are objects. Older runs keep their sentences, which `weighbridge.store.flags` reads."""
 
 
 def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool) -> None:
-    """Create the tables in a new file or upgrade an older one; RunDirectoryError for a newer one or another's.
+    """Create the tables in a new file or upgrade an older one; RunDirectoryError for other and newer files.
 
     A file with a view, a trigger or a virtual table is refused because these are code, which might never end. A file
     without one of the tables or columns is refused too.
@@ -106,14 +105,14 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
         connection.executescript(f"BEGIN; {UPGRADES[old]} PRAGMA user_version={old + 1}; COMMIT;")
     for table, columns in _columns().items():
         present = _columns_of(connection, table)
-        if lacking := columns - present:
-            what = f"the table '{table}' has no column '{min(lacking)}'" if present else f"it has no table '{table}'"
-            raise RunDirectoryError(f"{where} is damaged: {what}")
+        if missing := columns - present:
+            fault = f"the table '{table}' has no column '{min(missing)}'" if present else f"it has no table '{table}'"
+            raise RunDirectoryError(f"{where} is damaged: {fault}")
 
 
 @cache
 def _columns() -> dict[str, set[str]]:
-    """The columns of each table of the present version."""
+    """Return the columns of each table of the present version."""
     with closing(sqlite3.connect(":memory:")) as empty:
         empty.executescript("".join((TABLES, *UPGRADES.values())))
         tables = empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()

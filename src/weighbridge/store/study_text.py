@@ -1,4 +1,4 @@
-"""What the study of a run from before version 5 of the store says, which kept its YAML alone."""
+"""Reads the study of a run from before version 5 of the store, which only stored the YAML."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from weighbridge.model.stored_study import StoredFile
 
 
 def file_of_text(text: str) -> StoredFile:
-    """Return what a study's text says as far as it can be read, unchecked and as it was written."""
+    """Return the readable parts of a study's text, unchecked and as written."""
     from ruamel.yaml import YAML
 
     try:
         document = YAML(typ="safe").load(text)
-    except Exception:  # the parser itself stumbles over some texts: assertions, attributes, recursion
+    except Exception:  # the parser itself fails on some texts: assertions, attributes, recursion
         document = None
     parts: dict[str, Any] = {}
     for key in StoredFile.model_fields:

@@ -1,4 +1,5 @@
-"""The folder of a run that has what tracers saw: beside the trials, so that nothing that reads these counts it."""
+"""The folder of a run for the observations of tracers, separate from the trials so that no statistics include
+them."""
 
 import os
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from weighbridge.store.safe_folder import SafeFolder, file_in_run
 
 FOLDER, FILE = "traces", "traces.json"
 _MOST = 2**22
-"""Bytes of the document that are read."""
+"""The largest number of bytes of the document that are read."""
 
 
 def write_traces(directory: Path, traces: Sequence[Trace]) -> Path:
@@ -27,12 +28,12 @@ def write_traces(directory: Path, traces: Sequence[Trace]) -> Path:
 
 
 def has_traces(directory: Path) -> bool:
-    """Whether a run has traces, damaged ones too."""
+    """Return whether a run has traces, including damaged ones."""
     return os.path.lexists(directory / FOLDER / FILE)
 
 
 def read_traces(directory: Path) -> tuple[Trace, ...]:
-    """Return the traces of a run; none where it has none. Raises ValueError where they are damaged, or no file."""
+    """Return the traces of a run; empty if it has none. Raises ValueError if they are damaged or not a file."""
     if not has_traces(directory):
         return ()
     with file_in_run(directory, FOLDER, FILE) as file:

@@ -1,4 +1,4 @@
-"""Builds and caches userlands: each once, whatever its source, and never changed afterwards."""
+"""Builds and caches root filesystems: each is built once, whatever its source, and never changed afterwards."""
 
 import json
 from collections.abc import Callable
@@ -19,21 +19,21 @@ _ABOUT = "about.json"
 
 
 def key_of(spec: UserlandSpec, source: SourceOptions | None = None) -> str:
-    """The name under which a userland is cached."""
+    """Return the name under which a root filesystem is cached."""
     return _plugin(source).key(source, spec)
 
 
 def cached(spec: UserlandSpec, cache: Path, source: SourceOptions | None = None) -> Userland | None:
-    """The userland that needs not be built (any more), or None. ``source`` None: Debian packages."""
+    """Return a root filesystem that needs no build, or None. ``source`` None means Debian packages."""
     plugin = _plugin(source)
     if (existing := plugin.existing(source)) is not None:
         return existing
     folder = cache / "userlands" / plugin.key(source, spec)
     try:
-        about = json.loads((folder / _ABOUT).read_text())
-        process = about.get("process", {})  # older ones have none
+        record = json.loads((folder / _ABOUT).read_text())
+        process = record.get("process", {})  # older records have none
         process = ProcessDefaults(**{**process, "groups": tuple(process.get("groups", ()))})
-        return Userland(about["digest"], folder / root.NAME, folder / archive.NAME, about["versions"], process)
+        return Userland(record["digest"], folder / root.NAME, folder / archive.NAME, record["versions"], process)
     except FileNotFoundError:
         return None
     except PermissionError as error:
@@ -48,17 +48,17 @@ def cached(spec: UserlandSpec, cache: Path, source: SourceOptions | None = None)
 
 
 def cannot_build(spec: UserlandSpec, source: SourceOptions | None = None) -> tuple[str, str] | None:
-    """Why this user cannot build a userland, and what helps; None: it can."""
+    """Return why this user cannot build a root filesystem, and a remedy; None if the user can."""
     return _plugin(source).cannot_build(source, spec, cache_folder())
 
 
 def ensure(
     spec: UserlandSpec, cache: Path, say: Callable[[str], None], source: SourceOptions | None = None
 ) -> Userland:
-    """The userland, built if need be.
+    """Return the root filesystem, built if needed.
 
-    Safe when several runs want it at the same time. Raises Unavailable where this user cannot build one,
-    UserlandError where it fails, DiskFull.
+    Several runs can call this at the same time. Raises Unavailable if this user cannot build one, UserlandError if
+    the build fails, DiskFull.
     """
     plugin = _plugin(source)
 
@@ -68,21 +68,21 @@ def ensure(
         versions = plugin.build(source, spec, work, cache, say)
         tar, folder = work / archive.NAME, work / root.NAME
         root.unpack(tar, folder)
-        about = {
+        record = {
             "digest": archive.digest_of(tar),
             "versions": {**root.packages_in(folder), **versions},
             "asked": spec.packages,
             "source": plugin.kind,
             "process": asdict(plugin.process(source, folder)),
         }
-        (work / _ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True))
+        (work / _ABOUT).write_text(json.dumps(record, indent=1, sort_keys=True))
 
     built = build_once.ensure(
         cache / "userlands",
         plugin.key(source, spec),
         "the userland",
         lambda: cached(spec, cache, source),
-        # what Maven, Go and C lack is told where they are built
+        # missing parts of Maven, Go and C are reported by their own builds
         lambda: plugin.cannot_build(source, UserlandSpec(), cache),
         say,
         build,

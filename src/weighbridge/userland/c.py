@@ -1,6 +1,6 @@
-"""Builds and caches the programs of the projects below ``weighbridge/c``: a static file each, by cc.
+"""Builds and caches the programs of the projects below ``weighbridge/c``: one static file per project, by cc.
 
-Each can be built with musl, too, the C library of Alpine's images: the same sources and options, by ``musl-gcc``.
+Each can also be built by ``musl-gcc`` with musl, the C library of Alpine's images, with the same sources and options.
 """
 
 import hashlib
@@ -30,30 +30,31 @@ _OPTIONS = (
     "-Wextra",
     "-fno-tree-loop-distribute-patterns",
 )
-"""For every CPU of its kind alike, so that the bits are the same on every machine. A loop that copies stays a loop:
-else the compiler makes it libc's memcpy, which chooses its instructions by the CPU that it finds."""
+"""Options without CPU-specific code, so that the bits are the same on every machine.
+
+Without the last one, the compiler turns copying loops into libc's memcpy, which selects its instructions by CPU."""
 _COMPILER = "compiler"
-"""Beside the program: what built it, as ``cc --version`` tells it."""
+"""The file with the compiler's version, by ``cc --version``."""
 _LIBC = "libc"
-"""Beside the program: the C library that was asked for, with its version."""
+"""The file with the requested C library and its version."""
 Libc = Literal["musl"]
-"""A C library that can be asked for; None: the compiler's own, which is glibc on most distributions."""
+"""A C library that can be requested; None is the compiler's own, which is glibc on most distributions."""
 _LOADER = f"/lib/ld-musl-{platform.machine()}.so.1"
-"""Tells its version when it is started without a program. It is the library itself."""
+"""musl's loader, which is the library itself; it prints its version when it is started without a program."""
 _VERSION_S = 20.0
 
 
 def key_of(project: str, libc: Libc | None = None) -> str:
-    """The name under which a program is cached: of its sources and how it is built. Raises UserlandError."""
+    """Return the name under which a program is cached, by its sources and build options. Raises UserlandError."""
     folder = PROJECTS / project
     if not any(folder.glob("*.c")):
         raise UserlandError(f"there is no C project '{project}'")
-    how = " ".join((build_once.key_of_folder(folder), *_OPTIONS, platform.machine(), *filter(None, (libc,))))
-    return hashlib.sha256(how.encode()).hexdigest()[:16]
+    inputs = " ".join((build_once.key_of_folder(folder), *_OPTIONS, platform.machine(), *filter(None, (libc,))))
+    return hashlib.sha256(inputs.encode()).hexdigest()[:16]
 
 
 def versions(program: Path) -> dict[str, str]:
-    """The digest of a built program, and what built it: another compiler, or another libc, makes other bits."""
+    """Return the digest of a built program, its compiler and its libc, all of which affect its bits."""
     digest = hashlib.sha256(program.read_bytes()).hexdigest()[:16]
     libc = program.parent / _LIBC
     return {
@@ -64,7 +65,7 @@ def versions(program: Path) -> dict[str, str]:
 
 
 def by_hand(project: str, place: str, libc: Libc | None = None) -> Build:
-    """How an image builds a project's program, for the folder ``place``."""
+    """Return how an image builds a project's program, for the folder ``place``."""
     folder, program = PROJECTS / project, program_of(project)
     command = (compiler(libc).program, *_OPTIONS, "-o", program, *_sources(project))
     packages = ("musl-tools",) if libc else ("gcc", "libc6-dev")
@@ -76,7 +77,7 @@ def _sources(project: str) -> list[str]:
 
 
 def _build(project: str, work: Path, libc: Libc | None = None) -> None:
-    """The sources are only read, where they are."""
+    """Build a project's program; its sources are read in place."""
     folder, cc = PROJECTS / project, compiler(libc)
     cc.output(folder, cc.program, *_OPTIONS, "-o", str(work / program_of(project)), *_sources(project))
     (work / _COMPILER).write_text(cc.output(folder, cc.program, "--version").partition("\n")[0])
@@ -85,16 +86,16 @@ def _build(project: str, work: Path, libc: Libc | None = None) -> None:
 
 
 def _version_of_musl() -> str:
-    """The version of this machine's musl; "" where its loader is elsewhere."""
+    """Return the version of this machine's musl; "" if its loader is elsewhere."""
     if not Path(_LOADER).exists():
         return ""
-    said = run(Command((_LOADER,), _VERSION_S)).stderr.decode(errors="replace")
-    version = re.search(r"^Version (\S{1,40})$", said, re.MULTILINE)
+    output = run(Command((_LOADER,), _VERSION_S)).stderr.decode(errors="replace")
+    version = re.search(r"^Version (\S{1,40})$", output, re.MULTILINE)
     return version[1] if version else ""
 
 
 def compiler(libc: Libc | None = None) -> Compiler:
-    """Return what builds the programs with a C library."""
+    """Return the compiler of the programs with a C library."""
     return _COMPILERS[libc]
 
 

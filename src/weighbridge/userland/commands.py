@@ -1,4 +1,4 @@
-"""The programs that build userlands."""
+"""Runs the programs that build root filesystems."""
 
 from collections.abc import Mapping
 
@@ -15,9 +15,9 @@ def must(
     env: Mapping[str, str] | None = None,
     unavailable: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a program that a build needs. Raises UserlandError with what it complained of, DiskFull.
+    """Run a program that a build needs. Raises UserlandError with its error message, and DiskFull.
 
-    ``unavailable``: words of a complaint that mean that this user cannot build, and what is then told.
+    ``unavailable`` maps words of an error message which mean that this user cannot build to the reason to report.
     """
     completed = run(Command(argv, BUILD_DEADLINE_S, env or {}))
     program = program or argv[0]
@@ -26,9 +26,9 @@ def must(
     if completed.returncode != 0:
         lines = completed.stderr.decode(errors="replace").splitlines()
         errors = [line for line in lines if line.startswith("E:")] or lines[-1:] or ["no message"]
-        for words, why in (unavailable or {}).items():
+        for words, reason in (unavailable or {}).items():
             if words in " ".join(lines):
-                raise Unavailable(why)
+                raise Unavailable(reason)
         if "No space left" in " ".join(lines):
             raise DiskFull(f"{program} ran out of disk space: {errors[0]}")
         raise UserlandError(f"{program} failed: {errors[0]}")

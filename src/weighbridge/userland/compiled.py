@@ -1,4 +1,4 @@
-"""Programs of our own that a compiler makes of a project's folder, each once: what its languages have in common."""
+"""Builds Weighbridge's own programs from project folders, once each: the common part of all languages."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,23 +12,23 @@ from weighbridge.model.command import Command
 
 
 def program_of(project: str) -> str:
-    """The name of a project's program."""
+    """Return the name of a project's program."""
     return f"weighbridge-{project}"
 
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A language's compiler. ``builds``: what for, in words; ``key_of`` and ``build`` are those of its projects.
+    """A language's compiler; ``key_of`` and ``build`` are functions for its projects.
 
-    ``reason``: the line of its complaints that says why.
+    ``builds`` describes its products. ``reason`` selects the most useful line of its error messages.
     """
 
     program: str
     builds: str
     missing: Callable[[], Sequence[str]]
-    """What it takes and is not installed: programs and files, by their names in `weighbridge.linux.packages`."""
+    """Returns the missing programs and files, by their names in `weighbridge.linux.packages`."""
     key_of: Callable[[str], str]
-    """The name under which a project's program is cached."""
+    """Returns the name under which a project's program is cached."""
     build: Callable[[str, Path], None]
     """Builds a project's program in a folder."""
     reason: Callable[[str], str]
@@ -36,20 +36,20 @@ class Compiler:
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def cached(self, project: str, cache: Path) -> Path | None:
-        """The project's built program, or None."""
+        """Return the project's built program, or None."""
         program = cache / "programs" / self.key_of(project) / program_of(project)
         return program if program.is_file() else None
 
     def cannot_build(self, projects: Iterable[str], cache: Path) -> tuple[str, str] | None:
-        """Why the programs that are not cached yet cannot be built, and what helps; None where all is well."""
+        """Return why uncached programs cannot be built, and a remedy; None if they can."""
         if not (missing := self.missing()) or all(self.cached(each, cache) is not None for each in projects):
             return None
         return f"{missing[0]}, which builds {self.builds}, is not installed", install_here(missing)
 
     def ensure(self, project: str, cache: Path, say: Callable[[str], None]) -> Path:
-        """The project's program, built if need be.
+        """Return the project's program, built if needed.
 
-        Raises Unavailable without the compiler, UserlandError where the build fails, DiskFull.
+        Raises Unavailable without the compiler, UserlandError if the build fails, DiskFull.
         """
         name = program_of(project)
         return build_once.ensure_file(
@@ -61,7 +61,8 @@ class Compiler:
         )
 
     def output(self, folder: Path, what: str, *arguments: str) -> str:
-        """What the compiler printed in a folder; ``what`` it is called. It is an option of go's since 1.20."""
+        """Return the compiler's output in a folder, called ``what`` in errors; Go's own option for this needs
+        1.20."""
         argv = ("setpriv", "--pdeathsig", "KILL", "--", "env", f"--chdir={folder}", self.program, *arguments)
         completed = run(Command(argv, self.deadline_s, self.variables))
         if completed.timed_out:

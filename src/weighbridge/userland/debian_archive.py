@@ -1,4 +1,4 @@
-"""What it takes to build from Debian's archive, on whatever distribution: mmdebstrap, and the keys that sign it."""
+"""Builds from Debian's archive on any distribution, with mmdebstrap and the keys that sign the archive."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,21 +10,21 @@ from weighbridge.userland.commands import must
 PROGRAM, KEYRING = "mmdebstrap", "debian-archive-keyring.gpg"
 _FOLDER = Path("/usr/share/keyrings")
 KEYRINGS = (_FOLDER / "debian-archive-keyring.pgp", _FOLDER / KEYRING)
-"""Where the package of the keys has them, by the releases of Debian."""
+"""The files of the keys, in different releases of Debian."""
 TRUSTED = Path("/etc/apt")
-"""Where apt has what it trusts anyway: the distribution's keys, and any that the user has put there."""
+"""The folder of keys that apt trusts: the distribution's, and any that the user added."""
 _OWNER = b"Debian Archive Automatic Signing Key"
-"""Of the keys of Debian's archive, in the files that are no text."""
+"""The owner of the keys of Debian's archive, in binary files."""
 
 
 def lacking() -> tuple[str, str] | None:
-    """Return what this machine lacks to build from Debian's archive, and what helps; None where it lacks nothing."""
+    """Return why this machine cannot build from Debian's archive, and a remedy; None if it can."""
     if which(PROGRAM) is None:
         remedy = install_here([PROGRAM, *_no_keys()])
         return f"{PROGRAM}, which builds from Debian's packages, is not installed", remedy
     if _no_keys():
-        why = f"apt needs the keys that sign Debian's archive ({KEYRING}), which are not installed"
-        return why, install_here([KEYRING])
+        reason = f"apt needs the keys that sign Debian's archive ({KEYRING}), which are not installed"
+        return reason, install_here([KEYRING])
     return None
 
 
@@ -34,16 +34,17 @@ def mmdebstrap(
     env: Mapping[str, str] | None = None,
     unavailable: Mapping[str, str] | None = None,
 ) -> None:
-    """Run mmdebstrap, started by ``before``. Raises what `weighbridge.userland.commands.must` does.
+    """Run mmdebstrap, started by ``before``. Raises the errors of `weighbridge.userland.commands.must`.
 
-    The suite is Debian's, for which it knows the mirror on every distribution; apt trusts its keys on Debian alone.
+    The suite is Debian's, for which mmdebstrap knows the mirror on every distribution; apt trusts its keys only on
+    Debian.
     """
     argv = (*before, PROGRAM, *keyring_options(), *arguments)
     must(*argv, program=PROGRAM, env=env, unavailable=unavailable)
 
 
 def keyring_options() -> tuple[str, ...]:
-    """Return the option that names the keys, where apt does not trust them by itself."""
+    """Return the option that names the keys, if apt does not trust them by default."""
     file = _keyring()
     return () if _apt_trusts_keys() or file is None else (f"--keyring={file}",)
 

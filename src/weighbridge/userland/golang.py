@@ -1,4 +1,4 @@
-"""Builds and caches the programs of the projects below ``weighbridge/golang``, with Go as its user has set it up."""
+"""Builds and caches the programs of the projects below ``weighbridge/golang``, with the user's Go configuration."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ from weighbridge.userland.compiled import Compiler, program_of
 PROJECTS = Path(__file__).parent.parent / "golang"
 BUILD_DEADLINE_S = 900.0
 _ENV = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
-"""One static file; Go itself is never fetched, and no workspace of the user's has a say. Proxies stay the user's."""
+"""Variables for one static file, without downloads of Go and without a workspace. Proxies stay the user's."""
 _OPTIONS = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
 _CONTENTS = "contents"
-"""Beside the program: what it was built from and by, as ``go version -m`` tells it."""
+"""The file with the modules and the Go version of a build, by ``go version -m``."""
 
 
 def key_of(project: str) -> str:
-    """The name under which a program is cached: what its sources, go.mod and go.sum say. Raises UserlandError."""
+    """Return the name under which a program is cached, by its sources, go.mod and go.sum. Raises UserlandError."""
     folder = PROJECTS / project
     if not (folder / "go.mod").is_file():
         raise UserlandError(f"there is no Go project '{project}'")
@@ -26,12 +26,12 @@ def key_of(project: str) -> str:
 
 
 def versions(program: Path) -> dict[str, str]:
-    """The version of each Go module in a built program, and of the Go that built it."""
+    """Return the version of each Go module in a built program, and of its Go compiler."""
     return versions_in((program.parent / _CONTENTS).read_text())
 
 
 def versions_in(contents: str) -> dict[str, str]:
-    """`versions` from what ``go version -m`` printed: ``PROGRAM: go1.22.1``, then lines ``dep PATH VERSION SUM``.
+    """Return `versions` from output of ``go version -m``: ``PROGRAM: go1.22.1``, then lines ``dep PATH VERSION SUM``.
 
     A module's name is its path.
     """
@@ -46,7 +46,7 @@ def versions_in(contents: str) -> dict[str, str]:
 
 
 def by_hand(project: str, place: str) -> Build:
-    """How an image builds a project's program, for the folder ``place``."""
+    """Return how an image builds a project's program, for the folder ``place``."""
     folder, program = PROJECTS / project, program_of(project)
     variables = tuple(f"{name}={value}" for name, value in _ENV.items())
     command = ("env", *variables, "go", "build", *_OPTIONS, "-o", program, ".")
@@ -55,7 +55,7 @@ def by_hand(project: str, place: str) -> Build:
 
 
 def _build(project: str, work: Path) -> None:
-    """The sources are only read, where they are; the modules are those that go.sum names."""
+    """Build a project's program; its sources are read in place, with the modules in go.sum."""
     folder, program = PROJECTS / project, work / program_of(project)
     COMPILER.output(folder, "go build", "build", *_OPTIONS, "-o", str(program), ".")
     contents = COMPILER.output(folder, "go version", "version", "-m", str(program)).replace(
@@ -65,12 +65,10 @@ def _build(project: str, work: Path) -> None:
 
 
 def reason(stderr: str) -> str:
-    """The line of go's complaints that says why: not what it downloads, and not which package it is about."""
+    """Return the most useful line of go's error messages, without downloads and package names."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     complaints = [line for line in lines if not line.startswith(("#", "go: downloading", "go: finding"))]
-    old = [
-        line for line in complaints if line.startswith("note: module requires")
-    ]  # the errors before it come of that
+    old = [line for line in complaints if line.startswith("note: module requires")]  # it causes the errors before it
     return (old or complaints or lines or ["it printed nothing"])[0][:300]
 
 

@@ -1,4 +1,4 @@
-"""Builds and caches the jars of the projects below ``weighbridge/java``, with Maven as its user has set it up."""
+"""Builds and caches the jars of the projects below ``weighbridge/java``, with the user's Maven configuration."""
 
 import shutil
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ _NEEDED = ("mvn", "javac")
 
 
 def key_of(project: str) -> str:
-    """The name under which a project's jars are cached: what its pom and its sources say. Raises UserlandError."""
+    """Return the name under which a project's jars are cached, by its pom and its sources. Raises UserlandError."""
     folder = PROJECTS / project
     if not (folder / "pom.xml").is_file():
         raise UserlandError(f"there is no Maven project '{project}'")
@@ -27,26 +27,26 @@ def key_of(project: str) -> str:
 
 
 def cached(project: str, cache: Path) -> Path | None:
-    """The folder with the project's built jars, which has the project's name, or None."""
+    """Return the folder with the project's built jars, which has the project's name, or None."""
     folder = cache / "jars" / key_of(project) / project
     return folder if folder.is_dir() else None
 
 
 def cannot_build(projects: Iterable[str], cache: Path) -> tuple[str, str] | None:
-    """Why the jars that are not cached yet cannot be built, and what helps; None where all is well."""
+    """Return why uncached jars cannot be built, and a remedy; None if they can."""
     if all(cached(project, cache) is not None for project in projects):
         return None
     missing = [program for program in _NEEDED if shutil.which(program) is None]
     if not missing:
         return None
-    what = f"{' and '.join(missing)}, which {'build' if len(missing) > 1 else 'builds'} the Java workloads,"
-    return f"{what} {'are' if len(missing) > 1 else 'is'} not installed", install_here(_NEEDED)
+    programs = f"{' and '.join(missing)}, which {'build' if len(missing) > 1 else 'builds'} the Java workloads,"
+    return f"{programs} {'are' if len(missing) > 1 else 'is'} not installed", install_here(_NEEDED)
 
 
 def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
-    """The folder with the project's jars, built if need be.
+    """Return the folder with the project's jars, built if needed.
 
-    Raises Unavailable without Maven or a JDK, UserlandError where the build fails, DiskFull.
+    Raises Unavailable without Maven or a JDK, UserlandError if the build fails, DiskFull.
     """
     return build_once.ensure(
         cache / "jars",
@@ -60,21 +60,21 @@ def ensure(project: str, cache: Path, say: Callable[[str], None]) -> Path:
 
 
 def versions(jars: Path) -> dict[str, str]:
-    """Jar -> version, from the names Maven gives them: coherence-22.06.15.jar."""
+    """Return jar -> version, from Maven's file names such as coherence-22.06.15.jar."""
     names = (path.stem for path in sorted(jars.glob("*.jar")))
     split = (_name_and_version(name) for name in names)
     return {f"{name} (jar)": version for name, version in split}
 
 
 def _name_and_version(stem: str) -> tuple[str, str]:
-    """javassist-3.29.2-GA -> javassist, 3.29.2-GA: the version begins with the first part that is a number."""
+    """Return name and version: javassist-3.29.2-GA -> javassist, 3.29.2-GA. The first part with a digit begins it."""
     parts = stem.split("-")
     first = next((place for place, part in enumerate(parts) if place and part[:1].isdigit()), len(parts))
     return "-".join(parts[:first]), "-".join(parts[first:])
 
 
 def by_hand(project: str) -> Build:
-    """How an image builds a project's jars."""
+    """Return how an image builds a project's jars."""
     command = ("mvn", *_OPTIONS, "package")
     packages = ("ca-certificates", "default-jdk-headless", "maven")
     files = build_once.files_below(PROJECTS / project)

@@ -1,4 +1,4 @@
-"""The programs of a userland by what they hold: a package's version says nothing of one that the user has built."""
+"""Digests of a root filesystem's programs: a package's version does not identify a program that the user built."""
 
 import contextlib
 import hashlib
@@ -16,10 +16,10 @@ from weighbridge.model.userland import Userland
 from weighbridge.secret_values import revealed
 
 WHOLE = 256 * 2**20
-"""Bytes of a file that are summed up as a whole, which takes a second at most."""
+"""Bytes up to which a file is hashed completely, which takes at most a second."""
 _PART = 32 * 2**20
 _LINKS = 40
-"""Symbolic links to a file at most, as the kernel has it (path_resolution(7))."""
+"""The largest number of symbolic links to a file, as in the kernel (path_resolution(7))."""
 _SHEBANG = 256
 _LDD_S = 30.0
 _ELF = b"\x7fELF"
@@ -27,11 +27,11 @@ _LOADED = re.compile(r"^\s+(?:\S+ => )?(/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 
 
 def digests(userland: Userland, command: Command) -> dict[str, str]:
-    """Return what each word of a command holds that names a file of the userland, by that word: SHA-256.
+    """Return the SHA-256 of each file of the root filesystem that a word of a command names, by that word.
 
-    The first word is looked for on PATH; a script has its interpreter beside it, and a program of this machine's own
-    files the libraries that it is linked with, by their places. Files in folders that each site has of its own are
-    not looked for. Of a file larger than `WHOLE` its size and three parts are summed up, and the text says so.
+    The first word is searched on PATH. A script's interpreter is added, and for a program in this machine's own
+    files, the linked libraries by their paths. Files in folders that each site has separately are skipped. For a file
+    larger than `WHOLE`, the digest covers its size and three parts, and says so.
     """
     digest_by_word: dict[str, str] = {}
     todo = [(word, number == 0) for number, word in enumerate(command.argv)]
@@ -43,13 +43,13 @@ def digests(userland: Userland, command: Command) -> dict[str, str]:
             digest_by_word[word] = digest_of(path)
             digest_by_word |= {library: digest_of(Path(library)) for library in _libraries(userland, path, command)}
             todo += _interpreter(path) if on_path else ()
-        except OSError:  # it may not be read: it cannot be started either, or is no program's to read
+        except OSError:  # an unreadable file cannot be started or read by the program either
             continue
     return digest_by_word
 
 
 def program_files(userland: Userland, command: Command) -> list[Path]:
-    """Return the program that a command starts, and the interpreter of a script, as files of the userland's root."""
+    """Return the program that a command starts, and the interpreter of a script, as files below the root folder."""
     paths: list[Path] = []
     todo = [*command.argv[:1]]
     for word in todo:
@@ -62,15 +62,15 @@ def program_files(userland: Userland, command: Command) -> list[Path]:
 
 
 def _libraries(userland: Userland, path: Path, command: Command) -> list[str]:
-    """The libraries that a program loads when it starts, as this machine's loader finds them (ldd(1)).
+    """Return the libraries that a program loads when it starts, by this machine's loader (ldd(1)).
 
-    None of another root folder, whose loader is not asked: its digest is that of all its files.
+    Other root filesystems have none, because their digest covers all of their files.
     """
     with path.open("rb") as file:
         if not userland.of_this_machine or file.read(len(_ELF)) != _ELF:
             return []
     variables = {name: revealed(value) for name, value in _variables(userland, command).items()}
-    try:  # not by env(1): every user of the machine can read a command line
+    try:  # not by env(1), because every user can read command lines
         completed = run(Command(("ldd", str(path)), _LDD_S, variables), inherit=False)
     except Unavailable:
         return []
@@ -82,7 +82,7 @@ def _variables(userland: Userland, command: Command) -> dict[str, str]:
 
 
 def _file_of(userland: Userland, word: str, command: Command, *, on_path: bool) -> Path | None:
-    """Where the file is that a word of a command names; None where it names none."""
+    """Return the path of the file that a word of a command names, or None."""
     if not word or "\0" in word:
         return None
     folders = [command.cwd]
@@ -98,43 +98,43 @@ def _file_of(userland: Userland, word: str, command: Command, *, on_path: bool) 
 
 
 def _inside(root: Path, path: str, layered: str) -> Path | None:
-    """A path as it is seen in a root folder: links start there, and lead nowhere else. None: it is a site's own."""
-    at: list[str] = []
+    """Return a path as seen in a root folder, which links cannot leave; None if it belongs to the site."""
+    parts: list[str] = []
     todo = [part for part in reversed(path.split("/")) if part]
     links = 0
     while todo:
         part = todo.pop()
         if part in (".", ".."):
-            del at[len(at) - (part == "..") :]
+            del parts[len(parts) - (part == "..") :]
             continue
-        entry = root.joinpath(*at, part)
+        entry = root.joinpath(*parts, part)
         if entry.is_symlink() and links < _LINKS:
             links += 1
             target = str(entry.readlink())
-            at = [] if target.startswith("/") else at
+            parts = [] if target.startswith("/") else parts
             todo += [each for each in reversed(target.split("/")) if each]
         else:
-            at.append(part)
-    if at[:1] and at[0] in SITES_OWN and not (layered and Path("/", *at).is_relative_to(layered)):
+            parts.append(part)
+    if parts[:1] and parts[0] in SITES_OWN and not (layered and Path("/", *parts).is_relative_to(layered)):
         return None
-    return root.joinpath(*at)
+    return root.joinpath(*parts)
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a file; of one larger than `WHOLE` as `digests` tells. Raises OSError."""
+    """Return the SHA-256 of a file; if it is larger than `WHOLE`, as described in `digests`. Raises OSError."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size <= WHOLE:
             return hashlib.file_digest(file, "sha256").hexdigest()
-        parts = hashlib.sha256(str(size).encode())
-        for at in (0, (size - _PART) // 2, size - _PART):
-            file.seek(at)
-            parts.update(file.read(_PART))
-    return f"{parts.hexdigest()} (of its size and of three parts: it has {size} bytes)"
+        sampled = hashlib.sha256(str(size).encode())
+        for offset in (0, (size - _PART) // 2, size - _PART):
+            file.seek(offset)
+            sampled.update(file.read(_PART))
+    return f"{sampled.hexdigest()} (of its size and of three parts: it has {size} bytes)"
 
 
 def _interpreter(path: Path) -> Iterator[tuple[str, bool]]:
-    """The words of the first line of a script that starts a program (execve(2)); env(1) looks for its own on PATH."""
+    """Yield the words of a script's first line (execve(2)), and whether each is searched on PATH, as by env(1)."""
     with path.open("rb") as file:
         first = file.read(_SHEBANG).partition(b"\n")[0]
     if first.startswith(b"#!"):

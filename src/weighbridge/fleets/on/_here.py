@@ -1,4 +1,4 @@
-"""A driver on this machine: a process that goes on alone, for machines that are reached from here."""
+"""A driver on this machine, in the background, for machines that are reached from here."""
 
 import os
 from pathlib import Path
@@ -11,12 +11,13 @@ from weighbridge.linux.detached import detach, parsed
 from weighbridge.model.machine_provider import DriverState, MachineProvider, ProviderOptions, Submission
 
 _PER_CPU, _RUN_BYTES = 8, 320 * 2**20
-"""A run on another machine takes 5 to 9 s of CPU time here, as it begins and ends, and 0.3 % of a CPU else; 106 MB
-of memory, 215 MB as it ends, and its programs (five of kubectl, or one of ssh) a third of that besides."""
+"""The limits of parallel runs. A run on another machine needs 5 to 9 s of CPU time here at its begin and end, and
+otherwise 0.3% of a CPU; 106 MB of memory, 215 MB at its end, and a third more for its programs (five kubectl, or one
+ssh)."""
 
 
 class DrivenHereOptions(ProviderOptions):
-    """The options of machines whose runs are processes of this one."""
+    """The options of machines whose runs are processes on this one."""
 
     at_once: Annotated[
         int | None,
@@ -29,20 +30,20 @@ class DrivenHereOptions(ProviderOptions):
 
 
 class DrivenHere(MachineProvider):
-    """Every run is a process of this machine, whose hosts are the fleet's machines; so is the driver."""
+    """Every run is a process on this machine, and so is the driver; the fleet's machines are its hosts."""
 
     drives_here: ClassVar[bool] = True
 
     def at_once(self, options: Any) -> int:
-        """As many as were asked for, else as this machine's CPUs and memory bear."""
+        """Return the requested number, else the number for this machine's CPUs and memory."""
         return int(options.at_once or most_runs(len(os.sched_getaffinity(0)), _available_bytes()))
 
     def submit(self, options: Any, submission: Submission) -> str:
-        """Start the driver on this machine, in a session of its own."""
+        """Start the driver on this machine, in its own session."""
         return str(detach(submission.argv, submission.folder / "drive.log"))
 
     def state(self, options: Any, job: str) -> DriverState:
-        """Say whether the driver's process runs."""
+        """Return whether the driver's process runs."""
         process = parsed(job)
         if process is not None and process.is_of_earlier_boot:
             return DriverState("ended", f"process {process.pid}, before this machine's last boot")
@@ -52,12 +53,12 @@ class DrivenHere(MachineProvider):
         return DriverState("running", word) if process.is_alive else DriverState("ended", word)
 
     def cancel(self, options: Any, job: str, folder: Path) -> None:
-        """Send SIGTERM to the driver, and to no process that is none."""
+        """Send SIGTERM to the driver, but to no other process."""
         process = parsed(job)
         if process is None or not process.is_alive:
             return
         words = process.command
-        command = [word for word in words[:-1] if word != "--yes"]  # an older driver has none
+        command = [word for word in words[:-1] if word != "--yes"]  # an older driver does not have it
         if words and not (command[-2:] == ["fleet", "drive"] and Path(words[-1]).resolve() == folder.resolve()):
             raise Unavailable(f"process {process.pid} does not drive the fleet in {folder}, so it was not stopped")
         try:
@@ -69,7 +70,7 @@ class DrivenHere(MachineProvider):
 
 
 def most_runs(cpus: int, available: int) -> int:
-    """Return how many runs a machine drives at once that has so many CPUs, and so many bytes of free memory."""
+    """Return how many runs a machine with these CPUs and bytes of free memory drives at once."""
     return max(1, min(_PER_CPU * cpus, available // _RUN_BYTES))
 
 

@@ -1,4 +1,4 @@
-"""Machines of a list, which OpenSSH reaches from this one: no scheduler."""
+"""Machines in a list that OpenSSH reaches from this one, without a scheduler."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ _SHOWN = 60
 
 
 class HostsOptions(DrivenHereOptions):
-    """The machines of a list, which were read from a file when the fleet was planned."""
+    """The machines in a list, which was read from a file when the fleet was planned."""
 
     kind: Literal["hosts"] = "hosts"
     file: Annotated[str, ABSOLUTE, Field(description="The file, with one ssh host per line"), Brings.FILE]
@@ -35,12 +35,12 @@ class HostsOptions(DrivenHereOptions):
 
     @property
     def description(self) -> str:
-        """Words for the plan."""
+        """Return words for the plan."""
         return f"{self.nodes or len(self.listed)} ssh machines of {self.file}"
 
 
 class Hosts(DrivenHere):
-    """Each run is driven from this machine, with ssh hosts in the place of the study's; so is the fleet."""
+    """Each run is driven from this machine, with ssh hosts instead of the study's; so is the fleet."""
 
     kind = "hosts"
     summary = "ssh machines, one per line of a file"
@@ -49,14 +49,15 @@ class Hosts(DrivenHere):
     programs: ClassVar = ("ssh", "setpriv")
 
     def named_by(self, word: str) -> Mapping[str, Any] | None:
-        """A file with a machine a line: its destination, then options of ssh hosts (``address=10.0.0.7``)."""
+        """Return the machines in a file, one per line: destination, then options of ssh hosts
+        (``address=10.0.0.7``)."""
         path = Path(word)
         if not (path.is_file() or "/" in word or path.suffix):
             return None
         return {"file": word, "listed": _read(path)}
 
     def count(self, options: Any) -> int:
-        """As many as were asked for, else all of the list."""
+        """Return the requested number, else all of the list."""
         if options.nodes is not None and options.nodes > len(options.listed):
             raise Unavailable(
                 f"{options.file} lists fewer machines ({len(options.listed)}) than the {options.nodes} of --nodes"
@@ -72,7 +73,7 @@ class Hosts(DrivenHere):
         return self.machines(options)
 
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:
-        """Return an ssh host, by the machine's line of the list. Unavailable where that has none."""
+        """Return an ssh host, by the machine's line in the list. Raises Unavailable if it is missing."""
         if (line := _by_name(options).get(machine)) is None:
             raise Unavailable(f"{options.file} has no machine {machine}")
         named = {"sudo": True} if options.sudo else {}
@@ -81,7 +82,7 @@ class Hosts(DrivenHere):
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    """Read the ssh hosts of a list. StudyError names the file and the line that is wrong."""
+    """Return the ssh hosts of a list. Raises StudyError with the file and the line that is wrong."""
     try:
         with path.open("rb") as file:
             text = file.read(_LARGEST + 1).decode()
@@ -126,20 +127,20 @@ def _shown(word: str) -> str:
 
 
 def _by_name(options: HostsOptions) -> dict[str, dict[str, Any]]:
-    """Return the hosts of the list by the names of their machines: of ``user@host:port`` the host.
+    """Return the hosts of the list by the names of their machines: the host of ``user@host:port``.
 
-    Where several have one, each is named by its whole destination, and the later ones by a number too.
+    If several share one, each is named by its full destination, and the later ones also by a number.
     """
     short = [_plain(str(host["destination"]).rpartition("@")[2]) for host in options.listed]
     counts = Counter(short)
     names: dict[str, dict[str, Any]] = {}
     for name, host in zip(short, options.listed, strict=True):
-        own = name if counts[name] == 1 else _plain(str(host["destination"]))
+        unique_name = name if counts[name] == 1 else _plain(str(host["destination"]))
         number = 2
-        while own in names:
-            own = f"{name[:50]}.{number}"
+        while unique_name in names:
+            unique_name = f"{name[:50]}.{number}"
             number += 1
-        names[own] = host
+        names[unique_name] = host
     return names
 
 

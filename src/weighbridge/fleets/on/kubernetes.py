@@ -1,4 +1,4 @@
-"""Nodes of a Kubernetes cluster, which this machine's kubectl reaches."""
+"""Nodes of a Kubernetes cluster that this machine's kubectl reaches."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.plugin import Readiness
 
 _WORD = r"[^\s-]\S{0,252}"
-"""A context that can be named in a study."""
+"""A pattern of contexts that a study can name."""
 
 
 def _way(words: str) -> str:
@@ -26,7 +26,7 @@ def _way(words: str) -> str:
 
 
 class KubernetesNodes(DrivenHereOptions):
-    """The nodes of a cluster, those with some labels, or so many of them, which a Job holds."""
+    """All nodes of a cluster, those with some labels, or a number of them, which a Job reserves."""
 
     kind: Literal["kubernetes"] = "kubernetes"
     nodes: Annotated[
@@ -62,7 +62,7 @@ class KubernetesNodes(DrivenHereOptions):
         bool, Field(description="Allow privileged pods, which environments of kind native need")
     ] = False
     server: str = ""
-    """The API server that the context named when the fleet was submitted; "": not known."""
+    """The API server of the context when the fleet was submitted; "" if unknown."""
 
     @model_validator(mode="after")
     def _a_number_in_a_queue(self) -> Self:
@@ -74,17 +74,17 @@ class KubernetesNodes(DrivenHereOptions):
 
     @property
     def number(self) -> int | None:
-        """How many nodes are wanted; None: as many as there are."""
+        """Return the requested number of nodes; None means all."""
         return int(self.nodes) if self.nodes and self.nodes.isdecimal() else None
 
     @property
     def selector(self) -> str:
-        """The labels of the nodes to take; "": any."""
+        """Return the labels of the nodes to use; "" means any."""
         return self.nodes if self.nodes and self.number is None else ""
 
     @property
     def description(self) -> str:
-        """Words for the plan."""
+        """Return words for the plan."""
         which = (
             f"{self.number} nodes" if self.number else f"nodes with {self.selector}" if self.selector else "all nodes"
         )
@@ -93,7 +93,7 @@ class KubernetesNodes(DrivenHereOptions):
 
 
 class Kubernetes(DrivenHere):
-    """Each run is driven from this machine, with a node, or two, in the place of the study's hosts."""
+    """Each run is driven from this machine, with one or two nodes instead of the study's hosts."""
 
     kind = "kubernetes"
     summary = "nodes of a Kubernetes cluster, through your own kubectl"
@@ -101,26 +101,27 @@ class Kubernetes(DrivenHere):
     programs: ClassVar = ("kubectl",)
 
     def settled(self, options: Any) -> Any:
-        """Name the current context, its namespace and its API server: later there may be others."""
-        about = _kubectl(options).configuration()
-        named = {"context": about.context, "namespace": about.namespace, "server": about.server}
-        return options.model_copy(update=named) if re.fullmatch(_WORD, about.context) else options
+        """Return options with the current context, its namespace and its API server, which can change later."""
+        current = _kubectl(options).configuration()
+        named = {"context": current.context, "namespace": current.namespace, "server": current.server}
+        return options.model_copy(update=named) if re.fullmatch(_WORD, current.context) else options
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether kubectl lists nodes, or a Job may hold some; a kubeconfig that is named is not used for that."""
+        """Return whether kubectl lists nodes, or a Job can reserve some; not checked for a named kubeconfig."""
         from weighbridge.hosts.kubernetes import held_nodes, survey
 
         if options is None or options.kubeconfig is not None:
             return Readiness(True)
         try:
-            if options.number is not None:  # which may wait for nodes
+            if options.number is not None:  # the Job can wait for nodes
                 return held_nodes.readiness(_kubectl(options), _hold(options))
             return survey.nodes(_kubectl(options))
-        except Unavailable as why:
-            return Readiness(False, str(why), "weighbridge doctor --cluster")
+        except Unavailable as error:
+            return Readiness(False, str(error), "weighbridge doctor --cluster")
 
     def count(self, options: Any) -> int:
-        """As many as were asked for, else all that can have pods. Unavailable where there never are so many."""
+        """Return the requested number, else that of all usable nodes. Raises Unavailable if there are never
+        enough."""
         from weighbridge.hosts.kubernetes import kubectl
         from weighbridge.hosts.kubernetes.survey import ClusterNodes
 
@@ -132,18 +133,18 @@ class Kubernetes(DrivenHere):
         return int(options.number)
 
     def machines(self, options: Any) -> tuple[str, ...] | None:
-        """Return the nodes that can have pods, by name; None: a Job is to hold some. Raises Unavailable."""
+        """Return the usable nodes, by name; None if a Job is to reserve some. Raises Unavailable."""
         return None if options.number is not None else self.allotted(options)
 
     def allotted(self, options: Any) -> tuple[str, ...]:
-        """Return the nodes that can have pods, by name. Raises Unavailable where there are none."""
+        """Return the usable nodes, by name. Raises Unavailable if there are none."""
         from weighbridge.hosts.kubernetes.survey import ClusterNodes
 
         nodes = ClusterNodes.of(_kubectl(options), options.selector).require()
         return _machines(sorted(each.name for each in nodes))
 
     def allotment(self, options: Any, wanted: Wanted) -> AbstractContextManager[tuple[str, ...]]:
-        """Have a Job hold as many nodes as were asked for, and wait for them."""
+        """Let a Job reserve the requested number of nodes, and wait for them."""
         return super().allotment(options, wanted) if options.number is None else _held(options, wanted)
 
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:
@@ -164,13 +165,13 @@ class Kubernetes(DrivenHere):
         }
 
     def planned_host(self, options: Any, machine: str) -> Mapping[str, Any]:
-        """Return any node."""
+        """Return a host that stands for any node."""
         return {key: value for key, value in self.host(options, machine).items() if key != "node"}
 
 
 @contextmanager
 def _held(options: KubernetesNodes, wanted: Wanted) -> Iterator[tuple[str, ...]]:
-    """Have nodes held as the run of the fleet's id, which `clean` knows by the label and the notes of any other."""
+    """Reserve nodes as the run with the fleet's id, which `clean` knows by its label and notes as any other."""
     from weighbridge.fleets.study import with_own
     from weighbridge.hosts.kubernetes.held_nodes import held_nodes
     from weighbridge.hosts.kubernetes.leavings import Place
@@ -216,7 +217,7 @@ def _machines(nodes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _require_same_cluster(options: KubernetesNodes) -> None:
-    """Raise Unavailable where the context is another cluster's now than when the fleet was submitted."""
+    """Raise Unavailable if the context now belongs to another cluster than when the fleet was submitted."""
     server = _kubectl(options).configuration().server if options.server else ""
     if server and server != options.server:
         raise Unavailable(
@@ -226,7 +227,7 @@ def _require_same_cluster(options: KubernetesNodes) -> None:
 
 
 def _machine(node: str) -> str:
-    """Return a node's name with no two dashes in a row; such names have no ``_`` of their own."""
+    """Return a node's name without two adjacent dashes; node names contain no ``_``."""
     return node.replace("--", "-_")
 
 

@@ -1,4 +1,4 @@
-"""Nodes of one job of Slurm: sbatch starts the driver on the first, which starts each run as a step of the job."""
+"""Nodes of one Slurm job: sbatch starts the driver on the first, which starts each run as a step of the job."""
 
 import contextlib
 import math
@@ -27,20 +27,20 @@ _WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD",
 _RUNNING = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 _NODES = "--format=%N|%T"
 _USABLE = {"idle", "allocated", "mixed", "completing", "planned", "reserved", "blocked"}
-"""States of nodes that come back by themselves; an asterisk after one says that the node does not answer."""
+"""States of nodes that return by themselves; an asterisk after one means that the node does not answer."""
 _NO_LAUNCH, _NO_OUTPUT = re.compile("RaisedSignal|JobLaunchFailure"), "0:53"
-"""Why a job has ended whose batch script was killed or not started; its exit code where its output was not opened."""
+"""Reasons of jobs whose batch script was killed or not started, and the exit code if its output was not opened."""
 _MARGIN, _LEAST_MIN = 1.5, 10
-"""A time limit that nobody has given is so much longer than the rounds take at most, and no shorter than that."""
+"""The default time limit in multiples of the longest planned time, and its minimum in minutes."""
 
 
 def _words(written: Any) -> Any:
-    """Return the words of a text, as a shell parts them; a list stays one."""
+    """Return the words of a text, split as by a shell; a list stays one."""
     return tuple(shlex.split(written)) if isinstance(written, str) else written
 
 
 def _further(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Check that each is an option in one word: what is none would be taken for the batch script."""
+    """Check that each word is an option: sbatch would use another word as the batch script."""
     for number, word in enumerate(words, 1):
         if not re.fullmatch(r"--[a-z][a-z-]*(=.*)?|-[A-Za-z].*", word, re.DOTALL):
             raise ValueError(f"word {number} is not an sbatch option: write --NAME=VALUE")
@@ -51,11 +51,11 @@ _Word = Annotated[str, Field(pattern=r"^[^\s-]\S{0,252}$")]
 
 
 _JOB = re.compile(r"[0-9]{1,18}(;[A-Za-z0-9_.-]+)?")
-"""A job's number, and its cluster if it has one: ``sbatch --parsable`` prints it, and a fleet's folder keeps it."""
+"""A job's number, and its cluster if it has one: ``sbatch --parsable`` prints it, and a fleet's folder stores it."""
 
 
 class SlurmOptions(ProviderOptions):
-    """A job: how many nodes, and what sbatch is told of them."""
+    """A job: its number of nodes, and its options for sbatch."""
 
     kind: Literal["slurm"] = "slurm"
     nodes: Annotated[int, Field(ge=1, description="Number of nodes of the job")]
@@ -87,29 +87,29 @@ class SlurmOptions(ProviderOptions):
 
     @property
     def description(self) -> str:
-        """Words for the plan."""
+        """Return words for the plan."""
         where = f" of partition {self.partition}" if self.partition else ""
         how = f", an array of jobs, {self.array} at a time" if self.array else ""
         return f"{self.nodes} node{'s' * (self.nodes != 1)}{where}, through Slurm{how}"
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What sbatch is told but for how many nodes and which."""
+        """Return the options for sbatch, except number and names of nodes."""
         names = ("partition", "account", "qos", "constraint", "reservation")
         return tuple(f"--{name}={value}" for name in names if (value := getattr(self, name))) + self.sbatch
 
 
 class Slurm(MachineProvider):
-    """One job with whole nodes. A run is a step on its first machine, and reaches each by a step of its own."""
+    """One job with complete nodes. A run is a step on its first machine, and reaches each by a separate step."""
 
     kind = "slurm"
     summary = "nodes of one Slurm job, which starts when they are free"
     options = SlurmOptions
-    stores_environment = True  # slurmctld keeps a job's in a file, and slurmd another one
+    stores_environment = True  # slurmctld and slurmd each store a job's in a file
     programs = ("sbatch", "squeue", "scancel", "sinfo", "scontrol", "srun")
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether Slurm answers, and has the partition."""
+        """Return whether Slurm answers, and has the partition."""
         try:
             known = _partitions()
             if options is not None and options.partition:
@@ -119,7 +119,7 @@ class Slurm(MachineProvider):
         return Readiness(True)
 
     def count(self, options: Any) -> int:
-        """As many as were asked for; Unavailable where the partition has fewer, whatever their state."""
+        """Return the requested number. Raises Unavailable if the partition has fewer nodes in any state."""
         partitions = _named(_partitions(), options.partition)
         if partitions and (most := max(each.nodes for each in partitions)) < options.nodes:
             where = f"partition {' or '.join(each.name for each in partitions)}"
@@ -127,7 +127,7 @@ class Slurm(MachineProvider):
         return int(options.nodes)
 
     def notes(self, options: Any) -> tuple[str, ...]:
-        """Say of a partition that is down that jobs wait there."""
+        """Return that jobs wait, if the partition is down."""
         with contextlib.suppress(Unavailable):
             named = _named(_partitions(), options.partition)
             if named and not any(each.up for each in named):
@@ -136,7 +136,7 @@ class Slurm(MachineProvider):
         return ()
 
     def submit(self, options: Any, submission: Submission) -> str:
-        """Submit the job; it may be requeued, and goes on where a node fails."""
+        """Submit the job; it can be requeued, and continues if a node fails."""
         nodes = _array(options, submission) if options.array else _one_job(options, submission)
         script = FleetFolder(submission.folder).write_script(_SCRIPT)
         log = str(submission.folder / "drive.log").replace("%", "%%")
@@ -151,24 +151,24 @@ class Slurm(MachineProvider):
                 )
             )  # fmt: skip
         except Unavailable:
-            script.unlink()  # of a fleet that was refused nothing stays
+            script.unlink()  # a refused fleet leaves nothing
             raise
 
     def state(self, options: Any, job: str) -> DriverState:
-        """Ask the queue, and of a job that it has forgotten the accounting."""
+        """Return the job's state in the queue, or in the accounting if the queue has forgotten it."""
         try:
             queued = slurm.call("squeue", "--noheader", "--states=all", "--format=%T|%r", *_of(job))
         except Unavailable as error:
             return DriverState("unknown", str(error))
         if queued.returncode == 0 and (states := queue_states(queued.text)):
             return _driver_state(job, states)
-        said = queued.stderr.decode(errors="replace")
-        if queued.returncode != 0 and "Invalid job id" not in said:
+        message = queued.stderr.decode(errors="replace")
+        if queued.returncode != 0 and "Invalid job id" not in message:
             return DriverState("unknown", slurm.refusal("squeue", queued))
         return DriverState("ended", f"job {_number(job)} {_accounted(job)}".strip())
 
     def cancel(self, options: Any, job: str, folder: Path) -> None:
-        """Signal the driver, which ends its runs in order; a job that waits is taken out of the queue."""
+        """Signal the driver, which shuts its runs down; a waiting job is removed from the queue."""
         state = self.state(options, job).state
         if state == "ended":
             return
@@ -181,11 +181,11 @@ class Slurm(MachineProvider):
             slurm.ask("scancel", "--batch", "--signal=TERM", *_cluster(job), _number(job))
 
     def part(self, options: Any) -> str:
-        """Return the number of this job within its array; "" where it is none of one."""
+        """Return the number of this job within its array; "" outside of an array."""
         return os.environ.get("SLURM_ARRAY_TASK_ID", "") if options.array else ""
 
     def allotted(self, options: Any) -> tuple[str, ...]:
-        """Return the job's nodes. Unavailable where they are fewer than asked."""
+        """Return the job's nodes. Raises Unavailable if they are fewer than requested."""
         nodes = slurm.job_nodes()
         if not nodes or (len(nodes) < options.nodes and not options.array):
             raise Unavailable(
@@ -200,29 +200,29 @@ class Slurm(MachineProvider):
         return {"kind": "slurm", "node": machine}
 
     def command(self, options: Any, machines: Sequence[str], argv: Sequence[str]) -> tuple[str, ...]:
-        """Start the run as a step on its first machine, so that no machine has the work of others' runs."""
+        """Start the run as a step on its first machine, so that no machine does the work of others' runs."""
         return slurm.signalled_step(slurm.job_id(), machines[0], argv)
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition, as sinfo tells it."""
+    """A partition, as reported by sinfo."""
 
     name: str
     default: bool
     nodes: int
     up: bool = True
-    """Whether jobs start there; where they do not, they are taken all the same, and wait."""
+    """Whether jobs start there; otherwise they are accepted, and wait."""
 
 
 def partitions(printed: str) -> list[Partition]:
-    """Return the partitions of ``sinfo --format=%P|%D|%a``; what is no such line is left out."""
+    """Return the partitions in ``sinfo --format=%P|%D|%a``, ignoring other lines."""
     rows = (re.fullmatch(r"([^|*]+)(\*?)\|(\d{1,9})\|(\w+)", line.strip()) for line in printed.splitlines())
     return [Partition(row[1], bool(row[2]), int(row[3]), row[4] != "down") for row in rows if row]
 
 
 def job_number(printed: str) -> str:
-    """Return what ``sbatch --parsable`` tells: "17", or "17;cluster". Raises Unavailable."""
+    """Return the job in the output of ``sbatch --parsable``: "17", or "17;cluster". Raises Unavailable."""
     last = (printed.strip().splitlines() or [""])[-1].strip()
     if not _JOB.fullmatch(last):
         raise Unavailable(
@@ -232,19 +232,19 @@ def job_number(printed: str) -> str:
 
 
 def queue_states(printed: str) -> list[tuple[str, str]]:
-    """Return each state and its reason in ``squeue --format=%T|%r``: of an array, one for each of its jobs."""
+    """Return each state and its reason in ``squeue --format=%T|%r``, one per job of an array."""
     rows = (re.fullmatch(r"([A-Z_]+)\|(.*)", line.strip()) for line in printed.splitlines())
     return [(row[1], "" if row[2] in ("None", "(null)") else row[2]) for row in rows if row]
 
 
 def accounted_state(printed: str) -> str:
-    """Return the state in ``sacct --parsable2 --format=State``: its last line; "" where the job is not there."""
+    """Return the state in ``sacct --parsable2 --format=State``: its last line; "" if the job is missing."""
     lines = [line.strip() for line in printed.splitlines() if re.fullmatch(r"[A-Z_]+( by \d+)?", line.strip())]
     return lines[-1] if lines else ""
 
 
 def _one_job(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
-    """Return what asks for all nodes at once: those that the fleet had before, as far as they can be had."""
+    """Return options for all nodes at once: as far as possible those that the fleet had before."""
     words = (f"--nodes={options.nodes}", *((f"--exclude={options.exclude}",) if options.exclude else ()))
     had = {*FleetFolder(submission.folder).machines()}
     if options.nodelist or not had:
@@ -255,7 +255,7 @@ def _one_job(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
 
 
 def _array(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
-    """Return what asks for one node after another, but for those that are measured already."""
+    """Return options for one node after another, except those that are already measured."""
     if submission.pairs:
         raise Unavailable("a job of an array has only one node, but this study needs two machines: remove --array")
     folder = FleetFolder(submission.folder)
@@ -269,9 +269,9 @@ def _array(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
 
 
 def _exclude_from_rest(array: str) -> None:
-    """Have the jobs of an array that wait start on no node that another of it has or had: each is measured once.
+    """Exclude nodes of an array's other jobs from its waiting jobs, so that each node is measured once.
 
-    Nothing where Slurm does not answer, or does not allow it.
+    Does nothing if Slurm does not answer, or does not allow it.
     """
     with contextlib.suppress(Unavailable):
         shown = slurm.ask("scontrol", "--oneliner", "show", "job", array).splitlines()
@@ -293,7 +293,7 @@ def _partitions() -> list[Partition]:
 
 
 def _named(known: Sequence[Partition], names: str | None) -> list[Partition]:
-    """Return the partitions of these names, parted by commas; without any the default. Raises Unavailable."""
+    """Return the partitions with these names, separated by commas, or else the default. Raises Unavailable."""
     if not names:
         return [each for each in known if each.default]
     chosen = [each for each in known if each.name in names.split(",")]
@@ -303,19 +303,19 @@ def _named(known: Sequence[Partition], names: str | None) -> list[Partition]:
 
 
 def _driver_state(job: str, states: Sequence[tuple[str, str]]) -> DriverState:
-    """Return the state of a job, or of all the jobs of an array together."""
+    """Return the state of a job, or of all jobs of an array together."""
     names = [state for state, _ in states]
     known: Literal["waiting", "running", "ended"]
     known = "running" if {*names} & _RUNNING else "waiting" if {*names} & _WAITING else "ended"
-    told = ", ".join(f"{number} " * (len(names) > 1) + name for name, number in Counter(names).items())
+    summary = ", ".join(f"{number} " * (len(names) > 1) + name for name, number in Counter(names).items())
     reason = ", ".join(dict.fromkeys(reason for _, reason in states if reason))
     if _NO_LAUNCH.search(reason):
         reason = _killed_or_not_started(job)
-    return DriverState(known, f"job {_number(job)} {told}" + (f" ({reason})" if reason else ""))
+    return DriverState(known, f"job {_number(job)} {summary}" + (f" ({reason})" if reason else ""))
 
 
 def _killed_or_not_started(job: str) -> str:
-    """Return why the batch script of a job has ended by a signal; "" where Slurm does not tell."""
+    """Return why a signal ended the batch script of a job; "" if unknown."""
     try:
         shown = slurm.ask("scontrol", "--oneliner", *_cluster(job), "show", "job", _number(job))
     except Unavailable:
@@ -328,18 +328,18 @@ def _killed_or_not_started(job: str) -> str:
 
 
 def _accounted(job: str) -> str:
-    """Return the state of a job by the accounting; "" where there is none."""
+    """Return the state of a job by the accounting; "" without one."""
     try:
-        told = slurm.call(
+        answer = slurm.call(
             "sacct", "--noheader", "--parsable2", "--allocations", "--duplicates", "--format=State", *_of(job)
         )
     except Unavailable:
         return ""
-    return accounted_state(told.text) if told.returncode == 0 else ""
+    return accounted_state(answer.text) if answer.returncode == 0 else ""
 
 
 def _number(job: str) -> str:
-    """Return the number of a job that a fleet's folder names. Raises Unavailable for text that is not a job's."""
+    """Return the number of a job in a fleet's folder. Raises Unavailable for other text."""
     if not _JOB.fullmatch(job):
         raise Unavailable(f"{job[:60]!r} is not a Slurm job: the fleet's folder is damaged")
     return job.partition(";")[0]

@@ -1,4 +1,4 @@
-"""How the two ends of an ssh connection talk: frames of a JSON object and bytes, each with its length before it."""
+"""The frames between the two ends of an ssh connection: a JSON object and bytes, each preceded by its length."""
 
 import errno
 import json
@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 MAGIC = b"weighbridge agent 1\n"
-"""The agent's first words, so that what a login shell prints before them is passed over."""
+"""The agent's first line, which separates its frames from earlier output of a login shell."""
 BOOT = (
     "import sys,zlib;"
     'sys.version_info>=(3,9) or sys.exit("weighbridge: python3 is "+sys.version.split()[0]);'
     "r=sys.stdin.buffer;n=int(r.readline());p=r.read(n);exec(zlib.decompress(p))"
 )
-"""What python3 is told on its command line: read the program, whose length is on the first line, and run it."""
+"""The Python program on the command line: it reads the agent's program, preceded by its length, and runs it."""
 LIMIT = 2**28
-"""No frame is longer, in bytes: more is not ours."""
+"""The largest number of bytes of a frame."""
 _HEAD = struct.Struct(">II")
 
 
 def pack(fields: Mapping[str, Any], data: bytes = b"") -> bytes:
-    """Return one frame as it goes over the wire. Raises OSError (EFBIG) for a frame that is too long."""
+    """Return one frame in wire format. Raises OSError (EFBIG) for a frame that is too long."""
     text = json.dumps(fields).encode()
     if len(text) + len(data) > LIMIT:
         size = (len(text) + len(data)) / 1e6
@@ -29,7 +29,7 @@ def pack(fields: Mapping[str, Any], data: bytes = b"") -> bytes:
 
 
 def read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
-    """Return the next frame; None at the end of the stream, also within a frame. ValueError for another text."""
+    """Return the next frame; None at the end of the stream, also within a frame. ValueError for anything else."""
     head = stream.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
@@ -46,11 +46,11 @@ def read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
 
 
 def skip_to_magic(stream: IO[bytes], limit: int = 2**16) -> tuple[bool, bytes]:
-    """Read up to and with the magic line: whether it came, and what was said before it."""
+    """Read up to and including the magic line; return whether it arrived, and the output before it."""
     before = b""
     while len(before) < limit:
         line = stream.readline(limit)
-        if line.endswith(MAGIC):  # a shell's last words may lack their end of line
+        if line.endswith(MAGIC):  # the last output of a shell can be without an end of line
             return True, before + line[: -len(MAGIC)]
         if not line:
             break

@@ -1,4 +1,4 @@
-"""The first thing that runs over there: imports our modules from memory, then becomes the agent or its guard.
+"""The first program on the other machine: imports our modules from memory, then becomes the agent or its guard.
 
 It is sent as text and must run under Python 3.9. Nothing is written to the other machine.
 """
@@ -25,7 +25,7 @@ class FromMemory(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """The spec of a module of ours; None for all others."""
+        """Return the spec of a module of ours; None for all others."""
         package = f"{fullname}.__init__" in self.sources
         if not package and fullname not in self.sources:
             return None
@@ -35,25 +35,25 @@ class FromMemory(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Run the module's text."""
         name = module.__name__
         text = self.sources.get(f"{name}.__init__") or self.sources[name]
-        # annotations stay text, so that an older Python does not evaluate what it does not know
+        # annotations stay text, so that an older Python does not evaluate unknown syntax
         flags = __future__.annotations.compiler_flag
         code = compile(text, f"<{name}>", "exec", flags=flags, dont_inherit=True)
-        exec(code, module.__dict__)  # noqa: S102 - our own text, which came over our own connection
+        exec(code, module.__dict__)  # noqa: S102 - our own text over our own connection
 
 
 def main(sources: Mapping[str, str], leavings: Sequence[str], program: bytes) -> None:
-    """Import our modules from ``sources`` and run the agent; ``program`` is this whole text, for its guard.
+    """Import our modules from ``sources`` and run the agent; ``program`` is this complete text, for its guard.
 
-    ``leavings``: the classes of what runs may leave, each as "MODULE:NAME".
+    ``leavings`` are the classes of leftovers of runs, each as "MODULE:NAME".
     """
-    if sys.version_info < (3, 10):  # noqa: UP036 - over there it may be older than here
+    if sys.version_info < (3, 10):  # noqa: UP036 - the other machine's Python can be older
         _without_slots()
     sys.meta_path.insert(0, FromMemory(sources))
     importlib.import_module("weighbridge.hosts.agent.main").main(sys.argv[1:], leavings, program)
 
 
 def _without_slots() -> None:
-    """Python 3.9 knows no ``dataclass(slots=True)``; they only save memory."""
+    """Ignore ``dataclass(slots=True)``, which Python 3.9 does not have; it only saves memory."""
     original: Any = dataclasses.dataclass
 
     def dataclass(*arguments: Any, slots: bool = False, **options: Any) -> Any:

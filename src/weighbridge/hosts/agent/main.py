@@ -1,4 +1,4 @@
-"""The agent: starts processes, reads files and sets control groups on the other machine, for as long as we listen."""
+"""The agent: starts processes, reads files and sets control groups on the other machine while we are connected."""
 
 import contextlib
 import importlib
@@ -22,18 +22,19 @@ from weighbridge.model.leavings import Leavings
 from weighbridge.model.names import RunId, SafeName
 
 SILENCE_S = 45.0
-"""The agent ends when it has heard nothing for so long: its connection may be dead without anybody saying so."""
+"""Seconds of silence after which the agent ends: a dead connection is not always reported."""
 _GUARD_READY_S = 20.0
 Answer = tuple[Mapping[str, Any], bytes]
 
 
 class _Terminated(BaseException):
-    """SIGTERM came: the connection is lost, or a scheduler ends the job. No operation catches it as its failure."""
+    """SIGTERM arrived: the connection is lost, or a scheduler ends the job. No operation catches it as its
+    failure."""
 
 
 @dataclass
 class Wire:
-    """Our end of the connection; several threads write to it. Once it is ``lost`` there is nothing more to do."""
+    """The agent's end of the connection; several threads write to it. ``lost`` is called when it breaks."""
 
     stream: IO[bytes]
     lost: Callable[[], object] = lambda: os.kill(os.getpid(), signal.SIGTERM)
@@ -42,7 +43,8 @@ class Wire:
         self._lock = threading.Lock()
 
     def send(self, fields: Mapping[str, Any], data: bytes = b"") -> None:
-        """Send one frame; end if the connection is gone. Raises OSError (EFBIG) for a frame that is too long."""
+        """Send one frame; call ``lost`` if the connection is broken. Raises OSError (EFBIG) for a frame that is too
+        long."""
         frame = frames.pack(fields, data)
         try:
             with self._lock:
@@ -55,8 +57,8 @@ class Wire:
 class Agent:
     """Reads requests and answers them. Only the main thread starts processes.
 
-    What dies with its parent (PR_SET_PDEATHSIG) dies with the thread that started it: that must be one which stays.
-    Another thread reads, so that the agent hears signs of life while the main thread is busy.
+    A process that dies with its parent (PR_SET_PDEATHSIG) dies with the thread that started it, so that thread must
+    stay. Another thread reads, so that the agent notices signs of life while the main thread is busy.
     """
 
     def __init__(self, wire: Wire, whose: Owner, warn: Callable[[bytes], None]) -> None:
@@ -88,11 +90,11 @@ class Agent:
 
     def _serve(self) -> None:
         for fields, data in iter(self._requests.get, None):
-            what, number = str(fields.pop("do")), fields.pop("id", None)
+            name, number = str(fields.pop("do")), fields.pop("id", None)
             if number is None:
                 continue  # only a sign of life
-            operation = operations.TABLE[what]
-            if what in operations.IN_ORDER:
+            operation = operations.TABLE[name]
+            if name in operations.IN_ORDER:
                 self._answer(number, operation, fields, data)
             else:
                 self._pool.submit(self._answer, number, operation, fields, data)
@@ -107,11 +109,11 @@ class Agent:
         try:
             answer, out = operation(self.operations, data, **fields)
             self._wire.send({**answer, "id": number}, out)
-        except OSError as error:  # also for an answer that is too long for a frame
+        except OSError as error:  # including an answer that is too long for a frame
             failure = {"error": "OSError", "args": [error.errno, error.strerror, error.filename]}
         except (Unavailable, EnvironmentLost, DiskFull, UserlandError) as error:
             failure = {"error": type(error).__name__, "args": [str(error)]}
-        except Exception as error:  # a fault of ours: told, rather than ending the run on that host
+        except Exception as error:  # a bug is reported instead of ending the run on that host
             failure = {"error": "EnvironmentLost", "args": [f"the agent failed: {error!r}"]}
         else:
             return
@@ -119,9 +121,9 @@ class Agent:
 
 
 def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
-    """``agent RUN HOST MACHINE CONNECTION``, where MACHINE is the one that asks, or ``guard RUN HOST SHARED``.
+    """Run ``agent RUN HOST MACHINE CONNECTION`` (MACHINE is the calling one) or ``guard RUN HOST SHARED``.
 
-    ``resident`` is an agent whose machine ends with it: nothing has to be guarded, and nothing swept.
+    ``resident`` is an agent whose machine ends with it: it needs neither a guard nor a cleanup.
     """
     role, run_id, name, where, connection = (*arguments, "")[:5]
     run, host = RunId(run_id), SafeName(name)
@@ -130,11 +132,11 @@ def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
         guard(Owner(run, host, where == "1"), kinds)
         return
     whose = Owner(run, host, where == operations.machine())
-    path = os.environ.get("PATH", os.defpath).split(":")  # an ordinary user's lacks the folders of root's programs
+    path = os.environ.get("PATH", os.defpath).split(":")  # a user's PATH often omits the folders of root's programs
     os.environ["PATH"] = ":".join([*path, *({"/usr/sbin", "/sbin"} - {*path})])
-    os.environ.pop("LC_ALL", None)  # was set so that sudo's messages are in English
+    os.environ.pop("LC_ALL", None)  # it was set for English messages of sudo
     stream = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything prints must not get among the frames
+    os.dup2(2, 1)  # other output must not mix with the frames
     watcher = None if role == "resident" else _guarded(whose, program)
     stream.write(frames.MAGIC)
     wire = Wire(stream)
@@ -145,7 +147,7 @@ def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
         agent.serve(sys.stdin.buffer)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if watcher:
-        failures = sweep(whose, agent.operations.membership, kinds)  # at once: done when the connection ends
+        failures = sweep(whose, agent.operations.membership, kinds)  # before the connection ends
         if failures:
             wire.send({"failures": failures})
         watcher.stop()
@@ -153,7 +155,7 @@ def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
 
 
 def _terminate(*_: object) -> None:
-    """End as at the end of the stream: where a scheduler ends a whole step, the guard may not live as long."""
+    """End as at the end of the stream: if a scheduler ends a complete step, the guard might end too early."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise _Terminated
 
@@ -165,7 +167,7 @@ def _make_leavings(name: str) -> Leavings:
 
 
 def _guarded(whose: Owner, program: bytes) -> Process:
-    """Start a second process, which sweeps when this one ends, even if it is killed."""
+    """Start a second process, which cleans up when this one ends, even if it is killed."""
     argv = (sys.executable or "python3", "-I", "-S", "-u", "-c", frames.BOOT)
     arguments = ("guard", whose.run, whose.host, str(int(whose.shared)))
     watcher = Process(Command((*argv, *arguments), stop_signal=signal.SIGKILL), hold=True)

@@ -1,4 +1,4 @@
-"""What can be asked of the agent: each operation takes a request's fields and bytes and gives those of its answer."""
+"""The operations of the agent: each has a request's fields and bytes as input, and returns those of its answer."""
 
 import contextlib
 import fcntl
@@ -32,13 +32,13 @@ Answer = tuple[Mapping[str, Any], bytes]
 
 
 def machine() -> str:
-    """What tells this machine, since its boot, and this set of process numbers from all others."""
+    """Return an id of this machine since its boot, and of its PID namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}/{Path('/proc/self/ns/pid').readlink().name}"
 
 
 def hello(connection: str) -> dict[str, Any]:
-    """What our side must know before the first request; ``connection`` is the value of SSH_CONNECTION (ssh(1))."""
+    """Return the data that our side needs before the first request; ``connection`` is SSH_CONNECTION (ssh(1))."""
     server = connection.split()
     return {
         "hello": 1,
@@ -54,7 +54,7 @@ def hello(connection: str) -> dict[str, Any]:
 
 
 class Operations:
-    """The state that operations share: processes, control groups and the userland that is being received."""
+    """The shared state of the operations: processes, control groups and the root filesystem being received."""
 
     def __init__(self, whose: Owner, send: Callable[..., None], warn: Callable[[bytes], None]) -> None:
         """``send`` sends a frame to our side, ``warn`` a line to the guard."""
@@ -82,7 +82,7 @@ class Operations:
         hold: bool,
         talk: bool,
     ) -> Answer:
-        """Start a process; its end, and the output of one that is talked to, are sent without a request."""
+        """Start a process; its end, and the output of an interactive one, are sent without a request."""
         command = Command(tuple(argv), env=env, stdin=data, stop_signal=stop_signal)
         if talk:
             child, self._streams[process] = start_talking(command, env=self._env)
@@ -109,7 +109,7 @@ class Operations:
             self._send({"said": number}, piece)
 
     def connect(self, data: bytes, *, process: int, path: str) -> Answer:
-        """Connect to a socket here; its data is sent as the output of a process that is talked to."""
+        """Connect to a local socket; its data is sent as the output of an interactive process."""
         self._streams[process] = SocketStream(engine_socket.connected(path))
         threading.Thread(target=self._tell_output, args=(process, self._streams[process]), daemon=True).start()
         return {}, b""
@@ -129,12 +129,12 @@ class Operations:
         return {}, b""
 
     def end(self, data: bytes, *, process: int) -> Answer:
-        """Close the input of a process that is talked to."""
+        """Close the input of an interactive process."""
         self._streams[process].end()
         return {}, b""
 
     def stop(self, data: bytes, *, process: int, timed_out: bool) -> Answer:
-        """End a process: return code, seconds, and its two outputs one behind the other."""
+        """End a process; return its code, its seconds, and its two outputs one after the other."""
         completed = self._processes.pop(process).stop(timed_out=timed_out)
         self._streams.pop(process, None)
         return {"code": completed.returncode, "duration": completed.duration_s, "split": len(completed.stdout)}, (
@@ -146,15 +146,15 @@ class Operations:
         return {}, Path(path).read_bytes()
 
     def namespaces(self, data: bytes) -> Answer:
-        """The numbers of our own namespaces, by kind."""
+        """Return the numbers of the agent's namespaces, by kind."""
         return {"value": dict(self._local.namespaces())}, b""
 
     def meters_of(self, data: bytes, *, pid: int) -> Answer:
-        """The counters of a process's control group."""
+        """Return the counters of a process's control group."""
         return {"value": dict(self._local.meters_of(pid))}, b""
 
     def scope_of(self, data: bytes, *, pid: int) -> Answer:
-        """The files of a process's control group and network."""
+        """Return the files of a process's control group and network."""
         return {"value": dict(self._local.scope_of(pid))}, b""
 
     def signal(self, data: bytes, *, pid: int, number: int) -> Answer:
@@ -169,7 +169,7 @@ class Operations:
         return {"procs": [str(path) for path in group.procs], "scope": group.scope()}, b""
 
     def group_do(self, data: bytes, *, name: str, verb: str, limits: dict[str, Any] | None = None) -> Answer:
-        """Do a verb with a control group: ``limit``, or one of `methods`."""
+        """Apply a verb to a control group: ``limit``, or one of `methods`."""
         group = self._groups[name]
         if verb == "limit":
             return {"value": group.limit(Limits(**(limits or {})))}, b""
@@ -185,19 +185,19 @@ class Operations:
         return {"value": methods[verb]()}, b""
 
     def free_port(self, data: bytes, *, taken: list[int]) -> Answer:
-        """A free port."""
+        """Return a free port."""
         return {"value": network.free_port(taken)}, b""
 
     def time(self, data: bytes) -> Answer:
-        """Seconds since 1970, here."""
+        """Return the seconds since 1970 on this machine."""
         return {"value": time.time()}, b""
 
     def facts(self, data: bytes) -> Answer:
-        """The machine's fingerprint, and what changes."""
+        """Return the machine's fingerprint and its volatile facts."""
         return {"value": {**fingerprint(), **volatile_facts()}}, b""
 
     def userland(self, data: bytes, *, digest: str) -> Answer:
-        """Return the userland's root folder; empty where it must be sent, which begins with this request."""
+        """Return the root filesystem's folder; empty if it must be sent, which begins with this request."""
         root = root_of(SafeName(digest))
         if root.is_dir():
             return {"root": str(root)}, b""
@@ -206,13 +206,13 @@ class Operations:
         return {"root": ""}, b""
 
     def userland_piece(self, data: bytes) -> Answer:
-        """A piece of the userland."""
+        """Receive a piece of the root filesystem."""
         assert self._receiver is not None
         self._receiver.piece(data)
         return {}, b""
 
     def userland_finish(self, data: bytes) -> Answer:
-        """Check and unpack the userland."""
+        """Check and unpack the root filesystem."""
         assert self._receiver is not None
         return {"root": str(self._receiver.finish())}, b""
 
@@ -235,7 +235,7 @@ class Operations:
         return {}, b""
 
     def engine(self, data: bytes, *, path: str) -> Answer:
-        """The socket of an engine that the user who logged in may use; ``path`` names one, else it is looked for."""
+        """Return the socket of an engine that the login user can use; ``path`` names one, else it is searched."""
         socket_path = path or engine_socket.find()
         user = os.environ.get("SUDO_UID", "0")
         if os.geteuid() == 0 and user != "0":
@@ -243,7 +243,7 @@ class Operations:
         return {"value": socket_path}, b""
 
     def swarm(self, data: bytes, *, membership: dict[str, Any] | None) -> Answer:
-        """The membership of a swarm that ends when the agent ends, however it ends; None: there is none any more."""
+        """Set the membership of a swarm that ends with the agent in any way; None clears it."""
         self.membership = Membership(**membership) if membership else None
         self._warn(encode_membership(self.membership))
         return {}, b""
@@ -254,10 +254,10 @@ TABLE: dict[str, Callable[..., Answer]] = {
 }
 """Every operation by its name."""
 IN_ORDER = frozenset({"connect", "start", "swarm", "time", "userland", "userland_piece"})
-"""Those that the reading thread does itself, one after the other.
+"""The operations that the main thread runs itself, one after the other.
 
-What is said to a process is not among them, for it may not listen: who says it waits for the answer before the next.
-"""
+Writing to a process is not included because the process might not read; the caller waits for the answer before the
+next write."""
 
 
 _SIOCGIFADDR = 0x8915  # netdevice(7)
@@ -265,11 +265,11 @@ _NAME = 16
 
 
 def ipv4_addresses() -> dict[str, str]:
-    """The first address of each interface that has one: interface -> address."""
+    """Return the first address of each interface that has one: interface -> address."""
     addresses = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as inet_socket:
         for _, name in socket.if_nameindex():
-            with contextlib.suppress(OSError):  # it has none
+            with contextlib.suppress(OSError):  # it has no address
                 request = struct.pack(f"{_NAME}s240x", name.encode()[: _NAME - 1])
                 answer = fcntl.ioctl(inet_socket.fileno(), _SIOCGIFADDR, request)
                 addresses[name] = socket.inet_ntoa(answer[20:24])

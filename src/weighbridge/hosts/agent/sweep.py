@@ -1,4 +1,4 @@
-"""What is done on the other machine when the agent ends, however it ends: nothing of the run survives there."""
+"""The cleanup on the other machine when the agent ends in any way: nothing of the run remains there."""
 
 import contextlib
 import json
@@ -24,10 +24,10 @@ _OTHERS_S = 6.0
 
 @dataclass(frozen=True)
 class Membership:
-    """An engine's membership of a swarm, which is undone when the agent ends.
+    """An engine's membership of a swarm, which ends with the agent.
 
-    ``node`` is the engine's number in the swarm, "" while it becomes a member. ``made_bridge``: it had no
-    docker_gwbridge before.
+    ``node`` is the engine's number in the swarm, "" while it joins. ``made_bridge``: it had no docker_gwbridge
+    before.
     """
 
     node: str
@@ -35,14 +35,14 @@ class Membership:
 
 
 def end(membership: Membership) -> None:
-    """Leave the swarm, where the engine is still the member of it that the run made; nothing where none answers."""
+    """Leave the swarm if the engine is still the member that the run made; do nothing if no engine answers."""
     with contextlib.suppress(Unavailable, OSError):
         path = engine_socket.find()
         if membership.node and _node(path) not in ("", membership.node):
-            return  # of another swarm by now, which is not ours
-        with contextlib.suppress(OSError):  # a worker is not told
+            return  # it is now in another swarm, which is not ours
+        with contextlib.suppress(OSError):  # only managers can list nodes
             _let_others_leave(path)
-        with contextlib.suppress(OSError):  # it is a member no more. A join that is under way is waited for by it
+        with contextlib.suppress(OSError):  # it is no longer a member; this waits for a running join
             engine_socket.ask(path, "POST", "/swarm/leave?force=1")
         if membership.made_bridge:
             _remove_bridge(path)
@@ -55,20 +55,20 @@ def _node(path: str) -> str:
 def _let_others_leave(path: str) -> None:
     """Wait for the workers to leave a manager's swarm: their agents end at the same moment as its own.
 
-    A worker that takes its leave while its only peer goes keeps port 7946 ("timeout waiting for leave broadcast" in
-    the log of engine 20.10), and can be in no swarm again until it is restarted.
+    A worker that leaves while its only peer ends keeps port 7946 ("timeout waiting for leave broadcast" in the log of
+    engine 20.10), and cannot join a swarm again until it is restarted.
     """
-    own = _node(path)
+    this_node = _node(path)
     deadline = time.monotonic() + _OTHERS_S
     while time.monotonic() < deadline:
         nodes = engine_socket.ask(path, "GET", "/nodes")
-        if not any(node["Status"]["State"] == "ready" for node in nodes if node["ID"] != own):
+        if not any(node["Status"]["State"] == "ready" for node in nodes if node["ID"] != this_node):
             return
         time.sleep(0.2)
 
 
 def _remove_bridge(path: str) -> None:
-    """Remove the bridge once its last endpoint is gone, the swarm's own, a moment after the swarm."""
+    """Remove the bridge once its last endpoint, the swarm's own, is gone, a moment after the swarm."""
     deadline = time.monotonic() + _REMOVE_S
     while any(network["Name"] == SWARM_BRIDGE for network in engine_socket.ask(path, "GET", "/networks")):
         with contextlib.suppress(OSError):
@@ -81,9 +81,9 @@ def _remove_bridge(path: str) -> None:
 
 @dataclass(frozen=True)
 class Owner:
-    """The owner of things on a machine: the run ``run`` on the host ``host``.
+    """The owner of resources on a machine: the run ``run`` on the host ``host``.
 
-    ``shared``: the machine is also another host of the run, so that the run's id alone does not tell.
+    ``shared``: the machine is also another host of the run, so the run's id is not sufficient.
     """
 
     run: RunId
@@ -92,30 +92,30 @@ class Owner:
 
     @property
     def group(self) -> GroupName:
-        """The name of the owner's control group."""
+        """Return the name of the owner's control group."""
         return group_of_host(self.run, self.host)
 
     @property
     def folder_name(self) -> SafeName:
-        """The part that the names of all of the owner's folders have in common."""
+        """Return the common part of the names of the owner's folders."""
         return SafeName(f"{self.run}-{self.host}")
 
     @property
     def socket_folder(self) -> Path:
-        """The folder of the socket by which root's agent lends the engine to the user."""
+        """Return the folder of the socket through which root's agent gives the user access to the engine."""
         return Path(f"/run/weighbridge-{self.folder_name}")
 
 
 def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) -> list[str]:
-    """End and remove everything of the run here: what of each kind plug-ins make, and what the agent made itself.
+    """End and remove everything of the run here: orphaned resources of all kinds, and the agent's own resources.
 
-    That is the membership of a swarm, half-received userlands and sockets. Returns a sentence for each step that
-    failed.
+    The latter are the membership of a swarm, half-received root filesystems and sockets. Return a sentence for each
+    step that failed.
     """
     folder = whose.socket_folder
-    with contextlib.suppress(Unavailable):  # a user without a cache: nothing was made there either
+    with contextlib.suppress(Unavailable):  # a user without a cache has no resources there
         folder = data_folder_of(whose.folder_name)
-    root = os.geteuid() == 0  # its containers' processes may be of any user
+    root = os.geteuid() == 0  # processes in its containers can belong to any user
     run = DeadRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else "", everybodys=root)
     failures = discard(run, kinds)
     if member is not None:
@@ -129,20 +129,20 @@ def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) ->
 
 
 def encode_membership(member: Membership | None) -> bytes:
-    """Return the line that tells the guard of a membership."""
+    """Return the line that tells the guard about a membership."""
     return json.dumps(member and asdict(member)).encode() + b"\n"
 
 
 def decode_membership(line: bytes) -> Membership | None:
-    """Return the membership that such a line tells. Raises ValueError where it is incomplete."""
+    """Return the membership in such a line. Raises ValueError if it is incomplete."""
     fields = json.loads(line)
     return Membership(**fields) if fields else None
 
 
 def guard(whose: Owner, kinds: Sequence[Leavings]) -> None:
-    """Wait until the agent has ended, which is when our standard input ends; then sweep.
+    """Wait until the agent has ended, which closes our standard input; then clean up.
 
-    Each line of it tells the membership of a swarm that would be ended then.
+    Each input line sets the swarm membership to end.
     """
     sys.stdout.write("ready\n")
     sys.stdout.flush()
@@ -150,6 +150,6 @@ def guard(whose: Owner, kinds: Sequence[Leavings]) -> None:
         signal.signal(number, signal.SIG_IGN)
     member = None
     for line in sys.stdin.buffer:
-        with contextlib.suppress(ValueError):  # the agent was killed within the line: nothing was done by it yet
+        with contextlib.suppress(ValueError):  # the agent was killed while writing, before it joined
             member = decode_membership(line)
     sweep(whose, member, kinds)

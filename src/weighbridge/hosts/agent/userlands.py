@@ -1,4 +1,4 @@
-"""Files on the other machine: userlands, received once and kept under their digest; folders for data, which go."""
+"""Files on the other machine: root filesystems, stored under their digest, and temporary folders for data."""
 
 import contextlib
 import errno
@@ -20,9 +20,9 @@ _AS_ROOT = ("--numeric-owner", "--same-permissions", "--xattrs", "--xattrs-inclu
 
 
 def folder() -> Path:
-    """Return the folder of userlands: root's in /var/cache, a user's in the user's cache folder.
+    """Return the folder of root filesystems: root's in /var/cache, a user's in the user's cache folder.
 
-    Raises Unavailable for a user who has none.
+    Raises Unavailable for a user without a cache folder.
     """
     if os.geteuid() == 0:
         return Path("/var/cache/weighbridge/userlands")
@@ -30,12 +30,12 @@ def folder() -> Path:
 
 
 def root_of(digest: SafeName) -> Path:
-    """The root folder of the userland with this digest, which is there only when it is complete."""
+    """Return the folder of the root filesystem with this digest, which only exists when it is complete."""
     return folder() / digest[:_KEPT] / "root"
 
 
 def keep_program(name: SafeName, digest: SafeName, content: bytes, whose: SafeName) -> Path:
-    """The place of a program that was received, whole or not at all; ``whose`` as for `remove_parts`.
+    """Store a received program completely or not at all, and return its path; ``whose`` as for `remove_parts`.
 
     Raises OSError, UserlandError.
     """
@@ -54,14 +54,14 @@ def keep_program(name: SafeName, digest: SafeName, content: bytes, whose: SafeNa
 
 
 def remove_parts(whose: SafeName) -> None:
-    """Remove what a run left half received; ``whose`` is its id and the host, joined by a dash."""
-    with contextlib.suppress(Unavailable):  # without a folder nothing was received
+    """Remove half-received files of a run; ``whose`` is its id and the host, joined by a dash."""
+    with contextlib.suppress(Unavailable):  # without a folder, there are no received files
         for part in folder().glob(f".receiving-{whose}-*"):
             remove_tree(OwnFolder.at(part))
 
 
 class Receiver:
-    """Receives one userland as a compressed archive, piece by piece."""
+    """Receives one root filesystem as a compressed archive, piece by piece."""
 
     def __init__(self, digest: SafeName, whose: SafeName, number: int) -> None:
         """Begin to receive. Raises DiskFull, OSError."""
@@ -71,18 +71,18 @@ class Receiver:
         self._sum = hashlib.sha256()
         with self._no_space_told():
             self._part.mkdir(parents=True)
-            self._part.chmod(0o700)  # its files may have the setuid bit of root; nobody else's run uses this folder
+            self._part.chmod(0o700)  # its files can be setuid root; no other user's run uses this folder
             self._tar = (self._part / "root.tar").open("wb")
 
     def piece(self, data: bytes) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         with self._no_space_told():
             plain = self._inflate.decompress(data)
             self._sum.update(plain)
             self._tar.write(plain)
 
     def finish(self) -> Path:
-        """Check and unpack the userland; return its root folder. Raises UserlandError where it is damaged."""
+        """Check and unpack the root filesystem; return its folder. Raises UserlandError if it is damaged."""
         try:
             with self._no_space_told():
                 rest = self._inflate.flush()
@@ -99,7 +99,7 @@ class Receiver:
                 with self._no_space_told():
                     self._part.rename(target.parent)
             except OSError as error:
-                if not target.is_dir():  # else another run was faster: its userland is the same
+                if not target.is_dir():  # otherwise another run was faster, with the same content
                     raise UserlandError(
                         f"the root filesystem cannot be stored in {target.parent} there ({error.strerror}): remove "
                         "this folder"
@@ -109,8 +109,8 @@ class Receiver:
             self.discard()
 
     def discard(self) -> None:
-        """Remove a userland that is not finished."""
-        with contextlib.suppress(OSError):  # what it could not write before, it cannot write now
+        """Remove an unfinished root filesystem."""
+        with contextlib.suppress(OSError):  # a full disk also prevents the final write
             self._tar.close()
         with contextlib.suppress(OSError):
             remove_tree(OwnFolder.at(self._part))
@@ -143,7 +143,7 @@ def _full() -> DiskFull:
 
 
 def data_folder_of(whose: SafeName) -> Path:
-    """Return a run's data folder, beside the userlands; ``whose`` is the run's id and the host, joined by a dash."""
+    """Return a run's data folder; ``whose`` is the run's id and the host, joined by a dash."""
     return folder().parent / "data" / whose
 
 
@@ -155,5 +155,5 @@ def make_data_folder(whose: SafeName, name: SafeName) -> Path:
 
 
 def remove_data_folder(whose: SafeName, name: SafeName) -> None:
-    """Remove a data folder, if it is there. Raises OSError if some of it stays."""
+    """Remove a data folder if it exists. Raises OSError if part of it remains."""
     remove_tree(OwnFolder.of(folder().parent, "data", whose, name))

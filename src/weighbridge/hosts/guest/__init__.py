@@ -47,8 +47,8 @@ shift 2
 
 
 def set_up(host: Host, options: GuestOptions) -> None:
-    """Give a guest host its name, its clock, modules and Xen's services. Raises Unavailable with what failed."""
-    # its clock of real time tells whole seconds
+    """Give a guest host its name, clock, modules and Xen's services. Raises Unavailable with the failed command."""
+    # its real-time clock only has full seconds
     words = ("set-up", f"wb-{host.name}", f"{time.time():.3f}", *system.modules(options.system))
     completed = host.run(Command(("sh", "-c", _SET_UP, *words), 120))
     if completed.returncode != 0:
@@ -58,9 +58,9 @@ def set_up(host: Host, options: GuestOptions) -> None:
 
 
 READY_S = 180.0
-"""How long a guest host may take to come up: some ten seconds when emulated on an idle machine."""
+"""The seconds for booting a guest host, which needs about ten if emulated on an idle machine."""
 _DATA = "/var/cache/weighbridge"
-"""Where its first process mounts its second disk (KEPT in ``guests/source/init.c``)."""
+"""The mount point of its second disk (KEPT in ``guests/source/init.c``)."""
 _ENGINE = f"{_DATA}/engine"
 _REMOVE_ENGINE = """
 for at in $(cut -d" " -f5 /proc/self/mountinfo | sort -r)  # what is inside of another comes first
@@ -68,7 +68,7 @@ do case $at in "$1"/*) umount "$at";; esac
 done
 exec rm -rf --one-file-system "$1"
 """
-"""Also of an engine that was killed: its containers' root folders and the userland in a layer are mounted."""
+"""Also removes a killed engine: root folders of its containers and the root filesystem in a layer are mounts."""
 _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
 _TOGETHER_S = 0.5
 
@@ -98,7 +98,7 @@ class GuestHost(AgentHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        """The host's capabilities: most of those that a host can have."""
+        """Return the host's capabilities: most of those that a host can have."""
         cable = None if self.options.link is None else self
         return Capabilities(
             disposable=self, cable=cable, limited_cable=cable, clock=self.clock, guest_disk=self.disk,
@@ -106,12 +106,13 @@ class GuestHost(AgentHost):
         )  # fmt: skip
 
     def dedicated_host(self, purpose: str) -> "GuestHost":
-        """One more guest, with the same hardware and cable."""
+        """Return one more guest, with the same hardware and cable."""
         name = f"{self.name}-{purpose}"
         return self._run.share(f"host {self.name} {purpose}", lambda: guest_host(name, self.options, self._run))
 
     def userland(self, userland: Userland) -> Path:
-        """Return the userland's root folder there: that of the guests' disk, mounted; from the third on sent."""
+        """Return the root filesystem's path in the guest. The first two are mounted from a disk; later ones are
+        copied."""
         if userland.digest in self._roots:
             return self._roots[userland.digest]
         image = disk.ensure(userland, self._run.cache, self._run.say)
@@ -127,12 +128,12 @@ class GuestHost(AgentHost):
         return Path(root)
 
     def disk(self, image: Path) -> str:
-        """Return the device to which a disk image is copied. Raises Unavailable where all devices are taken."""
+        """Return the device to which a disk image is copied. Raises Unavailable if all devices are in use."""
         return self._slots.device_of(image, self.name)
 
     @contextmanager
     def engine_folder(self) -> Iterator[str]:
-        """Yield the engine's folder on the host's second disk, which ends with it."""
+        """Yield the engine's folder on the host's second disk, which is removed at the end."""
         try:
             yield _ENGINE
         finally:
@@ -142,7 +143,7 @@ class GuestHost(AgentHost):
                     self._run.say(f"host {self.name}: an engine's folder cannot be removed: {completed.last_words}")
 
     def reach(self, path: str) -> Path | None:
-        """Return a socket in the run's folder that leads to one in the guest; None until somebody listens there."""
+        """Return a socket in the run's folder that leads to one in the guest; None until a process listens there."""
         try:
             RemoteSocket(self._channel, path).close()
         except OSError:
@@ -153,16 +154,16 @@ class GuestHost(AgentHost):
         return local_socket
 
     def next_address(self) -> str:
-        """An address for a container on the switch itself."""
+        """Return an address for a container on the switch itself."""
         return self.switch.next_site()
 
     @property
     def offloads(self) -> bool:
-        """Whether the cable's ends have offloads: as the options say."""
+        """Return whether the cable's ends have offloads, by the options."""
         return self.options.has_offloads
 
     def keep_offloads(self, pid: int) -> None:
-        """Where its cable has none, switch them off on the interfaces of the container of ``pid`` too."""
+        """Disable offloads on the interfaces of the container of ``pid`` too, if its cable has none."""
         if not self.options.has_offloads:
             without_offloads(self, pid)
 
@@ -173,26 +174,25 @@ class GuestHost(AgentHost):
         return Link(f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self.run))
 
     def set_link(self, *, limited: bool) -> None:
-        """Put the token buckets at both ends of the cable, or take them away."""
+        """Add the token buckets at both ends of the cable, or remove them."""
         if limited != self.limited:
             self.switch.limit(self.address, self.options if limited else None, self.run)
             self.limited = limited
 
     def set_disk_speed(self, speed: DiskSpeed | None) -> None:
-        """Have QEMU throttle the data disk, or no longer."""
+        """Set or remove QEMU's throttle of the data disk."""
         if speed != self._speed and self._machine.monitor is not None:
             monitor.set_disk_speed(self._machine.monitor, DATA_DRIVE, speed)
             self._speed = speed
 
     def facts(self) -> Mapping[str, str]:
-        """Return the guest's fingerprint, as this machine's, and its hardware."""
+        """Return the guest's fingerprint, as for this machine, and its hardware."""
         machine, options = self._machine, self.options
         common_facts = super().facts()
         return {
             **common_facts,
-            "kernel command line": common_facts["kernel command line"].partition(" -- ")[
-                0
-            ],  # the rest is to its first process
+            # without the arguments of its first process
+            "kernel command line": common_facts["kernel command line"].partition(" -- ")[0],
             "kind": "guest: a QEMU guest on this machine, with its own kernel",
             "accelerator": machine.accelerator,
             "virtual CPUs": vcpus.words(cpus_of(options))
@@ -209,34 +209,34 @@ class GuestHost(AgentHost):
         }
 
     def switch_off(self) -> None:
-        """End the guest at once, as by pulling its power cord."""
+        """End the guest at once, like a power cut."""
         for forward in self._forwards.values():
             forward.close()
         self._forwards.clear()
         self._process.stop()
 
     def cut(self) -> None:
-        """Kill QEMU, and with it what its disk's write cache holds."""
+        """Kill QEMU, and lose the content of its disk's write cache."""
         self._group.kill()
         self.switch_off()
 
     def restored(self) -> AbstractContextManager["GuestHost"]:
-        """Start the same machine with the same disk anew; it ends before this host's own context does."""
+        """Start the same machine with the same disk again; it ends before this host's own context does."""
         return _booted(self.name, self.options, self._run, self.address, self.switch, self._machine)
 
     def plug(self, *, up: bool) -> None:
-        """Plug in or pull the guest's cable, at the switch."""
+        """Connect or disconnect the guest's cable at the switch."""
         self.switch.plug(self.address, up=up)
 
 
 @contextmanager
 def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[GuestHost]:
-    """Start a guest as a host, and end it with everything in it. Unavailable where it does not come up."""
+    """Start a guest as a host, and end it with everything in it. Raises Unavailable if it does not boot."""
     run.say(f"starting host {name}, a QEMU guest")
-    if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
+    if options.cpus and (missing := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
         online = cpus.cpus_online()
         raise Unavailable(
-            f"host {name} cannot use CPU {lacking[0]}, because this machine has only CPUs {online}: change 'cpus'"
+            f"host {name} cannot use CPU {missing[0]}, because this machine has only CPUs {online}: change 'cpus'"
         )
     switch: Switch = run.share("switch", lambda: Switch.create(run))
     address, _ = switch.next_host()
@@ -259,9 +259,7 @@ def _booted(
 
         def why() -> str:
             ended = process.wait(_TOGETHER_S)
-            cpu_s = group.meters().get(
-                "cpu_s", 0.0
-            )  # none: it waits for something; as much as passed: its kernel hangs
+            cpu_s = group.meters().get("cpu_s", 0.0)  # 0 means that it waits, the elapsed time that its kernel hangs
             console_tail = last_words(process.stop().stderr)
             state = "ended" if ended else f"does not answer after {cpu_s:.0f} s of CPU time"
             return f"its guest {state}{f': {console_tail}' if console_tail else ''}"

@@ -1,4 +1,4 @@
-"""The machine of a guest host: what QEMU is told to make, its files on this machine, and how it is started."""
+"""The machine of a guest host: its options for QEMU, its files on this machine, and its start."""
 
 import socket
 from collections.abc import Iterator
@@ -26,11 +26,11 @@ from weighbridge.model.host import RunContext
 from weighbridge.model.quantity import cpus_in
 
 _SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
-"""Their devices there, and the files here."""
+"""The devices in the guest, and the files here."""
 
 
 def make_slots(folder: Path, size: int) -> list[Path]:
-    """Make the files of empty disks, sparse and of that size (bytes), in the order of their devices."""
+    """Make the sparse files of empty disks of ``size`` bytes, in the order of their devices."""
     files = [folder / name for name in _SLOTS.values()]
     for slot in files:
         with slot.open("wb") as file:
@@ -39,7 +39,7 @@ def make_slots(folder: Path, size: int) -> list[Path]:
 
 
 class Slots:
-    """Empty disks that a host has from its start: a file system is copied into one when it is first used there.
+    """Empty disks that a host has from its start; a file system is copied into one at its first use.
 
     Their files are in ``folder``.
     """
@@ -50,7 +50,7 @@ class Slots:
         self._taken: dict[Path, str] = {}
 
     def device_of(self, image: Path, host: str) -> str:
-        """Return the device of a file system, copied to it at first use. Unavailable where all have another."""
+        """Return the device of a file system, copied to it at first use. Raises Unavailable if all are in use."""
         if image not in self._taken:
             if not self._free:
                 raise Unavailable(
@@ -63,19 +63,19 @@ class Slots:
 
 
 _DATA_BYTES = 64 * 2**30
-"""Of the disk for userlands, data and engines: a sparse file."""
+"""The size of the sparse disk for root filesystems, data and engines."""
 
 
 def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, stack: ExitStack) -> QemuMachine:
-    """Return a guest host's machine, with its memory and disks, which ``stack`` gives back. Raises Unavailable."""
+    """Return a guest host's machine, with its memory and disks, which ``stack`` releases. Raises Unavailable."""
     local = LocalHost(run.id)
     stack.enter_context(reserved(options.memory, local, run))
     accelerator, _ = chosen(options.accelerator, local, run)
     guest_system = system.ensure(run.cache, BOOT, run.say, options.system)
-    own = OwnFolder.of(run.cache / "engines", run.id, name)
-    folder = own.path
+    own_folder = OwnFolder.of(run.cache / "engines", run.id, name)
+    folder = own_folder.path
     folder.mkdir(parents=True, exist_ok=True)
-    stack.callback(remove_engine_folder, own)
+    stack.callback(remove_engine_folder, own_folder)
     data = folder / "data.ext4"
     data_disk.make(local, str(data), _DATA_BYTES)
     served_at = None if options.write_cache == "kept" else run.state / f"{name}.nbd"
@@ -103,7 +103,7 @@ def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, 
 
 
 def cpus_of(options: GuestOptions) -> list[int]:
-    """Return the CPUs of this machine that the guest has."""
+    """Return the CPUs of this machine that the guest uses."""
     return sorted({*cpus_in(options.cpus)}) if options.cpus else cpus.cpus_online()
 
 
@@ -113,7 +113,7 @@ def started(
 ) -> Iterator[tuple[Process, socket.socket]]:
     """Start QEMU in a control group, on all of its CPUs; yield it and our end of its stream. Both end with us.
 
-    Were it not, the guest would end when its stream does.
+    Otherwise the guest would end when its stream does.
     """
     local, data = LocalHost(run.id), machine.disks[1]
     joins = ("setpriv", "--pdeathsig", "KILL", "--", *within(local, run, group))
@@ -129,5 +129,5 @@ def started(
 
 
 def folder_of(machine: QemuMachine) -> Path:
-    """Return the folder of the file without a name to which writes to the system disk go: that of its data disk."""
+    """Return the folder of its data disk, which also has the unnamed file for writes to the system disk."""
     return machine.disks[1].image.parent

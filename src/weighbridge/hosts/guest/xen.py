@@ -1,4 +1,4 @@
-"""What makes a host's kernel Xen's first domain in earnest: the services that ``xl`` needs."""
+"""Makes a host's kernel a usable first domain of Xen: starts the services that ``xl`` needs."""
 
 from collections.abc import Mapping
 
@@ -16,19 +16,19 @@ modprobe --all xen-gntalloc xen-blkback xen-netback loop
 XENCONSOLED_ARGS=--overflow-data=keep /etc/init.d/xen start
 xl info > /dev/null
 """
-"""A console then waits for its reader: by default what is not read in time is thrown away."""
+"""With this setting, a console waits for its reader; by default, output that is not read in time is lost."""
 _SET_UP_S = 180.0
 
 
 def set_up_xen(host: Host) -> None:
-    """Start Xen's services on a host that ends with all that runs on it. Raises Unavailable."""
+    """Start Xen's services on a temporary host. Raises Unavailable."""
     completed = host.run(Command(("sh", "-c", _SET_UP), _SET_UP_S))
     if completed.returncode != 0:
         raise Unavailable(f"host {host.name}: Xen cannot be set up: {completed.last_words}")
 
 
 def hypervisor_facts(machine: QemuMachine) -> Mapping[str, str]:
-    """Return the facts of the hypervisor below a guest's kernel; empty where there is none."""
+    """Return the facts of the hypervisor below a guest's kernel; empty without one."""
     if machine.hypervisor is None:
         return {}
     return {"hypervisor": f"xen, with {machine.first_domain_memory >> 20} MiB for this domain"}

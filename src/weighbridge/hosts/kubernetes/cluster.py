@@ -1,4 +1,4 @@
-"""A cluster during a run: the object that owns all of it, its nodes, its pods and the streams to their launchers."""
+"""A cluster during a run: the owner of all of its objects, its nodes, its pods and the streams to their launchers."""
 
 import contextlib
 import json
@@ -57,19 +57,19 @@ from weighbridge.model.command import Completed
 from weighbridge.model.host import RunContext
 
 START_S = 180.0
-"""How long a pod may take to start, where nothing tells that it will not."""
+"""The seconds for the start of a pod, unless a known problem prevents it."""
 _LOOK_S = 0.25
 _TOGETHER_S = 0.2
 _JUDGE_S = 4.0
-"""How long the API server may take to say what has become of a pod whose stream has ended."""
+"""The seconds in which the API server must report the state of a pod whose stream has ended."""
 _NODE_PATIENCE_S = 10.0
-"""And for so long a node may be silent, while the API server answers."""
+"""The seconds for which a node can be silent while the API server answers."""
 _NODE_SILENT = re.compile("no route to host|i/o timeout|host is down")
 
 
 @dataclass(frozen=True, slots=True)
 class RunningPod:
-    """A pod whose launcher answers. ``address``: of the pod, which is the node's where it has the node's network."""
+    """A pod whose launcher answers. ``address`` is the pod's, or the node's if it uses the node's network."""
 
     name: str
     address: str
@@ -78,7 +78,7 @@ class RunningPod:
 
 
 class Cluster:
-    """One namespace of a cluster, in which this run has its objects."""
+    """A namespace of a cluster that contains the objects of this run."""
 
     def __init__(
         self, run: RunContext, kubectl: Kubectl, namespace: str, its_owner: Owner, context: str = ""
@@ -94,9 +94,9 @@ class Cluster:
         return run.share(f"kubernetes {place}", lambda: _opened(cls, run, place))
 
     def node(self, host: str, name: str | None, selector: str | None, named: Collection[str]) -> NodeInfo:
-        """Return the node for a host: the one of this name, else a ready one that no other host has, or is to have.
+        """Return the node for a host: the named one, else a ready node that no other host uses or is meant to use.
 
-        ``named``: those that the study gives to its hosts. Raises Unavailable.
+        ``named`` are the nodes that the study assigns to its hosts. Raises Unavailable.
         """
         if name is not None:
             candidates, every = [self._node_named(host, name)], []
@@ -126,7 +126,7 @@ class Cluster:
         return [node_info(each) for each in self.kubectl.get(*words)["items"]]
 
     def _node_named(self, host: str, name: str) -> NodeInfo:
-        """Return a node; of one that the user may not read its name."""
+        """Return a node, with only its name if the user cannot read it."""
         try:
             return node_info(self.kubectl.get(f"node/{name}"))
         except Unavailable as error:
@@ -141,14 +141,14 @@ class Cluster:
 
     @cached_property
     def version(self) -> str:
-        """The version of the API server; "" where it is not told."""
+        """Return the version of the API server; "" if unknown."""
         with contextlib.suppress(Unavailable, ValueError):
-            about = json.loads(self.kubectl.must("version", "--output=json"))
-            return str((about.get("serverVersion") or {}).get("gitVersion", ""))
+            versions = json.loads(self.kubectl.must("version", "--output=json"))
+            return str((versions.get("serverVersion") or {}).get("gitVersion", ""))
         return ""
 
     def images_on(self, node: NodeInfo) -> list[str]:
-        """Return the images of the pods on a node that the user may see: all, or those of the system, or none."""
+        """Return the images of the visible pods on a node: all pods, only system pods, or none."""
         only = f"--field-selector=spec.nodeName={node.name}"
         for where in ("--all-namespaces", "--namespace=kube-system"):
             with contextlib.suppress(Unavailable):
@@ -157,13 +157,13 @@ class Cluster:
         return []
 
     def supply(self, options: NodeImages | None) -> ImageSupply:
-        """Return what brings images to its nodes in this way, which the hosts of a run share."""
+        """Return the supply of images for its nodes, which the hosts of a run share."""
         make = partial(supply, self.run, self.kubectl, self.context, options)
         return self.run.share(f"images {self.kubectl} {options}", make)
 
     @contextmanager
     def started(self, request: PodRequest) -> Iterator[RunningPod]:
-        """Start a pod and talk to its launcher; both have ended when the context ends. Raises Unavailable."""
+        """Start a pod and a stream to its launcher; both have ended when the context ends. Raises Unavailable."""
         self.kubectl.create(pod(request))
         try:
             about = self._await_running(request.name, LOAD_S if request.pull else START_S)
@@ -187,7 +187,7 @@ class Cluster:
             finally:
                 stream.close()
         finally:
-            with contextlib.suppress(Unavailable):  # with its owner it goes, too
+            with contextlib.suppress(Unavailable):  # it also ends with its owner
                 self.kubectl.delete(f"pod/{request.name}")
 
     @contextmanager
@@ -197,11 +197,11 @@ class Cluster:
         try:
             yield about
         finally:
-            with contextlib.suppress(Unavailable):  # with its owner it goes, too
+            with contextlib.suppress(Unavailable):  # it also ends with its owner
                 self.kubectl.delete(f"{about['kind'].lower()}/{about['metadata']['name']}")
 
     def _judge(self, request: PodRequest, carrier: Process) -> Break:
-        """End what carried the stream to a pod; tell how that broke, and for how long it may come back."""
+        """End the program that carried a pod's stream; return how it broke, and for how long it can return."""
         carrier.wait(_TOGETHER_S)
         silent = carrier.poll() is None
         done = carrier.stop()
@@ -224,32 +224,33 @@ class Cluster:
         return self._judge_carrier(done, cut)
 
     def _judge_carrier(self, done: Completed, cut: str) -> Break:
-        """Tell how a stream broke whose pod still runs, by what its kubectl said at the end."""
+        """Return how a stream broke whose pod still runs, by the last output of its kubectl."""
         if denied(done):
             return self._denied(with_remedy(cut))
         if refused(done):
             return Break(with_remedy(cut))
         return Break(cut, AWAY_S, of_server=away(done))
 
-    def _denied(self, why: str, more: str = "") -> Break:
-        """A right is denied: an API server that has just started may know better in a moment."""
-        if self._patience.denied(why):
-            return Break(why, AWAY_S + DENIED_S, of_server=True)
-        return Break(f"{why}{more}")
+    def _denied(self, words: str, more: str = "") -> Break:
+        """Return a break for a denied right: an API server that has just started might still answer correctly
+        soon."""
+        if self._patience.denied(words):
+            return Break(words, AWAY_S + DENIED_S, of_server=True)
+        return Break(f"{words}{more}")
 
     def _circumstances(self, request: PodRequest) -> str:
-        """What else is known of a pod that has ended: by whom it was evicted, and whether its node is cordoned."""
+        """Return other facts about an ended pod: who evicted it, and whether its node is cordoned."""
         known = ""
         with contextlib.suppress(Unavailable):
             events = self._asking.get("events", _events_of(request.name), deadline_s=_JUDGE_S)
-            known = f"; {why}" if (why := eviction(events)) else ""
+            known = f"; {reason}" if (reason := eviction(events)) else ""
         with contextlib.suppress(Unavailable):
             if node_info(self._asking.get(f"node/{request.node}", deadline_s=_JUDGE_S)).cordoned:
                 known += f"; node {request.node} is cordoned"
         return known
 
     def _await_running(self, name: str, within_s: float) -> Mapping[str, Any]:
-        """Wait until a pod's container runs. Raises Unavailable, at once where the cluster says that it will not."""
+        """Wait until a pod's container runs. Raises Unavailable, at once if the cluster reports that it cannot."""
         deadline = time.monotonic() + within_s
         while True:
             about: Mapping[str, Any] = self.kubectl.get(f"pod/{name}", needed=True)
@@ -263,7 +264,7 @@ class Cluster:
             time.sleep(_LOOK_S)
 
     def _unmountable(self, about: Mapping[str, Any]) -> str:
-        """Why a path of its node cannot be in a pod, which is told by an event alone; "" while it may."""
+        """Return why a path of its node cannot be in a pod, which only an event reports; "" if unknown."""
         if not any("hostPath" in volume for volume in about["spec"].get("volumes") or ()):
             return ""
         with contextlib.suppress(Unavailable):
@@ -282,14 +283,14 @@ def _events_of(pod: str) -> str:
 
 
 def _how_ended(done: Completed) -> str:
-    if done.returncode == 0:  # also where the node has died (kubernetes/kubernetes#124571)
+    if done.returncode == 0:  # also if the node has died (kubernetes/kubernetes#124571)
         return "the connection to it was cut: its kubelet, its node or the connection to the cluster failed"
     return f"the connection to it was cut: {failure_of(done)}"
 
 
 @contextmanager
 def _opened(cls: type[Cluster], run: RunContext, place: Place) -> Iterator[Cluster]:
-    """Make the run's owner, which all else goes with; deleted, and gone, when the context ends."""
+    """Make the run's owner, which owns all other objects; it is deleted when the context ends."""
     program = build.ensure(run.cache, run.say).read_bytes()
     if len(program) > MOST_BYTES:
         raise Unavailable(
@@ -302,5 +303,5 @@ def _opened(cls: type[Cluster], run: RunContext, place: Place) -> Iterator[Clust
     try:
         yield cls(run, kubectl, place.namespace, Owner.of(created), place.context)
     finally:
-        with contextlib.suppress(Unavailable, EnvironmentLost, OSError):  # the end of the run tries again, and tells
+        with contextlib.suppress(Unavailable, EnvironmentLost, OSError):  # the end of the run tries again
             remove(kubectl, run.id)

@@ -1,4 +1,4 @@
-"""Nodes that an Indexed Job holds for a fleet, as sbatch holds an allocation: one pod on each, which only waits."""
+"""Nodes that an Indexed Job reserves for a fleet, like an allocation of sbatch: one waiting pod on each."""
 
 import contextlib
 import threading
@@ -40,44 +40,44 @@ from weighbridge.model.plugin import Readiness
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 HOLDS_LABEL = "weighbridge.holds"
-"""Of the pods that hold a node: no two of them, of whatever fleets, are on one."""
+"""The label of pods that reserve a node; no two of them, of any fleets, run on one node."""
 _QUEUES, _WORKLOADS = "localqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io"
 _JOBS = "Jobs that reserve nodes for a fleet"
 HELD_S = 300
-"""So long a Job holds its nodes if nobody renews it: its driver may have been killed, or its machine may be off."""
+"""The seconds for which a Job reserves its nodes without renewal, in case its driver was killed."""
 _RENEW_S = 60.0
 _FIRST_S, _LAST_S = 0.3, 5.0
-"""Between two looks at what is held: at first, and where it takes long."""
+"""The seconds between two checks, at first and later."""
 _PODS_S = 2.0
-"""The Job's pods may not be made yet for so long, for no reason that anybody has to know."""
+"""The seconds for which missing pods of the Job need no explanation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """So many nodes, of a queue of Kueue's where one is named."""
+    """A number of nodes to reserve, through a queue of Kueue if named."""
 
     number: int
     queue: str = ""
     had: Sequence[str] = ()
-    """Nodes that the fleet had before."""
+    """The nodes that the fleet had before."""
     only_had: bool = False
-    """Whether no others will do, as all of them can be had."""
+    """Whether only those nodes can be used, because enough of them exist."""
 
 
 def holding_job(request: PodRequest, hold: Hold) -> dict[str, Any]:
-    """Return the Job that holds nodes: its pods are that of the request, each on a node of its own.
+    """Return the Job that reserves nodes: its pods follow the request, each on a different node.
 
-    With a queue it waits until Kueue admits it, also where Kueue's webhook does not see it.
+    With a queue, it waits until Kueue admits it, even if Kueue's webhook does not see it.
     """
     one = pod(request)
     spec = one["spec"]
     spec["containers"][0]["command"] = [LAUNCHER, "--lease", str(spec["activeDeadlineSeconds"]), "--listen", SOCKET]
-    apart = {
+    separation = {
         "labelSelector": {"matchExpressions": [{"key": HOLDS_LABEL, "operator": "Exists"}]},
         "namespaceSelector": {},
         "topologyKey": "kubernetes.io/hostname",
     }
-    spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [separation]}}
     if hold.had:
         terms = [only_on(name) for name in hold.had]
         spec["affinity"]["nodeAffinity"] = (
@@ -110,36 +110,36 @@ def holding_job(request: PodRequest, hold: Hold) -> dict[str, Any]:
 
 
 def _request(run_id: str, image: str, owner: Owner | None, *, pull: bool) -> PodRequest:
-    """The pod that holds a node, as every level of Pod Security allows it."""
+    """Return the pod that reserves a node, which every level of Pod Security allows."""
     return PodRequest(run_id, "nodes", "", image, owner, user=NOBODY, limits=LIMITS, requests=REQUESTS, pull=pull)
 
 
 def readiness(kubectl: Kubectl, hold: Hold) -> Readiness:
-    """Whether this user may hold nodes, the queue is there, and the API server would take the Job now.
+    """Return whether this user can reserve nodes, the queue exists, and the API server would accept the Job now.
 
-    Raises Unavailable where nobody answers.
+    Raises Unavailable if the API server does not answer.
     """
     resource, verbs = FOR_SOME[_JOBS]
     rights: list[Right] = [(verb, resource) for verb in verbs]
-    if lacking := kubectl.lacking(rights):
-        may_not = ", ".join(f"{verb} {what}" for verb, what in lacking)
-        return Readiness(False, f"this user is not allowed to {may_not}", rule(lacking, kubectl.namespace))
-    if hold.queue and (why := _no_queue(kubectl, hold.queue)):
-        return Readiness(False, why, "name another queue, or remove --queue")
-    [why] = kubectl.dry_run([holding_job(_request(ASKED.run_id, ASKED.image, ASKED.owner, pull=False), hold)])
-    if why:
-        return Readiness(False, why, _remedy(why, kubectl.namespace))
+    if missing := kubectl.lacking(rights):
+        may_not = ", ".join(f"{verb} {kind}" for verb, kind in missing)
+        return Readiness(False, f"this user is not allowed to {may_not}", rule(missing, kubectl.namespace))
+    if hold.queue and (reason := _no_queue(kubectl, hold.queue)):
+        return Readiness(False, reason, "name another queue, or remove --queue")
+    [reason] = kubectl.dry_run([holding_job(_request(ASKED.run_id, ASKED.image, ASKED.owner, pull=False), hold)])
+    if reason:
+        return Readiness(False, reason, _remedy(reason, kubectl.namespace))
     return Readiness(True)
 
 
-def _remedy(why: str, namespace: str) -> str:
-    if "jobs.batch" in why and "quota" in why:
+def _remedy(reason: str, namespace: str) -> str:
+    if "jobs.batch" in reason and "quota" in reason:
         return "wait until another Job has ended, or raise the quota"
-    return remedy(why, namespace) or "ask the cluster's administrator"
+    return remedy(reason, namespace) or "ask the cluster's administrator"
 
 
 def _no_queue(kubectl: Kubectl, name: str) -> str:
-    """Why there is no such queue in the namespace; "" where there is, or nobody may know."""
+    """Return why the namespace has no such queue; "" if it has, or if unknown."""
     try:
         queues = [each["metadata"]["name"] for each in kubectl.get(_QUEUES)["items"]]
     except Refused as error:
@@ -153,7 +153,7 @@ def _no_queue(kubectl: Kubectl, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The nodes that are held by now, and what the rest waits for; ``refusal``: why it will not come."""
+    """The reserved nodes, and the reason why the others are missing; ``refusal`` is a permanent reason."""
 
     nodes: tuple[str, ...]
     waits: str = ""
@@ -161,13 +161,13 @@ class Held:
 
 
 def held_by(job: Mapping[str, Any] | None, pods: Sequence[Mapping[str, Any]]) -> Held:
-    """Return what a Job holds, by the cluster's own words."""
+    """Return what a Job has reserved, in the cluster's own words."""
     if job is None or job["metadata"].get("deletionTimestamp"):
         return Held((), refusal="the Job that reserves the nodes was deleted")
     for each in (job.get("status") or {}).get("conditions") or ():
         if each.get("type") == "Failed" and each.get("status") == "True":
-            why = each.get("message") or each.get("reason")
-            return Held((), refusal=f"the Job that reserves the nodes failed: {why}")
+            reason = each.get("message") or each.get("reason")
+            return Held((), refusal=f"the Job that reserves the nodes failed: {reason}")
     if job["spec"].get("suspend"):
         return Held((), "the Job is suspended")
     nodes, waits = set[str](), dict[str, None]()
@@ -188,9 +188,9 @@ def held_by(job: Mapping[str, Any] | None, pods: Sequence[Mapping[str, Any]]) ->
 def held_nodes(
     run: RunContext, place: Place, hold: Hold, images: NodeImages | None, say: Callable[[str], None]
 ) -> Iterator[tuple[str, ...]]:
-    """Wait until so many nodes are held, and hold them as long as the context lasts. Raises Unavailable.
+    """Wait until the nodes are reserved, and keep them until the context ends. Raises Unavailable.
 
-    What an earlier driver of this run's id left is removed before. ``say`` hears at once what is waited for.
+    Objects of an earlier driver with this run's id are removed first. ``say`` reports at once what it waits for.
     """
     remove(place.kubectl(), run.id)
     cluster = Cluster.of(run, place)
@@ -200,8 +200,8 @@ def held_nodes(
         usable = known.usable
     except Denied:
         usable = []
-    brought = [supply.launcher(each) for each in usable or [unknown_node("")]]
-    request = _request(run.id, brought[0], cluster.owner, pull=supply.pulls)
+    image_names = [supply.launcher(each) for each in usable or [unknown_node("")]]
+    request = _request(run.id, image_names[0], cluster.owner, pull=supply.pulls)
     had = {*hold.had} & {each.name for each in usable}
     hold = Hold(hold.number, hold.queue, sorted(had), only_had=len(had) >= hold.number)
     with (
@@ -222,7 +222,7 @@ def _awaited(kubectl: Kubectl, run_id: str, hold: Hold, say: Callable[[str], Non
             return held.nodes
         waits = held.waits
         if job is not None and job["spec"].get("suspend"):
-            waits += f" until Kueue admits it: {why}" if (why := _of_kueue(kubectl, job, hold.queue)) else ""
+            waits += f" until Kueue admits it: {reason}" if (reason := _of_kueue(kubectl, job, hold.queue)) else ""
         elif len(pods) < hold.number and time.monotonic() - began > _PODS_S:
             waits = waits or _why_no_pods(kubectl, job)
         sentence = (
@@ -242,7 +242,7 @@ def _looked_at(kubectl: Kubectl, run_id: str) -> tuple[Mapping[str, Any] | None,
 
 
 def _why_no_pods(kubectl: Kubectl, job: Mapping[str, Any] | None) -> str:
-    """Why the Job's pods are not made, which its events alone tell (a quota, a webhook)."""
+    """Return why the Job's pods are missing, which only its events report (a quota, a webhook)."""
     with contextlib.suppress(Unavailable):
         if job is not None:
             return with_remedy(last_warning(kubectl.get("events", selector_of_events(job))))
@@ -250,20 +250,20 @@ def _why_no_pods(kubectl: Kubectl, job: Mapping[str, Any] | None) -> str:
 
 
 def _of_kueue(kubectl: Kubectl, job: Mapping[str, Any], queue: str) -> str:
-    """What Kueue says of a Job that waits in a queue, where this user may read that."""
+    """Return Kueue's message about a Job that waits in a queue, if this user can read it."""
     with contextlib.suppress(Unavailable):
         for each in kubectl.get(_WORKLOADS)["items"]:
             owners = each["metadata"].get("ownerReferences") or ()
             if any(owner.get("uid") == job["metadata"]["uid"] for owner in owners):
                 conditions = (each.get("status") or {}).get("conditions") or ()
-                words = [str(of.get("message", "")) for of in conditions if of.get("status") == "False"]
+                words = [str(item.get("message", "")) for item in conditions if item.get("status") == "False"]
                 return next(filter(None, words), f"it waits in queue {queue}")
     return f"it waits in queue {queue}" if queue else ""
 
 
 @contextmanager
 def _renewed(kubectl: Kubectl, job: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Have the Job hold its nodes for longer than `HELD_S`, again and again until the context ends."""
+    """Renew the Job's reservation beyond `HELD_S` repeatedly until the context ends."""
     ended = threading.Event()
 
     def renew() -> None:
@@ -281,7 +281,7 @@ def _renewed(kubectl: Kubectl, job: str, say: Callable[[str], None]) -> Iterator
                 if not failed:
                     say(f"the cluster might give the nodes to others, because their Job cannot be renewed: {error}")
                 failed = True
-            else:  # its time begins once it is not suspended
+            else:  # its time starts when it is no longer suspended
                 failed, started = False, (started or now) if status.get("startTime") else None
 
     thread = threading.Thread(target=renew, name="renew reserved nodes", daemon=True)

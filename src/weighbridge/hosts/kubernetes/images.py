@@ -20,7 +20,7 @@ REPOSITORY = "docker.io/weighbridge"
 class Image:
     """An image of one layer: ``layer`` is an archive's file, or its bytes.
 
-    ``what`` (``userland``) and ``content``, 16 digits of what is in it, name it: another content is another image.
+    ``what`` (``userland``) and ``content``, a digest of 16 digits, are its name.
     """
 
     what: str
@@ -29,7 +29,7 @@ class Image:
 
     @property
     def reference(self) -> str:
-        """Its name on nodes that it is loaded onto."""
+        """Return its name on nodes that it is loaded onto."""
         return f"{REPOSITORY}/{self.what}:{self.content}"
 
     def pushed_to(self, repository: str) -> str:
@@ -38,7 +38,7 @@ class Image:
 
     @property
     def size(self) -> int:
-        """Bytes of its layer."""
+        """Return the bytes of its layer."""
         return len(self.layer) if isinstance(self.layer, bytes) else self.layer.stat().st_size
 
     def pieces(self) -> Iterator[bytes]:
@@ -51,19 +51,19 @@ class Image:
 
 
 def launcher_image(program: bytes) -> Image:
-    """Return an image that holds nothing but the launcher: of the pods by which a node is seen."""
+    """Return an image that only contains the launcher, for the pods that represent a node."""
     return Image("launcher", hashlib.sha256(program).hexdigest()[:16], file_layer(LAUNCHER, program))
 
 
 def userland_image(userland: Userland) -> Image:
-    """Return a userland's image. Raises Unavailable where it is this machine's own root folder."""
+    """Return a root filesystem's image. Raises Unavailable if it is this machine's own."""
     return Image("userland", userland.digest[:16], userland.archive())
 
 
 def archive(image: Image, machine: str, reference: str = "") -> Iterator[bytes]:
-    """Yield an image's archive in pieces, as ``ctr images import`` and ``docker load`` take it (image-spec v1.2).
+    """Yield an image's archive in pieces for ``ctr images import`` and ``docker load`` (image-spec v1.2).
 
-    ``reference``: its name in it; "": that on nodes.
+    ``reference`` is its name in the archive; "" means its name on nodes.
     """
     digest = hashlib.sha256()
     for piece in image.pieces():
@@ -74,17 +74,17 @@ def archive(image: Image, machine: str, reference: str = "") -> Iterator[bytes]:
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer}"]},
     }).encode()  # fmt: skip
     config_name = f"{hashlib.sha256(config).hexdigest()}.json"
-    about = [{"Config": config_name, "RepoTags": [reference or image.reference], "Layers": [f"{layer}/layer.tar"]}]
+    entries = [{"Config": config_name, "RepoTags": [reference or image.reference], "Layers": [f"{layer}/layer.tar"]}]
     yield from _member(config_name, len(config), [config])
-    manifest = json.dumps(about).encode()
+    manifest = json.dumps(entries).encode()
     yield from _member("manifest.json", len(manifest), [manifest])
     yield from _member(f"{layer}/layer.tar", image.size, image.pieces())
     yield b"\0" * 2 * tarfile.BLOCKSIZE
 
 
 def _member(name: str, size: int, pieces: Iterator[bytes] | Sequence[bytes]) -> Iterator[bytes]:
-    about = tarfile.TarInfo(name)
-    about.size = size
-    yield about.tobuf(tarfile.GNU_FORMAT)
+    header = tarfile.TarInfo(name)
+    header.size = size
+    yield header.tobuf(tarfile.GNU_FORMAT)
     yield from pieces
     yield b"\0" * (-size % tarfile.BLOCKSIZE)

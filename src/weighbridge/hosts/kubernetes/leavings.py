@@ -1,4 +1,4 @@
-"""What killed runs leave in clusters, found by notes made before the first object of a run."""
+"""Orphaned objects of killed runs in clusters, located by notes made before a run's first object."""
 
 import contextlib
 import os
@@ -17,28 +17,28 @@ from weighbridge.hosts.kubernetes.objects import RENEWED, RUN_LABEL, has_ended, 
 from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders
 
 KINDS = "configmaps,pods"
-"""What every run makes."""
+"""The kinds of objects that every run makes."""
 FURTHER_KINDS = ("services", "networkpolicies", "persistentvolumeclaims", "jobs")
-"""What some runs make besides: who may not list it has made none."""
+"""Further kinds that some runs make; a user who cannot list a kind has made none."""
 GONE_S = 30.0
 FORCE_S = 10.0
-"""So long kubelet may take to end a pod; then the cluster forgets it, as ours end without a connection."""
+"""The seconds after which a pod is removed by force: our pods end without a connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A namespace of a cluster, as kubectl is told it."""
+    """A namespace of a cluster, as given to kubectl."""
 
     context: str
     namespace: str
     kubeconfig: str
 
     def kubectl(self, variables: Mapping[str, str] | None = None) -> Kubectl:
-        """Return the user's kubectl for it."""
+        """Return the user's kubectl for this place."""
         return Kubectl(self.context, self.namespace, self.kubeconfig, variables)
 
     def resolved(self) -> "Place":
-        """Return it by its names: what is current may be another one later."""
+        """Return the place with explicit names, because the current ones can change later."""
         kubectl = self.kubectl()
         usual = filter(None, os.environ.get("KUBECONFIG", "").split(os.pathsep))
         return Place(
@@ -49,7 +49,7 @@ class Place:
 
     @property
     def words(self) -> str:
-        """Name it in a sentence."""
+        """Return its name for a sentence."""
         return f"context {self.context or 'of kubectl'}"
 
 
@@ -57,13 +57,13 @@ NOTES = Notes("kubernetes.json", Place)
 
 
 def note(state: Path, place: Place) -> None:
-    """Note, before anything is made there, that a run has objects in a place."""
+    """Record, before any object is made there, that a run has objects in a place."""
     places = {*places_of(state), place}
     NOTES.write(state, sorted(places, key=str))
 
 
 def places_of(state: Path) -> list[Place]:
-    """Return the places in which a run has objects, by its notes; none where these cannot be read."""
+    """Return the places with objects of a run, by its notes; empty if they are unreadable."""
     return NOTES.read(state)
 
 
@@ -77,26 +77,27 @@ def _labelled(kubectl: Kubectl, selector: str) -> list[Mapping[str, Any]]:
     items = [*kubectl.get(KINDS, selector, needed=True)["items"]]
     with contextlib.suppress(Unavailable):
         return [*items, *kubectl.get(",".join(FURTHER_KINDS), selector)["items"]]
-    for kind in FURTHER_KINDS:  # of some this user may know nothing
+    for kind in FURTHER_KINDS:  # this user might not be allowed to list some
         with contextlib.suppress(Unavailable):
             items += kubectl.get(kind, selector)["items"]
     return items
 
 
 def remove(kubectl: Kubectl, run_id: str, within_s: float = GONE_S) -> None:
-    """Delete all of a run in a place, and wait until it has gone. Raises Unavailable, or OSError where some stays."""
+    """Delete all objects of a run in a place, and wait for their end. Raises Unavailable, or OSError if some
+    remain."""
     began, forced, swept, freed = time.monotonic(), False, False, False
     mine = f"--selector={RUN_LABEL}={run_id}"
     kubectl.delete(KINDS, mine)
     while objects := objects_of(kubectl, run_id):
-        if not freed and any(kind == "Job" for kind, _ in objects):  # it would make its pods anew
+        if not freed and any(kind == "Job" for kind, _ in objects):  # it would make its pods again
             kubectl.delete("jobs", mine)
             freed = True
         if not swept and any(services.is_added(run_id, name) for _, name in objects):
             services.remove(kubectl, run_id)
             began, swept = time.monotonic(), True
         took_s = time.monotonic() - began
-        if took_s > FORCE_S and not forced:  # its node does not answer: there it ends by itself
+        if took_s > FORCE_S and not forced:  # its node does not answer; the pod ends there by itself
             kubectl.delete("pods", mine, "--force", "--grace-period=0")
             forced = True
         if took_s > within_s:
@@ -106,27 +107,27 @@ def remove(kubectl: Kubectl, run_id: str, within_s: float = GONE_S) -> None:
 
 
 STARTING_S = 900.0
-"""So long a run may have no pod yet: it builds and loads images first."""
+"""The seconds for which a run can have no pod, because it first builds and loads images."""
 
 
 def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRun]:
-    """Yield each run that has any of these objects; one with a pod that has not ended, or a new one, may live."""
+    """Yield each run with any of these objects; it counts as alive with an unfinished pod, or if it is new."""
     runs: dict[str, list[Mapping[str, Any]]] = {}
     for each in items:
         for run, _, _ in runs_of([each]):
             runs.setdefault(run, []).append(each)
     for run, objects in sorted(runs.items()):
-        working = [each for each in objects if each.get("kind") == "Pod" and not has_ended(each)]
-        made = [_last_known(each["metadata"]) for each in objects]
-        alive = f"pod {working[0]['metadata']['name']} has not ended" if working else ""
-        if not alive and (now - max(made)).total_seconds() < STARTING_S:
+        unfinished = [each for each in objects if each.get("kind") == "Pod" and not has_ended(each)]
+        times = [_last_known(each["metadata"]) for each in objects]
+        alive = f"pod {unfinished[0]['metadata']['name']} has not ended" if unfinished else ""
+        if not alive and (now - max(times)).total_seconds() < STARTING_S:
             alive = f"it created objects less than {STARTING_S / 60:g} minutes ago"
         names = [(kind, name) for _, kind, name in runs_of(objects)]
         yield FarRun(run, tuple(_leftovers(run, names)), alive)
 
 
 def _last_known(metadata: Mapping[str, Any]) -> datetime:
-    """When a run last said that it has an object: as it made it, or renewed its hold of nodes."""
+    """Return when a run last recorded an object: at its creation, or at the renewal of its reserved nodes."""
     created = datetime.fromisoformat(metadata["creationTimestamp"])
     with contextlib.suppress(ValueError, TypeError):
         return max(created, datetime.fromisoformat((metadata.get("annotations") or {}).get(RENEWED, "")))
@@ -134,7 +135,7 @@ def _last_known(metadata: Mapping[str, Any]) -> datetime:
 
 
 def _leftovers(run: str, objects: Sequence[tuple[str, str]]) -> Iterator[Leftover]:
-    """Those of a run, with one line for all Services that it has added."""
+    """Yield the objects of a run, with one line for all Services that it has added."""
     added = [name for kind, name in objects if kind == "Service" and services.is_added(run, name)]
     hidden = {*added[1:]}
     for kind, name in objects:
@@ -144,12 +145,12 @@ def _leftovers(run: str, objects: Sequence[tuple[str, str]]) -> Iterator[Leftove
 
 
 class ClusterObjects(Leavings):
-    """Pods and the ConfigMap that owns them, in the clusters that this machine's runs note."""
+    """Pods and the ConfigMap that owns them, in the clusters in the notes of this machine's runs."""
 
     label = "objects in Kubernetes clusters"
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each object of a run that has notes. OSError, once all are told, where a cluster does not answer."""
+        """Yield each object of a run with notes. Raises OSError at the end if a cluster does not answer."""
         failures: list[str] = []
         for run, place in NOTES.of_runs(folders):
             try:
@@ -164,7 +165,7 @@ class ClusterObjects(Leavings):
             raise OSError("; ".join(failures))
 
     def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
-        """What runs of all machines have in a namespace of a context. OSError where the cluster does not answer."""
+        """Yield runs of all machines in a namespace of a context. Raises OSError if the cluster does not answer."""
         kubectl = Kubectl(context, namespace)
         try:
             yield from runs_at(_labelled(kubectl, f"--selector={RUN_LABEL}"), kubectl.clock())
@@ -172,14 +173,14 @@ class ClusterObjects(Leavings):
             raise OSError(str(error)) from error
 
     def remove_at(self, context: str, namespace: str, run: str) -> None:
-        """Delete what a run has there. OSError where the cluster does not answer, or keeps something."""
+        """Delete a run's objects there. Raises OSError if the cluster does not answer, or keeps some."""
         try:
             remove(Kubectl(context, namespace), run)
         except Unavailable as error:
             raise OSError(str(error)) from error
 
     def remove(self, run: DeadRun) -> None:
-        """Delete what the run noted. OSError where a cluster does not answer, or keeps something."""
+        """Delete the objects in the run's notes. Raises OSError if a cluster does not answer, or keeps some."""
         for place in places_of(run.state):
             try:
                 remove(place.kubectl(), run.id)

@@ -1,4 +1,4 @@
-"""What a site asks of Kubernetes, as a pod's manifest says it; and what of its limits that cannot be."""
+"""Converts a site's requirements to a pod's manifest, and reports limits that a pod cannot have."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,9 +14,9 @@ from weighbridge.model.site import Mount, SiteRequest
 Quality = Literal["burstable", "guaranteed"]
 _USUAL_PERIOD_US = 100_000
 _ROUNDED = 0.006
-"""Kubernetes has thousandths of a CPU, and kubelet none below ten."""
+"""The tolerance in CPUs: Kubernetes has thousandths of a CPU, and kubelet none below ten."""
 _CPU_REQUEST, _MEMORY_REQUEST = 50, 64 << 20
-"""Thousandths of a CPU, bytes: all pods of a run are there at once, and fit on a small node beside others."""
+"""Thousandths of a CPU, and bytes: all pods of a run exist at once, and must fit on a small node."""
 
 
 def limits_of(limits: Limits) -> dict[str, str]:
@@ -30,7 +30,7 @@ def limits_of(limits: Limits) -> dict[str, str]:
 
 
 def requests_of(limits: Limits, quality: Quality) -> dict[str, str]:
-    """Return what the scheduler keeps free on a node: its limits, or little, as one environment works at a time."""
+    """Return the resources to reserve: its limits, or few, because one environment runs at a time."""
     if quality == "guaranteed":
         return limits_of(limits)
     cpu = _CPU_REQUEST if limits.cpus is None else min(_CPU_REQUEST, _thousandths(limits.cpus))
@@ -43,7 +43,7 @@ def _thousandths(cpus: float) -> int:
 
 
 def not_honoured(limits: Limits, cpu_manager: str = "") -> Mapping[str, str]:
-    """Return the limits that a pod cannot be given, each with why. ``cpu_manager``: kubelet's policy, where known."""
+    """Return the limits that a pod cannot have, with the reasons; ``cpu_manager`` is kubelet's policy, if known."""
     refused = {}
     if limits.cpuset is not None:
         policy = f", according to its CPU manager policy {cpu_manager}" if cpu_manager else ""
@@ -54,9 +54,9 @@ def not_honoured(limits: Limits, cpu_manager: str = "") -> Mapping[str, str]:
 
 
 def quota_not_honoured(limits: Limits, quota: tuple[str, str] | None) -> Mapping[str, str]:
-    """Return what of a limit of CPU time the kernel does not have as it was asked for.
+    """Return the parts of a CPU limit that the kernel does not have as requested.
 
-    ``quota``: microseconds of CPU time, and of the period, in its own words; None where it does not tell.
+    ``quota`` is the quota and the period in microseconds, in its own words; None if unknown.
     """
     if limits.cpus is None or quota is None:
         return {}
@@ -73,12 +73,12 @@ def quota_not_honoured(limits: Limits, quota: tuple[str, str] | None) -> Mapping
 
 
 def given_otherwise(limits: Limits, about: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the limits that a cluster (its LimitRange) gave a pod which was not asked to have them."""
+    """Return the limits that a cluster (its LimitRange) set for a pod without a request."""
     given = resources_of(about).get("limits") or {}
     asked = limits_of(limits)
     return {
-        what: f"the cluster set {given[resource]}, which was not requested"
-        for resource, what in (("cpu", "cpus"), ("memory", "memory"))
+        limit: f"the cluster set {given[resource]}, which was not requested"
+        for resource, limit in (("cpu", "cpus"), ("memory", "memory"))
         if resource in given and resource not in asked
     }
 
@@ -92,7 +92,7 @@ def pod_request(
     runtime_class: str = "",
     quality: Quality = "burstable",
 ) -> PodRequest:
-    """Return what the pod of a site on the node ``pods`` is to be. Raises Unavailable."""
+    """Return the request for the pod of a site on the node ``pods``. Raises Unavailable."""
     return PodRequest(
         run_id=request.run.id,
         site=request.name,
@@ -114,7 +114,7 @@ def pod_request(
 
 
 def asked_pod(needs: Needs, quality: Quality = "burstable", **fields: Any) -> PodRequest:
-    """Return a pod as sites of an environment have it, to ask whether it may be."""
+    """Return a pod like those of an environment's sites, to ask whether it would be accepted."""
     limits = Limits(needs.resources.cpus, needs.resources.memory)
     sysctls = dict.fromkeys(sorted(needs.sysctls), "0")
     return replace(ASKED, limits=limits_of(limits), requests=requests_of(limits, quality), sysctls=sysctls, **fields)
@@ -127,7 +127,7 @@ def quality_of_service(request: PodRequest) -> str:
 
 
 def with_storage(request: PodRequest, mount: Mount) -> PodRequest:
-    """Return the pod with its data on a storage: one of its volumes, or its layer, which then can be written to.
+    """Return the pod with its data on a storage: a volume, or its layer, which then is writable.
 
     Raises Unavailable.
     """

@@ -1,11 +1,11 @@
-"""Which network a node's pods have, by what the user may see of it: the CNI plug-in, and kube-proxy's mode. Pure."""
+"""The network of a node's pods, as far as the user can see it: the CNI plug-in, and kube-proxy's mode. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 PROXY_MODE = ("127.0.0.1", "10249", "/proxyMode")
-"""Where kube-proxy of a node says its mode, unless it is told otherwise."""
+"""The default address at which kube-proxy of a node reports its mode."""
 PROXY_MODES = ("iptables", "ipvs", "nftables")
 _IMAGES = {
     "calico/node": "calico", "cilium/cilium": "cilium", "flannel/flannel": "flannel", "coreos/flannel": "flannel",
@@ -19,20 +19,20 @@ _ANNOTATIONS = {
     "flannel.alpha.coreos.com/": "flannel", "k8s.ovn.org/": "ovn-kubernetes", "kube-router.io/": "kube-router",
     "node.antrea.io/": "antrea",
 }  # fmt: skip
-"""How annotations of a node begin."""
+"""The beginnings of a node's annotations."""
 _INTERFACES = {
     "cilium_": "cilium", "cali": "calico", "vxlan.calico": "calico", "flannel": "flannel", "weave": "weave",
     "antrea-": "antrea", "ovn-k8s-": "ovn-kubernetes", "kube-bridge": "kube-router", "azv": "azure-cni",
     "eni": "amazon-vpc-cni", "gke": "gke", "cni0": "bridge",
 }  # fmt: skip
-"""How interfaces in a node's network begin."""
+"""The beginnings of interfaces in a node's network."""
 _TAG = re.compile(r":(v?\d[\w.+-]*)$")
 
 
 def cni(images: Iterable[str], annotations: Mapping[str, Any], interfaces: Iterable[str]) -> str:
-    """Return the plug-ins, with their versions where their pods are seen; "" where none is known.
+    """Return the plug-ins, with their versions if their pods are visible; "" if unknown.
 
-    ``images``: those of the node's pods that the user may see. What is nearer to a plug-in itself goes first.
+    ``images`` are those of the node's visible pods. The most direct evidence takes precedence.
     """
     by_image: dict[str, str] = {}
     for image in sorted(images):
@@ -50,7 +50,7 @@ def _named(beginnings: Mapping[str, str], words: Iterable[str]) -> list[str]:
 
 
 def proxy_mode(answer: bytes, interfaces: Iterable[str]) -> str:
-    """Return kube-proxy's mode by its HTTP answer, or by the interface that one of them makes; "" where unknown."""
+    """Return kube-proxy's mode from its HTTP answer, or from the interface of ipvs; "" if unknown."""
     head, _, body = answer.decode(errors="replace").partition("\r\n\r\n")
     if " 200 " in head.partition("\r\n")[0] and body.strip() in PROXY_MODES:
         return body.strip()

@@ -1,4 +1,4 @@
-"""A node of a cluster as a host, seen by the launcher of a pod of ours that has the node's network."""
+"""A node of a cluster as a host, through the launcher of a pod in the node's network."""
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -31,7 +31,7 @@ _SYNC_S = 120.0
 
 
 class NodeOptions(Protocol):
-    """What a study says of a node."""
+    """The options of a node in a study."""
 
     node: str | None
     selector: str | None
@@ -40,16 +40,17 @@ class NodeOptions(Protocol):
 
     @property
     def images(self) -> NodeImages | None:
-        """How it gets images; None: they are there."""
+        """Return how it gets images; None if they already exist."""
 
 
 @contextmanager
 def node_host(
     name: str, cluster: Cluster, options: NodeOptions, named: Collection[str], more_services: int = 0
 ) -> Iterator["Node"]:
-    """Start the pod by which a node is seen. ``named``: nodes that the study names. Raises Unavailable.
+    """Start the pod that represents a node; ``named`` are nodes that the study names. Raises Unavailable.
 
-    ``more_services``: so many the run adds to the cluster, which the node has taken then.
+    ``more_services`` is the number of Services that the run adds to the cluster before, which the node then routes
+    to.
     """
     info = cluster.node(name, options.node, options.selector, named)
     supply = cluster.supply(options.images)
@@ -69,23 +70,23 @@ class NodeProcess:
     """A program that the node's launcher started. Implements ``HostProcess``."""
 
     pid = 0
-    """Not told by a launcher."""
+    """Unknown, because a launcher does not report it."""
 
     def __init__(self, launched: Launched) -> None:
         self.poll, self.wait, self.stop = launched.poll, launched.wait, launched.stop
         self._printed = launched.printed
 
     def output_so_far(self, start: int = 0) -> bytes:
-        """Return what it has written to standard output, from the byte ``start`` on."""
+        """Return its standard output from the byte ``start`` on."""
         return self._printed()[0][start:]
 
     def send(self, data: bytes) -> None:
-        """A launcher's programs have no pipe."""
+        """Raise BrokenPipeError: a launcher's programs have no pipe."""
         raise BrokenPipeError("it was started without a pipe for its input")
 
 
 class Node:
-    """A node. Implements ``Host``: what it has no program or right for is Unavailable."""
+    """A node. Implements ``Host``: operations without a program or right for them raise Unavailable."""
 
     this_machine = False
     python = "python3"
@@ -98,7 +99,7 @@ class Node:
         self, name: str, cluster: Cluster, info: NodeInfo, seen: RunningPod, supply: ImageSupply, asked: PodRequest,
         pod_security: str | None = None,
     ) -> None:  # fmt: skip
-        """``asked``: the pod ``seen`` as it was asked for. ``pod_security``: the level that pods keep to."""
+        """``asked`` is the request for the pod ``seen``; ``pod_security`` is the level of its pods."""
         self.name, self.cluster, self.info = name, cluster, info
         self.machine = f"host {name}"
         self.network = (self.machine, "/proc/self/net/dev")
@@ -112,27 +113,27 @@ class Node:
 
     @property
     def capabilities(self) -> Capabilities:
-        """It has pods, and its launcher reads its files."""
+        """Return pods, and a sampler that reads its files."""
         return Capabilities(pods=self, sampler=self._launcher, writes_out=Command((LAUNCHER, "sync"), _SYNC_S))
 
     @property
     def node_name(self) -> str:
-        """Its name in the cluster."""
+        """Return its name in the cluster."""
         return self.info.name
 
     @property
     def namespace(self) -> str:
-        """The namespace in which its pods are."""
+        """Return the namespace of its pods."""
         return self.cluster.namespace
 
     @property
     def owner(self) -> Owner:
-        """What owns all that the run makes there."""
+        """Return the owner of the run's objects there."""
         return self.cluster.owner
 
     @cached_property
     def kubelet(self) -> Mapping[str, Any]:
-        """Return the configuration of its kubelet, by Kubernetes' names; nothing where the user may not read it."""
+        """Return the configuration of its kubelet, with Kubernetes' names; empty if the user cannot read it."""
         with contextlib.suppress(Unavailable):
             configuration = self.cluster.kubectl.raw(f"/api/v1/nodes/{self.info.name}/proxy/configz")
             return configuration.get("kubeletconfig") or {}
@@ -140,16 +141,16 @@ class Node:
 
     @property
     def cpu_manager(self) -> str:
-        """The policy by which kubelet gives pods CPUs of their own; "" where it is not known."""
+        """Return the policy by which kubelet gives pods exclusive CPUs; "" if unknown."""
         return str(self.kubelet.get("cpuManagerPolicy", ""))
 
     def image(self, userland: Userland) -> str:
-        """Return the name of a userland's image, which the node has then. Raises Unavailable."""
+        """Return the name of a root filesystem's image, which the node then has. Raises Unavailable."""
         return self._supply.userland(self.info, userland)
 
     @property
     def pulls(self) -> bool:
-        """Whether the cluster gets images from a registry."""
+        """Return whether the cluster gets images from a registry."""
         return self._supply.pulls
 
     def claim(
@@ -160,7 +161,7 @@ class Node:
         return claimed(cluster.run, cluster.kubectl, cluster.owner, name, size, storage_class)
 
     def folder(self, name: str, path: str) -> AbstractContextManager[str]:
-        """A folder below a path of the node. Raises Unavailable."""
+        """Make a folder below a path of the node. Raises Unavailable."""
         cluster, image = self.cluster, self._supply.launcher(self.info)
         folder = NodeFolder(self.info.name, path, folder_name(cluster.run.id, name), image, self.pulls)
         return node_folder(cluster.run, cluster.kubectl, cluster.owner, folder)
@@ -174,17 +175,17 @@ class Node:
         return self.cluster.made(manifest)
 
     def patched(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
-        """Change an object of the run; return it as it is then. Raises Unavailable."""
+        """Change an object of the run; return its new state. Raises Unavailable."""
         return self.cluster.kubectl.patch(kind, name, changes)
 
     def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline. Programs but our own are the node's, where that is allowed."""
+        """Run to the end; killed at its deadline. Programs other than our own are the node's, if allowed."""
         return self._launcher.run(self._on_node(command))
 
     def take_services(self, number: int, site: str) -> None:
-        """Wait until it leads to so many Services, which are added first unless another host has. Raises Unavailable.
+        """Wait until it routes to ``number`` Services, adding them if no other host has. Raises Unavailable.
 
-        They lead to the pod by which the first host is seen, that of the ``site``.
+        They lead to the pod of the ``site``, which represents the first host.
         """
         cluster = self.cluster
 
@@ -205,62 +206,62 @@ class Node:
         return replace(command, argv=(LAUNCHER, "on-machine", *command.argv))
 
     def talk(self, command: Command) -> tuple[HostProcess, Stream]:
-        """Raises Unavailable."""
+        """Raise Unavailable."""
         raise Unavailable(f"host {self.name} is a node of a cluster, and Weighbridge uses only pods there")
 
     def program(self, program: Path) -> str:
-        """Raises Unavailable."""
+        """Raise Unavailable."""
         raise Unavailable(f"host {self.name} is a node of a cluster, and Weighbridge does not copy files there")
 
     def namespaces(self) -> Mapping[str, int]:
-        """Return the node's own where its pod is privileged, else those of that pod.
+        """Return the node's own namespaces if its pod is privileged, else those of that pod.
 
-        It has the node's network and host name, and others of its own. Two pods never share these: one that another
-        pod has too is the node's, and where theirs differ the other pod does not have the node's.
+        The pod has the node's network and host name, and separate other namespaces. Two pods never share these: an id
+        that another pod has too is the node's, and if they differ, the other pod does not have the node's.
         """
-        of = 1 if self._asked.privileged else "self"
-        return namespaces_in(lambda kind: self.read(f"/proc/{of}/ns/{kind}").decode())
+        process = 1 if self._asked.privileged else "self"
+        return namespaces_in(lambda kind: self.read(f"/proc/{process}/ns/{kind}").decode())
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
-        """Return none: its processes are not seen."""
+        """Return no counters: its processes are not visible."""
         return {}
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
-        """Return none: its processes are not seen."""
+        """Return no files: its processes are not visible."""
         return {}
 
     def signal(self, pid: int, number: int) -> None:
-        """Raises Unavailable."""
+        """Raise Unavailable."""
         raise Unavailable(f"host {self.name} is a node of a cluster, and Weighbridge cannot see its processes")
 
     def group(self, name: str) -> Group:
-        """Raises Unavailable."""
+        """Raise Unavailable."""
         raise Unavailable("Kubernetes sets the limits of pods")
 
     def cpus_online(self) -> list[int]:
-        """Return the CPUs on which its pods may run."""
+        """Return the CPUs that its pods can use."""
         allowed = status_field(self.read("/proc/self/status").decode(), "Cpus_allowed_list") or "0"
         return sorted(cpus_in(allowed))
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
-        """A port of the node that is free, and the next one too. Raises Unavailable."""
+        """Return a free port of the node whose successor is free too. Raises Unavailable."""
         bound = network_ports(lambda path: self.read(path).decode())
         return network.free_port(taken, lambda port: port not in bound)
 
     def userland(self, userland: Userland) -> Path:
-        """Raises Unavailable."""
+        """Raise Unavailable."""
         raise Unavailable(f"host {self.name} is a node of a cluster, and Weighbridge uses only pods there")
 
     def data_folder(self, run: RunContext, name: SafeName) -> AbstractContextManager[Path]:
-        """Raises Unavailable."""
+        """Raise Unavailable."""
         raise Unavailable(f"host {self.name} is a node of a cluster, and Weighbridge uses only pods there")
 
     def dedicated_host(self, purpose: str) -> Host:
-        """Raises Unavailable."""
+        """Raise Unavailable."""
         raise Unavailable(f"host {self.name} is a node of a cluster, and a run does not change it")
 
     def facts(self) -> Mapping[str, str]:
-        """Return what the cluster says of the node, and what its kernel says of its CPU."""
+        """Return facts about the node from the cluster, and about its CPU from its kernel."""
         level = "privileged" if self._asked.privileged else self._pod_security
         pods = {"pods": f"of level {level}"} if level else {}
         return {**self._own_facts(), **self.info.facts, NODE: self.info.name, "address": self.address, **pods}
@@ -287,7 +288,7 @@ class Node:
         return ""
 
     def _interface_facts(self) -> dict[str, str]:
-        """Of the interface that the node's address is on, where its network is seen."""
+        """Return facts of the interface with the node's address, if its network is visible."""
         if not self._asked.host_network:
             return {}
         table = self._text("/proc/net/route")
@@ -296,11 +297,11 @@ class Node:
 
 
 def network_ports(read: Callable[[str], str]) -> set[int]:
-    """Return the ports that have a listener, or a bound UDP socket, in the network of who reads."""
+    """Return the ports with a listener, or a bound UDP socket, in the reader's network."""
     transports: tuple[Transport, ...] = ("tcp", "udp")
     ports: set[int] = set()
     for transport in transports:
         for table in network.tables_of(transport):
-            with contextlib.suppress(OSError):  # without IPv6 there is no table of it
+            with contextlib.suppress(OSError):  # without IPv6, its table is missing
                 ports |= network.bound_in(transport, read(f"/proc/self/net/{table}"))
     return ports

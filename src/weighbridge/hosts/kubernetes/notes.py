@@ -1,4 +1,4 @@
-"""What a run notes in its state folder of what it is about to make elsewhere, so that `clean` finds it."""
+"""A run's notes in its state folder about objects that it makes elsewhere, by which `clean` finds them."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -14,20 +14,20 @@ Noted = TypeVar("Noted")
 
 
 class Notes(Generic[Noted]):
-    """A file of this name in each run's state folder: a list of such dataclasses, which are hashable."""
+    """A file of this name in each run's state folder, with a list of hashable dataclasses."""
 
     def __init__(self, name: str, kind: type[Noted]) -> None:
         self.name = name
         self._documents: TypeAdapter[list[Noted]] = TypeAdapter(list[kind])  # type: ignore[valid-type]
 
     def read(self, state: Path) -> list[Noted]:
-        """Return what a run has noted; none where that cannot be read."""
+        """Return a run's notes; empty if they are unreadable."""
         with contextlib.suppress(OSError, ValueError):
             return self._documents.validate_json((state / self.name).read_bytes())
         return []
 
     def write(self, state: Path, items: Iterable[Noted]) -> None:
-        """Note these in place of what was noted, each once, all or nothing; no file where there are none."""
+        """Replace the notes atomically with these, without duplicates; remove the file if there are none."""
         path, once = state / self.name, [*dict.fromkeys(items)]
         if not once:
             path.unlink(missing_ok=True)
@@ -37,7 +37,7 @@ class Notes(Generic[Noted]):
         unfinished.replace(path)
 
     def of_runs(self, folders: RunFolders) -> Iterator[tuple[str, Noted]]:
-        """Yield the id of each run that is asked about and has notes, with each of them."""
+        """Yield the id of each requested run with notes, with each of its notes."""
         for state in sorted(folders.states.iterdir()) if folders.states.is_dir() else ():
             if RunId.matches(state.name) and folders.only in ("", state.name):
                 yield from ((state.name, each) for each in self.read(state))

@@ -1,4 +1,4 @@
-"""The objects that a run makes in a cluster, as JSON has them, and what the cluster says of them. Pure."""
+"""The objects that a run makes in a cluster, as JSON, and the cluster's statements about them. Pure."""
 
 import base64
 import itertools
@@ -15,35 +15,35 @@ from weighbridge.model.site import DATA
 
 RUN_LABEL, SITE_LABEL = "weighbridge.run", "weighbridge.site"
 IMAGE_LABEL = "weighbridge.image"
-"""The label of a ConfigMap that says which image a run needs on which node."""
+"""The label of a ConfigMap that records which image a run needs on which node."""
 RENEWED = "weighbridge.renewed"
-"""The annotation that says when a driver last wanted the nodes which a Job holds."""
+"""The annotation with the time at which a driver last renewed the nodes of a Job."""
 FOLDER = "/weighbridge"
 LAUNCHER = f"{FOLDER}/launcher"
-"""Where every pod of ours has the launcher."""
+"""The path of the launcher in every pod."""
 SOCKET = "/run/weighbridge.stream"
-"""Where the launcher of a pod waits for its stream."""
+"""The socket at which the launcher of a pod waits for its stream."""
 MOST_BYTES = 2**20
-"""What a ConfigMap holds."""
+"""The largest content of a ConfigMap."""
 LIMITS, REQUESTS = {"cpu": "250m", "memory": "128Mi"}, {"cpu": "10m", "memory": "32Mi"}
-"""Of the pod by which a node is seen: a quota or a LimitRange may want some of every pod."""
+"""Resources of the pod that represents a node: a quota or a LimitRange can require some for every pod."""
 NOBODY = 65532
-"""As whom programs of a pod run that may not be root."""
+"""The user of programs in pods that must not run as root."""
 CONTAINER = "site"
-"""What our container of a pod is called: a cluster may add some of its own."""
+"""The name of our container in a pod, to which a cluster can add others."""
 _READ_AND_EXECUTE = 0o555
 _NAME_LENGTH = 63
 _LONGEST_S = 7 * 86400
-"""Longer than any run: then kubelet ends a pod, should that not have ended by itself."""
+"""A time longer than any run, after which kubelet ends a pod that did not end by itself."""
 _REFUSED = {
     "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError",
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
 }  # fmt: skip
-"""Why a container waits that will not start (kubelet's own words)."""
+"""Reasons of a waiting container that will not start (kubelet's own words)."""
 
 
 _UNBOUND = "unbound immediate PersistentVolumeClaims"
-"""Why a pod waits for a volume that is being made."""
+"""The reason of a pod that waits for a volume to be made."""
 
 
 def object_name(run_id: str, *parts: str) -> str:
@@ -53,13 +53,13 @@ def object_name(run_id: str, *parts: str) -> str:
 
 
 def labels(run_id: str, site: str = "") -> dict[str, str]:
-    """Return the labels by which what a run made is found."""
+    """Return the labels that identify a run's objects."""
     named = re.sub(r"[^A-Za-z0-9_.-]+", "-", site)[:_NAME_LENGTH].strip("-_.")
     return {RUN_LABEL: run_id} | ({SITE_LABEL: named} if named else {})
 
 
 def owner(run_id: str, program: bytes) -> dict[str, Any]:
-    """Return the one object that owns all others of a run: it holds the launcher, which every pod mounts."""
+    """Return the object that owns all others of a run: it contains the launcher, which every pod mounts."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -78,21 +78,21 @@ class Owner:
 
     @classmethod
     def of(cls, created: Mapping[str, Any]) -> "Owner":
-        """Return what is needed of a created object."""
+        """Return the owner in a created object."""
         return cls(created["metadata"]["name"], created["metadata"]["uid"])
 
     @property
     def references(self) -> list[dict[str, Any]]:
-        """``ownerReferences`` of what goes with it."""
+        """Return the ``ownerReferences`` of owned objects."""
         return [{"apiVersion": "v1", "kind": "ConfigMap", "name": self.name, "uid": self.uid}]
 
 
 @dataclass(frozen=True, slots=True)
 class PodRequest:
-    """What a pod of ours is to be. ``owner``: None where it is only asked whether it may be.
+    """The requirements of a pod. ``owner`` is None if the API server is only asked about it.
 
-    ``limits``, ``requests`` and ``sysctls`` by Kubernetes' names. ``shm_size``: bytes of its own /dev/shm; None: the
-    runtime's.
+    ``limits``, ``requests`` and ``sysctls`` have Kubernetes' names. ``shm_size`` is the bytes of its own /dev/shm;
+    None means the runtime's default.
     """
 
     run_id: str
@@ -102,12 +102,11 @@ class PodRequest:
     owner: Owner | None
     host_network: bool = False
     privileged: bool = False
-    """With all rights of root on its node, and the node's own namespaces but those of its mounts and its IPC.
+    """Whether it has all rights of root and the node's own namespaces, except mounts and IPC.
 
-    As native sites have them elsewhere: what programs leave in shared memory goes with them.
-    """
+    Native sites elsewhere do the same: leftovers of programs in shared memory end with them."""
     user: int = 0
-    """As whom its programs run; one who is not root has what Pod Security's level ``restricted`` leaves."""
+    """The user of its programs; without root, they are confined as by Pod Security's level ``restricted``."""
     limits: Mapping[str, str] = field(default_factory=dict)
     requests: Mapping[str, str] = field(default_factory=dict)
     sysctls: Mapping[str, str] = field(default_factory=dict)
@@ -116,16 +115,16 @@ class PodRequest:
     runtime_class: str = ""
     pull: bool = False
     title: str = ""
-    """What messages call it; "": by its site."""
+    """The name in messages; "" means the site's."""
     data: Mapping[str, Any] | None = None
-    """What is at DATA, as a manifest says a volume."""
+    """The volume at DATA, as in a manifest."""
     data_folder: str = ""
-    """The folder of that volume; "": all of it."""
+    """The folder of that volume; "" means the complete volume."""
     writable_root: bool = False
 
     @property
     def name(self) -> str:
-        """The pod's name."""
+        """Return the pod's name."""
         return object_name(self.run_id, self.site)
 
 
@@ -136,13 +135,13 @@ ASKED = PodRequest(
     image="weighbridge/asked",
     owner=Owner("weighbridge", "00000000-0000-0000-0000-000000000000"),
 )
-"""A pod that is only asked about."""
+"""A pod for questions only."""
 
 
 def pod(request: PodRequest) -> dict[str, Any]:
-    """Return the manifest of a pod whose first process is the launcher, on a node of its name.
+    """Return the manifest of a pod on a named node, whose first process is the launcher.
 
-    Its root is read-only with /tmp and /run in memory, as every site's; it ends with its launcher.
+    Its root is read-only with /tmp and /run in memory, as for every site; it ends with its launcher.
     """
     volumes: dict[str, dict[str, Any]] = {
         "tmp": {"emptyDir": {"medium": "Memory"}}, "run": {"emptyDir": {"medium": "Memory"}}
@@ -150,16 +149,16 @@ def pod(request: PodRequest) -> dict[str, Any]:
     mounts = {"tmp": "/tmp", "run": "/run"}  # noqa: S108 - the pod's own
     if request.owner is not None:
         files = [{"key": "launcher", "path": "launcher"}]
-        about = {"name": request.owner.name, "defaultMode": _READ_AND_EXECUTE, "items": files}
-        volumes, mounts = {"launcher": {"configMap": about}, **volumes}, {"launcher": FOLDER, **mounts}
+        source = {"name": request.owner.name, "defaultMode": _READ_AND_EXECUTE, "items": files}
+        volumes, mounts = {"launcher": {"configMap": source}, **volumes}, {"launcher": FOLDER, **mounts}
     if request.shm_size is not None:
         volumes["shm"] = {"emptyDir": {"medium": "Memory", "sizeLimit": str(request.shm_size)}}
         mounts["shm"] = "/dev/shm"  # noqa: S108 - the pod's own
-    at = [{"name": name, "mountPath": path} for name, path in mounts.items()]
+    volume_mounts = [{"name": name, "mountPath": path} for name, path in mounts.items()]
     if request.data is not None:
         volumes["data"] = dict(request.data)
         part = {"subPath": request.data_folder} if request.data_folder else {}
-        at.append({"name": "data", "mountPath": DATA, **part})
+        volume_mounts.append({"name": "data", "mountPath": DATA, **part})
     container: dict[str, Any] = {
         "name": CONTAINER,
         "image": request.image,
@@ -172,10 +171,10 @@ def pod(request: PodRequest) -> dict[str, Any]:
         ],
         "workingDir": "/",
         "securityContext": _security(request),
-        "volumeMounts": at,
+        "volumeMounts": volume_mounts,
     }
     resources = {"limits": dict(request.limits), "requests": dict(request.requests)}
-    if named := {what: amounts for what, amounts in resources.items() if amounts}:
+    if named := {kind: amounts for kind, amounts in resources.items() if amounts}:
         container["resources"] = named
     spec: dict[str, Any] = {
         "containers": [container],
@@ -209,14 +208,14 @@ def pod(request: PodRequest) -> dict[str, Any]:
 
 
 def user_of(pod_security: str | None) -> int:
-    """Return as whom programs of pods run that keep to a level of Pod Security."""
+    """Return the user of programs in pods at a level of Pod Security."""
     return NOBODY if pod_security == "restricted" else 0
 
 
 def asked_objects(asked: Mapping[str, Sequence[Any]], user: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the objects to ask the API server about, pods as manifests, each with a name of its own.
+    """Return the objects to ask the API server about, pods as manifests, each with a different name.
 
-    ``asked``: by environment, `PodRequest` and manifests. ``user``: as whom the pods' programs run.
+    ``asked`` has `PodRequest` and manifests by environment; ``user`` is the user of the pods' programs.
     """
     numbers = itertools.count(1)
     objects: dict[str, list[dict[str, Any]]] = {}
@@ -252,7 +251,7 @@ def remover(request: PodRequest, folder: str) -> dict[str, Any]:
 
 
 def claim(run_id: str, site: str, its_owner: Owner, size: int, storage_class: str) -> dict[str, Any]:
-    """Return a claim of a volume for a site; ``storage_class`` "": the cluster's default."""
+    """Return a claim of a volume for a site; ``storage_class`` "" means the cluster's default."""
     named = {"storageClassName": storage_class} if storage_class else {}
     return {
         "apiVersion": "v1",
@@ -272,7 +271,7 @@ def claim(run_id: str, site: str, its_owner: Owner, size: int, storage_class: st
 
 @dataclass(frozen=True, slots=True)
 class ClaimState:
-    """``ready``: a pod can be made that has it. ``refusal``: why it will not have a volume; "" while it may."""
+    """``ready``: a pod can use it. ``refusal``: why it will never have a volume, or ""."""
 
     ready: bool
     refusal: str = ""
@@ -282,7 +281,7 @@ _NO_VOLUME = {"ProvisioningFailed", "FailedBinding"}
 
 
 def claim_state(about: Mapping[str, Any], events: Mapping[str, Any]) -> ClaimState:
-    """Return the state of a claim and of its events, as ``kubectl get`` has them, in the cluster's own words."""
+    """Return the state of a claim by its events, as from ``kubectl get``, in the cluster's own words."""
     if (about.get("status") or {}).get("phase") == "Bound":
         return ClaimState(True)
     for each in events.get("items") or ():
@@ -294,39 +293,40 @@ def claim_state(about: Mapping[str, Any], events: Mapping[str, Any]) -> ClaimSta
 
 
 def only_on(node: str) -> dict[str, Any]:
-    """Return what selects a node by its name, under the scheduler's rules: a taint or a lack of CPU is told."""
+    """Return a selector of a node by name that keeps the scheduler's rules, so that it reports taints and missing
+    CPUs."""
     return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
 
 
 @dataclass(frozen=True, slots=True)
 class PodState:
-    """``running``: its container runs. ``refusal``: why it will not start, or has ended; "" while it may still."""
+    """``running``: its container runs. ``refusal``: why it will not start, or has ended, or ""."""
 
     running: bool
     refusal: str = ""
 
 
 def _own_container(about: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The state of our container, by one of ``running``, ``waiting`` and ``terminated``; {} while it has none."""
+    """Return the state of our container by ``running``, ``waiting`` or ``terminated``; {} before it has one."""
     containers = (about.get("status") or {}).get("containerStatuses") or ()
     return next((each.get("state") or {} for each in containers if each.get("name") == CONTAINER), {})
 
 
 def has_ended(about: Mapping[str, Any]) -> bool:
-    """Whether our container of a pod has ended, or the pod: one that the cluster has added may go on for days."""
+    """Return whether our container of a pod has ended, or the pod: added containers can run for days."""
     return (about.get("status") or {}).get("phase") in ("Failed", "Succeeded") or "terminated" in _own_container(
         about
     )
 
 
 def has_succeeded(about: Mapping[str, Any]) -> bool:
-    """Whether our container of a pod has ended well."""
+    """Return whether our container of a pod has ended successfully."""
     code = (_own_container(about).get("terminated") or {}).get("exitCode")
     return code == 0 if code is not None else (about.get("status") or {}).get("phase") == "Succeeded"
 
 
 def state_of(about: Mapping[str, Any]) -> PodState:
-    """Return the state of a pod, as ``kubectl get`` has it, in the cluster's own words."""
+    """Return the state of a pod, as from ``kubectl get``, in the cluster's own words."""
     status, state = about.get("status") or {}, _own_container(about)
     if (metadata := about.get("metadata") or {}).get("deletionTimestamp"):
         return PodState(False, f"pod {metadata.get('name')} was deleted{_disrupted_by(status)}")
@@ -339,8 +339,8 @@ def state_of(about: Mapping[str, Any]) -> PodState:
         return PodState(False, waiting.get("message") or waiting["reason"])
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
-            why = condition.get("message") or "Unschedulable"
-            return PodState(False, "" if _UNBOUND in why else why)
+            reason = condition.get("message") or "Unschedulable"
+            return PodState(False, "" if _UNBOUND in reason else reason)
     return PodState(False)
 
 
@@ -351,14 +351,14 @@ def resources_of(about: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
 
 
 def added_containers(about: Mapping[str, Any]) -> dict[str, str]:
-    """Return the images of the containers that a cluster has added to a pod of ours, by their names."""
+    """Return the images of containers that a cluster has added to our pod, by name."""
     spec = about.get("spec") or {}
     every = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     return {str(each["name"]): str(each.get("image", "")) for each in every if each["name"] != CONTAINER}
 
 
 def _disrupted_by(status: Mapping[str, Any]) -> str:
-    """Who ended a pod that its owner did not delete: an eviction, a taint, a pod of higher priority."""
+    """Return why a pod ended that its owner did not delete: an eviction, a taint, a pod of higher priority."""
     for condition in status.get("conditions") or ():
         if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
             return f" ({condition.get('message') or condition.get('reason')})"
@@ -366,35 +366,36 @@ def _disrupted_by(status: Mapping[str, Any]) -> str:
 
 
 def _ended(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> str:
-    why = status.get("message") or terminated.get("message") or ""
+    message = status.get("message") or terminated.get("message") or ""
     reason = status.get("reason") or terminated.get("reason") or ""
     code = terminated.get("exitCode")
-    if why:
-        return f"{reason}: {why}" if reason and reason not in why else str(why)
+    if message:
+        return f"{reason}: {message}" if reason and reason not in message else str(message)
     return f"its container ended with exit code {code} ({reason})" if code is not None else reason or "its pod ended"
 
 
 def last_warning(events: Mapping[str, Any]) -> str:
-    """Return the message of the last warning among events, of a failure where one is; "" where there is none."""
+    """Return the message of the last warning among events, preferably of a failure; "" without one."""
     warnings = [each for each in events.get("items") or () if each.get("type") == "Warning"]
     warnings.sort(key=_failed_and_when)
     return str(warnings[-1].get("message", "")) if warnings else ""
 
 
 def _failed_and_when(event: Mapping[str, Any]) -> tuple[bool, str]:
-    """Kubelet repeats other warnings (MissingClusterDNS) whenever it tries what fails (FailedCreatePodSandBox)."""
-    when = event.get("lastTimestamp") or event.get("eventTime") or ""
-    return str(event.get("reason", "")).startswith("Failed"), str(when)
+    """Return a sort key: kubelet repeats minor warnings (MissingClusterDNS) with each failure
+    (FailedCreatePodSandBox)."""
+    time = event.get("lastTimestamp") or event.get("eventTime") or ""
+    return str(event.get("reason", "")).startswith("Failed"), str(time)
 
 
 def eviction(events: Mapping[str, Any]) -> str:
-    """Return why kubelet evicted a pod, by the events of that: its status has lost it where the pod ended with 0."""
+    """Return why kubelet evicted a pod, by its events: the status of a pod that ended with 0 does not have it."""
     messages = [str(each.get("message", "")) for each in events.get("items") or () if each.get("reason") == "Evicted"]
     return f"Evicted: {messages[-1].strip(' .')}" if messages else ""
 
 
 def selector_of_events(about: Mapping[str, Any]) -> str:
-    """Return kubectl's option that selects the events of an object: not of an earlier one of its name."""
+    """Return kubectl's option that selects the events of an object, excluding an earlier one of the same name."""
     return f"--field-selector=involvedObject.uid={about['metadata']['uid']}"
 
 
@@ -402,16 +403,16 @@ _NO_FOLDER = "hostPath type check failed"
 
 
 def absent_path(events: Mapping[str, Any]) -> str:
-    """Return why a path of its node cannot be in a pod, which its events alone tell; "" where none does."""
-    why = last_warning(events)
-    return why if _NO_FOLDER in why else ""
+    """Return why a path of its node cannot be in a pod, which only its events report; "" if unknown."""
+    warning = last_warning(events)
+    return warning if _NO_FOLDER in warning else ""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """What a cluster knows of a node. ``address``: its InternalIP; ``images``: names of those that it tells it holds.
+    """A cluster's information about a node: ``address`` is its InternalIP, ``images`` are the reported names.
 
-    ``more_images``: it may hold others, too.
+    ``more_images`` means that it can have others, too.
     """
 
     name: str
@@ -423,17 +424,18 @@ class NodeInfo:
     images: Sequence[str]
     cordoned: bool = False
     taints: Sequence[str] = ()
-    """The keys of its taints that keep pods away which tolerate none, as ours."""
+    """The keys of its taints that exclude pods without tolerations, such as ours."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     more_images: bool = False
 
     def holds(self, image: str) -> bool | None:
-        """Whether it holds an image of this name, by what kubelet told some ten seconds ago; None: not known."""
+        """Return whether it has an image of this name, as reported by kubelet some ten seconds ago; None if
+        unknown."""
         return True if image in self.images else None if self.more_images else False
 
 
 def unknown_node(name: str) -> NodeInfo:
-    """Return a node of which the user may know nothing but its name."""
+    """Return a node of which the user can only see the name."""
     return NodeInfo(name, ready=True, address="", architecture="", labels={}, facts={}, images=(), more_images=True)
 
 
@@ -444,12 +446,12 @@ _FACTS = {
 _LABELS = {"instance type": "node.kubernetes.io/instance-type", "zone": "topology.kubernetes.io/zone",
            "region": "topology.kubernetes.io/region"}  # fmt: skip
 _MOST_IMAGES = 50
-"""So many kubelet tells, the largest (its ``nodeStatusMaxImages``, unless that was changed)."""
+"""The number of images that kubelet reports, the largest ones (its ``nodeStatusMaxImages`` by default)."""
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 def node_info(about: Mapping[str, Any]) -> NodeInfo:
-    """Return what is needed of a node, as ``kubectl get`` has it."""
+    """Return the information about a node, as from ``kubectl get``."""
     metadata, status, spec = about["metadata"], about.get("status") or {}, about.get("spec") or {}
     info, its_labels = status.get("nodeInfo") or {}, metadata.get("labels") or {}
     conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
@@ -481,7 +483,7 @@ Obstacle = Literal["", "not ready", "cordoned", "tainted"]
 
 
 def obstacle(node: NodeInfo) -> Obstacle:
-    """Return what keeps pods of ours from a node; "" where nothing does."""
+    """Return why our pods cannot run on a node; "" if they can."""
     if not node.ready:
         return "not ready"
     if node.cordoned:
@@ -490,25 +492,25 @@ def obstacle(node: NodeInfo) -> Obstacle:
 
 
 def usable(node: NodeInfo) -> bool:
-    """Whether pods of ours can be on a node."""
+    """Return whether our pods can run on a node."""
     return not obstacle(node)
 
 
 _OF_THE_CLUSTER = "node.kubernetes.io/"
-"""How the keys of taints begin that a cluster sets, and takes away, by the state of a node."""
+"""The beginnings of the keys of taints that a cluster sets and removes by the state of a node."""
 
 
 def kept_from_pods(node: NodeInfo) -> bool:
-    """Whether its administrator keeps pods of ours from a node by a taint, so that waiting for it is of no use."""
+    """Return whether an administrator excludes our pods from a node by a taint, so that waiting does not help."""
     return any(not key.startswith(_OF_THE_CLUSTER) for key in node.taints)
 
 
 def runs_of(items: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-    """Return (run, kind, name) of each listed object that says by its label which run made it."""
-    found = []
+    """Return (run, kind, name) of each listed object with a label of its run."""
+    rows = []
     for each in items:
         metadata = each.get("metadata") or {}
         run = (metadata.get("labels") or {}).get(RUN_LABEL, "")
         if RunId.matches(run):
-            found.append((run, str(each.get("kind", "object")), str(metadata.get("name", ""))))
-    return found
+            rows.append((run, str(each.get("kind", "object")), str(metadata.get("name", ""))))
+    return rows

@@ -1,4 +1,4 @@
-"""The one thing that would allow what a cluster refuses, by its own words. Pure."""
+"""Remedies for the refusals of a cluster, by its own words. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ _FORBIDDEN = re.compile(
 )
 _LEVEL = re.compile(r'violates PodSecurity "(?P<level>baseline|restricted)[:"]')
 _AT_NO_LEVEL = ("hostPath", "forbidden sysctls")
-"""What Pod Security refuses whatever the hosts' 'pod_security' says."""
+"""Refusals of Pod Security that do not depend on the hosts' 'pod_security'."""
 _WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied')
 _BY_WORDS = {
     "violates PodSecurity": "kubectl label --overwrite namespace NAMESPACE "
@@ -42,7 +42,7 @@ def group_of(resource: str) -> tuple[str, str]:
 
 
 def rule(rights: Iterable[Right], namespace: str = "") -> str:
-    """Return what gives these rights, as a Role has it; of nodes, which are in no namespace, as a ClusterRole."""
+    """Return what grants these rights: rules of a Role, or of a ClusterRole for nodes, which have no namespace."""
     verbs: dict[str, list[str]] = {}
     for verb, resource in rights:
         verbs.setdefault(resource, []).append(verb)
@@ -56,24 +56,24 @@ def rule(rights: Iterable[Right], namespace: str = "") -> str:
 
 
 def is_of_cluster(resource: str) -> bool:
-    """Whether it is in no namespace."""
+    """Return whether a resource has no namespace."""
     return resource.partition("/")[0] == "nodes"
 
 
-def remedy(why: str, namespace: str = "") -> str:
-    """Return what would allow what a cluster refused in these words; "" where that is not known."""
-    if (forbidden := _FORBIDDEN.search(why)) is not None:
+def remedy(refusal: str, namespace: str = "") -> str:
+    """Return a remedy for a cluster's refusal in these words; "" if unknown."""
+    if (forbidden := _FORBIDDEN.search(refusal)) is not None:
         resource = forbidden["resource"] + (f".{forbidden['group']}" if forbidden["group"] else "")
         return rule([(forbidden["verb"], resource)], forbidden["namespace"] or "")
-    if (webhook := _WEBHOOK.search(why)) is not None:
+    if (webhook := _WEBHOOK.search(refusal)) is not None:
         return f"exempt the namespace from the webhook {webhook['name']}, or use another namespace"
-    words = next((helps for what, helps in _BY_WORDS.items() if what in why), "")
-    if (level := _LEVEL.search(why)) is not None and not any(what in why for what in _AT_NO_LEVEL):
+    words = next((helps for words, helps in _BY_WORDS.items() if words in refusal), "")
+    if (level := _LEVEL.search(refusal)) is not None and not any(words in refusal for words in _AT_NO_LEVEL):
         words += f", or set 'pod_security: {level['level']}' on the hosts and measure without their network"
     return words.replace("NAMESPACE", namespace or "NAME")
 
 
-def with_remedy(why: str, namespace: str = "") -> str:
-    """Return a refusal, and what would allow it where that is known."""
-    helps = remedy(why, namespace)
-    return f"{why}: {helps}" if helps else why
+def with_remedy(refusal: str, namespace: str = "") -> str:
+    """Return a refusal with its remedy, if known."""
+    helps = remedy(refusal, namespace)
+    return f"{refusal}: {helps}" if helps else refusal

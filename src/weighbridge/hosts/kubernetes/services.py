@@ -1,4 +1,4 @@
-"""Services that a run adds to its cluster, so that every node finds its way through all of them; they go with it."""
+"""Services that a run adds to its cluster, so that nodes route through all of them; they end with it."""
 
 import contextlib
 import ipaddress
@@ -18,26 +18,26 @@ from weighbridge.model.host import RunContext
 from weighbridge.model.plugin import Readiness
 
 MOST = 10_000
-"""Kubernetes is tried with so many Services in a cluster (its documents on large clusters)."""
+"""The number of Services per cluster that Kubernetes is tested with (its documents on large clusters)."""
 ADDED = "services"
-"""What such Services have in the place of a site."""
+"""The name of these Services in place of a site's."""
 _SPARE = 10
-"""So many of a quota are left to the Services of environments."""
+"""The number of Services in a quota that are left to environments."""
 _BATCH = 500
 _BATCH_S = 300.0
 _TRIED = 10
-"""The way to so many of them is tried: to the last ones, and to some of all others."""
+"""The number of Services that are probed: the last ones, and some of all others."""
 _LEAST_S, _PER_SECOND = 90.0, 10
-"""How long a cluster may take: its controllers make about 20 objects a second (their --kube-api-qps)."""
+"""The time for a cluster, whose controllers make about 20 objects per second (their --kube-api-qps)."""
 _CONNECT_S, _LOOK_S = 2, 1.0
 _ENDLESS = 2**40
 _RANGE = re.compile(r"valid IPs is (\S+)")
 _OUTSIDE = "192.0.2.1"
-"""An address for documents (RFC 5737), which no cluster gives to a Service."""
+"""An address for documentation (RFC 5737), which no cluster assigns to a Service."""
 
 
 def service(run_id: str, number: int, owner: Owner, site: str, port: int) -> dict[str, Any]:
-    """Return one of them: it leads to the pod of a site."""
+    """Return one of the Services, which leads to the pod of a site."""
     name = object_name(run_id, ADDED, str(number))
     metadata = {"name": name, "labels": labels(run_id, ADDED), "ownerReferences": owner.references}
     ports = [{"protocol": "TCP", "port": port, "targetPort": port}]
@@ -46,12 +46,12 @@ def service(run_id: str, number: int, owner: Owner, site: str, port: int) -> dic
 
 
 def is_added(run_id: str, name: str) -> bool:
-    """Whether a Service has the name of one of them."""
+    """Return whether a Service has the name of an added one."""
     return name.startswith(object_name(run_id, ADDED, "")) and name.rpartition("-")[2].isdigit()
 
 
 def tried(number: int) -> list[int]:
-    """Return those by which it is seen that a node has taken all of them, the last one first."""
+    """Return the Services that show whether a node routes to all of them, the last one first."""
     last = range(max(0, number - _TRIED // 2), number)
     spread = {number * each // _TRIED for each in range(_TRIED)}
     return sorted({*last, *spread}, reverse=True)
@@ -59,7 +59,7 @@ def tried(number: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Services that are there. ``addresses``: of those that are tried. ``server``: of the node's pod behind each."""
+    """Existing Services: ``addresses`` of the probed ones, and the ``server`` in the pod behind all of them."""
 
     number: int
     port: int
@@ -67,10 +67,10 @@ class Added:
     server: Launcher
 
     def await_taken(self, client: Launcher, node: str) -> None:
-        """Wait until a node leads connections to all that are tried. Raises Unavailable."""
+        """Wait until a node routes connections to all probed ones. Raises Unavailable."""
         within_s = int(_LEAST_S + self.number / _PER_SECOND)
         deadline, left = time.monotonic() + within_s, [*self.addresses]
-        everywhere = "0.0.0.0"  # noqa: S104 - of the node, while it is waited
+        everywhere = "0.0.0.0"  # noqa: S104 - on the node, during the wait
         listen = ("listen", "tcp", everywhere, str(self.port), str(within_s), str(_ENDLESS))
         listener = self.server.start(probe_of("connection", within_s, *listen))
         try:
@@ -95,7 +95,7 @@ def added(
 ) -> Iterator[Added]:
     """Add Services that lead to a port of a site's pod, whose launcher is the ``server``.
 
-    They are gone when the context ends. Raises Unavailable.
+    They are removed when the context ends. Raises Unavailable.
     """
     require_room(kubectl, number)
     run.say(f"adding {number:,} Services to the cluster, and waiting until its nodes route to them")
@@ -105,19 +105,19 @@ def added(
             kubectl.create_all([service(run.id, each, owner, site, port) for each in batch], _BATCH_S)
             run.step(f"{batch.stop:,} of {number:,} Services created")
         names = [f"service/{object_name(run.id, ADDED, str(each))}" for each in tried(number)]
-        about = kubectl.get(*names, needed=True)
-        addresses = [each["spec"]["clusterIP"] for each in about.get("items") or [about]]
+        listed = kubectl.get(*names, needed=True)
+        addresses = [each["spec"]["clusterIP"] for each in listed.get("items") or [listed]]
         yield Added(number, port, addresses, server)
     finally:
         run.say(f"removing {number:,} Services")
-        with contextlib.suppress(Unavailable, EnvironmentLost):  # with their owner they go, too
+        with contextlib.suppress(Unavailable, EnvironmentLost):  # they also end with their owner
             remove(kubectl, run.id)
 
 
 def remove(kubectl: Kubectl, run_id: str) -> None:
-    """Delete all that a run has added, and what the cluster has made for them. Raises Unavailable.
+    """Delete all Services that a run added, with the cluster's objects for them. Raises Unavailable.
 
-    By one request for all of a kind: one for each takes a minute for 2,000.
+    A collective request per kind is faster: individual ones need a minute for 2,000.
     """
     selector = f"{RUN_LABEL}={run_id},{SITE_LABEL}={ADDED}"
     try:
@@ -125,22 +125,23 @@ def remove(kubectl: Kubectl, run_id: str) -> None:
     except Refused:
         kubectl.delete("services", f"--selector={selector}", deadline_s=_BATCH_S)
     for group in ("/apis/discovery.k8s.io/v1", "/api/v1"):
-        with contextlib.suppress(Unavailable):  # the cluster collects them, 20 a second
+        with contextlib.suppress(Unavailable):  # the cluster collects them, 20 per second
             kubectl.delete_all(group, "endpoints" if group == "/api/v1" else "endpointslices", selector)
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many Services may be added. ``why``: what sets that limit."""
+    """The number of Services that can be added, and the reason ``why`` of that limit."""
 
     most: int
     why: str
 
 
 def room(kubectl: Kubectl) -> Room:
-    """Return how many Services a run may add, by what of it the user may read.
+    """Return how many Services a run can add, as far as the user can read it.
 
-    Half of the free addresses: others need some, too. Raises Unavailable where nobody answers.
+    It is at most half of the free addresses, because others need some. Raises Unavailable if the API server does not
+    answer.
     """
     rooms = [Room(MOST, f"Kubernetes supports {MOST:,} per cluster")]
     with contextlib.suppress(Refused):
@@ -163,7 +164,7 @@ def _in_quotas(quotas: Sequence[Any]) -> Iterator[Room]:
 
 
 def _addresses(kubectl: Kubectl) -> tuple[int, int]:
-    """How many addresses there are for Services, and how many are taken; 0 where that is not known."""
+    """Return the number of addresses for Services, and of those in use; 0 if unknown."""
     ranges: list[str] = []
     with contextlib.suppress(Unavailable):  # from Kubernetes 1.33 on
         listed = kubectl.get("servicecidrs").get("items") or ()
@@ -181,15 +182,17 @@ def _addresses(kubectl: Kubectl) -> tuple[int, int]:
 
 
 def require_room(kubectl: Kubectl, number: int) -> None:
-    """Raises Unavailable where the cluster has no room for so many."""
+    """Raise Unavailable if the cluster has no room for ``number`` Services."""
     if not (state := readiness(kubectl, number)).ready:
         raise Unavailable(f"{state.detail}: {state.remedy}")
 
 
 def readiness(kubectl: Kubectl, number: int = 1) -> Readiness:
-    """Whether so many may be added, and how many may. Raises Unavailable where nobody answers."""
-    there = room(kubectl)
-    if number > there.most:
-        fewer = f"use 'services: {there.most}' or fewer" if there.most else "free some"
-        return Readiness(False, f"a run can add at most {there.most:,} Services, not {number:,} ({there.why})", fewer)
-    return Readiness(True, f"up to {there.most:,} ({there.why})")
+    """Return whether ``number`` Services can be added, and how many can. Raises Unavailable without an answer."""
+    available = room(kubectl)
+    if number > available.most:
+        fewer = f"use 'services: {available.most}' or fewer" if available.most else "free some"
+        return Readiness(
+            False, f"a run can add at most {available.most:,} Services, not {number:,} ({available.why})", fewer
+        )
+    return Readiness(True, f"up to {available.most:,} ({available.why})")

@@ -1,7 +1,7 @@
-"""The stream to a pod's launcher over connections that may break: our end of launcher/source/session.c.
+"""The stream to a pod's launcher over connections that can break: the counterpart of launcher/source/session.c.
 
-``kubectl exec`` may cut what it carries, end early, and end with 0 all the same. Here every byte has a number and a
-sum, both ends keep what the other has not acknowledged, and both say every two seconds that they live.
+``kubectl exec`` can truncate its stream, end early, and still end with 0. Here every byte has a number and a
+checksum, both ends keep unacknowledged data, and both send a sign of life every two seconds.
 """
 
 import math
@@ -16,13 +16,13 @@ from weighbridge.errors import Unavailable
 from weighbridge.linux.process import Process, SocketStream
 
 LEASE_S = 60
-"""For so long a pod lives without a connection."""
+"""The seconds that a pod lives without a connection."""
 SILENCE_S = 6.0
-"""Nothing was heard for so long: the connection is of no more use."""
+"""The seconds of silence after which a connection is abandoned."""
 _FIRST_S = 120.0
-"""For so long the first connection may be silent: kubectl may have to ask another program for credentials."""
+"""The silence allowed on the first connection, for which kubectl might need another program's credentials."""
 _AGAIN_S = 4.0
-"""And for so long each further one, or twice as long as the first was."""
+"""The silence allowed on further connections, or twice the time of the first if that is longer."""
 _LEAST_S = 1.0
 _BEAT_S = 2.0
 _PAUSE_S = 1.0
@@ -35,16 +35,16 @@ _TOGETHER_S = 1.0
 
 
 class Session:
-    """What is sent and received over one connection after another: no byte is lost or comes twice. Pure.
+    """The data sent and received over successive connections: no byte is lost or repeated. Pure.
 
-    After `resume`, `due` gives what goes over the new connection, and `feed` takes what comes.
+    After `resume`, `due` returns data for the new connection, and `feed` processes its input.
     """
 
     def __init__(self) -> None:
         self.resumed = False
-        """Whether the other end has been heard on this connection: it speaks first."""
+        """Whether the other end, which speaks first, has been heard on this connection."""
         self.damaged = False
-        """Whether what came on this connection cannot be: another one is needed."""
+        """Whether the input of this connection is invalid, so that another one is needed."""
         self.ended = False
         """Whether the other end has ended the stream."""
         self._kept = bytearray()
@@ -59,19 +59,19 @@ class Session:
         self._came.clear()
 
     def send(self, data: bytes) -> None:
-        """Have data sent, now or on another connection."""
+        """Queue data for this or another connection."""
         self._kept += data
 
     def beat(self) -> None:
-        """Have the other end told that we live."""
+        """Queue a sign of life."""
         self._beat = True
 
     def end(self) -> None:
-        """Have the other end told that the stream ends."""
+        """Queue the end of the stream."""
         self._end = True
 
     def due(self) -> bytes:
-        """Return the next record to send; b"" where none is due."""
+        """Return the next record to send; b"" without one."""
         if self._beat:
             self._beat = False
             return self._record(b"")
@@ -80,8 +80,8 @@ class Session:
         if self._end:
             self._end = False
             return self._record(b"", _END)
-        at = self._sent - self._kept_at
-        piece = bytes(self._kept[at : min(at + _PIECE, _WINDOW)])
+        start = self._sent - self._kept_at
+        piece = bytes(self._kept[start : min(start + _PIECE, _WINDOW)])
         if not piece and self._taken - self._told < _WINDOW // 4:
             return b""
         record = self._record(piece)
@@ -89,7 +89,7 @@ class Session:
         return record
 
     def feed(self, piece: bytes) -> bytes:
-        """Return the bytes of the stream that are whole with what came, up to where that is damaged."""
+        """Return the stream's bytes that this input completes, up to any damage."""
         self._came += piece
         taken = bytearray()
         while len(self._came) >= _OVERHEAD and not self.damaged:
@@ -112,7 +112,7 @@ class Session:
         return bytes(taken)
 
     def _take(self, number: int, acknowledged: int, size: int) -> bool:
-        """Whether a record can be one of this session."""
+        """Return whether a record can belong to this session."""
         if not 0 <= acknowledged - self._kept_at <= len(self._kept) or (size and number != self._taken):
             return False
         del self._kept[: acknowledged - self._kept_at]
@@ -132,9 +132,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """How a connection ended, in words, and for how long since it was heard last another one is worth trying.
+    """How a connection ended, in words, and the seconds since its last input during which another one is worth
+    trying.
 
-    0: what it led to is lost. ``of_server``: the API server is away or starts, so that a first one is, too.
+    0 means that the other end is lost. ``of_server``: the API server is away or starting, so a first connection is
+    worth repeating, too.
     """
 
     words: str
@@ -143,10 +145,10 @@ class Break:
 
 
 class SessionStream:
-    """A session over one connection after another. Implements ``Stream``; one thread receives.
+    """A session over successive connections. Implements ``Stream``; one thread receives.
 
-    ``connect`` starts a program that carries a connection. ``judge`` ends one and tells what broke it. ``say`` hears
-    of connections that broke and of those that go on.
+    ``connect`` starts a program that carries a connection. ``judge`` ends it and returns why it broke. ``say``
+    reports broken and restored connections.
     """
 
     def __init__(
@@ -155,11 +157,11 @@ class SessionStream:
         judge: Callable[[Process], Break],
         say: Callable[[str], None],
     ) -> None:
-        """Raises Unavailable where no connection can be started."""
+        """Raises Unavailable if no connection can be started."""
         self.why = ""
-        """Why it has ended; "" while it has not."""
+        """Why the stream has ended; "" before its end."""
         self.unheard_s = 0.0
-        """For how long there was no connection, in all."""
+        """The total seconds without a connection."""
         self._connect, self._judge, self._say = connect, judge, say
         self._session = Session()
         self._state, self._writing = threading.Lock(), threading.Lock()
@@ -167,12 +169,12 @@ class SessionStream:
         self._patience_s = math.inf
         self._ending = threading.Event()
         self._again_s: float | None = None
-        """How long a further connection may be silent; None: none has been heard yet."""
+        """The silence allowed on a further connection; None before the first input."""
         self._carrier, self._connection = connect()
         self._heard = self._spoke = self._begun = time.monotonic()
 
     def send(self, data: bytes) -> None:
-        """Have all of it sent, now or over the next connection. Raises OSError once the stream has ended."""
+        """Queue all data for this or the next connection. Raises OSError once the stream has ended."""
         if self.why or self._ending.is_set():
             raise BrokenPipeError(self.why)
         with self._state:
@@ -180,7 +182,7 @@ class SessionStream:
         self._flush()
 
     def receive(self, timeout_s: float | None = None) -> bytes:
-        """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
+        """Return the next piece; empty at the end of the stream. Raises TimeoutError."""
         deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
         while not self.why:
             if self._session.ended:
@@ -196,21 +198,21 @@ class SessionStream:
         return b""
 
     def end(self) -> None:
-        """Have the other end end, and send no more."""
+        """End the other end, and the sending direction."""
         self._ending.set()
         with self._state:
             self._session.end()
         self._flush()
 
     def close(self) -> None:
-        """End what carries it, which is given a second where the stream is ending."""
+        """End the program that carries the stream, after up to a second if the stream is ending."""
         self._carrier.wait(_TOGETHER_S if self._ending.is_set() and not self._broken else 0)
         self._ending.set()
         self._connection.close()
         self._carrier.stop()
 
     def _next_piece(self, deadline: float) -> bytes | None:
-        """What comes next; b"" where this connection is of no more use, None where nothing came for a while."""
+        """Return the next input; b"" if this connection is abandoned, None after a while without input."""
         if self._session.damaged:
             return b""
         now = time.monotonic()
@@ -230,7 +232,7 @@ class SessionStream:
             return b""
 
     def _take(self, piece: bytes) -> bytes:
-        """Take what came; return what of the stream is whole with it."""
+        """Process input; return the stream's bytes that it completes."""
         with self._state:
             data = self._session.feed(piece)
         self._flush()
@@ -245,35 +247,35 @@ class SessionStream:
         return data
 
     def _why_ended(self) -> str:
-        """Tell why the other end has ended the stream: the cluster may know it a moment later."""
+        """Return why the other end has ended the stream, which the cluster might only know a moment later."""
         deadline = time.monotonic() + _KNOWN_S
         while not self._ending.is_set():
-            told = self._judge(self._carrier)
-            if not told.patience_s:
-                return told.words
+            verdict = self._judge(self._carrier)
+            if not verdict.patience_s:
+                return verdict.words
             if time.monotonic() > deadline:
                 return "its launcher has ended"
             self._ending.wait(_PAUSE_S)
         return "it was ended"
 
     def _reconnect(self) -> None:
-        """Connect again, or end the stream where that is of no use."""
+        """Connect again, or end the stream if that is useless."""
         self._connection.close()
         if self._ending.is_set():
             self.why = "it was ended"
             return
-        told, again = self._judge(self._carrier), self._broken
+        verdict, again = self._judge(self._carrier), self._broken
         since_s = time.monotonic() - self._heard
-        if not told.patience_s or (self._again_s is None and not told.of_server):
-            self.why = told.words
-        elif since_s >= told.patience_s:
-            self.why = f"{told.words}; it did not return within {since_s:.0f} s"
+        if not verdict.patience_s or (self._again_s is None and not verdict.of_server):
+            self.why = verdict.words
+        elif since_s >= verdict.patience_s:
+            self.why = f"{verdict.words}; it did not return within {since_s:.0f} s"
         elif again and self._ending.wait(_PAUSE_S):
             self.why = "it was ended"
         else:
             if not again:
-                self._say(f"{told.words}; reconnecting")
-            self._broken, self._patience_s = True, told.patience_s
+                self._say(f"{verdict.words}; reconnecting")
+            self._broken, self._patience_s = True, verdict.patience_s
             self._start_connection()
 
     def _start_connection(self) -> None:
@@ -286,11 +288,11 @@ class SessionStream:
             self._session.resume()
             self._carrier, self._connection = carrier, connection
         self._begun = time.monotonic()
-        if self._ending.is_set():  # who closed it may have ended the one before
+        if self._ending.is_set():  # the closing thread might have ended only the previous one
             carrier.stop()
 
     def _flush(self) -> None:
-        """Send what is due. Who finds another thread at it leaves it to that one, and does not wait."""
+        """Send queued data. A thread that finds another one sending leaves it to that one, without waiting."""
         self._dirty = True
         while self._dirty and self._writing.acquire(blocking=False):
             try:
@@ -307,7 +309,7 @@ class SessionStream:
                 return
             try:
                 connection.send(record)
-            except OSError:  # who receives connects again
+            except OSError:  # the receiving thread reconnects
                 connection.close()
                 return
             self._spoke = time.monotonic()

@@ -1,4 +1,4 @@
-"""A pod as a site: of pods' environments, and of native ones on a node, in a privileged pod."""
+"""A pod as a site, for environments of pods and for native ones on a node (in a privileged pod)."""
 
 import contextlib
 import re
@@ -27,10 +27,10 @@ from weighbridge.model.site import DATA, MountRequest, Site, SiteRequest
 
 _OPEN_S = 30.0
 
-EVERYWHERE = "0.0.0.0"  # noqa: S104 - of a pod
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - in a pod
 _TOP = "/sys/fs/cgroup"
 _EMPTY_GROUPS_FREE = (6, 6)
-"""The Linux since which a group with nothing to run is not counted as held back."""
+"""The Linux version since which a group without runnable tasks does not count as throttled."""
 _AT_LEAST = (
     "the control group of the whole pod has the same limit but is invisible to the pod, so the real time is this "
     "value or more"
@@ -43,9 +43,9 @@ _OWN_COUNTS = (
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How clients get to a server. ``address`` "": its node's.
+    """The path of clients to a server. ``address`` "" means its node's.
 
-    ``reached``, ``assigned_ports``: as `weighbridge.model.site.Site` has them.
+    ``reached``, ``assigned_ports``: see `weighbridge.model.site.Site`.
     """
 
     address: str
@@ -55,20 +55,20 @@ class Way:
 
 
 def _kernel_of(place: Site | Host) -> str:
-    """The release of the kernel that programs see there; "" where it cannot be read."""
+    """Return the release of the kernel that programs see there; "" if unreadable."""
     with contextlib.suppress(OSError):
         return place.read("/proc/sys/kernel/osrelease").decode().strip()
     return ""
 
 
 def _older(release: str, than: tuple[int, int]) -> bool:
-    """Whether a kernel is older than a version; one whose release is not known is not."""
+    """Return whether a kernel is older than a version; False if its release is unknown."""
     numbers = re.match(r"(\d+)\.(\d+)", release)
     return numbers is not None and (int(numbers[1]), int(numbers[2])) < than
 
 
 class PodSite(LaunchedSite):
-    """A running pod. Implements ``Site``. It is stopped by signals, as no control group of it is ours."""
+    """A running pod. Implements ``Site``. It is frozen by signals, because its control group is not ours."""
 
     def __init__(
         self, request: SiteRequest, running: RunningPod, asked: PodRequest, not_honoured: Mapping[str, str]
@@ -91,18 +91,18 @@ class PodSite(LaunchedSite):
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
         self._added = added_containers(running.about)
         self.own_address = address
-        """The pod's own, whatever leads to it."""
+        """The pod's own address, whatever leads to it."""
         self.admitted = ""
-        """The site that a NetworkPolicy lets reach it, and nobody else; "" without one."""
+        """The only site that a NetworkPolicy allows to reach it; "" without one."""
         self._way_facts: Mapping[str, str] = {}
 
     def reach_by(self, way: Way) -> None:
-        """Have clients reach its server by a Service."""
+        """Let clients reach its server through a Service."""
         self.address, self.listen = way.address or self._request.host.address, EVERYWHERE
         self.reached, self.assigned_ports, self._way_facts = way.reached, way.assigned_ports, way.facts
 
     def open_data(self) -> None:
-        """Let programs of all users into the folder of its data, which is root's where kubelet made it.
+        """Make the folder of its data writable for all users, since it is root's if kubelet made it.
 
         Raises Unavailable.
         """
@@ -114,18 +114,18 @@ class PodSite(LaunchedSite):
         self._launcher.pause(stopped=True)
 
     def _resume(self) -> None:
-        with contextlib.suppress(EnvironmentLost):  # at its end: it has gone
+        with contextlib.suppress(EnvironmentLost):  # it can be gone at its end
             self._launcher.pause(stopped=False)
 
     def _text(self, *paths: str) -> str:
-        """The first of its files that is there; "" where none is."""
+        """Return the first readable file; "" if there is none."""
         for path in paths:
             with contextlib.suppress(OSError):
                 return self.read(str(self._top / path)).decode()
         return ""
 
     def _own_group(self) -> Path:
-        """The folder of its group of version 2: the top, unless the pod sees all of the node's groups."""
+        """Return the folder of its group of version 2: the top, unless the pod sees all of the node's groups."""
         with contextlib.suppress(OSError):
             group = next(
                 (line[3:] for line in self.read("/proc/self/cgroup").decode().splitlines() if line[:3] == "0::"), ""
@@ -136,15 +136,15 @@ class PodSite(LaunchedSite):
         return Path(_TOP)
 
     def _quota(self) -> tuple[str, str] | None:
-        """The quota of CPU time in each period and that period, in the kernel's words; None where it tells none."""
+        """Return the quota of CPU time and its period, in the kernel's words; None if unknown."""
         if self._groups == 2:
             words = self._text("cpu.max").split()
         else:
-            words = [self._text(f"cpu/cpu.cfs_{what}_us").strip() for what in ("quota", "period")]
+            words = [self._text(f"cpu/cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
         return (words[0], words[1]) if len(words) == 2 and all(words) else None
 
     def _limits(self) -> dict[str, str]:
-        """Facts of the limits in force, by its container's group; empty where the kernel tells none of them."""
+        """Return facts of the limits in force, by its container's group; empty if unknown."""
         if (quota := self._quota()) is None or not (self._counts_use and quota[1].isdecimal()):
             return {}
         period_us, limited = int(quota[1]), quota[0].isdecimal()
@@ -157,28 +157,29 @@ class PodSite(LaunchedSite):
         return {CPU_LIMIT: limits.cpu_words, MEMORY_LIMIT: limits.memory_words}
 
     def _held_back_by_pod(self) -> float | None:
-        """For how many seconds the group of the whole pod was held back, which has the quota, too; None: not seen."""
+        """Return the seconds that the complete pod's group, which also has the quota, was throttled; None if
+        invisible."""
         if self._groups != 2 or self._top == Path(_TOP):
             return None
         return counters.cpu_stat(self._text("../cpu.stat")).counters.get("throttled_share")
 
     def _held_back(self, by_container: float) -> float:
-        """For how many seconds its limit held it back, by its container's group and, where it is seen, the pod's.
+        """Return the seconds that its limit throttled it, by its container's group and, if visible, the pod's.
 
-        Both run out together. Since Linux 6.6 a group that has nothing left to run does not count, so that the times
-        add up; before, both count the same time ("sched: don't account throttle time for empty groups").
+        Both run out together. Since Linux 6.6, a group without runnable tasks does not count, so the times add up;
+        before, both count the same time ("sched: don't account throttle time for empty groups").
         """
         by_pod = self._held_back_by_pod() or 0.0
         if not _older(self._kernel, _EMPTY_GROUPS_FREE):
             return by_container + by_pod
-        first = self._held_at_first  # the pod's began before: to be told apart from what came since
+        first = self._held_at_first  # subtract earlier values, because the pod's group is older
         return max(by_container - first[0], by_pod - first[1])
 
     def meters(self) -> Mapping[str, float]:
-        """Counters of the container's control group, which most pods see as the topmost one.
+        """Return counters of the container's control group, which most pods see as the topmost one.
 
-        A pod that sees all of its node's groups tells for how long that of the whole pod was held back, too. One with
-        a kernel of its own has no counters: those it shows are not what the node gave.
+        A pod that sees all of its node's groups includes the throttled time of the complete pod. A pod with its own
+        kernel has no counters, because its own values do not show the node's CPU time.
         """
         if not self._counts_use:
             return {}
@@ -193,20 +194,20 @@ class PodSite(LaunchedSite):
             self._text("memory.events" if unified else "memory/memory.oom_control")
         ).counters
         if unified and "cpu_share" in cpu:
-            cpu = {"throttled_share": 0.0, **cpu}  # without a limit it is not told
+            cpu = {"throttled_share": 0.0, **cpu}  # without a limit it is missing
             cpu["throttled_share"] = self._held_back(cpu["throttled_share"])
         seconds = {"cpu_s": "cpu_share", "throttled_s": "throttled_share"}
         return {name: cpu[key] for name, key in seconds.items() if key in cpu} | {**memory, **events}
 
     def scope(self) -> Mapping[str, str]:
-        """The files of the container's control group and its network, as the pod sees them."""
+        """Return the files of the container's control group and its network, as the pod sees them."""
         unified, top = self._groups == 2, self._top
         files = scope_files(self._groups, lambda controller: top if unified else top / controller)
         files = files if self._counts_use else {}
         return {**files, **({} if self._asked.host_network else {NETWORK: "/proc/self/net/dev"})}
 
     def facts(self) -> Mapping[str, str]:
-        """The pod, its network, its limits, and what could not be honoured."""
+        """Return the pod, its network, its limits, and limits that could not be applied."""
         spec, status = self._running.about.get("spec") or {}, self._running.about.get("status") or {}
         requests = resources_of(self._running.about).get("requests") or {}
         facts = {
@@ -219,7 +220,7 @@ class PodSite(LaunchedSite):
             "pod": "privileged, in the node's own namespaces" if self._asked.privileged else "",
             **self._limits(),
             QUALITY_OF_SERVICE: str(status.get("qosClass", "")),
-            "requests": ", ".join(f"{amount} {what}" for what, amount in requests.items()),
+            "requests": ", ".join(f"{amount} {resource}" for resource, amount in requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",
             "version: kernel": self._kernel,
             "network policy": f"allows only {self.admitted}" if self.admitted else "none",
@@ -230,7 +231,7 @@ class PodSite(LaunchedSite):
             "images of added containers": ", ".join(filter(None, self._added.values())),
         }
         refused = {**self._not_honoured, **quota_not_honoured(self._request.limits, self._quota())}
-        refused = {f"not honoured: {limit}": why for limit, why in refused.items()}
+        refused = {f"not honoured: {limit}": reason for limit, reason in refused.items()}
         if not self._counts_use:
             refused["not metered: CPU time, memory and time held back"] = _OWN_COUNTS.format(kernel=self._kernel)
         elif (
@@ -252,7 +253,7 @@ def pod_site(request: SiteRequest, pods: Pods, asked: PodRequest) -> Iterator[Po
         running = stack.enter_context(pods.open_pod(asked))
         refused = {**not_honoured(request.limits, pods.cpu_manager), **given_otherwise(request.limits, running.about)}
         site = PodSite(request, running, asked, refused)
-        stack.callback(site.thaw)  # stopped, its programs would not hear that they are to end
+        stack.callback(site.thaw)  # frozen programs cannot receive the order to end
         if asked.data is not None and not asked.user:
             site.open_data()
         yield site
@@ -260,6 +261,6 @@ def pod_site(request: SiteRequest, pods: Pods, asked: PodRequest) -> Iterator[Po
 
 @contextmanager
 def native_site(request: SiteRequest, pods: Pods) -> Iterator[PodSite]:
-    """Start a site with the node's own namespaces: a privileged pod, under the limits of all others. Unavailable."""
+    """Start a site in the node's own namespaces: a privileged pod, with the same limits as others. Unavailable."""
     with pod_site(request, pods, pod_request(request, pods, privileged=True)) as site:
         yield site

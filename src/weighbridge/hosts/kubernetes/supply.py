@@ -1,4 +1,4 @@
-"""How nodes get the images of pods: loaded by a command, pulled from a registry, or there already."""
+"""The supply of pods' images to nodes: loaded by a command, pulled from a registry, or already present."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ from weighbridge.user_cache import cache_folder
 
 LOAD_S, REMOVE_S = 1800.0, 60.0
 NODE_VARIABLE = "WEIGHBRIDGE_NODE"
-"""Tells a command that loads or removes an image for which node."""
+"""The variable with the node for a command that loads or removes an image."""
 _PUSHED = "pushed"
 Word = Literal["kind", "minikube", "k3d", "containerd"]
 _REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)+$"
@@ -45,15 +45,15 @@ _REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)+$"
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """The own commands of what made a cluster. ``contexts``: how the names begin of the contexts that it makes.
+    """The commands of a tool that made a cluster. ``contexts`` is the prefix of its contexts' names.
 
-    ``everywhere``: an image is loaded onto all nodes at once. ``remove``: None where it has no such command.
+    ``everywhere``: an image is loaded onto all nodes at once. ``remove`` is None if the tool has no such command.
     """
 
     load: Callable[[str, str, str], tuple[str, ...]]
-    """Of a file, the cluster and the node."""
+    """Returns the command for a file, the cluster and the node."""
     remove: Callable[[str, str], tuple[str, ...]] | None = None
-    """Of an image's name and the cluster."""
+    """Returns the command for an image's name and the cluster."""
     contexts: str = ""
     everywhere: bool = False
 
@@ -78,7 +78,7 @@ TOOLS: Mapping[str, Tool] = {
     ),
     "containerd": Tool(lambda file, *_: (*_CTR, "import", file), lambda image, _: (*_CTR, "rm", image)),
 }  # fmt: skip
-"""By the words that a study has for them; ``containerd`` is that of this machine, which is the node."""
+"""The tools by their words in a study; ``containerd`` is that of this machine, which is then the node."""
 
 
 def _as_words(raw: Any) -> Any:
@@ -133,17 +133,17 @@ class NodeImages(Options):
 
     @property
     def tool(self) -> Tool | None:
-        """The one whose word the study says."""
+        """Return the tool that the study names."""
         return TOOLS.get(self.load[0]) if self.load is not None and len(self.load) == 1 else None
 
     @property
     def stay(self) -> bool:
-        """Whether they are still there when the run has ended."""
+        """Return whether images remain after the run."""
         return not (self.tool.remove if self.tool is not None else self.remove)
 
     @property
     def description(self) -> str:
-        """How they get there and what becomes of them, for the plan."""
+        """Return how images get there and whether they remain, for the plan."""
         if self.push is not None:
             return f"pushed to {self.push} by your engine (they stay there), and pulled by their digests"
         if self.load is None:
@@ -152,7 +152,7 @@ class NodeImages(Options):
 
 
 def images_of(words: str) -> Mapping[str, Any]:
-    """Return `NodeImages` as a study says them, by the words of a command line: a tool, a repository, a command.
+    """Return `NodeImages` of a study from words of a command line: a tool, a repository, a command.
 
     Raises ValueError.
     """
@@ -168,19 +168,19 @@ def images_of(words: str) -> Mapping[str, Any]:
 
 
 def usual_images(context: str) -> str:
-    """Return the tool that has made the cluster of a context, by the context's name; "" where it is none of them."""
+    """Return the tool that made the cluster of a context, by the context's name; "" if unknown."""
     by_name = (name for name, tool in TOOLS.items() if tool.contexts and context.startswith(tool.contexts))
     return context if context in TOOLS else next(by_name, "")
 
 
 _THERE = "already exists"
-"""What containerd says where another run was faster; an image's name says what is in it."""
+"""Part of containerd's message if another run was faster; an image's name identifies its content."""
 
 
 class ImageSupply:
-    """What brings images to the nodes of a cluster during a run, and takes those away that it loaded.
+    """Brings images to the nodes of a cluster during a run, and removes those that it loaded.
 
-    ``context``: its kubectl's, by which the tools' clusters are known.
+    ``context`` is kubectl's context, by which the tools identify clusters.
     """
 
     def __init__(self, run: RunContext, kubectl: Kubectl, context: str, options: NodeImages | None) -> None:
@@ -189,19 +189,19 @@ class ImageSupply:
 
     @property
     def pulls(self) -> bool:
-        """Whether nodes get images from a registry."""
+        """Return whether nodes get images from a registry."""
         return self._options is not None and self._options.load is None
 
     def userland(self, node: NodeInfo, userland: Userland) -> str:
-        """Return the name of a userland's image, by which a pod on the node can have it. Raises Unavailable."""
+        """Return the name of a root filesystem's image for pods on the node. Raises Unavailable."""
         if self._options is None or not self._options.pull:
             return self._of(node, userland_image(userland))
         return _pulled(userland)
 
     def launcher(self, node: NodeInfo) -> str:
-        """Return the name of an image for a pod that needs the launcher alone. Raises Unavailable.
+        """Return the name of an image for a pod that only needs the launcher. Raises Unavailable.
 
-        Where a registry has none of ours it is that of a userland: the launcher is in no image.
+        If a registry has no images of ours, it is a root filesystem's, because no other image has the launcher.
         """
         if self._options is None or not self._options.pull:
             return self._of(node, launcher_image(build.ensure(self._run.cache, self._run.say).read_bytes()))
@@ -224,9 +224,9 @@ class ImageSupply:
         there = node.holds(image.reference)
         removes = self._claimed(place, node.name, image.reference, there=bool(there))
         if there and (self._options is None or self._options.stay):
-            return image.reference  # what a run has removed is listed for minutes
+            return image.reference  # removed images stay listed for minutes
         if self._options is None or self._options.load is None:
-            if there is None:  # kubelet tells if it lacks this one
+            if there is None:  # kubelet reports a missing image
                 return image.reference
             raise Unavailable(
                 f"node {node.name} does not have the image {image.reference}: say how images reach it (images: "
@@ -234,7 +234,7 @@ class ImageSupply:
             )
         self._run.say(f"loading {_words(image)} onto node {node.name}")
         cluster = self._cluster()
-        # where we are killed it goes on, until `clean` ends it
+        # after a kill, it continues until `clean` ends it
         loading = Command(self._options.load, LOAD_S, {RUN_VARIABLE: self._run.id, NODE_VARIABLE: node.name})
         remove: tuple[str, ...] = (*self._options.remove, image.reference) if self._options.remove else ()
         if (tool := self._options.tool) is not None and tool.remove is not None:
@@ -251,7 +251,7 @@ class ImageSupply:
         return image.reference
 
     def _cluster(self) -> str:
-        """The tool's cluster, which is in the name of the context that it made. Raises Unavailable."""
+        """Return the tool's cluster, by the name of the context that it made. Raises Unavailable."""
         tool = self._options.tool if self._options is not None else None
         if tool is None or self._context.startswith(tool.contexts):
             return self._context.removeprefix(tool.contexts) if tool is not None else ""
@@ -262,9 +262,9 @@ class ImageSupply:
         )
 
     def _claimed(self, place: str, node: str, reference: str, *, there: bool) -> bool:
-        """Tell other runs that this run needs an image; return whether the run removes it at its end.
+        """Announce to other runs that this run needs an image; return whether it removes the image at its end.
 
-        It only removes what it or another run loaded, and not an image that the node had before.
+        It only removes images that it or another run loaded, not those that the node had before.
         """
         removes = self._options is not None and not self._options.stay
         if removes and there and not _removed_lately(node, reference):
@@ -277,16 +277,16 @@ class ImageSupply:
             each.is_removal and each.covers(place, reference)
             for each in map(ImageUse.of, _marks(self._kubectl, self._run.id))
         ):
-            time.sleep(1)  # the run that removes the image looked for needs before this one was there
+            time.sleep(1)  # the removing run checked for needs before this one existed
         return removes
 
     def remove(self) -> None:
-        """Remove what was loaded, unless another run needs it; say which images stay for good."""
+        """Remove loaded images, unless another run needs them; report which ones remain."""
         for image in NOTES.read(self._run.state):
             if not image.remove:
                 self._run.say(f"the image {image.reference} stays on node {image.node} for later runs")
             elif image.taken_away(self._run.id, self._run.state):
-                continue  # the end of the run tries again, and tells
+                continue  # the end of the run tries again, and reports failures
             NOTES.write(self._run.state, [each for each in NOTES.read(self._run.state) if each != image])
 
 
@@ -300,7 +300,7 @@ def _pulled(userland: Userland | None) -> str:
 
 
 def names_on_nodes(options: NodeImages | None, userland: Userland, cache: Path) -> list[str]:
-    """Return the names of the images that a run brings to a node only where it lacks them, as far as they are known.
+    """Return the names of images that a run only brings to nodes without them, as far as known.
 
     Raises Unavailable.
     """
@@ -319,7 +319,7 @@ def names_on_nodes(options: NodeImages | None, userland: Userland, cache: Path) 
 
 
 def _pushed_before(cache: Path) -> dict[str, str]:
-    """The digests of what was pushed from this machine, by tag."""
+    """Return the digests of images pushed from this machine, by tag."""
     with contextlib.suppress(OSError, ValueError):
         return dict(json.loads((cache / _PUSHED).read_text()))
     return {}
@@ -331,7 +331,7 @@ def _words(image: Image) -> str:
 
 @contextmanager
 def supply(run: RunContext, kubectl: Kubectl, context: str, options: NodeImages | None) -> Iterator[ImageSupply]:
-    """What brings images to nodes as the options say, until the context ends."""
+    """Yield the supply of images by the options, until the context ends."""
     images = ImageSupply(run, kubectl, context, options)
     try:
         yield images
@@ -341,7 +341,7 @@ def supply(run: RunContext, kubectl: Kubectl, context: str, options: NodeImages 
 
 @contextmanager
 def _file(run: RunContext, pieces: Iterator[bytes]) -> Iterator[str]:
-    """A file on the disk, where the run keeps its data, as long as a program reads it."""
+    """Yield a temporary file in the run's data folder on the disk."""
     folder = run.cache / "engines" / run.id
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -351,14 +351,14 @@ def _file(run: RunContext, pieces: Iterator[bytes]) -> Iterator[str]:
             file.flush()
             yield file.name
     finally:
-        with contextlib.suppress(OSError):  # others of the run have data there
+        with contextlib.suppress(OSError):  # other parts of the run have data there
             folder.rmdir()
 
 
 def push_all(
     userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
 ) -> list[str]:
-    """Push every image that pods of these userlands need to a repository; return their names. Raises Unavailable."""
+    """Push every image that pods of these root filesystems need; return their names. Raises Unavailable."""
     if re.match(_REPOSITORY, repository) is None:
         raise Unavailable(f"'{repository}' is not a REGISTRY/REPOSITORY: write it in lower case, without a tag")
     built = userlands()
@@ -372,7 +372,7 @@ def push_all(
 def pushed(
     repository: str, image: Image, machine: str, cache: Path, say: Callable[[str], None], *, again: bool = False
 ) -> str:
-    """Return an image's name and digest in a repository, pushed there where no earlier push is noted, or ``again``.
+    """Return an image's name and digest in a repository; push it if no earlier push is recorded, or if ``again``.
 
     Raises Unavailable.
     """
@@ -391,7 +391,7 @@ def pushed(
 
 @dataclass(frozen=True, slots=True)
 class ImageUse:
-    """A run's need of an image, kept in a ConfigMap that other runs read. It counts before the run has its first pod.
+    """A run's need of an image, in a ConfigMap that other runs read; it counts before the run has its first pod.
 
     ``node`` is "" for all nodes. ``removes``: the run removes the image at its end, unless another run needs it then.
     ``is_removal``: the run removes the image now, and others have to wait before they load it.
@@ -405,7 +405,7 @@ class ImageUse:
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> "ImageUse":
-        """Return what a ConfigMap says."""
+        """Return the need in a ConfigMap."""
         data = about.get("data") or {}
         run = about["metadata"]["labels"].get(RUN_LABEL, "")
         flags = data.get("removes") == "true", data.get("removal") == "true"
@@ -413,20 +413,20 @@ class ImageUse:
 
     @property
     def name(self) -> str:
-        """The name of the ConfigMap."""
-        about = f"{self.node} {self.reference} {self.is_removal}"
-        return object_name(self.run, "image", sha256(about.encode()).hexdigest()[:16])
+        """Return the name of the ConfigMap."""
+        identity = f"{self.node} {self.reference} {self.is_removal}"
+        return object_name(self.run, "image", sha256(identity.encode()).hexdigest()[:16])
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The ConfigMap."""
+        """Return the ConfigMap."""
         flags = {"removes": str(self.removes).lower(), "removal": str(self.is_removal).lower()}
         data = {"node": self.node, "image": self.reference, **flags}
         metadata = {"name": self.name, "labels": {**labels(self.run), IMAGE_LABEL: "needed"}}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
     def covers(self, place: str, reference: str) -> bool:
-        """Whether it is about an image on a node; ``place`` "": on any."""
+        """Return whether it concerns an image on a node; ``place`` "" means any node."""
         return self.reference == reference and (not place or self.node in ("", place))
 
 
@@ -438,12 +438,12 @@ def _in_all_namespaces(kubectl: Kubectl, *words: str) -> list[Mapping[str, Any]]
 
 
 def _marks(kubectl: Kubectl, run_id: str) -> list[Mapping[str, Any]]:
-    """Return what other runs, alive or not, said that they need."""
+    """Return the needs of other runs, alive or not."""
     return _in_all_namespaces(kubectl, "configmaps", f"--selector={IMAGE_LABEL},{RUN_LABEL}!={run_id}")
 
 
 def _needed(kubectl: Kubectl, run_id: str, place: str, reference: str) -> Iterator[ImageUse]:
-    """Yield the needs of other runs that can be alive, and of pods that have not ended. Raises Unavailable."""
+    """Yield the needs of other runs that can be alive, and of unfinished pods. Raises Unavailable."""
     on_node = (f"--field-selector=spec.nodeName={place}",) if place else ()
     listed = _in_all_namespaces(kubectl, "pods", f"--selector={RUN_LABEL}!={run_id}", *on_node)
     pods = [each for each in listed if not (has_ended(each) or each["metadata"].get("deletionTimestamp"))]
@@ -468,7 +468,7 @@ def _announced(kubectl: Kubectl, removal: ImageUse) -> Iterator[None]:
 
 
 _LISTED_S = 600.0
-"""So long a node's status can list an image that was removed."""
+"""The seconds for which a node's status can list a removed image."""
 
 
 def _note_of_removal(node: str, reference: str) -> Path:
@@ -483,7 +483,7 @@ def _removed_lately(node: str, reference: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LoadedImage:
-    """An image that a run loaded onto a node. ``remove``: the command that removes it; () if it stays.
+    """An image that a run loaded onto a node. ``remove`` is the command that removes it; () if it remains.
 
     ``everywhere``: the command removes it from all nodes.
     """
@@ -494,26 +494,29 @@ class LoadedImage:
     everywhere: bool = False
 
     def taken_away(self, run_id: str, state: Path) -> str:
-        """Remove the image of a run, unless others need it; return why it stays, in one sentence.
+        """Remove the image of a run, unless others need it; return why it remains, in one sentence.
 
-        Return "" also if another run removes it later. ``state`` has the run's notes of its clusters.
+        Returns "" also if another run removes it later. ``state`` has the run's notes of its clusters.
         """
-        what = f"the image {self.reference} might be left on node {self.node}"
+        problem = f"the image {self.reference} might be left on node {self.node}"
         place = "" if self.everywhere else self.node
-        own, kubectls = ImageUse(run_id, place, self.reference, True), [each.kubectl() for each in places_of(state)]
+        need_of_run, kubectls = (
+            ImageUse(run_id, place, self.reference, True),
+            [each.kubectl() for each in places_of(state)],
+        )
         try:
             with ExitStack() as announced:
-                for each in kubectls:  # first: of two runs that end together, the later one finds no need any more
-                    each.delete(f"configmap/{own.name}")
-                    announced.enter_context(_announced(each, replace(own, is_removal=True)))
+                for each in kubectls:  # first, so that the later of two ending runs sees no need
+                    each.delete(f"configmap/{need_of_run.name}")
+                    announced.enter_context(_announced(each, replace(need_of_run, is_removal=True)))
                 needs = [need for each in kubectls for need in _needed(each, run_id, place, self.reference)]
                 if needs:
-                    return "" if any(each.removes for each in needs) else f"{what}: another run needs it"
+                    return "" if any(each.removes for each in needs) else f"{problem}: another run needs it"
                 done = process.run(Command(self.remove, REMOVE_S, {NODE_VARIABLE: self.node}))
         except (Unavailable, EnvironmentLost) as error:
-            return f"{what}: {error}"
+            return f"{problem}: {error}"
         if done.returncode != 0 and "not found" not in done.last_words:
-            return f"{what}: {done.last_words}"
+            return f"{problem}: {done.last_words}"
         with contextlib.suppress(OSError):
             note = _note_of_removal(self.node, self.reference)
             note.parent.mkdir(parents=True, exist_ok=True)
@@ -525,22 +528,22 @@ NOTES = Notes("kubernetes-images.json", LoadedImage)
 
 
 class LoadedImages(Leavings):
-    """Images that runs brought to nodes of clusters, where a command is known that takes them away."""
+    """Images that runs brought to nodes of clusters and for which a removing command is known."""
 
     label = "images on nodes of Kubernetes clusters"
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each that a run has noted."""
+        """Yield each image in a run's notes."""
         for run, image in NOTES.of_runs(folders):
             if image.remove:
                 yield Leftover(run, f"image on node {image.node}", image.reference)
 
     def remove(self, run: DeadRun) -> None:
-        """Remove what the run noted. OSError where one cannot be removed, or a folder is still to be."""
+        """Remove the images in the run's notes. Raises OSError if one remains, or if a folder still needs them."""
         images = [each for each in NOTES.read(run.state) if each.remove]
         if images and volumes.NOTES.read(run.state):
             raise OSError("the pods that remove its folders from nodes need them")
-        kept = {image: why for image in images if (why := image.taken_away(run.id, run.state))}
+        kept = {image: reason for image in images if (reason := image.taken_away(run.id, run.state))}
         NOTES.write(run.state, [*kept])
         if kept:
             raise OSError("; ".join(kept.values()))

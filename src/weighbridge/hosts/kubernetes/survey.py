@@ -1,4 +1,4 @@
-"""What a cluster lets this user measure, and what refuses the rest: asked of its API server, nothing is made."""
+"""A survey of what this user can measure in a cluster, by questions to its API server that make no objects."""
 
 import contextlib
 import itertools
@@ -31,39 +31,39 @@ RIGHTS: tuple[Right, ...] = (
     ("create", "configmaps"), ("list", "configmaps"), ("delete", "configmaps"), ("create", "pods"), ("get", "pods"),
     ("list", "pods"), ("delete", "pods"), ("create", "pods/exec"),
 )  # fmt: skip
-"""What a run does in its namespace."""
+"""The rights that a run needs in its namespace."""
 CHOOSE_NODES: tuple[Right, ...] = (("list", "nodes"),)
-"""What it does where the study does not name its nodes."""
+"""The right that it needs if the study does not name its nodes."""
 SERVICES: tuple[Right, ...] = tuple((verb, "services") for verb in ("create", "get", "list", "delete"))
-"""What it does where it adds Services."""
+"""The rights that it needs to add Services."""
 OPTIONAL: Mapping[Right, str] = {
     ("list", "events"): "messages about pods that do not start are less detailed",
     ("get", "nodes"): "facts about nodes are limited to what their pods can see",
     ("get", "nodes/proxy"): "kubelet's settings, such as its CPU manager, are unknown",
 }
-"""What a run does where it may; what is lost where it may not."""
+"""Optional rights, and the loss without them."""
 FOR_SOME: Mapping[str, tuple[str, Sequence[str]]] = {
     "Services": ("services", ("create", "get", "patch", "list", "delete")),
     "NetworkPolicies": ("networkpolicies.networking.k8s.io", ("create", "get", "list", "delete")),
     "volumes of a StorageClass": ("persistentvolumeclaims", ("create", "get", "list", "delete")),
     "Jobs that reserve nodes for a fleet": ("jobs.batch", ("create", "patch", "list", "delete")),
 }
-"""What environments and fleets may ask for: the resource, and what is done with it."""
+"""Objects of some environments and fleets: the resource, and the verbs."""
 _ADDED = "Services that a run can add"
 _NO_NAMESPACE = re.compile(r'namespaces "[^"]+" not found')
 REACH = "start the cluster, or select another with KUBECONFIG or a context (kubectl config get-contexts)"
-"""What to do where no API server answers."""
+"""The remedy if no API server answers."""
 
 
 def rights(kubectl: Kubectl, further: Sequence[Right] = (), optional: Mapping[Right, str] = OPTIONAL) -> Readiness:
-    """Whether the user may do all that a run does. Raises Unavailable where nobody answers.
+    """Return whether the user has all rights for a run. Raises Unavailable if the API server does not answer.
 
-    ``further``: rights that are needed beside those of every run; ``optional``: what is told beside that.
+    ``further`` are rights needed in addition; ``optional`` are rights whose absence is reported.
     """
     needed = (*RIGHTS, *further)
     absent = kubectl.lacking((*needed, *optional))
-    if lacking := [each for each in absent if each in needed]:
-        return Readiness(False, _may_not(lacking), rule(lacking, kubectl.namespace))
+    if missing := [each for each in absent if each in needed]:
+        return Readiness(False, _may_not(missing), rule(missing, kubectl.namespace))
     if lesser := [each for each in absent if each in optional]:
         return Readiness(True, _may_not(lesser), caveat="; ".join(optional[each] for each in lesser))
     return Readiness(True)
@@ -74,44 +74,44 @@ def _may_not(lacking: Sequence[Right]) -> str:
 
 
 def admission(kubectl: Kubectl, **pod_fields: Any) -> Readiness:
-    """Whether the API server takes a pod as ours are: Pod Security, quotas and webhooks have their say.
+    """Return whether the API server accepts a pod like ours, including Pod Security, quotas and webhooks.
 
-    ``pod_fields``: what it is to be beside small, as a `PodRequest` has it.
+    ``pod_fields`` are properties of the pod, as in a `PodRequest`.
     """
     request = replace(ASKED, **{"limits": LIMITS, "requests": REQUESTS, **pod_fields})
     return _verdict(kubectl, kubectl.dry_run([pod(request)])[0])
 
 
 def admissions(kubectl: Kubectl, asked: Mapping[str, Sequence[Mapping[str, Any]]]) -> Mapping[str, Readiness]:
-    """Whether the API server takes all objects that are asked for by one name; all are asked about at once.
+    """Return for each name whether the API server accepts all of its objects, with one question for all.
 
-    Raises Unavailable where nobody answers.
+    Raises Unavailable if the API server does not answer.
     """
     every = [manifest for manifests in asked.values() for manifest in manifests]
     refusals = iter(kubectl.dry_run(every) if every else ())
     verdicts = {}
     for name, manifests in asked.items():
-        own = itertools.islice(refusals, len(manifests))
-        verdicts[name] = _verdict(kubectl, next(filter(None, [*own]), ""))
+        its_refusals = itertools.islice(refusals, len(manifests))
+        verdicts[name] = _verdict(kubectl, next(filter(None, [*its_refusals]), ""))
     return verdicts
 
 
-def _verdict(kubectl: Kubectl, why: str) -> Readiness:
-    return Readiness(False, why, remedy(why, kubectl.namespace) or ASK) if why else Readiness(True)
+def _verdict(kubectl: Kubectl, refusal: str) -> Readiness:
+    return Readiness(False, refusal, remedy(refusal, kubectl.namespace) or ASK) if refusal else Readiness(True)
 
 
 def for_some(kubectl: Kubectl) -> Mapping[str, Readiness]:
-    """What this user may not make that some environments ask for, each with what would allow it."""
-    lacking = kubectl.lacking([(verb, resource) for resource, verbs in FOR_SOME.values() for verb in verbs])
+    """Return the objects of some environments that this user cannot make, with remedies."""
+    missing = kubectl.lacking([(verb, resource) for resource, verbs in FOR_SOME.values() for verb in verbs])
     rows = {}
-    for what, (resource, _) in FOR_SOME.items():
-        if absent := [each for each in lacking if each[1] == resource]:
-            rows[what] = Readiness(False, _may_not(absent), rule(absent, kubectl.namespace))
+    for name, (resource, _) in FOR_SOME.items():
+        if absent := [each for each in missing if each[1] == resource]:
+            rows[name] = Readiness(False, _may_not(absent), rule(absent, kubectl.namespace))
     return rows
 
 
 class NodesLacking(Unavailable):
-    """Too few nodes can have pods."""
+    """Too few nodes can run pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,33 +123,33 @@ class ClusterNodes:
 
     @classmethod
     def of(cls, kubectl: Kubectl, selector: str = "") -> "ClusterNodes":
-        """List them. Raises Unavailable."""
+        """List the nodes. Raises Unavailable."""
         words = ("nodes", *((f"--selector={selector}",) if selector else ()))
         return cls([node_info(each) for each in kubectl.get(*words)["items"]], selector)
 
     @property
     def usable(self) -> list[NodeInfo]:
-        """Those that can have pods."""
+        """Return the nodes that can run pods."""
         return [each for each in self.every if usable(each)]
 
     @property
     def others(self) -> str:
-        """Name those that cannot, by what keeps pods away; "" where there are none."""
+        """Return the other nodes by obstacle, as text; "" if there are none."""
         by_obstacle: dict[str, list[str]] = {}
         for each in self.every:
-            if why := obstacle(each):
-                by_obstacle.setdefault(why, []).append(each.name)
-        return "; ".join(f"{why}: {', '.join(sorted(names))}" for why, names in sorted(by_obstacle.items()))
+            if reason := obstacle(each):
+                by_obstacle.setdefault(reason, []).append(each.name)
+        return "; ".join(f"{reason}: {', '.join(sorted(names))}" for reason, names in sorted(by_obstacle.items()))
 
     def require(self) -> list[NodeInfo]:
-        """Return the `usable` ones. Raises NodesLacking where there are none."""
+        """Return the `usable` nodes. Raises NodesLacking if there are none."""
         if nodes := self.usable:
             return nodes
         labels, others = f" with {self.selector}" * bool(self.selector), self.others and f" ({self.others})"
         raise NodesLacking(f"none of the cluster's {len(self.every)} nodes{labels} can run pods{others}")
 
     def require_some_time(self, number: int) -> None:
-        """Raise NodesLacking where fewer than so many can ever have pods: others may be ready in a while."""
+        """Raise NodesLacking if fewer than ``number`` nodes can ever run pods: others can become ready later."""
         nodes = [each for each in self.every if not kept_from_pods(each)]
         if len(nodes) < number:
             others = self.others and f" ({self.others})"
@@ -160,12 +160,12 @@ class ClusterNodes:
 
 
 def usable_nodes(kubectl: Kubectl) -> list[str]:
-    """Return the nodes that can have pods, at least one. Raises Unavailable."""
+    """Return the nodes that can run pods, at least one. Raises Unavailable."""
     return [each.name for each in ClusterNodes.of(kubectl).require()]
 
 
 def nodes(kubectl: Kubectl) -> Readiness:
-    """Which nodes can have pods. Raises Unavailable where they cannot be listed."""
+    """Return which nodes can run pods. Raises Unavailable if they cannot be listed."""
     if kubectl.lacking(CHOOSE_NODES):
         return Readiness(
             True, "this user is not allowed to list nodes", caveat="a study must name its nodes (node: NAME)"
@@ -182,7 +182,7 @@ def nodes(kubectl: Kubectl) -> Readiness:
 
 
 def node(kubectl: Kubectl, name: str) -> Readiness:
-    """Whether there is a node of this name, where the user may read that. Raises Unavailable where nobody answers."""
+    """Return whether a node of this name exists, if the user can see it. Raises Unavailable without an answer."""
     try:
         kubectl.get(f"node/{name}")
     except Denied:
@@ -199,7 +199,7 @@ def node(kubectl: Kubectl, name: str) -> Readiness:
 def holding(
     kubectl: Kubectl, name: str | None, selector: str | None, images: Sequence[str]
 ) -> Mapping[str, bool | None]:
-    """Whether the node of this name, or each that may be chosen, holds all of these images; None: not known.
+    """Return whether the named node, or each candidate, has all of these images; None if unknown.
 
     Raises Unavailable.
     """
@@ -212,11 +212,11 @@ def holding(
         words = [f"--selector={selector}"] if selector else []
         candidates = [each for each in map(node_info, kubectl.get("nodes", *words)["items"]) if usable(each)]
     verdicts = {each.name: {each.holds(image) for image in images} for each in candidates}
-    return {node: False if False in those else None if None in those else True for node, those in verdicts.items()}
+    return {node: False if False in states else None if None in states else True for node, states in verdicts.items()}
 
 
 def images(context: str) -> Readiness:
-    """How nodes get images, as far as the name of a context tells what made its cluster."""
+    """Return how nodes get images, as far as the name of a context identifies the tool of its cluster."""
     if tool := usual_images(context):
         return Readiness(True, f"loaded by {tool} (images: {{load: {tool}}} on each host; weigh detects it)")
     return Readiness(
@@ -227,26 +227,26 @@ def images(context: str) -> Readiness:
 
 
 def version(kubectl: Kubectl) -> Readiness:
-    """The versions of both ends. Raises Unavailable where the API server does not answer."""
-    about = json.loads(kubectl.must("version", "--output=json"))
-    client = (about.get("clientVersion") or {}).get("gitVersion", "unknown")
-    server = (about.get("serverVersion") or {}).get("gitVersion", "unknown")
+    """Return the versions of both ends. Raises Unavailable if the API server does not answer."""
+    versions = json.loads(kubectl.must("version", "--output=json"))
+    client = (versions.get("clientVersion") or {}).get("gitVersion", "unknown")
+    server = (versions.get("serverVersion") or {}).get("gitVersion", "unknown")
     return Readiness(True, f"{server}, kubectl {client}")
 
 
 def survey(kubectl: Kubectl, context: str = "") -> Mapping[str, Readiness]:
-    """What of a cluster can be used, by what it is called. One that does not answer has one row.
+    """Return the usable features of a cluster by name; one row if it does not answer.
 
-    ``context``: kubectl's, where it is not its own.
+    ``context`` is kubectl's, if it is not the current one.
     """
     try:
         rows = {"API server": version(kubectl)}
     except Unavailable as error:
         return {"API server": Readiness(False, str(error), REACH)}
     with contextlib.suppress(Unavailable):
-        if _NO_NAMESPACE.search(why := admission(kubectl).detail):
+        if _NO_NAMESPACE.search(refusal := admission(kubectl).detail):
             return rows | {
-                "namespace": Readiness(False, why, "kubectl create namespace NAME, or choose another namespace")
+                "namespace": Readiness(False, refusal, "kubectl create namespace NAME, or choose another namespace")
             }
     steps: dict[str, Callable[[], Readiness]] = {
         "rights": lambda: rights(kubectl),
@@ -257,14 +257,14 @@ def survey(kubectl: Kubectl, context: str = "") -> Mapping[str, Readiness]:
         "privileged pods": lambda: admission(kubectl, privileged=True),
         "images": lambda: images(context or kubectl.current_context()),
     }
-    for what, step in steps.items():
+    for name, step in steps.items():
         try:
-            rows[what] = step()
+            rows[name] = step()
         except Unavailable as error:
-            rows[what] = Readiness(False, str(error), ASK)
+            rows[name] = Readiness(False, str(error), ASK)
     with contextlib.suppress(Unavailable):
-        lacking = for_some(kubectl)
-        if "Services" in lacking:
+        missing = for_some(kubectl)
+        if "Services" in missing:
             rows.pop(_ADDED)
-        rows |= lacking
+        rows |= missing
     return rows

@@ -1,4 +1,4 @@
-"""What pods keep data on that outlives them: claimed volumes, and folders of their nodes. Both go with the run."""
+"""Storage of pods that outlives them: claimed volumes, and folders of their nodes. Both end with the run."""
 
 import contextlib
 import time
@@ -43,30 +43,30 @@ _BEING_DELETED = "object is being deleted"
 def claimed(
     run: RunContext, kubectl: Kubectl, its_owner: Owner, name: str, size: int, storage_class: str
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Claim a volume for a site; gives the claim's name and what is known of its class. Raises Unavailable."""
+    """Claim a volume for a site; yield the claim's name and facts of its class. Raises Unavailable."""
     manifest = claim(run.id, name, its_owner, size, storage_class)
-    made = kubectl.create(manifest)["metadata"]["name"]
+    claim_name = kubectl.create(manifest)["metadata"]["name"]
     try:
-        yield made, _await_volume(kubectl, made, run)
+        yield claim_name, _await_volume(kubectl, claim_name, run)
     finally:
-        with contextlib.suppress(Unavailable, EnvironmentLost):  # with its owner it goes, too
-            kubectl.delete(f"persistentvolumeclaim/{made}")
+        with contextlib.suppress(Unavailable, EnvironmentLost):  # it also ends with its owner
+            kubectl.delete(f"persistentvolumeclaim/{claim_name}")
 
 
 def _await_volume(kubectl: Kubectl, name: str, run: RunContext) -> Mapping[str, str]:
-    """Wait until a pod can be made that has it. Raises Unavailable, in the cluster's own words."""
+    """Wait until a pod can use it. Raises Unavailable, in the cluster's own words."""
     deadline = time.monotonic() + BOUND_S
     while True:
-        about = kubectl.get(f"persistentvolumeclaim/{name}", needed=True)
+        record = kubectl.get(f"persistentvolumeclaim/{name}", needed=True)
         events: Mapping[str, Any] = {}
         seen = True
         try:
-            events = kubectl.get("events", selector_of_events(about))
+            events = kubectl.get("events", selector_of_events(record))
         except Unavailable:
             seen = False
-        state = claim_state(about, events)
+        state = claim_state(record, events)
         if state.ready or not seen:
-            return _class_facts(kubectl, str((about.get("spec") or {}).get("storageClassName") or ""), run)
+            return _class_facts(kubectl, str((record.get("spec") or {}).get("storageClassName") or ""), run)
         if state.refusal:
             raise Unavailable(f"persistentvolumeclaim {name}: {state.refusal}")
         if time.monotonic() > deadline:
@@ -77,21 +77,21 @@ def _await_volume(kubectl: Kubectl, name: str, run: RunContext) -> Mapping[str, 
 def _class_facts(kubectl: Kubectl, name: str, run: RunContext) -> Mapping[str, str]:
     facts = {"storage class": name}
     with contextlib.suppress(Unavailable):
-        about = kubectl.get(f"storageclass/{name}") if name else {}
+        record = kubectl.get(f"storageclass/{name}") if name else {}
         facts |= {
-            "provisioner": str(about.get("provisioner") or ""),
-            "reclaim policy": str(about.get("reclaimPolicy") or ""),
+            "provisioner": str(record.get("provisioner") or ""),
+            "reclaim policy": str(record.get("reclaimPolicy") or ""),
         }
-        if about.get("reclaimPolicy") == "Retain":
+        if record.get("reclaimPolicy") == "Retain":
             run.say(f"StorageClass {name} retains its volumes, so they remain after the run")
     return {key: value for key, value in facts.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFolder:
-    """A folder that a pod has below a path of its node, and the image for a pod that removes it.
+    """A pod's folder below a path of its node, and the image for a pod that removes it.
 
-    ``name``: of the folder, and of that pod.
+    ``name`` is the name of the folder, and of that pod.
     """
 
     node: str
@@ -101,8 +101,8 @@ class NodeFolder:
     pull: bool
 
     def removed(self, kubectl: Kubectl, run_id: str, its_owner: Owner) -> None:
-        """Remove it by a pod on its node, once the one that has it has gone. Raises Unavailable."""
-        _await_deleted(kubectl, self.name)  # while that one starts, kubelet may still make the folder
+        """Remove it by a pod on its node, after the pod that uses it has ended. Raises Unavailable."""
+        _await_deleted(kubectl, self.name)  # kubelet can still make the folder while that pod starts
         disk = {"hostPath": {"path": self.path, "type": "Directory"}}
         site = f"remove{self.name.partition(run_id)[2]}"
         request = PodRequest(run_id, site, self.node, self.image, its_owner, pull=self.pull, data=disk)
@@ -117,22 +117,22 @@ class NodeFolder:
     def _await_removed(self, kubectl: Kubectl, pod: str) -> None:
         deadline = time.monotonic() + _REMOVED_S
         while True:
-            about = kubectl.get(f"pod/{pod}", needed=True)
-            if has_succeeded(about):
+            record = kubectl.get(f"pod/{pod}", needed=True)
+            if has_succeeded(record):
                 return
             with contextlib.suppress(Unavailable):
-                if absent_path(kubectl.get("events", selector_of_events(about))):
-                    return  # then there is no folder in it either
-            why = state_of(about).refusal
-            if not why and time.monotonic() > deadline:
-                why = f"not within {_REMOVED_S:.0f} s"
-            if why:
-                raise Unavailable(f"folder {self.path}/{self.name} might be left on node {self.node}: {why}")
+                if absent_path(kubectl.get("events", selector_of_events(record))):
+                    return  # so the folder does not exist either
+            reason = state_of(record).refusal
+            if not reason and time.monotonic() > deadline:
+                reason = f"not within {_REMOVED_S:.0f} s"
+            if reason:
+                raise Unavailable(f"folder {self.path}/{self.name} might be left on node {self.node}: {reason}")
             time.sleep(_LOOK_S)
 
 
 def _await_deleted(kubectl: Kubectl, pod: str) -> None:
-    """Delete a pod and wait until it has gone. Raises Unavailable."""
+    """Delete a pod and wait for its end. Raises Unavailable."""
     kubectl.delete(f"pod/{pod}")
     deadline = time.monotonic() + _GONE_S
     while True:
@@ -148,7 +148,7 @@ def _await_deleted(kubectl: Kubectl, pod: str) -> None:
 
 
 def _create_again(kubectl: Kubectl, manifest: Mapping[str, Any]) -> None:
-    """Make an object, once the one of its name that is being deleted has gone. Raises Unavailable."""
+    """Make an object, after a deleted one of its name is gone. Raises Unavailable."""
     deadline = time.monotonic() + _GONE_S
     while True:
         try:
@@ -166,12 +166,12 @@ NOTES = Notes("kubernetes-folders.json", NodeFolder)
 
 @contextmanager
 def node_folder(run: RunContext, kubectl: Kubectl, its_owner: Owner, folder: NodeFolder) -> Iterator[str]:
-    """A folder of a node, which kubelet makes with the pod that mounts it; removed when the context ends."""
+    """Yield a folder of a node, which kubelet makes with the pod that mounts it; it is removed at the end."""
     NOTES.write(run.state, [*NOTES.read(run.state), folder])
     try:
         yield folder.name
     finally:
-        with contextlib.suppress(Unavailable, EnvironmentLost):  # the end of the run tries again, and tells
+        with contextlib.suppress(Unavailable, EnvironmentLost):  # the end of the run tries again
             folder.removed(kubectl, run.id, its_owner)
             NOTES.write(run.state, [each for each in NOTES.read(run.state) if each != folder])
 
@@ -182,7 +182,7 @@ def folder_name(run_id: str, site: str) -> str:
 
 
 def _folders_in(pods: Sequence[Mapping[str, Any]], run_id: str) -> list[NodeFolder]:
-    """The folders of nodes that pods of a run have. Whoever may label a pod names no other folder by that."""
+    """Return the folders of nodes in a run's pods; a forged label cannot name any other folder."""
     folders = []
     for each in pods:
         [*volumes], [*containers] = each["spec"].get("volumes") or (), each["spec"]["containers"]
@@ -206,25 +206,25 @@ class NodeFolders(Leavings):
     label = "folders on nodes of Kubernetes clusters"
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each that a run has noted."""
+        """Yield each folder in a run's notes."""
         for run, each in NOTES.of_runs(folders):
             yield from _leftovers(run, [each])
 
     def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
-        """Those that pods in a namespace still name. OSError where the cluster does not answer."""
+        """Yield the folders that pods in a namespace still name. Raises OSError if the cluster does not answer."""
         kubectl = Kubectl(context, namespace)
         try:
             pods = kubectl.get("pods", f"--selector={RUN_LABEL}")["items"]
             if not any("hostPath" in volume for pod in pods for volume in pod["spec"].get("volumes") or ()):
                 return
             for run in runs_at(pods, kubectl.clock()):
-                mine = [pod for pod in pods if pod["metadata"]["labels"][RUN_LABEL] == run.id]
-                yield FarRun(run.id, tuple(_leftovers(run.id, _folders_in(mine, run.id))), run.alive)
+                run_pods = [pod for pod in pods if pod["metadata"]["labels"][RUN_LABEL] == run.id]
+                yield FarRun(run.id, tuple(_leftovers(run.id, _folders_in(run_pods, run.id))), run.alive)
         except Unavailable as error:
             raise OSError(str(error)) from error
 
     def remove_at(self, context: str, namespace: str, run: str) -> None:
-        """Remove those that a run's pods still name, by pods. OSError where one cannot be removed."""
+        """Remove the folders that a run's pods still name, by pods. Raises OSError if one remains."""
         kubectl = Kubectl(context, namespace)
         try:
             pods = kubectl.get("pods", f"--selector={RUN_LABEL}={run}")["items"]
@@ -234,7 +234,7 @@ class NodeFolders(Leavings):
             raise OSError(str(error)) from error
 
     def remove(self, run: DeadRun) -> None:
-        """Remove what the run noted, by pods. OSError where one cannot be removed."""
+        """Remove the folders in the run's notes, by pods. Raises OSError if one remains."""
         left, failures = [], []
         for folder in NOTES.read(run.state):
             try:
@@ -267,7 +267,8 @@ def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) 
 
 
 def _owner_of(kubectl: Kubectl, run_id: str) -> Owner:
-    """The run's owner, made again where it has gone: it holds the launcher. Listed, as a run may not get it."""
+    """Return the run's owner with the launcher, made again if it is gone; listed, because a run need not have
+    "get"."""
     for each in kubectl.get("configmaps", f"--field-selector=metadata.name={object_name(run_id)}")["items"]:
         return Owner.of(each)
     program = build.ensure(cache_folder(), lambda _: None).read_bytes()

@@ -1,4 +1,4 @@
-"""Our end of the connection to an agent: requests and answers, by several threads at a time."""
+"""The local end of the connection to an agent: requests and answers, for several threads at once."""
 
 import contextlib
 import itertools
@@ -11,18 +11,18 @@ from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandE
 from weighbridge.hosts.agent import frames
 
 ANSWER_S = 60.0
-"""No answer for so long, in seconds: the host is lost."""
+"""Seconds without an answer after which the host counts as lost."""
 REMOVE_S = 1800.0
-"""The same, while the agent removes files or a control group: millions of files, or NFS, take minutes."""
+"""The same for removing files or a control group: millions of files, or NFS, need minutes."""
 ALIVE_S = 10.0
-"""So often we say that we live; the agent ends after a longer silence."""
+"""Seconds between signs of life; the agent ends after a longer silence."""
 END_S = 20.0
-"""So long, in seconds, the agent may take to end and remove everything."""
+"""Seconds in which the agent must end and remove everything."""
 _ERRORS = {error.__name__: error for error in (DiskFull, EnvironmentLost, Unavailable, UserlandError)}
 
 
 class AgentReply:
-    """The agent's answer to a request, which may not have come yet."""
+    """The agent's answer to a request, which might still be missing."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
@@ -31,10 +31,10 @@ class AgentReply:
 
 
 class Channel:
-    """Requests to one agent. Everything raises EnvironmentLost, at once, when the connection has gone."""
+    """Requests to one agent. All methods raise EnvironmentLost at once when the connection is gone."""
 
     def __init__(self, host: str, connection: socket.socket, stream: IO[bytes], why: Callable[[], str]) -> None:
-        """``stream`` reads from ``connection``; ``why`` tells what is known when it has ended."""
+        """``stream`` reads from ``connection``; ``why`` returns the reason when it has ended."""
         self._host = host
         self._connection = connection
         self._stream = stream
@@ -52,11 +52,11 @@ class Channel:
             threading.Thread(target=work, daemon=True, name=f"host {host}").start()
 
     def call(self, what: str, data: bytes = b"", *, timeout_s: float = ANSWER_S, **fields: Any) -> AgentReply:
-        """Ask and wait for the answer. Raises what the operation raised over there."""
+        """Send a request and wait for the answer. Raises the errors of the operation."""
         return self.answer(self.ask(what, data, **fields), timeout_s)
 
     def ask(self, what: str, data: bytes = b"", **fields: Any) -> AgentReply:
-        """Ask; the answer comes into the reply."""
+        """Send a request; the answer arrives in the returned reply."""
         self.check()
         number, reply = next(self._numbers), AgentReply()
         self._waiting[number] = reply
@@ -76,15 +76,15 @@ class Channel:
         return reply
 
     def on_end(self, process: int, callback: Callable[[int | None], None]) -> None:
-        """Have ``callback`` called with the return code once a process has ended, with None once the host is lost."""
+        """Call ``callback`` with the return code when a process ends, or with None when the host is lost."""
         self._end_callbacks[process] = callback
 
     def on_output(self, process: int, callback: Callable[[bytes], None]) -> None:
-        """Have ``callback`` called with each piece of a process's output, and with an empty one at its end."""
+        """Call ``callback`` with each piece of a process's output, and with an empty one at its end."""
         self._output_callbacks[process] = callback
 
     def forget_output(self, process: int) -> None:
-        """Expect no more output of a process that could not be reached."""
+        """Stop expecting output of a process that could not be reached."""
         self._output_callbacks.pop(process, None)
 
     def check(self) -> None:
@@ -93,7 +93,7 @@ class Channel:
             raise EnvironmentLost(f"lost the connection to host {self._host}: {self._lost}")
 
     def lose(self, why: str) -> None:
-        """Give the host up: everybody who waits is told."""
+        """Give the host up, and wake all waiting threads."""
         if not self._lost:
             self._lost = why
         with contextlib.suppress(OSError):
@@ -107,7 +107,7 @@ class Channel:
             output_callback(b"")
 
     def close(self) -> None:
-        """Say that no more requests come: the agent ends with all that it started."""
+        """Announce the end of requests: the agent ends with everything that it started."""
         self._closed.set()
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
@@ -127,7 +127,7 @@ class Channel:
             self.check()
 
     def _why_it_ended(self) -> str:
-        """Return why nothing more goes through; once we have closed it, who knew more may have gone."""
+        """Return why the connection ended; after our own close, other sources can be gone."""
         return "it was closed" if self._closed.is_set() else self._why()
 
     def _say_alive(self) -> None:
@@ -159,6 +159,6 @@ class Channel:
                     reply.done.set()
         self.lose(self._why_it_ended())
         self._ended.set()
-        with self._sending, contextlib.suppress(OSError):  # nobody writes to a descriptor that is another's by then
+        with self._sending, contextlib.suppress(OSError):  # no thread writes to a reused descriptor
             self._stream.close()
             self._connection.close()

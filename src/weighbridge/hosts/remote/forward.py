@@ -20,7 +20,7 @@ class Forward:
         self._remote_path = remote_path
         self._open: set[socket.socket] = set()
         self._listener = socket.socket(socket.AF_UNIX)
-        local_path.unlink(missing_ok=True)  # of a process of this run that was killed
+        local_path.unlink(missing_ok=True)  # left by a killed process of this run
         self._local_path = local_path
         self._listener.bind(str(local_path))
         local_path.chmod(0o600)
@@ -28,7 +28,7 @@ class Forward:
         threading.Thread(target=self._accept, daemon=True, name=f"forwards {remote_path}").start()
 
     def close(self) -> None:
-        """Take no more connections, and close the open ones."""
+        """Accept no more connections, and close the open ones."""
         for each in (self._listener, *list(self._open)):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -44,7 +44,7 @@ class Forward:
     def _serve(self, near: socket.socket) -> None:
         try:
             far = RemoteSocket(self._channel, self._remote_path)
-        except (OSError, EnvironmentLost):  # who asks sees the connection end
+        except (OSError, EnvironmentLost):  # the client sees the connection end
             near.close()
             return
         self._open.add(near)
@@ -63,7 +63,7 @@ class Forward:
 
 
 def _bring_back(far: RemoteSocket, near: socket.socket) -> None:
-    """Copy to the far end's end, and pass that on: each direction of a hijacked connection ends by itself."""
+    """Copy up to the far end's end, and pass it on: each direction of a hijacked connection ends separately."""
     with contextlib.suppress(OSError):
         while piece := far.receive():
             near.sendall(piece)

@@ -1,4 +1,4 @@
-"""Hosts on which an agent of ours runs, whatever carries its stream: a machine that ssh reaches, a guest of ours."""
+"""Hosts with our agent, whatever carries its stream: an ssh machine, a guest."""
 
 import contextlib
 import platform
@@ -24,14 +24,14 @@ _PIECE = 2**20
 _UNDERWAY = 8
 _UNPACK_S = 1800.0
 _FACTS_S = 300.0
-"""It asks programs for their versions, and an emulated machine is slow."""
+"""The seconds for facts: programs report their versions, and an emulated machine is slow."""
 
 
 class AgentHost:
-    """A host on which an agent of ours runs: all of ``Host`` that does not depend on how it is reached.
+    """A host with our agent: the part of ``Host`` that does not depend on how it is reached.
 
-    An agent of ours runs there for as long as the connection lasts; when it ends, however it ends, everything of the
-    run there ends too. Nothing is kept there but userlands and the launcher.
+    The agent runs while the connection lasts; when it ends in any way, everything of the run there ends too. Only
+    root filesystems and the launcher remain there.
     """
 
     this_machine = False
@@ -42,13 +42,13 @@ class AgentHost:
     def __init__(
         self, name: str, run: RunContext, hello: Mapping[str, Any], channel: Channel, place: tuple[str, str]
     ) -> None:
-        """``place``: its address and its interface."""
+        """``place`` is its address and its interface."""
         self.name = name
         self.machine = f"host {name}"
         self.network = (self.machine, "/proc/self/net/dev")
         self.root = bool(hello["root"])
         self.pid = int(hello["pid"])
-        """The agent's, as the host numbers it."""
+        """The agent's process number on the host."""
         self.address, self.interface = place
         self._run = run
         self._hello = hello
@@ -67,28 +67,28 @@ class AgentHost:
         return completed
 
     def start(self, command: Command, *, hold: bool = False) -> RemoteProcess:
-        """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
+        """Start and return at once; with ``hold``, its standard input stays open until it is stopped or we end."""
         return RemoteProcess(self._channel, command, hold=hold)
 
     def talk(self, command: Command) -> tuple[RemoteProcess, RemoteProcess]:
-        """Start a program that is talked to over its standard input and output."""
+        """Start an interactive program with a stream to its standard input and output."""
         process = RemoteProcess(self._channel, command, talk=True)
         return process, process
 
     def program(self, program: Path) -> str:
-        """Return a program's path on the host; sent at first use, in pieces, and kept under its digest."""
+        """Return a program's path on the host; it is sent at first use, in pieces, and stored under its digest."""
         if program not in self._programs:
             content = program.read_bytes()
             digest, sent = sha256(content).hexdigest(), zlib.compress(content)
-            for at in range(0, len(sent), _PIECE):
-                piece, unfinished = sent[at : at + _PIECE], at + _PIECE < len(sent)
-                about = {"name": program.name, "digest": digest, "unfinished": unfinished}
-                reply = self._channel.call("program", piece, timeout_s=_UNPACK_S, **about)
+            for start in range(0, len(sent), _PIECE):
+                piece, unfinished = sent[start : start + _PIECE], start + _PIECE < len(sent)
+                fields = {"name": program.name, "digest": digest, "unfinished": unfinished}
+                reply = self._channel.call("program", piece, timeout_s=_UNPACK_S, **fields)
             self._programs[program] = reply.fields["path"]
         return self._programs[program]
 
     def read(self, path: str) -> bytes:
-        """A file of the host. Raises OSError."""
+        """Return a file of the host. Raises OSError."""
         return self._channel.call("read", path=path).data
 
     def namespaces(self) -> Mapping[str, int]:
@@ -97,35 +97,35 @@ class AgentHost:
         return namespaces
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
-        """Return the counters of the control group of a process there; empty where it has ended."""
+        """Return the counters of a process's control group there; empty if it has ended."""
         meters: dict[str, float] = self._channel.call("meters_of", pid=pid).fields["value"]
         return meters
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
-        """Return the files there of a process's control group and network, by label; empty where it has ended."""
+        """Return the files there of a process's control group and network, by label; empty if it has ended."""
         scope: dict[str, str] = self._channel.call("scope_of", pid=pid).fields["value"]
         return scope
 
     def signal(self, pid: int, number: int) -> None:
-        """Send a signal to a process group of the host. Raises PermissionError where it is another user's."""
+        """Send a signal to a process group of the host. Raises PermissionError if it belongs to another user."""
         self._channel.call("signal", pid=pid, number=int(number))
 
     def group(self, name: str) -> Group:
-        """Make the control group ``weighbridge/RUN/ssh-HOST/NAME`` there. Unavailable where that is not allowed."""
+        """Make the control group ``weighbridge/RUN/ssh-HOST/NAME`` there. Raises Unavailable without permission."""
         return RemoteGroup(self._channel, name)
 
     def cpus_online(self) -> list[int]:
-        """Return the CPUs that the host's processes may use."""
+        """Return the CPUs that the host's processes can use."""
         return [int(cpu) for cpu in self._hello["cpus"]]
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
-        """A port of the host that is free, and the next one too. Raises Unavailable."""
+        """Return a free port of the host whose successor is free too. Raises Unavailable."""
         return int(self._channel.call("free_port", taken=sorted(taken)).fields["value"])
 
     def userland(self, userland: Userland) -> Path:
-        """Return the userland's root folder there; sent, checked and unpacked at first use, kept under its digest.
+        """Return the root filesystem's folder there; it is sent, checked and unpacked once, and stored by digest.
 
-        Raises Unavailable where the machine is of another architecture, DiskFull where it has no space.
+        Raises Unavailable if the machine has another architecture, DiskFull if it has no space.
         """
         if userland.digest not in self._roots:
             theirs = self._hello["architecture"]
@@ -161,7 +161,7 @@ class AgentHost:
 
     @contextmanager
     def data_folder(self, run: RunContext, name: SafeName) -> Iterator[Path]:
-        """An empty folder on the host's disk; the agent removes it, however we end."""
+        """Yield an empty folder on the host's disk; the agent removes it however we end."""
         folder = Path(self._channel.call("data_folder", name=name).fields["path"])
         try:
             yield folder
@@ -170,7 +170,7 @@ class AgentHost:
                 self._channel.call("discard_data", timeout_s=REMOVE_S, name=name)
 
     def facts(self) -> Mapping[str, str]:
-        """Return the host's fingerprint, as this machine's, with its address and its Python."""
+        """Return the host's fingerprint, as for this machine, with its address and its Python."""
         facts: dict[str, str] = self._channel.call("facts", timeout_s=_FACTS_S).fields["value"]
         return {
             **{key: value for key, value in facts.items() if value},
@@ -180,5 +180,5 @@ class AgentHost:
         }
 
     def clock(self) -> ClockOffset:
-        """Return how far the host's clock is from this machine's."""
+        """Return the offset of the host's clock from this machine's."""
         return clock_offset(self._channel)

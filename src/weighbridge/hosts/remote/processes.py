@@ -1,4 +1,4 @@
-"""Processes, sockets and control groups of a host that has an agent, as the agent sees them."""
+"""Processes, sockets and control groups of a host with an agent, as the agent sees them."""
 
 import itertools
 import threading
@@ -16,13 +16,13 @@ _numbers = itertools.count(1)
 
 
 class RemoteProcess:
-    """A process that the agent started. The agent tells its end, so that waiting costs nothing over there.
+    """A process that the agent started. The agent reports its end, so that waiting costs nothing there.
 
-    One that is started to be talked to is a ``Stream``, too.
+    An interactive one is a ``Stream``, too.
     """
 
     def __init__(self, channel: Channel, command: Command, *, hold: bool = False, talk: bool = False) -> None:
-        """Start a process. Raises Unavailable where its program is not installed."""
+        """Start a process. Raises Unavailable if its program is not installed."""
         self._channel = channel
         self._command = command
         self._number = next(_numbers)
@@ -55,7 +55,7 @@ class RemoteProcess:
         return self._code
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait at most ``timeout_s`` seconds; True once it has ended."""
+        """Wait at most ``timeout_s`` seconds; return True once it has ended."""
         return self._ended.wait(max(0.0, timeout_s)) and self.poll() is not None
 
     def output_so_far(self, start: int = 0) -> bytes:
@@ -69,11 +69,11 @@ class RemoteProcess:
         self._channel.call("send", data, process=self._number)
 
     def receive(self, timeout_s: float | None = None) -> bytes:
-        """Return the next piece of output of a process that is talked to; empty at the end. Raises TimeoutError."""
+        """Return the next piece of output of an interactive process; empty at the end. Raises TimeoutError."""
         return _next_piece(self._pieces, timeout_s)
 
     def end(self) -> None:
-        """Send no more."""
+        """Close the sending direction."""
         self._channel.call("end", process=self._number)
 
     def stop(self, *, timed_out: bool = False) -> Completed:
@@ -96,7 +96,7 @@ class RemoteSocket:
     """A connection of the agent to a socket of the host. Implements ``Stream``."""
 
     def __init__(self, channel: Channel, path: str) -> None:
-        """Connect to a socket. Raises OSError where nobody listens there."""
+        """Connect to a socket. Raises OSError if no process listens there."""
         self._channel = channel
         self._number = next(_numbers)
         self._pieces: SimpleQueue[bytes] = SimpleQueue()
@@ -108,7 +108,7 @@ class RemoteSocket:
             raise
 
     def send(self, data: bytes) -> None:
-        """Send all of it. Raises OSError once the other end is closed."""
+        """Send all data. Raises OSError once the other end is closed."""
         self._channel.call("send", data, process=self._number)
 
     def receive(self, timeout_s: float | None = None) -> bytes:
@@ -116,7 +116,7 @@ class RemoteSocket:
         return _next_piece(self._pieces, timeout_s)
 
     def end(self) -> None:
-        """Send no more."""
+        """Close the sending direction."""
         self._channel.call("end", process=self._number)
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class RemoteGroup:
     """A control group on the host. Implements ``Group``."""
 
     def __init__(self, channel: Channel, name: str) -> None:
-        """Make a control group. Raises Unavailable where that is not allowed."""
+        """Make a control group. Raises Unavailable without permission."""
         self._channel = channel
         self._name = name
         fields = channel.call("group", name=name).fields
@@ -144,7 +144,7 @@ class RemoteGroup:
 
     @property
     def procs(self) -> list[Path]:
-        """The files on the host into which a process writes 0 to join the group."""
+        """Return the files on the host into which a process writes 0 to join the group."""
         return self._procs
 
     @property
@@ -153,16 +153,16 @@ class RemoteGroup:
         return [Path(path) for path in list(self._do("everywhere"))]
 
     def scope(self) -> dict[str, str]:
-        """The files on the host that tell the group's use over time: label -> path."""
+        """Return the files on the host with the group's use over time: label -> path."""
         return self._scope
 
     def _do(self, verb: str, timeout_s: float = ANSWER_S) -> Any:
         return self._channel.call("group_do", timeout_s=timeout_s, name=self._name, verb=verb).fields["value"]
 
     def limit(self, limits: Limits) -> dict[str, str]:
-        """Set the limits; return those that could not be honoured, each with why."""
+        """Set the limits; return those that could not be set, with the reasons."""
         reply = self._channel.call("group_do", name=self._name, verb="limit", limits=asdict(limits))
-        return {str(limit): str(why) for limit, why in dict(reply.fields["value"]).items()}
+        return {str(limit): str(reason) for limit, reason in dict(reply.fields["value"]).items()}
 
     def freeze(self) -> None:
         """Stop every process in the group; return when they are stopped."""
@@ -173,11 +173,11 @@ class RemoteGroup:
         self._do("thaw")
 
     def exempt_file_servers(self) -> None:
-        """Exempt from freezing what serves file systems by FUSE in the group."""
+        """Exempt processes that serve FUSE file systems in the group from freezing."""
         self._do("exempt_file_servers")
 
     def meters(self) -> Mapping[str, float]:
-        """Return ``cpu_s``, ``throttled_s``, ``memory_bytes``; unreadable counters are omitted."""
+        """Return ``cpu_s``, ``throttled_s``, ``memory_bytes``, without unreadable ones."""
         meters = self._do("meters")
         return meters if isinstance(meters, dict) else {}
 
@@ -186,5 +186,5 @@ class RemoteGroup:
         self._do("kill")
 
     def remove(self) -> bool:
-        """Remove the group and all below it; True when nothing is left."""
+        """Remove the group and everything below it; return whether nothing is left."""
         return bool(self._do("remove", REMOVE_S))

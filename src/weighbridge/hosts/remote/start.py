@@ -1,6 +1,6 @@
-"""How an agent is started at the other end of a stream: the text that is sent, and what it says first.
+"""Starts an agent at the other end of a stream: builds its program text, and reads its first frame.
 
-The text is the agent, what it removes at its end, and every module of ours that these import.
+The text contains the agent, its cleanup classes, and every module of ours that these import.
 """
 
 import ast
@@ -25,7 +25,7 @@ from weighbridge.model.leavings import Leavings
 ROOT = "weighbridge.hosts.agent.main"
 _SOURCE = Path(weighbridge.__file__).parent
 _PARSING = threading.Lock()
-"""Python 3.11 fails now and then where several threads parse (python/cpython#106905)."""
+"""A lock, because Python 3.11 sometimes fails if several threads parse (python/cpython#106905)."""
 
 
 def program() -> bytes:
@@ -37,13 +37,13 @@ def program() -> bytes:
 
 
 def leavings() -> list[type[Leavings]]:
-    """Return the kinds of leftovers of plug-ins that a machine reached by ssh may have, in the registry's order."""
+    """Return the kinds of leftovers of plug-ins that an ssh machine can have, in the registry's order."""
     kinds = [type(remote_kind) for each in registry.leavings() if (remote_kind := each.elsewhere) is not None]
     return [kind for kind in kinds if kind.__module__.startswith(f"{__package__.partition('.')[0]}.")]  # sent as text
 
 
 def sources() -> dict[str, str]:
-    """Return the text of the modules of the agent, and of all of ours that they import, by full name.
+    """Return the text of the agent's modules, and of all of ours that they import, by full name.
 
     A package's name ends with ".__init__".
     """
@@ -71,7 +71,7 @@ def _file(name: str) -> tuple[str, Path] | None:
 
 
 def _imports(text: str) -> list[str]:
-    """Return our modules that a text imports, anywhere in it; names within modules may be among them."""
+    """Return our modules that a text imports anywhere; the result can include names within modules."""
     imported_names: list[str] = []
     with _PARSING:
         tree = ast.parse(text)
@@ -88,8 +88,8 @@ def start_agent(
 ) -> tuple[Channel, dict[str, Any]]:
     """Send the agent to the Python interpreter behind ``near``; return the channel to it, and its first frame.
 
-    Raises Unavailable with ``refusal``, which is given what was said before it spoke, where it does not come up in
-    ``ready_s`` seconds. ``why_lost`` tells what is known when the stream has ended.
+    If it does not start in ``ready_s`` seconds, raises Unavailable with ``refusal``, whose argument is the earlier
+    output. ``why_lost`` returns the reason when the stream has ended.
     """
     near.settimeout(ready_s)
     stream = near.makefile("rb")
@@ -114,9 +114,9 @@ def _hello(stream: IO[bytes]) -> tuple[dict[str, Any] | None, bytes]:
 
 
 def clock_offset(channel: Channel, rounds: int = 15) -> ClockOffset:
-    """Return how far the host's clock is ahead of ours, known within half the round trip.
+    """Return the offset of the host's clock from ours, with an error of half the round trip.
 
-    As NTP does it (RFC 5905, section 8): the midpoint of the round with the shortest way.
+    It is computed as in NTP (RFC 5905, section 8): the midpoint of the round with the shortest trip.
     """
     best = ClockOffset(0.0, float("inf"))
     for _ in range(rounds):

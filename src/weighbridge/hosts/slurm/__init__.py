@@ -28,12 +28,12 @@ class SlurmHost(MachineHost):
         self._forwards: list[Forward] = []
 
     def facts(self) -> Mapping[str, str]:
-        """Return the host's fingerprint, as this machine's, with the name by which Slurm knows it, and the job."""
+        """Return the host's fingerprint, as for this machine, with its name in Slurm, and the job."""
         placed_by = f"Slurm job {self._job} on {self._node}"
         return {**super().facts(), "kind": "slurm: a node of a job", NODE: self._node, PLACED_BY: placed_by}
 
     def forward(self, path: str) -> Path:
-        """A socket of this machine that leads to the engine's, through the agent."""
+        """Return a local socket that leads to the engine's, through the agent."""
         local_socket = self._run.state / f"{self.name}-{len(self._forwards)}.sock"
         self._forwards.append(Forward(self._channel, local_socket, self.engine_socket(path)))
         return local_socket
@@ -46,9 +46,9 @@ class SlurmHost(MachineHost):
 
 @contextmanager
 def slurm_host(name: str, options: SlurmOptions, run: RunContext, named: Collection[str]) -> Iterator[SlurmHost]:
-    """Start the agent on a node, and leave that as it was. Unavailable, in one sentence, where it cannot be used.
+    """Start the agent on a node, and leave the node unchanged. Raises Unavailable with one sentence.
 
-    ``named``: the nodes that the study gives to its hosts.
+    ``named`` are the nodes that the study assigns to its hosts.
     """
     job: Job = run.share("Slurm job", lambda: nullcontext(Job(job_id())))
     node = job.node_for(name, options.node, named)

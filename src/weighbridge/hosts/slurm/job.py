@@ -1,4 +1,4 @@
-"""The job in which we run: which host has which of its nodes, and the addresses of those."""
+"""The current job: the assignment of its nodes to hosts, and their addresses."""
 
 import socket
 from collections.abc import Collection, Mapping
@@ -9,7 +9,7 @@ from weighbridge.linux import slurm
 
 
 class Job:
-    """A job, and which of its nodes each host has."""
+    """A job, and the assignment of its nodes to hosts."""
 
     def __init__(self, number: str) -> None:
         self.id = number
@@ -17,18 +17,18 @@ class Job:
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """Its nodes, in Slurm's order. Raises Unavailable."""
+        """Return its nodes, in Slurm's order. Raises Unavailable."""
         return slurm.job_nodes()
 
     def must_have(self, node: str | None) -> None:
-        """Raise Unavailable where a node is none of the job's, or there is no job."""
+        """Raise Unavailable if a node is not in the job, or there is no job."""
         if node is not None and node not in self.nodes:
             raise Unavailable(f"node {node} is not one of the nodes of job {self.id} ({', '.join(self.nodes)})")
 
     def node_for(self, host: str, node: str | None, named: Collection[str]) -> str:
-        """Return the node for a host: the one of this name, else the first that no other host has, or is to have.
+        """Return the node for a host: the named one, else the first that no other host uses or is meant to use.
 
-        ``named``: those that the study gives to its hosts. Raises Unavailable.
+        ``named`` are the nodes that the study assigns to its hosts. Raises Unavailable.
         """
         try:
             self.must_have(node)
@@ -45,7 +45,7 @@ class Job:
         return free[0]
 
     def address(self, node: str) -> str:
-        """Return the IPv4 address of a node, as Slurm and this machine's resolver know it; "" where they do not."""
+        """Return the IPv4 address of a node, by Slurm and this machine's resolver; "" if unknown."""
         known = slurm.field("NodeAddr", slurm.ask("scontrol", "--oneliner", "show", "node", node)) or node
         try:
             return str(socket.getaddrinfo(known, None, socket.AF_INET)[0][4][0])
@@ -56,8 +56,8 @@ class Job:
 def address_among(host: str, known: str, interfaces: Mapping[str, str]) -> str:
     """Return the address at which others reach a machine with these interfaces.
 
-    That is the one by which it is ``known``; where that leads nowhere there (Debian has a machine's own name at
-    127.0.1.1), the only one that it has. Raises Unavailable where it has several.
+    It is the ``known`` one; if that leads nowhere there (Debian has a machine's own name at 127.0.1.1), it is the
+    machine's only address. Raises Unavailable if it has several.
     """
     addresses = {name: address for name, address in interfaces.items() if not address.startswith("127.")}
     if known in addresses.values():

@@ -1,4 +1,4 @@
-"""The step of a job that is the agent: srun carries its stream, and ends when we do."""
+"""The job step with the agent: srun carries its stream, and ends when we do."""
 
 import socket
 from typing import Any
@@ -16,17 +16,17 @@ _LAST_WORDS_S = 2.0
 
 
 class Step:
-    """A step with one task, on one node, which shares what the job has there with the job's other steps."""
+    """A step with one task on one node, which shares the job's resources there with other steps."""
 
     def __init__(self, host: str, job: str, node: str) -> None:
         self._host, self._job, self._node = host, job, node
         self._process: Process | None = None
 
     def open(self, run_id: RunId, machine: str) -> tuple[Channel, dict[str, Any]]:
-        """Start the agent; return the channel to it and its first frame. Unavailable in one sentence."""
+        """Start the agent; return the channel to it and its first frame. Raises Unavailable with one sentence."""
         near, far = socket.socketpair()
         with far:
-            # not buffered: else slurmstepd keeps what is no whole line
+            # unbuffered, because otherwise slurmstepd keeps incomplete lines
             argv = (*slurm.step(self._job, self._node, "--unbuffered", "--input=all", "--chdir=/"),
                     *agent(run_id, self._host, machine))  # fmt: skip
             self._process = Process(Command(argv), talk=far.fileno())
@@ -36,10 +36,10 @@ class Step:
         assert self._process is not None
         ended = self._process.wait(_LAST_WORDS_S)
         heard = self._process.stop().stderr + b"\n" + preamble
-        why = slurm.unstarted(heard.decode(errors="replace"))
-        if not ended and not why:
-            why = f"it did not answer within {READY_S:.0f} s"
-        return f"(node {self._node}): {why or slurm.SILENT}"
+        reason = slurm.unstarted(heard.decode(errors="replace"))
+        if not ended and not reason:
+            reason = f"it did not answer within {READY_S:.0f} s"
+        return f"(node {self._node}): {reason or slurm.SILENT}"
 
     def _why_lost(self) -> str:
         assert self._process is not None
@@ -47,7 +47,7 @@ class Step:
         return slurm.ended(self._process.errors_so_far().decode(errors="replace"))
 
     def close(self) -> None:
-        """Wait until the agent has ended everything and the step is over; end it where it takes too long."""
+        """Wait until the agent has ended everything and the step is over; end it if it is too slow."""
         if self._process is not None:
             self._process.wait(END_S)
             self._process.stop()

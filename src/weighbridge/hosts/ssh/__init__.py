@@ -15,7 +15,7 @@ from weighbridge.model.host import RunContext
 
 
 class SshHost(MachineHost):
-    """A machine that ssh reaches."""
+    """A machine that is reached by ssh."""
 
     def __init__(
         self, name: str, options: SshOptions, run: RunContext, connection: Connection, hello: Mapping[str, Any],
@@ -26,31 +26,31 @@ class SshHost(MachineHost):
         self._connection = connection
 
     def facts(self) -> Mapping[str, str]:
-        """Return the host's fingerprint, as this machine's, and how it is reached."""
+        """Return the host's fingerprint, as for this machine, and how it is reached."""
         return {
             **super().facts(),
             "kind": f"ssh: {self._options.destination}" + (" (sudo)" if self._options.sudo else ""),
         }
 
     def forward(self, path: str) -> Path:
-        """A socket of this machine that leads to the engine's, through the one connection.
+        """Return a local socket that leads to the engine's, through the single connection.
 
-        Not by the SDK's ``ssh://``, which logs in anew for each of its connections (with paramiko or a shell, each
-        asked for keys), cannot become root, and does not carry half-closed streams (standard input of an exec) on all
-        of its ways.
+        The SDK's ``ssh://`` is not used because it logs in again for each of its connections (with paramiko or a
+        shell, each asks for keys), cannot become root, and partly does not carry half-closed streams (standard input
+        of an exec).
         """
         return self._connection.forward(self.engine_socket(path))
 
 
 def _place(name: str, options: SshOptions, hello: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the host's address and interface: the study's, else those at which the connection came in."""
+    """Return the host's address and interface: the study's, or else those of the incoming connection."""
     reached_at = str(hello["server"]).removeprefix("::ffff:")
     return place_of(name, options.address, options.interface, reached_at, hello["interfaces"])
 
 
 @contextmanager
 def ssh_host(name: str, options: SshOptions, run: RunContext) -> Iterator[SshHost]:
-    """Connect to a host, and leave it as it was. Unavailable, in one sentence, where it cannot be used."""
+    """Connect to a host, and leave it unchanged. Raises Unavailable with one sentence."""
     connection = Connection(name, options, run.state)
     with contextlib.ExitStack() as stack:
         stack.callback(connection.close)

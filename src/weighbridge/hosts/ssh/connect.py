@@ -37,7 +37,7 @@ _ENGLISH = {"LC_ALL": "C"}
 
 
 class Connection:
-    """The master connection to one host, which ends when we do, however we end."""
+    """The master connection to one host, which ends when we do in any way."""
 
     def __init__(self, name: str, options: SshOptions, folder: Path) -> None:
         self.name = name
@@ -56,14 +56,15 @@ class Connection:
         self._forwarded = 0
 
     def open(self, run_id: RunId, machine: str) -> tuple[Channel, dict[str, Any]]:
-        """Connect and start the agent; return the channel and its first frame. Unavailable in one sentence."""
+        """Connect and start the agent; return the channel and its first frame. Raises Unavailable with one
+        sentence."""
         self._require_readable_configuration()
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        for left in self._folder.glob(f"{self._control.name}*"):  # by a process of this run that was killed
+        for left in self._folder.glob(f"{self._control.name}*"):  # left by a killed process of this run
             left.unlink()
         near, far = socket.socketpair()
         with far:
-            # ssh dies with us by the signal; were it not delivered, by the end of its standard input
+            # ssh ends with us by the signal, or else by the end of its standard input
             ssh = ("setpriv", "--pdeathsig", "KILL", "--", "ssh", "-T", "-M", "-S", str(self._control))
             always = tuple(word for option in self._always for word in ("-o", option))
             argv = (*ssh, *self._config, *always, "--", self._destination, self._remote(run_id, machine))
@@ -83,10 +84,10 @@ class Connection:
             raise Unavailable(f"host {self.name}: the ssh configuration {path} is refused because of {reason}")
 
     def _remote(self, run_id: RunId, machine: str) -> str:
-        """Return the command of the user's shell there; every word is ours, quoted for any shell."""
+        """Return the command for the user's shell there; every word is ours, quoted for any shell."""
         python = ("python3", "-I", "-S", "-u", "-c", frames.BOOT, "agent", run_id, self.name, machine)
         before = "env LC_ALL=C sudo -n -- " if self._sudo else ""
-        # the shell's variable tells under which address we reached it; sudo would hide it
+        # the shell's variable has the address at which we reached it; sudo would hide it
         return f'exec {before}{shlex.join(python)} "$SSH_CONNECTION"'
 
     def _what_failed(self, preamble: bytes) -> str:
@@ -108,7 +109,7 @@ class Connection:
         return failures.lost(self._process.errors_so_far().decode(errors="replace"))
 
     def forward(self, remote_socket: str) -> Path:
-        """A socket here that leads to the one at ``remote_socket``. Unavailable where the ssh server forbids it."""
+        """Return a local socket that leads to ``remote_socket``. Raises Unavailable if the ssh server forbids it."""
         self._forwarded += 1
         local_socket = self._control.with_suffix(f".{self._forwarded}")
         ask = (
@@ -127,7 +128,7 @@ class Connection:
         return local_socket
 
     def close(self) -> None:
-        """Wait until the agent has ended everything and the connection is closed; end it where it takes too long."""
+        """Wait until the agent has ended everything and the connection is closed; end it if it is too slow."""
         if self._process is not None:
             self._process.wait(END_S)
             self._process.stop()

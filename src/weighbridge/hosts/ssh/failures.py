@@ -1,9 +1,9 @@
-"""What OpenSSH, sudo and shells say when a host cannot be used, and the one sentence that helps."""
+"""Messages of OpenSSH, sudo and shells about unusable hosts, and one sentence with a remedy for each."""
 
 import re
 
 FAILED = 255
-"""The exit code of OpenSSH where it fails itself; any other is that of what ran over there (ssh(1))."""
+"""The exit code of OpenSSH for its own failures; others come from the remote program (ssh(1))."""
 _THERE: tuple[tuple[str, str], ...] = (
     (r"sudo: .*(?:password is required|terminal is required|no askpass)",
      "sudo asks for a password there: allow this user python3 without one (NOPASSWD in /etc/sudoers.d)"),
@@ -45,8 +45,8 @@ _TABLE: tuple[tuple[str, str], ...] = (
 def sentence(output: str, returncode: int, login: str) -> str:
     """Return what is wrong, by the output before the agent's first frame and by ssh's return code.
 
-    ``login`` is the command that logs in to the host.
-    The last lines where that is unknown: of ssh and its ProxyCommand, which speaks before it, or of what ran there.
+    ``login`` is the command that logs in to the host. An unknown failure is described by the last lines: of ssh and
+    its ProxyCommand, or of the remote program.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip(" @\r\n")]
     for pattern, template in _TABLE if returncode == FAILED else (*_THERE, *_TABLE):
@@ -61,7 +61,7 @@ def sentence(output: str, returncode: int, login: str) -> str:
 
 
 def lost(output: str) -> str:
-    """Return why a connection was lost, in a clause, by its last output."""
+    """Return why a connection was lost, as a clause, by its last output."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     detail = f" ({lines[-1][:200]})" if lines else ""
     return f"the connection to it ended{detail}: check that it is on and reachable"

@@ -1,4 +1,4 @@
-"""The root folder of a userland: what native sites enter."""
+"""The root folder of a root filesystem, which native sites enter."""
 
 import contextlib
 import os
@@ -11,9 +11,9 @@ from weighbridge.userland.commands import must
 
 NAME = "root"
 _AS_ROOT = ("--numeric-owner", "--same-permissions", "--xattrs", "--xattrs-include=security.capability")
-"""With the capabilities of files (capabilities(7)), as engines unpack them."""
+"""Options that keep file capabilities (capabilities(7)), as engines do."""
 MOUNT_POINTS = (*SITES_OWN, DATA.strip("/"))
-"""Where sites mount something; images and folders of users may lack them."""
+"""Mount points of sites, which images and folders of users sometimes do not have."""
 
 
 def unpack(tar: Path, root: Path) -> None:
@@ -25,16 +25,16 @@ def unpack(tar: Path, root: Path) -> None:
         try:
             (root / name).mkdir(exist_ok=True)
         except FileExistsError:
-            why = "but environments mount a folder there: move it in the image"
-            raise UserlandError(f"/{name} is a file, {why}") from None
+            reason = "but environments mount a folder there: move it in the image"
+            raise UserlandError(f"/{name} is a file, {reason}") from None
     if not (root / "etc").is_symlink():
         (root / "etc").mkdir(exist_ok=True)
-        if not os.path.lexists(root / "etc/hosts"):  # sites that know names mount theirs there, as Docker does
+        if not os.path.lexists(root / "etc/hosts"):  # sites with host names mount a file there, as Docker does
             (root / "etc/hosts").touch()
 
 
 def packages_in(root: Path) -> dict[str, str]:
-    """Package -> version, from Debian's database; empty where there is none."""
+    """Return package -> version from Debian's database; empty without one."""
     try:
         return versions_in((root / "var/lib/dpkg/status").read_text(errors="replace"))
     except OSError:
@@ -42,9 +42,9 @@ def packages_in(root: Path) -> dict[str, str]:
 
 
 def packages_of(root: Path, files: Iterable[Path]) -> list[str]:
-    """Return the Debian packages that have some files below a root folder, by name; none where dpkg knows no files.
+    """Return the Debian packages of some files below a root folder, by name; empty without dpkg's lists.
 
-    A package of before /bin, /sbin and /lib were links to folders of /usr has its files there by these names.
+    A package from before /bin, /sbin and /lib became links to folders of /usr lists its files under these names.
     """
     names = {f"/{file.relative_to(root)}" for file in files}
     wanted = {name.encode() for each in names for name in (each, each.removeprefix("/usr"))}
@@ -57,7 +57,7 @@ def packages_of(root: Path, files: Iterable[Path]) -> list[str]:
 
 
 def versions_in(dpkg_status: str) -> dict[str, str]:
-    """Package -> version of every installed package, from the text of /var/lib/dpkg/status."""
+    """Return package -> version of every installed package, from the text of /var/lib/dpkg/status."""
     versions = {}
     for paragraph in dpkg_status.split("\n\n"):
         fields = dict(line.split(": ", 1) for line in paragraph.splitlines() if ": " in line and line[0] != " ")

@@ -25,7 +25,7 @@ _LARGEST_JSON = 16 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class ImageArchive:
-    """An open archive of an image: its configuration (OCI's ``config``), its layers, the lowest first."""
+    """An open archive of an image: its configuration (OCI's ``config``) and its layers, the lowest first."""
 
     archive: tarfile.TarFile
     digest: str
@@ -34,17 +34,17 @@ class ImageArchive:
 
     @property
     def entry_point(self) -> tuple[str, ...]:
-        """The words that come before those of a program."""
+        """Return the words before the words of a program."""
         return tuple(self.config.get("Entrypoint") or ())
 
     @property
     def default_command(self) -> tuple[str, ...]:
-        """The words that follow those where nobody gives others."""
+        """Return the words after the entry point, unless the user gives others."""
         return tuple(self.config.get("Cmd") or ())
 
     @contextmanager
     def layer(self, number: int) -> Iterator[tarfile.TarFile]:
-        """Open a layer, the lowest being 0."""
+        """Open a layer; the lowest is 0."""
         file = self.archive.extractfile(self.layers[number])
         if file is None:
             raise KeyError(self.layers[number])
@@ -54,9 +54,9 @@ class ImageArchive:
 
 @contextmanager
 def opened(path: str) -> Iterator[ImageArchive]:
-    """Open an archive of one image; of several the first is taken.
+    """Open an archive of one image, or the first of several.
 
-    Raises Unavailable where it cannot be read, UserlandError where it is none, or damaged: while it is read, too.
+    Raises Unavailable if it is unreadable, UserlandError if it is invalid or damaged, also while it is read.
     """
     try:
         with tarfile.open(path) as archive:
@@ -68,12 +68,12 @@ def opened(path: str) -> Iterator[ImageArchive]:
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise Unavailable(f"userland: the image {path} cannot be read: {error.strerror}") from error
     except _DAMAGED as error:
-        why = f"{path} is not an archive from docker save, or is damaged ({type(error).__name__})"
-        raise UserlandError(f"userland: {why}. Try: docker save -o FILE IMAGE") from error
+        reason = f"{path} is not an archive from docker save, or is damaged ({type(error).__name__})"
+        raise UserlandError(f"userland: {reason}. Try: docker save -o FILE IMAGE") from error
 
 
 def unpack(path: str, tar: Path) -> None:
-    """Write the files of a saved image as one archive. Raises as `opened` does."""
+    """Write the files of a saved image as one archive. Raises the errors of `opened`."""
     with opened(path) as image, tarfile.open(tar, "w", format=tarfile.PAX_FORMAT) as merged:
         write_merged(image.layer, len(image.layers), merged)
 

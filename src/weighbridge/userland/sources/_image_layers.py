@@ -1,7 +1,7 @@
-"""The layers of an image laid over one another (OCI Image Specification, layer), as an engine's storage driver does.
+"""Merges the layers of an image (OCI Image Specification, layer), as an engine's storage driver does.
 
-A hard link is a file like any other once its layer is unpacked: what layers above do to one of its names leaves the
-others, with what they hold.
+A hard link is an ordinary file once its layer is unpacked: if a layer above changes one of its names, the others keep
+their content.
 """
 
 import posixpath
@@ -12,16 +12,16 @@ from copy import copy
 from dataclasses import dataclass
 
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
-"""What a layer removes of those below it: a name, or all of a folder."""
+"""The marks with which a layer removes a name, or all of a folder, from the layers below."""
 _OF_THIS_MEMBER = ("path", "linkpath", "size", "GNU.sparse.")
-"""How those of a member's extended headers (pax(1)) begin that would go before what it is given."""
+"""The prefixes of extended headers (pax(1)) that would override the new values of a member."""
 
 OpenLayer = Callable[[int], AbstractContextManager[tarfile.TarFile]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What a layer has, by type, what it removes by name, and the folders of which it removes all."""
+    """The names in a layer by type, the names that it removes, and the folders that it empties."""
 
     files: frozenset[str]
     folders: frozenset[str]
@@ -29,7 +29,7 @@ class _Names:
     emptied: frozenset[str]
 
     def hides(self, name: str, *, folder: bool) -> bool:
-        """Whether what a layer below it has at ``name`` is gone. Two folders of one name are merged."""
+        """Return whether ``name`` of a layer below is hidden. Two folders of one name are merged."""
         if name in self.files or name in self.removed or (name in self.folders and not folder):
             return True
         return any(
@@ -39,7 +39,7 @@ class _Names:
 
 @dataclass(slots=True)
 class _Content:
-    """What names of a layer share: the member that holds it, and the name under which it has been written."""
+    """The content that names of a layer share: its member, and the first name under which it was written."""
 
     number: int
     member: tarfile.TarInfo
@@ -47,9 +47,9 @@ class _Content:
 
 
 def write_merged(layer: OpenLayer, count: int, merged: tarfile.TarFile) -> None:
-    """Write what is left of each of ``count`` layers under those above it, the lowest first.
+    """Write the visible entries of ``count`` layers, the lowest first.
 
-    Raises KeyError where a hard link has no target.
+    Raises KeyError if a hard link has no target.
     """
     names = [_names(layer, number) for number in range(count)]
     contents: dict[str, _Content] = {}
@@ -63,7 +63,7 @@ def _names(layer: OpenLayer, number: int) -> _Names:
         for member in members:
             path = _plain(member.name)
             folder, name = posixpath.split(path)
-            folders.update(_parent_folders(path))  # also where it has no member of its own
+            folders.update(_parent_folders(path))  # also without a member of its own
             if name == _OPAQUE:
                 emptied.add(folder)
             elif name.startswith(_WHITEOUT):
@@ -89,7 +89,7 @@ def _write(
                 continue
             old = contents.pop(name, None)
             if old is not None and old.written == name:
-                old.written = None  # another name of it gets a copy
+                old.written = None  # its other names get a copy
             content = contents[_plain(member.linkname)] if member.islnk() else _Content(number, member)
             contents[name] = content
             if not hidden:
@@ -99,34 +99,34 @@ def _write(
 def _write_content(
     layer: OpenLayer, members: tarfile.TarFile, number: int, content: _Content, name: str, merged: tarfile.TarFile
 ) -> None:
-    about = _copy_with_name(content.member, name)
+    header = _copy_with_name(content.member, name)
     if content.written is not None:
-        about.type, about.linkname, about.size = tarfile.LNKTYPE, f"./{content.written}", 0
-        merged.addfile(about)
+        header.type, header.linkname, header.size = tarfile.LNKTYPE, f"./{content.written}", 0
+        merged.addfile(header)
         return
     content.written = name
     if not content.member.isreg():
-        merged.addfile(about)
+        merged.addfile(header)
     elif content.number == number:
-        merged.addfile(about, members.extractfile(content.member))
+        merged.addfile(header, members.extractfile(content.member))
     else:
         with layer(content.number) as below:
-            merged.addfile(about, below.extractfile(content.member))
+            merged.addfile(header, below.extractfile(content.member))
 
 
 def _copy_with_name(member: tarfile.TarInfo, name: str) -> tarfile.TarInfo:
-    """A copy of a member for a whole file of this name."""
-    about = copy(member)
-    about.name = f"./{name}"
-    if member.issparse():  # what is read of it has its holes
-        about.type = tarfile.REGTYPE
+    """Return a copy of a member with this name, for its complete content."""
+    header = copy(member)
+    header.name = f"./{name}"
+    if member.issparse():  # reading it includes the holes
+        header.type = tarfile.REGTYPE
     headers = member.pax_headers.items()
-    about.pax_headers = {key: value for key, value in headers if not key.startswith(_OF_THIS_MEMBER)}
-    return about
+    header.pax_headers = {key: value for key, value in headers if not key.startswith(_OF_THIS_MEMBER)}
+    return header
 
 
 def _plain(name: str) -> str:
-    """A path in a layer without what leads out of it, or nowhere: ``./usr//bin`` is ``usr/bin``."""
+    """Return a path in a layer, normalised so that it cannot leave it: ``./usr//bin`` is ``usr/bin``."""
     return posixpath.normpath(f"/{name}").lstrip("/")
 
 

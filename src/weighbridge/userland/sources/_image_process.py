@@ -1,4 +1,4 @@
-"""What the configuration of an image says of its programs (OCI Image Specification, config)."""
+"""The process settings in the configuration of an image (OCI Image Specification, config)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from weighbridge.model.command import ProcessDefaults
 
 
 def process_of(config: Mapping[str, Any], root: Path) -> ProcessDefaults:
-    """Return what an image's programs are started with, as Docker does: HOME is the user's, unless Env has one.
+    """Return how an image's programs start, as in Docker: HOME is the user's, unless Env has one.
 
-    Raises UserlandError where it names a user that it lacks.
+    Raises UserlandError if it names a user that it does not have.
     """
     env = dict(each.partition("=")[::2] for each in config.get("Env") or ())
     cwd = config.get("WorkingDir") or "/"
@@ -22,14 +22,14 @@ def process_of(config: Mapping[str, Any], root: Path) -> ProcessDefaults:
         env["HOME"] = user.home
     if not name:
         return ProcessDefaults(env, cwd)
-    if group:  # then it is in no other
+    if group:  # an explicit group excludes other groups
         return ProcessDefaults(env, cwd, user.uid, _group(group, root))
     return ProcessDefaults(env, cwd, user.uid, user.gid, _groups_with(user.name, root))
 
 
 @dataclass(frozen=True, slots=True)
 class _User:
-    """A user of an image; ``name``: "" of a number that is not in its passwd(5)."""
+    """A user of an image; ``name`` is "" for a number that is not in its passwd(5)."""
 
     name: str
     uid: int
@@ -38,7 +38,7 @@ class _User:
 
 
 def _user(name: str, root: Path) -> _User:
-    """A user by the image's own passwd(5); of a number that is not in it group 0 and the root folder."""
+    """Return a user by the image's passwd(5); an unlisted number has group 0 and the root folder."""
     for fields in _lines(root / "etc/passwd"):
         if len(fields) > 3 and name in (fields[0], fields[2]):
             return _User(fields[0], int(fields[2]), int(fields[3]), "".join(fields[5:6]) or "/")
@@ -48,7 +48,7 @@ def _user(name: str, root: Path) -> _User:
 
 
 def _groups_with(user: str, root: Path) -> tuple[int, ...]:
-    """The groups of which a user is a member, by the image's own group(5)."""
+    """Return the groups with this user as a member, by the image's group(5)."""
     members = ((fields[2], fields[3].split(",")) for fields in _lines(root / "etc/group") if len(fields) > 3)
     return tuple(int(number) for number, names in members if user and user in names)
 
@@ -63,7 +63,7 @@ def _group(name: str, root: Path) -> int:
 
 
 def _lines(path: Path) -> list[list[str]]:
-    """The fields of each line. The file is the image's: a link leads nowhere else."""
+    """Return the fields of each line; links are not followed, because the file comes from an image."""
     if not path.is_file() or path.is_symlink() or path.parent.is_symlink():
         return []
     lines = [line.split(":") for line in path.read_text(errors="replace").splitlines()]

@@ -1,4 +1,4 @@
-"""A directory of the user's that holds a root file system."""
+"""A directory of the user with a root filesystem."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ from weighbridge.userland.products import archive
 
 
 class DirectoryOptions(SourceOptions):
-    """``path`` is copied as it is when the run begins; another one is built when a file in it has changed."""
+    """``path`` is copied when the run begins, and copied again after a file in it has changed."""
 
     kind: Literal["directory"] = "directory"
     path: Annotated[
@@ -26,14 +26,14 @@ class DirectoryOptions(SourceOptions):
 
 
 class DirectoryRoot(UserlandSource):
-    """Its files are read, and never changed."""
+    """The source that reads the files of a directory and never changes them."""
 
     kind = "directory"
     summary = "a directory with a root filesystem"
     options = DirectoryOptions
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
-        """The names, types, owners, sizes and times of all files below it, as make would look at them."""
+        """Return a digest of the names, types, owners, sizes and times of all files below it, similar to make."""
         top = Path(options.path)
         if not top.is_dir():
             raise Unavailable(f"userland: there is no directory {options.path}")
@@ -42,18 +42,19 @@ class DirectoryRoot(UserlandSource):
             folders.sort()
             for name in sorted((*folders, *files)):
                 path = Path(folder, name)
-                about = path.lstat()
-                is_no_folder = not stat.S_ISDIR(
-                    about.st_mode
-                )  # those of a folder say only that something in it changed
-                what = (str(path.relative_to(top)), about.st_mode, about.st_uid, about.st_gid)
-                digest.update(repr((*what, about.st_size * is_no_folder, about.st_mtime_ns * is_no_folder)).encode())
+                status = path.lstat()
+                # the size and times of a folder only show that its entries changed
+                is_no_folder = not stat.S_ISDIR(status.st_mode)
+                metadata = (str(path.relative_to(top)), status.st_mode, status.st_uid, status.st_gid)
+                digest.update(
+                    repr((*metadata, status.st_size * is_no_folder, status.st_mtime_ns * is_no_folder)).encode()
+                )
         return digest.hexdigest()[:16]
 
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
     ) -> Mapping[str, str]:
-        """Archive it."""
+        """Archive the directory."""
         archive.pack(Path(options.path), work / archive.NAME)
         return {}
 

@@ -1,4 +1,4 @@
-"""This machine's own root file system: the programs that are installed here."""
+"""This machine's own root filesystem with its installed programs."""
 
 import hashlib
 import os
@@ -20,10 +20,10 @@ _ROOT = Path("/")
 
 
 class HostRootOptions(SourceOptions):
-    """``folder`` is where programs start: each site can write to it, in memory, and it stays as it is.
+    """``folder`` is the working directory; each site writes to it in memory, so it does not change.
 
     Everything else of this machine is read-only, and /run is empty, as is /tmp unless it is ``folder``. ``env`` are
-    variables of the programs, beside the few of every site.
+    variables of the programs, in addition to the few of every site.
     """
 
     kind: Literal["host"] = "host"
@@ -38,7 +38,7 @@ class HostRootOptions(SourceOptions):
 
 
 class HostRoot(UserlandSource):
-    """Nothing is built, nor packed: sites of this machine have its files, natively and in Docker's containers."""
+    """The source without a build: sites of this machine use its files, natively and in Docker's containers."""
 
     kind = "host"
     summary = "this machine's installed programs, for environments on this machine"
@@ -46,9 +46,9 @@ class HostRoot(UserlandSource):
     packed = False
 
     def existing(self, options: Any) -> Userland:
-        """The root folder of this machine; its digest is that of the installed packages and their versions.
+        """Return the root folder of this machine, with a digest of the installed packages and their versions.
 
-        Empty where no package is known, as without dpkg: whoever knows the commands looks at their files.
+        The digest is empty if no package is known, for example without dpkg; digests of the programs then replace it.
         """
         versions = packages_in(_ROOT)
         digest = hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest() if versions else ""
@@ -60,7 +60,7 @@ class HostRoot(UserlandSource):
         return Userland(digest, _ROOT, None, versions, process, options.folder or "")
 
     def lacks(self, options: Any, program: str) -> tuple[str, str] | None:
-        """A path at which there is no file; it may come where each site has files of its own."""
+        """Return why a path has no file, unless it is in a folder that each site has separately."""
         folder = options.folder or "/"
         place = Path(os.path.normpath(Path(folder, program)))
         in_site = place.parts[1:2] and place.parts[1] in (*SITES_OWN, DATA.strip("/"))
@@ -71,13 +71,13 @@ class HostRoot(UserlandSource):
         return f"there is no {place}, because programs start in /", "name a folder: userland: {kind: host, folder: .}"
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
-        """The beginning of the digest of what is installed."""
+        """Return the beginning of the digest of the installed packages."""
         return self.existing(options).digest[:16]
 
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
     ) -> Mapping[str, str]:
-        """It is never built."""
+        """Raise Unavailable: it is never built."""
         raise Unavailable("this machine's own root filesystem is not packed")
 
 

@@ -1,4 +1,4 @@
-"""A Docker image of the user's, by the digest that the engine has."""
+"""An image in the user's Docker engine, by the engine's digest."""
 
 import contextlib
 import hashlib
@@ -34,7 +34,7 @@ class ImageOptions(SourceOptions):
 
 
 class Image(UserlandSource):
-    """Its files are read once, as the engine saves them."""
+    """The source that reads an image's files once, as the engine saves them."""
 
     kind = "image"
     summary = "an image in your Docker engine"
@@ -42,7 +42,7 @@ class Image(UserlandSource):
     from_registry = True
 
     def reference(self, options: Any) -> str:
-        """One of the engine's RepoDigests of it, that of the repository which the name says where there is one."""
+        """Return one of its RepoDigests in the engine, if possible from the repository in its name."""
         with _image(options.image) as (_, image):
             digests: list[str] = sorted(image.attrs.get("RepoDigests") or ())
         named = options.image.partition("@")[0]
@@ -50,27 +50,27 @@ class Image(UserlandSource):
         return next((each for each in digests if each.partition("@")[0] == repository), [*digests, ""][0])
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
-        """The engine's digest of the image: another image under the same name is another userland."""
+        """Return a key by the engine's digest: another image of the same name is another root filesystem."""
         with _image(options.image) as (_, image):
             return hashlib.sha256(f"image 2 {image.id}".encode()).hexdigest()[:16]
 
     def process(self, options: Any, root: Path) -> ProcessDefaults:
-        """Env, WorkingDir and User of its configuration (OCI Image Specification, config)."""
+        """Return Env, WorkingDir and User of its configuration (OCI Image Specification, config)."""
         with _image(options.image) as (_, image):
             return process_of(image.attrs.get("Config") or {}, root)
 
     def entry_point(self, options: Any) -> tuple[str, ...]:
-        """Entrypoint of its configuration."""
+        """Return Entrypoint of its configuration."""
         with _image(options.image) as (_, image):
             return tuple((image.attrs.get("Config") or {}).get("Entrypoint") or ())
 
     def default_command(self, options: Any) -> tuple[str, ...]:
-        """Cmd of its configuration."""
+        """Return Cmd of its configuration."""
         with _image(options.image) as (_, image):
             return tuple((image.attrs.get("Config") or {}).get("Cmd") or ())
 
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
-        """Without an engine there is no image."""
+        """Return why there is no engine to read the image from, and a remedy."""
         if (client := client_from_environment()) is None:
             remedy = readiness().remedy or "start a Docker engine"
             return "no Docker engine answers, so no image can be read", remedy
@@ -78,17 +78,17 @@ class Image(UserlandSource):
         return None
 
     def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
-        """The image as it is."""
+        """Return a recipe that uses the image unchanged."""
         return Recipe(base=options.image)
 
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
     ) -> Mapping[str, str]:
-        """Have the engine save it: no container is made, and folders that the image declares as volumes are in it."""
+        """Save it with the engine, without a container; folders that the image declares as volumes are included."""
         say(f"reading the image {options.image}")
         saved = work / _SAVED
         with _image(options.image) as (client, image):
-            client.api.timeout = BUILD_DEADLINE_S  # an engine puts all of it together before it sends a byte
+            client.api.timeout = BUILD_DEADLINE_S  # an engine assembles everything before it sends a byte
             with saved.open("wb") as tar:
                 for piece in image.save():
                     tar.write(piece)
@@ -99,14 +99,14 @@ class Image(UserlandSource):
 
 @contextmanager
 def _image(name: str) -> Iterator[tuple[Any, Any]]:
-    """The client of the engine that answers, and the image."""
+    """Yield the client of the engine, and the image."""
     from docker.errors import ImageNotFound
 
     client = client_from_environment()
     if client is None:
-        lacking = f"no Docker engine answers, so the image {name} cannot be read"
+        problem = f"no Docker engine answers, so the image {name} cannot be read"
         raise Unavailable(
-            f"userland: {lacking} (Weighbridge's private engine has no images). Start one, or name a docker save file"
+            f"userland: {problem} (Weighbridge's private engine has no images). Start one, or name a docker save file"
         )
     with contextlib.closing(client), engine_errors(f"the image {name}"):
         try:

@@ -1,4 +1,4 @@
-"""Debian packages, with what Maven, Go and C projects of ours give: the same bits for every environment."""
+"""Debian packages, with the products of our Maven, Go and C projects: the same bits for every environment."""
 
 import hashlib
 import json
@@ -25,28 +25,28 @@ from weighbridge.userland import maven as jars
 from weighbridge.userland.products import archive
 
 _NO_SETUID = '--customize-hook=find "$1" -xdev -type f -perm /6000 -exec chmod ug-s {} +'
-"""Other users may enter it, and what it has is not brought up to date; its programs are started as root."""
+"""Removes setuid bits, since other users can enter the root filesystem, whose programs get no security updates."""
 SUITE = "bookworm"
 COMPONENTS = "main contrib non-free"  # netperf is in non-free
 BASE = ("iproute2",)
 PROGRAMS = "/usr/local/bin"
-"""Where a userland has our own programs."""
+"""The folder of our own programs in a root filesystem."""
 BUILDER = 1
-"""Raised when what is built from the same packages changes."""
+"""Incremented when the same packages give another result."""
 
 
 _PLACES = frozenset((
     "bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "opt", "proc", "run", "sbin", "srv", "sys", "tmp", "usr",
     "var",
 ))  # fmt: skip
-"""Folders of its root in which a package or a site may put a program."""
+"""Folders of its root that can get a program from a package or a site."""
 
 
 class PackagesOptions(SourceOptions):
-    """The study's workloads say which packages they need.
+    """The study's workloads determine the packages.
 
-    ``libc: musl`` builds the workloads' own programs in C with the C library of Alpine's images, and its allocator.
-    Debian's packages are as they are: none of theirs becomes another one.
+    ``libc: musl`` builds the workloads' own C programs with the C library of Alpine's images, and its allocator.
+    Debian's packages do not change.
     """
 
     kind: Literal["packages"] = "packages"
@@ -60,7 +60,7 @@ class PackagesOptions(SourceOptions):
 
 
 class Packages(UserlandSource):
-    """Built by mmdebstrap."""
+    """The source that mmdebstrap builds."""
 
     kind = "packages"
     summary = "the Debian packages that the study's workloads need, and nothing else"
@@ -71,8 +71,8 @@ class Packages(UserlandSource):
         """Return a digest of the suite, packages and projects that are asked for, not of their versions."""
         libc = _libc(options)
         if libc is not None and not spec.c:
-            why = "no workload of this study uses a C program of Weighbridge"
-            raise UserlandError(f"userland: libc: {libc} has no effect, because {why}: remove it")
+            reason = "no workload of this study uses a C program of Weighbridge"
+            raise UserlandError(f"userland: libc: {libc} has no effect, because {reason}: remove it")
         inputs: dict[str, object] = {
             "suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": _packages(spec),
         }  # fmt: skip
@@ -85,9 +85,9 @@ class Packages(UserlandSource):
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
-        """Programs or keys that this machine lacks, or subordinate ids that this user does."""
-        if (lacking := debian_archive.lacking()) is not None:
-            return lacking
+        """Return which programs, keys or subordinate ids are missing, and a remedy; None if it can be built."""
+        if (missing := debian_archive.lacking()) is not None:
+            return missing
         if not _has_ids():
             return _NO_RANGE, _range_remedy()
         if os.geteuid() != 0 and _which("fakechroot") is None and (closed := user_namespaces.refusal("mmdebstrap")):
@@ -99,20 +99,21 @@ class Packages(UserlandSource):
         )
 
     def lacks(self, options: Any, program: str) -> tuple[str, str] | None:
-        """A path in a folder in which no package puts a program; programs start in its root folder."""
+        """Return why there is no program at a path to which no package installs one; programs start in the root
+        folder."""
         place = os.path.normpath(Path("/", program))
         if place.split("/")[1] in _PLACES:
             return None
-        why = f"a root filesystem of Debian packages has no {place}"
-        return why, (
+        reason = f"a root filesystem of Debian packages has no {place}"
+        return reason, (
             "use this machine's files (userland: {kind: host, folder: .}); 'weighbridge weigh --save own.yaml -- "
             f"{program}' writes such a study"
         )
 
     def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
-        """Debian's image of the same suite, the same packages, and the programs of ours built in it.
+        """Return a recipe with Debian's image of the same suite, the same packages, and our programs built in it.
 
-        No versions are named: Debian's archive keeps only the newest of a suite, so that a pinned one soon fails.
+        It names no versions: Debian's archive keeps only the newest of a suite, so a pinned version soon fails.
         """
         suite, names = suite_of(_packages(spec))
         base = f"debian:{suite}"
@@ -126,7 +127,7 @@ class Packages(UserlandSource):
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
     ) -> Mapping[str, str]:
-        """Jars are in its /opt/NAME, the programs of Go and C projects in its /usr/local/bin."""
+        """Build it with jars in /opt/NAME, and the programs of Go and C projects in /usr/local/bin."""
         folders = [jars.ensure(project, cache, say) for project in spec.maven]
         go_files = [go_programs.ensure(project, cache, say) for project in spec.golang]
         c_files = [c_programs.compiler(_libc(options)).ensure(project, cache, say) for project in spec.c]
@@ -143,7 +144,7 @@ class Packages(UserlandSource):
 
 
 def _libc(options: Any) -> c_programs.Libc | None:
-    """The C library that is asked for; a study that names no userland has no options of it."""
+    """Return the requested C library; a study without a root filesystem has no options for it."""
     return None if options is None else options.libc
 
 
@@ -152,7 +153,7 @@ def _packages(spec: UserlandSpec) -> list[str]:
 
 
 def _has_ids() -> bool:
-    """Whether this user can make files of other users, as mmdebstrap must."""
+    """Return whether this user can make files of other users, as mmdebstrap must."""
     if os.geteuid() == 0 or _which("fakechroot") is not None:
         return True
     return _which("newuidmap") is not None and has_ranges()
@@ -170,29 +171,29 @@ def _range_remedy() -> str:
 
 
 def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:
-    """The one Debian suite that packages want which are written NAME/SUITE (the usual one without), and the names.
+    """Return the Debian suite of packages, which are NAME/SUITE or NAME (the default suite), and their names.
 
-    Raises UserlandError where they want several: their programs would be built for different libraries.
+    Raises UserlandError for several suites: their programs would be built for different libraries.
     """
     split = [package.partition("/") for package in packages]
     suites = sorted({suite for _, _, suite in split if suite}) or [SUITE]
     if len(suites) > 1:
-        why = (
+        problem = (
             f"the study's workloads need several Debian suites ({', '.join(suites)}), but a root filesystem has "
             "only one"
         )
-        raise UserlandError(f"{why}: write one study for each suite")
+        raise UserlandError(f"{problem}: write one study for each suite")
     return suites[0], [name for name, _, _ in split]
 
 
 def _build(packages: list[str], folders: list[Path], files: list[Path], tar: Path) -> None:
     suite, names = suite_of(packages)
-    # root builds below the cache, so that what a kill leaves behind is found; others need a folder that their
-    # subordinate users can reach
+    # root builds in the cache, so that leftovers of a kill are found; others need a folder that their subordinate
+    # users can reach
     temporary = {"TMPDIR": str(tar.parent)} if os.geteuid() == 0 else {}
     arguments = (
         "--variant=apt", f"--include={','.join(names)}", f"--components={COMPONENTS}",
-        *(() if suite == SUITE else ("--aptopt=Acquire::Check-Valid-Until false",)),  # sid's lists may be a copy's
+        *(() if suite == SUITE else ("--aptopt=Acquire::Check-Valid-Until false",)),  # sid: can be a snapshot
         "--aptopt=Apt::Install-Recommends false",
         "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
         "--dpkgopt=path-exclude=/usr/share/locale/*",
@@ -209,7 +210,7 @@ def _build(packages: list[str], folders: list[Path], files: list[Path], tar: Pat
 
 
 def _dies_with_us() -> tuple[str, ...]:
-    """A launcher: what is behind it is killed when we are, so that no half-done build gets in the next one's way."""
+    """Return the words before a command that kill it with this process, so that it cannot disturb the next build."""
     alone = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc") if os.geteuid() == 0 else ()
     return "setpriv", "--pdeathsig", "KILL", "--", *alone
 
