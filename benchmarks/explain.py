@@ -69,7 +69,7 @@ class Placebo(Mechanism):
         return None if subject.arm.name == subject.baseline.name else subject.arm
 
 
-PLUGINS = [Placebo(number) for number in range(1, NUMBER + 1)]
+PLUGINS = tuple(Placebo(number) for number in range(1, NUMBER + 1))
 '''
 WEIGHBRIDGE = (sys.executable, "-m", "weighbridge")
 PATIENCE_S = 1800.0
@@ -77,14 +77,11 @@ PATIENCE_S = 1800.0
 
 def placebos(folder: Path) -> Mapping[str, str]:
     """Install the package of placebos in a folder; return the variables with which it is found."""
-    text = PLACEBO.replace("NUMBER", str(PLACEBOS))
-    text += "".join(f"PLUGIN_{number} = PLUGINS[{number - 1}]\n" for number in range(1, PLACEBOS + 1))
-    (folder / "placebos.py").write_text(text)
+    (folder / "placebos.py").write_text(PLACEBO.replace("NUMBER", str(PLACEBOS)))
     info = folder / "placebos-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: placebos\nVersion: 1.0\n")
-    entries = (f"placebo-{number} = placebos:PLUGIN_{number}\n" for number in range(1, PLACEBOS + 1))
-    (info / "entry_points.txt").write_text("[weighbridge.mechanisms]\n" + "".join(entries))
+    (info / "entry_points.txt").write_text("[weighbridge.mechanisms]\nplacebos = placebos:PLUGINS\n")
     return {"PYTHONPATH": os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])}
 
 

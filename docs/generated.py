@@ -421,13 +421,29 @@ def members(name: str) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def source(module: str) -> str:
-    """The source of a module of Weighbridge."""
-    return f"```python\n{(DOCS.parent / f'src/weighbridge/{module}.py').read_text()}```"
+def table_entry(kind: str) -> str:
+    """Return the entry of a mechanism in the table of mechanisms, with its comment."""
+    text = (DOCS.parent / "src/weighbridge/mechanisms/table.py").read_text()
+    (found,) = re.findall(
+        rf'^(?: +#.*\n)+ +DeclaredMechanism\(\n +kind="{kind}",\n(?: {{8}}.*\n)+ +\),\n', text, re.MULTILINE
+    )
+    return f"```python\n{inspect.cleandoc(found)}\n```"
+
+
+def function(name: str) -> str:
+    """Return the signature and docstring of a function of the model, named as ``MODULE/FUNCTION``."""
+    module, _, function_name = name.partition("/")
+    (definition,) = _parsed(getattr(importlib.import_module(f"weighbridge.model.{module}"), function_name))
+    assert isinstance(definition, ast.FunctionDef)
+    return _method(definition)
+
+
+def _parsed(definition: object) -> list[ast.stmt]:
+    return ast.parse(inspect.cleandoc("\n" + inspect.getsource(definition))).body
 
 
 def _body(base: type) -> list[ast.stmt]:
-    (definition,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body
+    (definition,) = _parsed(base)
     assert isinstance(definition, ast.ClassDef)
     return definition.body
 
@@ -676,7 +692,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
     "prometheus": prometheus, "studies": studies, "unverified": unverified, "screen": screen, "gate": gate,
     "replication": replication, "examples": examples, "providers": providers, "mechanisms": mechanisms,
-    "protocol": protocol, "members": members, "source": source, "exit-codes": exit_codes,
+    "protocol": protocol, "members": members, "table-entry": table_entry, "function": function,
+    "exit-codes": exit_codes,
 }  # fmt: skip
 """The name of a part -> the function that makes it."""
 

@@ -1,4 +1,8 @@
-"""Finds plug-ins: one object named PLUGIN per module or folder of a package, and third parties' by entry point."""
+"""Finds plug-ins in the modules and folders of a package, and plug-ins of other packages by entry points.
+
+A module has one plug-in, an object named ``PLUGIN``, or several, a tuple named ``PLUGINS``. An entry point names
+either of them.
+"""
 
 import functools
 import importlib
@@ -57,10 +61,16 @@ def _discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]
         if module_info.name.startswith("_"):
             continue  # code that plug-ins share
         name = f"{package_name}.{module_info.name}"
-        yield name, getattr(_loaded(name, functools.partial(importlib.import_module, name)), "PLUGIN", None)
+        module = _loaded(name, functools.partial(importlib.import_module, name))
+        yield from _named(name, getattr(module, "PLUGINS", None) or getattr(module, "PLUGIN", None))
     for entry in entry_points(group=group or package_name):
         where = f"entry point {entry.name} of {entry.dist.name if entry.dist else '?'}"
-        yield where, _loaded(where, entry.load)
+        yield from _named(where, _loaded(where, entry.load))
+
+
+def _named(where: str, loaded: object) -> Iterable[tuple[str, object]]:
+    """Return an object, or each object of a tuple, with the name of the place that defines it."""
+    return ((where, each) for each in (loaded if isinstance(loaded, tuple) else (loaded,)))
 
 
 def _loaded(where: str, load: Callable[[], object]) -> object:

@@ -26,7 +26,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     yield folder
-    for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
+    for name in [name for name in sys.modules if name.split(".")[0] in (PACKAGE, "other_package")]:
         del sys.modules[name]
 
 
@@ -39,6 +39,26 @@ def test_a_module_with_a_plug_in_is_found_by_its_kind(package: Path):
     assert _workloads() == {"iperf3": PLUGIN}
 
 
+def test_all_plug_ins_of_a_tuple_are_found(package: Path):
+    text = "from weighbridge.workloads.{0} import PLUGIN as {0}\n"
+    names = ("iperf3", "netperf")
+    (package / "several.py").write_text("".join(map(text.format, names)) + f"PLUGINS = ({', '.join(names)})")
+    assert [*_workloads()] == ["iperf3", "netperf"]
+
+
+@pytest.mark.parametrize("name", ["ONE", "BOTH"])
+def test_an_entry_point_names_a_plug_in_or_a_tuple_of_them(package: Path, name: str):
+    text = "from weighbridge.workloads import iperf3, netperf\n"
+    (package.parent / "other_package.py").write_text(
+        f"{text}ONE = iperf3.PLUGIN\nBOTH = (iperf3.PLUGIN, netperf.PLUGIN)"
+    )
+    info = package.parent / "other_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{PACKAGE}]\nany-name = other_package:{name}\n")
+    assert [*_workloads()] == {"ONE": ["iperf3"], "BOTH": ["iperf3", "netperf"]}[name]
+
+
 def test_two_plug_ins_of_one_kind_are_an_error_that_names_both(package: Path):
     for name in ("first", "second"):
         (package / f"{name}.py").write_text("from weighbridge.workloads.iperf3 import PLUGIN")
@@ -47,7 +67,8 @@ def test_two_plug_ins_of_one_kind_are_an_error_that_names_both(package: Path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "PLUGIN = None", "PLUGIN = 'iperf3'", "from weighbridge.workloads.iperf3 import Iperf3"]
+    "text",
+    ["", "PLUGIN = None", "PLUGINS = ()", "PLUGIN = 'iperf3'", "from weighbridge.workloads.iperf3 import Iperf3"],
 )
 def test_a_module_without_a_plug_in_is_an_error_that_names_it(package: Path, text: str):
     (package / "empty.py").write_text(text)

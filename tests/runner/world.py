@@ -220,7 +220,7 @@ class Layer(Environment):
     options = Options
 
     def __init__(self, world: "World", kind: str) -> None:
-        self.kind = kind  # type: ignore[misc]  # two of one class
+        self.kind = kind
         self.world = world
 
     def as_host(self, traits: HostTraits) -> Options | None:

@@ -1,1 +1,1 @@
-"""The mechanisms of isolation that `--explain` can switch off, such as seccomp and NAT, with one per module."""
+"""The mechanisms of isolation that `--explain` can switch off, such as seccomp and NAT, in one table."""

@@ -5,9 +5,9 @@ cost is measured in the same rounds as everything else, in an additional environ
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.options import STORED, Options
@@ -88,20 +88,20 @@ class Mechanism(Plugin):
     """
 
     options = Options
-    title: ClassVar[str]
+    title: str
     """The usual name of it, such as "system-call filter (seccomp)"."""
-    switched: ClassVar[str]
+    switched: str
     """The change that switches it off, such as "Docker's filter → none"."""
-    remedy: ClassVar[str]
+    remedy: str
     """The change that users can make to avoid the cost, in a few words."""
-    source: ClassVar[str]
+    source: str
     """A publication or manual that describes it or its cost."""
-    off_with: ClassVar[Collection[str]] = ()
+    off_with: Collection[str] = ()
     """The kinds of mechanisms that must be off as well, such as a published port on a network."""
-    counters: ClassVar[Sequence[str]] = ()
+    counters: Sequence[str] = ()
     """Prefixes of the resource metrics that show its work. The report compares these metrics and shows them next to
     its cost."""
-    proof: ClassVar[Proof | None] = None
+    proof: Proof | None = None
     """The fact that shows that it is off. None if no fact of a site shows it."""
 
     @abstractmethod
@@ -119,3 +119,66 @@ class Mechanism(Plugin):
         sentence: "this kernel has no ...".
         """
         return ""
+
+
+SwitchOff = Callable[[Subject], Arm | None]
+"""Returns an environment without a mechanism, or None if there is nothing to switch off (`Mechanism.off`)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeclaredMechanism(Mechanism):
+    """A mechanism that needs no class of its own: all its attributes are given when it is created."""
+
+    kind: str
+    summary: str
+    title: str
+    switched: str
+    remedy: str
+    source: str
+    off_with: Collection[str] = ()
+    counters: Sequence[str] = ()
+    proof: Proof | None = None
+    switch_off: SwitchOff
+    """What `off` returns. `set_options` makes such a function for a mechanism that one option switches."""
+    reason_absent: Callable[[Callable[[str], bytes]], str] | None = None
+    """What `absent` returns, if a machine can be without the mechanism."""
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment without the mechanism, or None if there is nothing to switch off."""
+        return self.switch_off(subject)
+
+    def absent(self, read: Callable[[str], bytes]) -> str:
+        """Return why a machine cannot have the mechanism, or "" if it can."""
+        return "" if self.reason_absent is None else self.reason_absent(read)
+
+
+def set_options(
+    off: Mapping[str, Any],
+    *,
+    only: Mapping[str, object] | None = None,
+    unless: Mapping[str, object] | None = None,
+    needs: Literal["network", "storage"] | None = None,
+) -> SwitchOff:
+    """Return the function that switches a mechanism off by setting options to the values ``off``.
+
+    The mechanism is on if one of these options has another value. ``only`` are options that must have the given
+    values for that, and ``unless`` are options that must not have them. ``needs`` restricts it to studies with a
+    client and a server, or with storage.
+    """
+
+    def without(subject: Subject) -> Arm | None:
+        used = {"network": subject.networked, "storage": subject.stores}
+        is_on = (
+            differs(subject.arm.options, off)
+            and (needs is None or used[needs])
+            and all(subject.option(name) == value for name, value in (only or {}).items())
+            and not any(subject.option(name) == value for name, value in (unless or {}).items())
+        )
+        return subject.with_options(**off) if is_on else None
+
+    return without
+
+
+def differs(settings: object, off: Mapping[str, object]) -> bool:
+    """Return whether one of the attributes ``off`` has a value other than None and the given value."""
+    return any(getattr(settings, name, None) not in (None, value) for name, value in off.items())

@@ -1,4 +1,4 @@
-"""The protocol that all plug-ins share. The registry finds one object ``PLUGIN`` per module."""
+"""The protocol that all plug-ins share. `weighbridge.registry` finds them."""
 
 from abc import ABC
 from collections.abc import Collection, Mapping, Sequence
@@ -32,9 +32,9 @@ Durability = Literal["synchronous", "unknown", "asynchronous", "none"]
 class Plugin(ABC):
     """The attributes and methods that all plug-ins share."""
 
-    kind: ClassVar[str]
+    kind: str
     """The name of the plug-in in a study file."""
-    summary: ClassVar[str]
+    summary: str
     """One line about it, for lists and the reference."""
     options: ClassVar[type[Options]]
     """The pydantic model of its options in a study file. Every option needs a description."""

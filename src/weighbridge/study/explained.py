@@ -1,14 +1,16 @@
-"""The arms that explain costs: an environment with one of its mechanisms switched off, each, and with all of them.
+"""The arms that explain costs: an environment without each of its mechanisms, and without all of them.
 
-What a mechanism costs is the difference of two arms: with it, and without it. Where it cannot be off but with others
-(``Mechanism.off_with``), these are off on both sides. Of several mechanisms one more arm has all of them off: what it
-costs against the baseline is unexplained, and what the whole costs beyond the sum of the single ones is interaction.
+The cost of a mechanism is the difference between two arms: with the mechanism and without it. If it can only be off
+together with others (``Mechanism.off_with``), these are off on both sides. If there are several mechanisms, one more
+arm has all of them off. Its cost against the baseline is unexplained, and the interaction is the part of the total
+cost beyond the sum of the single ones.
 
-Where a study names mechanisms of an environment, these are crossed: every combination of them that there can be has
-an arm, and all others stay on. So it is told which of them interact (`weighbridge.model.explained`).
+If a study names mechanisms of an environment, these are crossed: every possible combination of them has an arm, and
+all others stay on. So a run shows which of them interact (`weighbridge.model.explained`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 from pydantic import ValidationError
@@ -24,11 +26,33 @@ from weighbridge.study.contradictions import misfits
 from weighbridge.study.source import Place, Source, plain, written
 
 ALL = "bare"
-"""How the name of the arm ends that has all of its mechanisms off."""
+"""The end of the name of the arm that has all mechanisms off."""
+Problem = Callable[[Arm], str]
+"""Returns why a study cannot measure an environment, or "" if it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A mechanism of an environment, with both sides of the comparison that gives its cost."""
+
+    mechanism: Mechanism
+    off_with: tuple[str, ...]
+    """The mechanisms that are off on both sides."""
+    before: Arm | None = None
+    """The environment with the mechanism, or None if that is the environment itself."""
+    without: Arm | None = None
+    """The environment without the mechanism."""
+    refusal: str = ""
+    """The reason if the mechanism cannot be switched off."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the mechanism."""
+        return self.mechanism.kind
 
 
 def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, str]]:
-    """What ``explain`` names that there is not: environments, those that have no cost, mechanisms."""
+    """Yield the mistakes in ``explain``: unknown environments and mechanisms, and the baseline, which has no cost."""
     if file.trace is not None and not file.explain:
         yield (
             ("trace",),
@@ -40,7 +64,7 @@ def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, s
     for key, name in places:
         place: Place = ("explain", key)
         if name in file.environments and name not in names and not any(each.startswith(f"{name}[") for each in names):
-            continue  # what is wrong with it is said of it
+            continue  # its own mistakes are reported elsewhere
         if name not in names:
             swept = any(each.startswith(f"{name}[") for each in names)
             why = ". It is swept, so name it with its level" if swept else nearest(name, names)
@@ -65,80 +89,133 @@ def _crossed(file: StudyFile) -> Mapping[str, tuple[str, ...]]:
 def explained(
     file: StudyFile, arms: Sequence[Arm], cells: list[Cell]
 ) -> tuple[tuple[Arm, ...], tuple[DescribedMechanism, ...]]:
-    """Return the arms that explain the costs of a study's environments, and the mechanisms of these."""
+    """Return the arms that explain the costs of a study's environments, and the mechanisms of these environments."""
     if isinstance(file.explain, bool) and not file.explain:
         return (), ()
     baseline = next(arm for arm in arms if arm.name == file.baseline)
     named = [arm.name for arm in arms] if isinstance(file.explain, bool) else [*file.explain]
     further: list[Arm] = []
     described: list[DescribedMechanism] = []
+
+    def problem(arm: Arm) -> str:
+        return next(misfits(arm, file, cells), "")
+
     for arm in arms:
         if arm.name in named and arm.name != file.baseline:
-            mine, mechanisms = _of_environment(file, arm, baseline, cells)
-            further += mine
-            described += mechanisms
+            subject = _subject(file, arm, baseline, cells)
+            switches = chain(subject, candidates(subject.named), problem)
+            further += arms_of(subject, switches, problem)
+            described += _described(subject, switches)
     return tuple(further), tuple(described)
 
 
-def _of_environment(
-    file: StudyFile, arm: Arm, baseline: Arm, cells: list[Cell]
-) -> tuple[list[Arm], list[DescribedMechanism]]:
+def _subject(file: StudyFile, arm: Arm, baseline: Arm, cells: list[Cell]) -> Subject:
     workloads = registry.workloads()
-    every, named = registry.mechanisms(), _crossed(file).get(arm.name, ())
-    subject = Subject(
+    return Subject(
         arm, baseline, file.resources,
         networked=any(workloads[cell.kind].transports(cell.options) for cell in cells),
         stores=any(workloads[cell.kind].needs_data(cell.options) for cell in cells)
         or getattr(arm.options, "storage", None) is not None,
         usual_storage=_usual_storage(arm),
         apart=file.placement.apart,
-        named=named,
+        named=_crossed(file).get(arm.name, ()),
     )  # fmt: skip
-    further: dict[tuple[str, ...], Arm] = {}
-    described: list[DescribedMechanism] = []
-    kinds = {*named}.union(*(_beneath(every, kind) for kind in named)) if named else every
-    off: tuple[str, ...] = ()
-    for kind in (each for each in _in_order(every) if each in kinds):
-        off_with = tuple(each for each in off if each in _beneath(every, kind))
-        before: Arm | None = None  # the other side of its comparison; None: the environment itself
-        try:
-            before, without = _without(subject, off_with), _without(subject, (*off_with, kind))
-            natively = _off(every[kind], subject.after(baseline)) is not None
-            if without is None or (natively and _alike(before or arm, without, subject)):
-                if kind not in named:
-                    continue  # it is not there, or natively as well
-                raise ValueError(f"{arm.name} has none of it, or {baseline.name} has the same")
-            if natively:
-                raise ValueError(f"{baseline.name} has it as well, but not the same")
-            refused = next((f"without it, {each}" for each in misfits(without, file, cells)), "")
-        except ValueError as why:
-            without, refused = None, _words(why)
-        mechanism, others = every[kind], _beneath(every, kind)
-        described.append(
-            DescribedMechanism(
-                kind=kind, environment=arm.name, title=mechanism.title, switched=mechanism.switched,
-                remedy=mechanism.remedy, source=mechanism.source, off_with=off_with,
-                takes=tuple(each.title for each in described if each.refused and each.kind in others),
-                counters=tuple(mechanism.counters), proof=mechanism.proof, refused=plain(refused, 300),
-                crossed=bool(named),
-            )
+
+
+def candidates(named: Collection[str]) -> list[Mechanism]:
+    """Return the mechanisms to try, each after those that must be off with it. Without names, return all."""
+    every = registry.mechanisms()
+    kinds = {*named}.union(*map(_beneath, named)) or {*every}
+    return [every[kind] for kind in sorted(kinds, key=lambda kind: (len(_beneath(kind)), kind))]
+
+
+def chain(subject: Subject, mechanisms: Sequence[Mechanism], problem: Problem) -> list[Switch]:
+    """Return the mechanisms that the environment has, each without those before it that must be off with it."""
+    switches: list[Switch] = []
+    for mechanism in mechanisms:
+        beneath = _beneath(mechanism.kind)
+        off_with = tuple(each.kind for each in switches if not each.refusal and each.kind in beneath)
+        if switch := _switch(subject, mechanism, off_with, problem):
+            switches.append(switch)
+    return switches
+
+
+def _switch(subject: Subject, mechanism: Mechanism, off_with: tuple[str, ...], problem: Problem) -> Switch | None:
+    """Return how a mechanism is switched off, or None if it cannot be part of the cost.
+
+    A mechanism that the study names is refused instead.
+    """
+    name, baseline, kind = subject.arm.name, subject.baseline, mechanism.kind
+    try:
+        before, without = _without(subject, off_with), _without(subject, (*off_with, kind))
+        natively = _off(mechanism, subject.after(baseline)) is not None
+    except ValueError as error:
+        why = problem_of(error) if isinstance(error, ValidationError) else str(error)
+        return Switch(mechanism, off_with, refusal=why)
+    if without is None or (natively and _alike(before or subject.arm, without, subject)):
+        refusal = f"{name} has none of it, or {baseline.name} has the same"
+        return Switch(mechanism, off_with, refusal=refusal) if kind in subject.named else None
+    if natively:
+        return Switch(mechanism, off_with, refusal=f"{baseline.name} has it as well, but not the same")
+    if why := problem(without):
+        return Switch(mechanism, off_with, refusal=f"without it, {why}")
+    return Switch(mechanism, off_with, before, without)
+
+
+def arms_of(subject: Subject, switches: Sequence[Switch], problem: Problem) -> list[Arm]:
+    """Return both sides of each comparison, and the environment with all of the mechanisms, or combinations, off."""
+    arm, possible = subject.arm, [each for each in switches if not each.refusal]
+    arms: dict[tuple[str, ...], Arm] = {}
+    for each in possible:
+        if each.before is not None:
+            arms.setdefault(each.off_with, _named(each.before, arm, f"before-{each.kind}", each.off_with))
+        if each.without is not None:
+            off = (*each.off_with, each.kind)
+            arms[off] = _named(each.without, arm, f"without-{each.kind}", off)
+    every = tuple(each.kind for each in possible)
+    if subject.named:
+        arms |= _combinations(subject, possible, problem)
+    elif len(every) > 1 and every not in arms and (bare := _without(subject, every)) is not None:
+        arms[every] = _named(bare, arm, ALL, every)
+    return [*arms.values()]
+
+
+def _combinations(subject: Subject, switches: Sequence[Switch], problem: Problem) -> Mapping[tuple[str, ...], Arm]:
+    """Return the environment with each further possible combination of its mechanisms off."""
+    off_with = {each.kind: {*each.off_with} for each in switches}
+    arms: dict[tuple[str, ...], Arm] = {}
+    for size in range(2, len(switches) + 1):
+        for off in combinations(off_with, size):
+            beneath = set().union(*(off_with[kind] for kind in off))
+            largest = [kind for kind in off if kind not in beneath]
+            if len(largest) < 2 or not beneath <= {*off}:
+                continue  # a single mechanism takes these with it, or the combination is impossible
+            try:
+                without = _without(subject, off, each_is_there=True)
+            except ValueError:
+                continue
+            if without is not None and not problem(without):
+                arms[off] = _named(without, subject.arm, f"without-{'-'.join(largest)}", off)
+    return arms
+
+
+def _described(subject: Subject, switches: Sequence[Switch]) -> Iterator[DescribedMechanism]:
+    refused: list[Mechanism] = []
+    for each in switches:
+        mechanism, beneath = each.mechanism, _beneath(each.kind)
+        yield DescribedMechanism(
+            kind=each.kind, environment=subject.arm.name, title=mechanism.title, switched=mechanism.switched,
+            remedy=mechanism.remedy, source=mechanism.source, off_with=each.off_with,
+            takes=tuple(other.title for other in refused if other.kind in beneath),
+            counters=tuple(mechanism.counters), proof=mechanism.proof, refused=plain(each.refusal, 300),
+            crossed=bool(subject.named),
         )  # fmt: skip
-        if without is not None and not refused:
-            off = (*off, kind)
-            if before is not None and not any({*off_with} == {*each} for each in further):
-                further[off_with] = _named(before, arm, f"before-{kind}", off_with)
-            further[*off_with, kind] = _named(without, arm, f"without-{kind}", (*off_with, kind))
-    if named:
-        further |= _combinations(file, subject, [each for each in described if each.kind in off], cells)
-    elif len(off) > 1 and not any({*off} == {*each} for each in further):
-        bare = _without(subject, off)
-        if bare is not None:
-            further[off] = _named(bare, arm, ALL, off)
-    return [*further.values()], described
+        if each.refusal:
+            refused.append(mechanism)
 
 
 def unexplained(study: Study) -> list[str]:
-    """Return the environments whose costs are to be explained and of which nothing is switched off."""
+    """Return the environments that a study explains although none of their mechanisms is switched off."""
     asked = study.file.explain
     names = [arm.name for arm in study.arms if arm.own and arm.name != study.file.baseline]
     if not isinstance(asked, bool):
@@ -149,9 +226,9 @@ def unexplained(study: Study) -> list[str]:
 
 
 def not_switched(study: Study, reasons: Mapping[str, str]) -> Study:
-    """Return the study where some mechanisms stay as they are, by kind why: what is off in their arms is the rest.
+    """Return the study without switching some mechanisms. ``reasons`` says why, for each of their kinds.
 
-    An arm that has nothing else off, or the same as another one, is none of its arms.
+    An arm with nothing else off, or with the same mechanisms off as another arm, is dropped.
     """
     if not reasons:
         return study
@@ -175,7 +252,7 @@ def not_switched(study: Study, reasons: Mapping[str, str]) -> Study:
 
 
 def _alike(arm: Arm, without: Arm, subject: Subject) -> bool:
-    """Whether the baseline has of a mechanism what ``arm`` has: of all that is changed by switching it off."""
+    """Return whether the baseline has the values of ``arm`` for everything that switching a mechanism off changes."""
     mine, off, natively = (
         (each.options, each.resources or subject.resources, each) for each in (arm, without, subject.baseline)
     )
@@ -193,39 +270,13 @@ def _usual_storage(arm: Arm) -> StorageOptions | None:
     return registry.storage()[kind].options(kind=kind) if kind else None
 
 
-def _combinations(
-    file: StudyFile, subject: Subject, mechanisms: Sequence[DescribedMechanism], cells: list[Cell]
-) -> Mapping[tuple[str, ...], Arm]:
-    """Return the environment with each further combination of its mechanisms off that there can be."""
-    off_with = {each.kind: {*each.off_with} for each in mechanisms}
-    further: dict[tuple[str, ...], Arm] = {}
-    for size in range(2, len(mechanisms) + 1):
-        for off in combinations(off_with, size):
-            beneath = set().union(*(off_with[kind] for kind in off))
-            largest = [kind for kind in off if kind not in beneath]
-            if len(largest) < 2 or not beneath <= {*off}:
-                continue  # it is what a single one takes, or cannot be
-            try:
-                without = _without(subject, off, each_is_there=True)
-            except ValueError:
-                continue
-            if without is not None and next(misfits(without, file, cells), "") == "":
-                further[off] = _named(without, subject.arm, f"without-{'-'.join(largest)}", off)
-    return further
-
-
-def _words(error: ValueError) -> str:
-    """Return what an error of a mechanism, or of a model's validation, says, in one line."""
-    return problem_of(error) if isinstance(error, ValidationError) else str(error)
-
-
 def _named(without: Arm, arm: Arm, ending: str, off: tuple[str, ...]) -> Arm:
     explains = Explains(environment=arm.name, off=off)
     return without.model_copy(update={"name": f"{arm.name}-{ending}", "optional": True, "explains": explains})
 
 
 def _without(subject: Subject, off: Sequence[str], *, each_is_there: bool = False) -> Arm | None:
-    """Return the environment without some mechanisms; None where it does not have the last one, or each of them."""
+    """Return the environment without some mechanisms, or None if it does not have the last one, or not each."""
     every = registry.mechanisms()
     arm: Arm | None = None
     for kind in off:
@@ -238,7 +289,7 @@ def _without(subject: Subject, off: Sequence[str], *, each_is_there: bool = Fals
 
 
 def _off(mechanism: Mechanism, subject: Subject) -> Arm | None:
-    """Return the environment without a mechanism; RegistryError where the mechanism's own code fails."""
+    """Return the environment without a mechanism. Raise RegistryError if the mechanism's own code fails."""
     try:
         return mechanism.off(subject)
     except ValueError:
@@ -248,21 +299,16 @@ def _off(mechanism: Mechanism, subject: Subject) -> Arm | None:
         raise registry.RegistryError(f"the mechanism {mechanism.kind} fails ({what}): fix or uninstall it") from error
 
 
-def _in_order(every: Mapping[str, Mechanism]) -> list[str]:
-    """Return their kinds, each after those that have to be off with it."""
-    return sorted(every, key=lambda kind: (len(_beneath(every, kind)), kind))
-
-
-def _beneath(every: Mapping[str, Mechanism], kind: str) -> set[str]:
-    """Return the kinds that have to be off with one, and with those."""
-    found: set[str] = set()
+def _beneath(kind: str) -> set[str]:
+    """Return the kinds of all mechanisms that must be off with one of this kind."""
+    every = registry.mechanisms()
+    beneath: set[str] = set()
     waiting = [kind]
     while waiting:
-        for other in every[waiting.pop()].off_with:
-            if other in every and other not in found:
-                found.add(other)
-                waiting.append(other)
-    return found
+        others = {other for other in every[waiting.pop()].off_with if other in every} - beneath
+        beneath |= others
+        waiting += others
+    return beneath
 
 
 def why_study(
@@ -277,9 +323,10 @@ def why_study(
 ) -> str:
     """Return the text of a study that explains the cost of one environment in one workload of another study.
 
-    ``environment`` may be one level of a swept one. ``crossed`` are the mechanisms to switch in every combination;
-    none: each by itself. ``client`` is the host of the clients whose cost it is, of several: what others need could
-    not be switched off. ``trace``: a tracer that is to watch it. What the text says beside that stays.
+    ``environment`` can be one level of a swept environment. ``crossed`` are the mechanisms to switch in every
+    combination. If there are none, each is switched by itself. ``client`` is the host of the clients if there are
+    several: parts that other clients need could not be switched off. ``trace`` is a tracer that watches the
+    environment. Everything else in the text stays.
     """
     data = dict(source.data)
     name = environment.partition("[")[0]
