@@ -114,7 +114,7 @@ class Workload(Plugin):
     """Whether the server also connects to its client. ``plan`` then refuses published ports, because address
     translation does not carry such connections. Example: ``coherence_put.py``."""
     maven: ClassVar[str] = ""
-    """The project in ``src/weighbridge/java`` whose jars it needs. They are in ``/opt/NAME`` of the root filesystem.
+    """The Maven project of Weighbridge whose jars it needs. They are in ``/opt/NAME`` of the root filesystem.
     Projects of other packages are not found."""
     fixed_per_study: ClassVar[tuple[str, ...]] = ()
     """The options that select between different programs. A study can use only one value of each. Example:
@@ -122,14 +122,14 @@ class Workload(Plugin):
     in_phases: ClassVar[bool] = False
     """Whether it measures several things one after another. Weighbridge then does not add up the rates of several
     sites (workload option ``sites``), because they belong to different moments. Example: ``bonnie.py``."""
-    golang: ClassVar[str] = ""
-    """The project in ``src/weighbridge/golang`` (``go.mod``, ``go.sum``, one ``main``) whose program it needs. The
-    program is ``/usr/local/bin/weighbridge-NAME`` in the root filesystem. Example: ``nginx_vegeta/``."""
     overhead_s: ClassVar[float] = 0.1
     """The seconds that the measured process runs in addition to its option ``duration``: to start, and to report."""
+    golang: ClassVar[str] = ""
+    """The Go project (``go.mod``, ``go.sum``, one ``main``) whose program it needs, in ``programs/NAME``.
+    The program is ``/usr/local/bin/weighbridge-NAME`` in the root filesystem. Example: ``nginx_vegeta/``."""
     c: ClassVar[str] = ""
-    """The project in ``src/weighbridge/c`` whose program it needs, compiled into a static program. It is
-    ``/usr/local/bin/weighbridge-NAME`` in the root filesystem. Example: ``syscalls.py``."""
+    """The C project of Weighbridge whose static program it needs, in ``programs/NAME`` of its folder. It is
+    ``/usr/local/bin/weighbridge-NAME`` in the root filesystem. Example: ``syscalls/``."""
 
     def transports(self, options: Any) -> tuple[Transport, ...]:
         """Return the transports of the server's port with these options, such as ``("tcp",)``.

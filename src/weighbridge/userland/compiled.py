@@ -1,4 +1,4 @@
-"""Programs of our own that a compiler makes of a project's folder, each once: what its languages have in common."""
+"""Builds programs of our own, each once, from a project's folder: the part that all languages share."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +9,17 @@ from weighbridge.errors import UserlandError
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+def project_folders(marker: str) -> dict[str, Path]:
+    """Return the folders of our own projects that contain a file like ``marker``, by the project's name.
+
+    A project that one workload uses is in ``workloads/NAME/programs``, every other one in ``userland/projects``.
+    """
+    folders = (*_PACKAGE.glob("workloads/*/programs/*"), *_PACKAGE.glob("userland/projects/*"))
+    return {folder.name: folder for folder in sorted(folders) if any(folder.glob(marker))}
 
 
 def program_of(project: str) -> str:
