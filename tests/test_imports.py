@@ -61,9 +61,6 @@ ONLY: dict[str, set[str]] = {
     "kit": {"registry", *ALL},
     "cli": {"fleets", "runner", "analysis", "report", "replication", "kit", "study", "store", "live", "registry",
             "launcher", "secret_values", "user_cache", *ALL},
-    "java": set(),
-    "golang": set(),
-    "c": set(),
 }  # fmt: skip
 """What a part may use beside itself."""
 

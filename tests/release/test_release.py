@@ -75,7 +75,9 @@ class TestBuilt:
         platforms = f"manylinux2014_{machine}.manylinux_2_17_{machine}.musllinux_1_1_{machine}"
         assert wheel.name.endswith(f"-py3-none-{platforms}.whl")
         files = must(sys.executable, "-m", "zipfile", "-l", wheel)
-        assert path in files and "weighbridge/launcher/source/main.c" in files
+        sources = {"workloads/stream/programs/stream/main.c", "userland/projects/coherence/pom.xml"}
+        assert all(f"weighbridge/{each}" in files for each in ("launcher/source/main.c", *sources))
+        assert path in files
         assert f"launcher for {machine}: {hashlib.sha256(program).hexdigest()[:16]}" in release[1]
 
     def test_another_build_gives_the_same_bytes(self, release, tmp_path: Path):

@@ -17,7 +17,7 @@ def projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "c"
     (folder / "one").mkdir(parents=True)
     (folder / "one/main.c").write_text("int main(void) { return 0; }\n")
-    monkeypatch.setattr(c, "PROJECTS", folder)
+    monkeypatch.setattr(c, "PROJECTS", {"one": folder / "one"})
     return folder
 
 

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.real,
     pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
 ]
-PROJECTS = [path.name for path in sorted(c.PROJECTS.iterdir()) if path.is_dir()]
+PROJECTS = [*c.PROJECTS]
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ def projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "one").mkdir(parents=True)
     (folder / "one/pom.xml").write_text("<project/>")
     (folder / "one/A.java").write_text("class A {}")
-    monkeypatch.setattr(maven, "PROJECTS", folder)
+    monkeypatch.setattr(maven, "PROJECTS", {"one": folder / "one"})
     return folder
 
 

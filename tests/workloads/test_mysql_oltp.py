@@ -216,13 +216,6 @@ def test_a_server_that_fails_more_than_it_does_has_broken():
     assert few.measurements[-2].value == 1525
 
 
-def test_a_report_that_does_not_agree_with_its_histogram_is_unparseable():
-    for changed in (_report(transactions=b"1524   (755.82 per sec.)"), _report(**{"99th percentile": b"22.30"})):
-        failure = _failure(changed, 0)
-        assert type(failure) is Unparseable
-        assert_sentence(str(failure))
-
-
 @pytest.mark.parametrize("script", ["read-write", "read-only", "write-only", "point-select"])
 def test_the_mean_and_the_percentile_are_the_printed_ones_with_more_digits(script: str):
     text = data(f"sysbench-oltp-{script}.txt").decode()

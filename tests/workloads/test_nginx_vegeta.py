@@ -263,8 +263,8 @@ def test_a_generator_that_is_behind_at_its_end_did_not_keep_its_rate():
     "changes",
     [
         {"answered": 999}, {"planned": 1001}, {"planned": 0}, {"sent": 1001}, {"counted": 10}, {"seconds": 0},
-        {"seconds": None}, {"rate": -1}, {"mean_ns": True}, {"errors": None}, {"errors": {}}, {"p50_ns": 10**12},
-        {"p99_ns": 0}, {"mean_ns": 1e12}, {"histogram": "HIST"}, {"histogram": None}, {"max_ns": float("inf")},
+        {"seconds": None}, {"rate": -1}, {"mean_ns": True}, {"errors": None}, {"errors": {}},
+        {"histogram": "HIST"}, {"histogram": None}, {"max_ns": float("inf")},
         {"lag_p99_ns": float("nan")}, {"errors": {**GOOD["errors"], "read": 0.5}},
     ],
 )  # fmt: skip

@@ -199,29 +199,8 @@ def test_requests_that_are_only_handed_in_have_no_latency():
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b" 38028.75", b" 58028.75"),
-        (b" 594.20", b" 594.30"),
-        (b" 396.14", b" 0.00"),
-        (b" 2535.38", b" 99035.38"),
-        (b" 1.0035s", b" 3.0035s"),
-        (b" 66241\n", b" 6241\n"),
-        (b" 66241\n", b" 66242\n"),
-        (b" 0.36\n", b" 0.46\n"),
-    ],
-)
-def test_a_report_that_contradicts_itself_is_unparseable(old: bytes, new: bytes):
-    text = data("sysbench-fileio-rndrw.txt")
-    assert text.count(old) == 1
-    with raises_sentence(Unparseable):
-        parse(KIND, SMALL_FILES, text.replace(old, new))
-
-
-@pytest.mark.parametrize(
     ("file", "given", "words"),
     [
-        ("rndrw", {"block_size": "8KiB"}, "594.2 MiB/s, but its requests are 297.10 MiB/s"),
         ("rndrw", {"mode": "rndwr"}, "report of rndwr with fsync: 100 has 38028.75 reads/s"),
         ("rndrw", {"mode": "rndrd"}, "report of rndrd with fsync: 100 has"),
         (

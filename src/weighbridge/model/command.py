@@ -120,6 +120,11 @@ class Completed:
         return self.stdout.decode(errors="replace")
 
     @property
+    def error_text(self) -> str:
+        """Return standard error as text, with replacement characters for bytes that are not UTF-8."""
+        return self.stderr.decode(errors="replace")
+
+    @property
     def last_words(self) -> str:
         """The last non-empty line of standard error, else of standard output: what a person would read first.
 

@@ -4,6 +4,8 @@ import enum
 from dataclasses import dataclass
 from typing import Literal
 
+from weighbridge.model.command import Completed
+
 Better = Literal["higher", "lower"]
 
 
@@ -69,6 +71,14 @@ class Broke(TrialFailure):
 
 class ProgramFailed(TrialFailure):
     """The program ran and reported an error (even when it did so with exit code 0)."""
+
+
+def require_success(completed: Completed, program: str = "", complaint: str = "") -> Completed:
+    """Return a process that exited with code 0. Raises ProgramFailed with its complaint, or else its last words."""
+    if completed.returncode != 0:
+        reason = complaint or completed.last_words
+        raise ProgramFailed(f"{program or completed.argv[0]} exited with code {completed.returncode}: {reason}")
+    return completed
 
 
 class Unparseable(TrialFailure):

@@ -51,7 +51,7 @@ class Promise(StrEnum):
 
 
 def record(token: str, number: int) -> bytes:
-    """The record of that number, as ``weighbridge/c/powercut`` writes it: each part of it names it."""
+    """The record of that number, as ``userland/projects/powercut`` writes it: each part of it names it."""
     return f"{token}{number:016x}".encode() * (RECORD // _PART)
 
 

@@ -10,7 +10,7 @@ from weighbridge.model.command import ProcessDefaults
 
 @dataclass(frozen=True, slots=True)
 class UserlandSpec:
-    """Debian packages, and the Maven, Go and C projects below ``weighbridge/java``, ``golang`` and ``c``.
+    """Debian packages, and the names of the Maven, Go and C projects of Weighbridge.
 
     Each is sorted and free of repetitions, so that equal needs are equal values.
     """

@@ -114,7 +114,7 @@ class Workload(Plugin):
     """Whether the server also connects to its client. ``plan`` then refuses published ports, because address
     translation does not carry such connections. Example: ``coherence_put.py``."""
     maven: ClassVar[str] = ""
-    """The project in ``src/weighbridge/java`` whose jars it needs. They are in ``/opt/NAME`` of the root filesystem.
+    """The Maven project of Weighbridge whose jars it needs. They are in ``/opt/NAME`` of the root filesystem.
     Projects of other packages are not found."""
     fixed_per_study: ClassVar[tuple[str, ...]] = ()
     """The options that select between different programs. A study can use only one value of each. Example:
@@ -122,12 +122,14 @@ class Workload(Plugin):
     in_phases: ClassVar[bool] = False
     """Whether it measures several things one after another. Weighbridge then does not add up the rates of several
     sites (workload option ``sites``), because they belong to different moments. Example: ``bonnie.py``."""
+    overhead_s: ClassVar[float] = 0.1
+    """The seconds that the measured process runs in addition to its option ``duration``: to start, and to report."""
     golang: ClassVar[str] = ""
-    """The project in ``src/weighbridge/golang`` (``go.mod``, ``go.sum``, one ``main``) whose program it needs. The
-    program is ``/usr/local/bin/weighbridge-NAME`` in the root filesystem. Example: ``nginx_vegeta/``."""
+    """The Go project (``go.mod``, ``go.sum``, one ``main``) whose program it needs, in ``programs/NAME``.
+    The program is ``/usr/local/bin/weighbridge-NAME`` in the root filesystem. Example: ``nginx_vegeta/``."""
     c: ClassVar[str] = ""
-    """The project in ``src/weighbridge/c`` whose program it needs, compiled into a static program. It is
-    ``/usr/local/bin/weighbridge-NAME`` in the root filesystem. Example: ``syscalls.py``."""
+    """The C project of Weighbridge whose static program it needs, in ``programs/NAME`` of its folder. It is
+    ``/usr/local/bin/weighbridge-NAME`` in the root filesystem. Example: ``syscalls/``."""
 
     def transports(self, options: Any) -> tuple[Transport, ...]:
         """Return the transports of the server's port with these options, such as ``("tcp",)``.
@@ -210,18 +212,19 @@ class Workload(Plugin):
     def needs_data(self, options: Any) -> bool:
         """Return whether its server, or its only role, needs the folder ``/srv`` on a disk.
 
-        The folder is kept from one trial to the next. Without it, data stays in memory. Example: ``mysql_oltp/``.
+        The folder is kept from one trial to the next. Without it, data stays in memory. By default a workload that
+        writes anything there (``room``) needs it. Example: ``redis_benchmark/``.
         """
-        return False
+        return self.room(options) > 0
 
     def cold(self, options: Any) -> bool:
         """Return whether each trial starts with empty page caches, in the site, on its host and on its storage
         server.
 
-        Weighbridge writes dirty pages and drops the caches before it starts the server and the warm-up. Example:
-        ``fio.py``.
+        Weighbridge writes dirty pages and drops the caches before it starts the server and the warm-up. By default
+        the option ``cold`` decides, if there is one. Example: ``fio.py``.
         """
-        return False
+        return bool(getattr(options, "cold", False))
 
     def room(self, options: Any) -> int:
         """Return about how many bytes one site writes below ``/srv``.
@@ -303,9 +306,12 @@ class Workload(Plugin):
         itself."""
         return None
 
-    @abstractmethod
     def expected_s(self, options: Any) -> float:
-        """Return about how many seconds the measured process runs. ``plan`` and the progress display use it."""
+        """Return about how many seconds the measured process runs. ``plan`` and the progress display use it.
+
+        The default is the option ``duration`` and ``overhead_s``. A workload without that option overrides it.
+        """
+        return float(options.duration) + self.overhead_s
 
     def length(self, options: Any) -> Length | None:
         """Return how Weighbridge can shorten its trials, or None if they always last as long as their options say.
@@ -326,9 +332,9 @@ class Workload(Plugin):
         """Return how many threads of the measured process can be busy at the same time.
 
         If all of them are busy, the report flags the load generator as the limit. A wrong number gives false flags or
-        none. Example: ``nginx_wrk.py``.
+        none. The default is the option ``threads``, or 1 if there is none. Example: ``nginx_wrk.py``.
         """
-        return 1
+        return int(getattr(options, "threads", 1))
 
     def jq(self, options: Any) -> str:
         """Return the jq(1) program that extracts its first metric from the output, or "" if the output is not JSON.

@@ -45,7 +45,7 @@ from weighbridge.runner.storage import durability_of, mounted, require_in_force,
 from weighbridge.userland.build import cache_folder, ensure
 
 PROGRAM = "weighbridge-powercut"
-"""In the userland of the check: ``weighbridge/c/powercut``."""
+"""In the userland of the check: ``userland/projects/powercut``."""
 BETWEEN_US = 2000
 """Microseconds between two records: so a check writes a few megabytes, and its acknowledgements are read in time."""
 _FIRST_S, _LOOK_S, _FIND_S, _READ_S = 60.0, 0.05, 300.0, 300.0

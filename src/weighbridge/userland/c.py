@@ -1,4 +1,4 @@
-"""Builds and caches the programs of the projects below ``weighbridge/c``: one static file per project, by cc.
+"""Builds and caches the programs of our own C projects: one static file each, compiled with cc.
 
 Each can also be built by ``musl-gcc`` with musl, the C library of Alpine's images, with the same sources and options.
 """
@@ -17,9 +17,9 @@ from weighbridge.linux import static_c
 from weighbridge.linux.process import run
 from weighbridge.model.by_hand import Build
 from weighbridge.model.command import Command
-from weighbridge.userland.compiled import Compiler, program_of
+from weighbridge.userland.compiled import Compiler, program_of, project_folders
 
-PROJECTS = Path(__file__).parent.parent / "c"
+PROJECTS = project_folders("*.c")
 _OPTIONS = (
     "-static",
     "-std=gnu11",
@@ -46,11 +46,12 @@ _VERSION_S = 20.0
 
 def key_of(project: str, libc: Libc | None = None) -> str:
     """Return the name under which a program is cached, by its sources and build options. Raises UserlandError."""
-    folder = PROJECTS / project
-    if not any(folder.glob("*.c")):
+    if project not in PROJECTS:
         raise UserlandError(f"there is no C project '{project}'")
-    inputs = " ".join((build_once.key_of_folder(folder), *_OPTIONS, platform.machine(), *filter(None, (libc,))))
-    return hashlib.sha256(inputs.encode()).hexdigest()[:16]
+    how = " ".join(
+        (build_once.key_of_folder(PROJECTS[project]), *_OPTIONS, platform.machine(), *filter(None, (libc,)))
+    )
+    return hashlib.sha256(how.encode()).hexdigest()[:16]
 
 
 def versions(program: Path) -> dict[str, str]:
@@ -66,19 +67,19 @@ def versions(program: Path) -> dict[str, str]:
 
 def by_hand(project: str, place: str, libc: Libc | None = None) -> Build:
     """Return how an image builds a project's program, for the folder ``place``."""
-    folder, program = PROJECTS / project, program_of(project)
+    folder, program = PROJECTS[project], program_of(project)
     command = (compiler(libc).program, *_OPTIONS, "-o", program, *_sources(project))
     packages = ("musl-tools",) if libc else ("gcc", "libc6-dev")
     return Build(project, packages, build_once.files_below(folder), (command,), program, f"{place}/{program}")
 
 
 def _sources(project: str) -> list[str]:
-    return sorted(path.name for path in (PROJECTS / project).glob("*.c"))
+    return sorted(path.name for path in PROJECTS[project].glob("*.c"))
 
 
 def _build(project: str, work: Path, libc: Libc | None = None) -> None:
     """Build a project's program; its sources are read in place."""
-    folder, cc = PROJECTS / project, compiler(libc)
+    folder, cc = PROJECTS[project], compiler(libc)
     cc.output(folder, cc.program, *_OPTIONS, "-o", str(work / program_of(project)), *_sources(project))
     (work / _COMPILER).write_text(cc.output(folder, cc.program, "--version").partition("\n")[0])
     if libc is not None:

@@ -10,6 +10,17 @@ from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
 
+_PACKAGE = Path(__file__).parent.parent
+
+
+def project_folders(marker: str) -> dict[str, Path]:
+    """Return the folders of our own projects that contain a file like ``marker``, by the project's name.
+
+    A project that one workload uses is in ``workloads/NAME/programs``, every other one in ``userland/projects``.
+    """
+    folders = (*_PACKAGE.glob("workloads/*/programs/*"), *_PACKAGE.glob("userland/projects/*"))
+    return {folder.name: folder for folder in sorted(folders) if any(folder.glob(marker))}
+
 
 def program_of(project: str) -> str:
     """Return the name of a project's program."""

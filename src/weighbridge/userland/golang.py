@@ -1,4 +1,4 @@
-"""Builds and caches the programs of the projects below ``weighbridge/golang``, with the user's Go configuration."""
+"""Builds and caches the programs of our own Go projects, with the user's Go configuration."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ from weighbridge import build_once
 from weighbridge.errors import UserlandError
 from weighbridge.linux.process import which
 from weighbridge.model.by_hand import Build
-from weighbridge.userland.compiled import Compiler, program_of
+from weighbridge.userland.compiled import Compiler, program_of, project_folders
 
-PROJECTS = Path(__file__).parent.parent / "golang"
+PROJECTS = project_folders("go.mod")
 BUILD_DEADLINE_S = 900.0
 _ENV = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 """Variables for one static file, without downloads of Go and without a workspace. Proxies stay the user's."""
@@ -19,10 +19,9 @@ _CONTENTS = "contents"
 
 def key_of(project: str) -> str:
     """Return the name under which a program is cached, by its sources, go.mod and go.sum. Raises UserlandError."""
-    folder = PROJECTS / project
-    if not (folder / "go.mod").is_file():
+    if project not in PROJECTS:
         raise UserlandError(f"there is no Go project '{project}'")
-    return build_once.key_of_folder(folder)
+    return build_once.key_of_folder(PROJECTS[project])
 
 
 def versions(program: Path) -> dict[str, str]:
@@ -47,7 +46,7 @@ def versions_in(contents: str) -> dict[str, str]:
 
 def by_hand(project: str, place: str) -> Build:
     """Return how an image builds a project's program, for the folder ``place``."""
-    folder, program = PROJECTS / project, program_of(project)
+    folder, program = PROJECTS[project], program_of(project)
     variables = tuple(f"{name}={value}" for name, value in _ENV.items())
     command = ("env", *variables, "go", "build", *_OPTIONS, "-o", program, ".")
     packages = ("ca-certificates", "golang-go")
@@ -56,7 +55,7 @@ def by_hand(project: str, place: str) -> Build:
 
 def _build(project: str, work: Path) -> None:
     """Build a project's program; its sources are read in place, with the modules in go.sum."""
-    folder, program = PROJECTS / project, work / program_of(project)
+    folder, program = PROJECTS[project], work / program_of(project)
     COMPILER.output(folder, "go build", "build", *_OPTIONS, "-o", str(program), ".")
     contents = COMPILER.output(folder, "go version", "version", "-m", str(program)).replace(
         str(program), program.name

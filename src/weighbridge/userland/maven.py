@@ -1,4 +1,4 @@
-"""Builds and caches the jars of the projects below ``weighbridge/java``, with the user's Maven configuration."""
+"""Builds and caches the jars of our own Maven projects, with the user's Maven configuration."""
 
 import shutil
 from collections.abc import Callable, Iterable
@@ -11,8 +11,9 @@ from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import run
 from weighbridge.model.by_hand import Build
 from weighbridge.model.command import Command
+from weighbridge.userland.compiled import project_folders
 
-PROJECTS = Path(__file__).parent.parent / "java"
+PROJECTS = project_folders("pom.xml")
 BUILD_DEADLINE_S = 900.0
 _OPTIONS = ("--batch-mode", "--no-transfer-progress", "--errors")
 _NEEDED = ("mvn", "javac")
@@ -20,10 +21,9 @@ _NEEDED = ("mvn", "javac")
 
 def key_of(project: str) -> str:
     """Return the name under which a project's jars are cached, by its pom and its sources. Raises UserlandError."""
-    folder = PROJECTS / project
-    if not (folder / "pom.xml").is_file():
+    if project not in PROJECTS:
         raise UserlandError(f"there is no Maven project '{project}'")
-    return build_once.key_of_folder(folder)
+    return build_once.key_of_folder(PROJECTS[project])
 
 
 def cached(project: str, cache: Path) -> Path | None:
@@ -77,14 +77,14 @@ def by_hand(project: str) -> Build:
     """Return how an image builds a project's jars."""
     command = ("mvn", *_OPTIONS, "package")
     packages = ("ca-certificates", "default-jdk-headless", "maven")
-    files = build_once.files_below(PROJECTS / project)
+    files = build_once.files_below(PROJECTS[project])
     return Build(project, packages, files, (command,), "target/jars", f"/opt/{project}")
 
 
 def _build(project: str, work: Path) -> None:
     """Build in a copy of the project, and keep only the jars."""
     source = work / "source"
-    shutil.copytree(PROJECTS / project, source)
+    shutil.copytree(PROJECTS[project], source)
     argv = ("setpriv", "--pdeathsig", "KILL", "--", "mvn", *_OPTIONS,
             f"--file={source / 'pom.xml'}", "package")  # fmt: skip
     completed = run(Command(argv, BUILD_DEADLINE_S))

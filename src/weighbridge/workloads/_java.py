@@ -1,13 +1,14 @@
-"""What the Java workloads share: the virtual machine's flags and where the jars of a Maven project are."""
+"""The flags of the Java virtual machine, and the place of a Maven project's jars."""
 
 JRE = ("openjdk-17-jre-headless",)
 """The Debian package of the virtual machine."""
 
 
 def java(project: str, heap: int, *properties: str) -> tuple[str, ...]:
-    """The beginning of a command line: a heap of ``heap`` bytes from the start, system properties as KEY=VALUE.
+    """Return the beginning of a command line, with ``heap`` bytes from the start and system properties (KEY=VALUE).
 
-    One collector thread at most and no files of its own, so that little but the program is measured; IPv4 only.
+    The virtual machine has at most one collector thread and writes no files, so that it disturbs the program little.
+    It uses IPv4 only.
     """
     flags = ("-server", f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:-UsePerfData")
     options = (f"-D{each}" for each in ("java.net.preferIPv4Stack=true", *properties))

@@ -1,15 +1,15 @@
-"""A file of this machine that a study names and that is written into sites. No plug-in."""
+"""Reads a file of this machine that a study names and that is written into sites. It is not a plug-in."""
 
 import os
 import stat
 from pathlib import Path
 
 LARGEST = 64 * 2**20
-"""Bytes. It lies in the memory of a site, and is written there before each trial."""
+"""The largest size in bytes. The file is in the memory of a site, and is written there before each trial."""
 
 
 def check_local(path: str, what: str) -> None:
-    """Raise the ValueError of `read_local`, as far as that is known without opening the file.
+    """Raise the ValueError of `read_local`, without opening the file.
 
     A study is checked before the user agrees to it, and opening a file can have effects.
     """
@@ -17,10 +17,10 @@ def check_local(path: str, what: str) -> None:
 
 
 def read_local(path: str, what: str) -> bytes:
-    """Return the content of a file. ValueError says in one sentence why it cannot be used.
+    """Return the content of a file. The ValueError says in one sentence why the file cannot be used.
 
-    Who runs this, perhaps root, can read more than who wrote the study or who gets to see the file: only what
-    everybody may read is taken.
+    The user who runs this, perhaps root, can read more files than the author of the study and the users who can see
+    the file. So it must be readable by everyone.
     """
     return _read(path, what, opened=True)
 
@@ -43,7 +43,7 @@ def _read(path: str, what: str, *, opened: bool) -> bytes:
 
 
 def is_program(path: str) -> bool:
-    """Whether its owner may start it; False where it is not there."""
+    """Return whether its owner can execute it. A missing file is not a program."""
     try:
         return bool(Path(path).stat().st_mode & stat.S_IXUSR)
     except OSError:

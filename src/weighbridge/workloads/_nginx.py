@@ -1,4 +1,4 @@
-"""nginx as a server of static files: what its workloads share, whoever sends the requests."""
+"""nginx as a server of static files, shared by the workloads that send requests to it."""
 
 import hashlib
 import re
@@ -18,13 +18,13 @@ from weighbridge.model.workload import Endpoint
 from weighbridge.workloads._local_file import LARGEST, check_local, read_local
 
 PACKAGES = ("nginx",)
-"""What holds the server; nginx-light and nginx-core are this and modules that are not used here."""
+"""The package with the server. nginx-light and nginx-core are this package with modules that are not used here."""
 
 _FILES = Path(__file__).parent / "nginx"
 _CONFIGURATION = "/tmp/nginx.conf"  # noqa: S108 - a site's own /tmp
 _SITE_FILES = {"page": "/tmp/page.html", "picture": "/tmp/picture.jpg"}  # noqa: S108
 _JPEG = (bytes.fromhex("ffd8ffe000104a46494600010100000100010000"), bytes.fromhex("ffd9"))
-"""How a JPEG file begins (JFIF 1.1) and ends."""
+"""The first bytes (JFIF 1.1) and the last bytes of a JPEG file."""
 _LIMIT = re.compile(
     r"\[(?:warn|alert|crit|emerg)\] \S+ (.*\bnot enough\b.*|.*exited on signal.*|.*memory.*)$", re.MULTILINE
 )
@@ -32,7 +32,7 @@ _KILLED = re.compile(r"\[alert\] \S+ (.*exited on signal (?:9|15)\b.*)$", re.MUL
 
 
 def _readable(path: str) -> str:
-    """The path of a picture that can be served; ValueError says in one sentence why it cannot."""
+    """Return the path of a picture. The ValueError says in one sentence why it cannot be served."""
     check_local(path, "picture")
     return path
 
@@ -73,20 +73,20 @@ class NginxOptions(Options):
 
 
 def url(options: NginxOptions, at: Endpoint) -> str:
-    """Where a client fetches the content."""
+    """Return the URL of the content."""
     return f"http://{at.address}:{at.port}/{Path(_SITE_FILES[options.content]).name}"
 
 
 def server(options: NginxOptions, at: Endpoint, deadline_s: float) -> Command:
-    """nginx in the foreground, with the configuration that ``files`` has written. SIGTERM ends it at once."""
+    """Return the command of nginx in the foreground, with the configuration of `files`. SIGTERM ends it at once."""
     argv = ("nginx", "-e", "stderr", "-p", "/tmp", "-c", _CONFIGURATION)  # noqa: S108
     return Command(argv, deadline_s, listens=(("tcp", at.port),))
 
 
 def files(options: NginxOptions, at: Endpoint) -> Mapping[str, bytes]:
-    """The configuration, the page and the picture, by their path in the server's site.
+    """Return the configuration, the page and the picture, by their path in the server's site.
 
-    Raises ServerNotReady where the user's picture has gone since the study was checked.
+    Raises ServerNotReady if the user's picture has disappeared since the study was checked.
     """
     return {
         _CONFIGURATION: configuration(options, at).encode(),
@@ -96,7 +96,7 @@ def files(options: NginxOptions, at: Endpoint) -> Mapping[str, bytes]:
 
 
 def configuration(options: NginxOptions, at: Endpoint) -> str:
-    """nginx.conf: it listens on the site's own address only."""
+    """Return nginx.conf. nginx listens on the site's own address only."""
     return Template((_FILES / "nginx.conf").read_text()).substitute(
         listen=at.listen,
         port=at.port,
@@ -120,24 +120,22 @@ def _picture(options: NginxOptions) -> bytes:
 
 @cache
 def generated_picture(size: int) -> bytes:
-    """``size`` bytes between the marks of a JPEG file: the same everywhere, and as hard to pack as a picture.
-
-    No program shows it; nobody here looks at it.
-    """
+    """Return ``size`` bytes between the marks of a JPEG file. They are the same everywhere, and compress as badly as
+    a picture."""
     begin, end = _JPEG
     return begin + hashlib.shake_256(b"weighbridge").digest(size - len(begin) - len(end)) + end
 
 
 def must_live(server: Completed | None) -> None:
-    """Raise ServerDied where somebody killed a worker, or the kernel did for its memory; nginx starts another one."""
-    match = _KILLED.search(server.stderr.decode(errors="replace")) if server else None
+    """Raise ServerDied if another process or the kernel killed a worker, even though nginx starts a new one."""
+    match = _KILLED.search(server.error_text) if server else None
     if match:
         raise ServerDied(f"nginx: {match[1][:200]}", killed=True)
 
 
 def limit_met(server: Completed | None) -> str:
-    """What nginx said of a limit that it met (its connections, memory, a worker that was killed), or nothing."""
+    """Return nginx's message about a limit that it reached (connections, memory, a killed worker), or ""."""
     if server is None:
         return ""
-    match = _LIMIT.search(server.stderr.decode(errors="replace"))
+    match = _LIMIT.search(server.error_text)
     return match[1][:200] if match else ""

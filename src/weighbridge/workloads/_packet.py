@@ -1,4 +1,4 @@
-"""Sizes of datagrams, which may be ``mtu``: the largest UDP payload that does not fragment, as it was probed."""
+"""Sizes of datagrams. ``mtu`` is the largest UDP payload that is not fragmented, as it was probed."""
 
 from typing import Literal
 
@@ -6,16 +6,16 @@ from weighbridge.model.measurement import ProgramFailed
 from weighbridge.model.workload import Endpoint
 
 PacketBytes = int | Literal["mtu"]
-"""A ``PacketSize`` as it was read: bytes, or the word."""
+"""A ``PacketSize`` after validation: bytes, or the word ``mtu``."""
 
 USUAL_PAYLOAD = 1468
-"""Bytes; fits an Ethernet frame, and what the study of Docker networks used. What UDP takes where none is given."""
+"""The default UDP payload in bytes. It fits an Ethernet frame, and the study of Docker networks used it."""
 LARGEST_PAYLOAD = 65507
-"""Bytes: 65535 of an IPv4 packet without its 20 of header and UDP's 8."""
+"""65,535 bytes of an IPv4 packet, without its header of 20 bytes and UDP's of 8."""
 
 
 def must_fit(name: str, size: PacketBytes | None, protocol: str, least: int, most: int) -> None:
-    """ValueError where the option ``name`` is ``mtu`` without UDP, or has more or fewer bytes than can be sent."""
+    """Raise ValueError if the option ``name`` is ``mtu`` without UDP, or has too few or too many bytes."""
     if size == "mtu":
         if not protocol.lower().startswith("udp"):
             raise ValueError(
@@ -26,7 +26,7 @@ def must_fit(name: str, size: PacketBytes | None, protocol: str, least: int, mos
 
 
 def resolved(size: PacketBytes, at: Endpoint) -> int:
-    """The size in bytes. Raises ProgramFailed where it is ``mtu`` and no probe came back."""
+    """Return the size in bytes. Raises ProgramFailed if it is ``mtu`` and no probe was answered."""
     if size != "mtu":
         return size
     if at.udp_payload is None:
@@ -37,5 +37,5 @@ def resolved(size: PacketBytes, at: Endpoint) -> int:
 
 
 def known_bytes(size: PacketBytes, at: Endpoint) -> int | None:
-    """The size in bytes, or None where it is ``mtu`` and no probe came back."""
+    """Return the size in bytes, or None if it is ``mtu`` and no probe was answered."""
     return at.udp_payload if size == "mtu" else size

@@ -1,4 +1,4 @@
-"""Files that are read more than once in a trial, of which only the first time is from their disk."""
+"""Flags files that a trial reads more than once. Only the first read comes from the disk."""
 
 from weighbridge.model.flag import Flag, FlagCode
 
@@ -6,5 +6,5 @@ _ONCE = 1.05
 
 
 def read_again(times: float) -> tuple[Flag, ...]:
-    """The flag of a trial with empty page caches that read its files ``times`` over through them."""
+    """Return the flag of a trial with empty page caches that read its files ``times`` times through them."""
     return (Flag(FlagCode.READ_AGAIN, figures={"times": round(times, 1)}),) if times > _ONCE else ()

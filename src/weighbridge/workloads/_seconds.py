@@ -1,4 +1,4 @@
-"""Times for programs whose command line takes whole seconds only."""
+"""Times for programs whose command line accepts only whole seconds."""
 
 from typing import Annotated
 
@@ -14,4 +14,4 @@ def _whole_seconds(seconds: float) -> float:
 
 
 WholeSeconds = Annotated[Duration, AfterValidator(_whole_seconds)]
-"""A time in seconds, written with a unit; ValueError where it is not a whole number of seconds."""
+"""A whole number of seconds, written with a unit."""

@@ -1,8 +1,8 @@
-"""sysbench's latency histogram (``--histogram=on``), from which any percentile can be taken as sysbench takes it.
+"""Reads sysbench's latency histogram (``--histogram=on``), which gives every percentile as sysbench computes it.
 
-Source: sysbench 1.0.20, sb_histogram.c: 1024 buckets between 0.001 and 100 000 ms whose values are 1.8 % apart; a
-latency is counted in the nearest, so that it is known to 0.9 %, and printed to 0.001 ms, so that short ones share a
-value. Latencies beyond either end are in the last bucket.
+Source: sysbench 1.0.20, sb_histogram.c. Its 1,024 buckets lie between 0.001 and 100,000 ms, and their values are 1.8%
+apart. A latency is counted in the nearest bucket, so it is known to 0.9%. Values are printed to 0.001 ms, so short
+latencies share one. The last bucket also counts longer latencies.
 """
 
 import math
@@ -10,33 +10,30 @@ import re
 from dataclasses import dataclass
 
 from weighbridge.model.measurement import Unparseable
-from weighbridge.workloads import _sysbench
 
 ASKED = ("--percentile=99", "--histogram=on")
-"""What sysbench is told to have it report them."""
-_PRINTED_MS = 0.0051
-"""How far a percentile of the histogram (three decimals) may be from the printed one (two)."""
+"""The arguments that make sysbench print its histogram."""
 _HEADER = (
     "\nLatency histogram (values are in milliseconds)\n       value  ------------- distribution ------------- count\n"
 )
 _ROW = re.compile(r" *([0-9]{1,9}\.[0-9]{3}) \|\**  *([0-9]{1,15})")
 _LONGEST_NS = 10**11
-"""The last bucket: 100 s."""
+"""The value of the last bucket: 100 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """The buckets that are not empty: (milliseconds, count), never falling."""
+    """The buckets that are not empty, as (milliseconds, count) in rising order."""
 
     buckets: tuple[tuple[float, int], ...]
 
     @property
     def count(self) -> int:
-        """How many latencies were counted."""
+        """Return the number of latencies."""
         return sum(count for _, count in self.buckets)
 
     def percentile(self, percent: float) -> float:
-        """Milliseconds: the first bucket with which the rank is reached, as sysbench's own percentiles are."""
+        """Return the value in milliseconds of the first bucket that reaches the rank, as sysbench does."""
         rank, cumulative = math.floor(self.count * percent / 100 + 0.5), 0
         for value, count in self.buckets:
             cumulative += count
@@ -45,7 +42,7 @@ class Latencies:
         return self.buckets[-1][0]
 
     def encoded(self) -> str:
-        """The latencies as an HDR histogram in nanoseconds, as `weighbridge.statistics` merges them."""
+        """Return the latencies as an HDR histogram in nanoseconds, which `weighbridge.statistics` merges."""
         from weighbridge.statistics.histogram import Histogram
 
         histogram = Histogram(1, 2 * _LONGEST_NS, 3)
@@ -55,7 +52,7 @@ class Latencies:
 
 
 def latencies(text: str) -> Latencies:
-    """The histogram in a report. Raises Unparseable where there is none, or one whose values fall."""
+    """Return the histogram in a report. Raises Unparseable if there is none, or if its values fall."""
     _, header, rest = text.partition(_HEADER)
     if not header:
         raise Unparseable("sysbench's report has no latency histogram")
@@ -69,15 +66,3 @@ def latencies(text: str) -> Latencies:
     if not buckets or values != sorted(values) or values[-1] * 1e6 > _LONGEST_NS * 1.01:
         raise Unparseable("sysbench's latency histogram has no rows, or rows out of order")
     return Latencies(tuple(buckets))
-
-
-def checked_latencies(text: str, events: float) -> Latencies:
-    """The histogram, which must agree with the rest of the report: the events, and the percentile sysbench took."""
-    histogram = latencies(text)
-    printed = _sysbench.figure(text, rf"\n +99th percentile: +{_sysbench.NUMBER}\n", "99th percentile")
-    if histogram.count != events or abs(histogram.percentile(99) - printed) > _PRINTED_MS:
-        raise Unparseable(
-            f"sysbench's histogram has {histogram.count} latencies and a 99th percentile of "
-            f"{histogram.percentile(99)} ms, its report {events:.0f} and {printed} ms"
-        )
-    return histogram

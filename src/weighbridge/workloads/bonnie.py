@@ -1,4 +1,4 @@
-"""bonnie: bonnie++, one pass over large files and many small ones, as much of the literature measures storage."""
+"""bonnie: bonnie++, one pass over large files and many small ones, for comparison with the literature."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Durability
 from weighbridge.model.quantity import Size
@@ -23,13 +23,13 @@ _SMALL = {
     30: Metric("small_deleted", "1/s", "higher"), 32: Metric("small_random_created", "1/s", "higher"),
     34: Metric("small_random_read", "1/s", "higher"), 36: Metric("small_random_deleted", "1/s", "higher"),
 }  # fmt: skip
-"""The fields of a line of format 1.98 (bon_csv2html(1)); rates of large files are in KiB per second there."""
+"""The fields of a line of format 1.98 (bon_csv2html(1)). Rates of large files are in KiB per second there."""
 _FIELDS, _ABOUT = 50, (0, 5, 21)
-"""How many a line has; where it says its format, the size of the files and the number of small ones."""
+"""The number of fields, and the fields with the format, the size of the files and the number of small ones."""
 _TOO_FAST = "+++++"
 _MIB, _GIB = 2**20, 2**30
 _SLOW_DISK, _SLOW_FILES = 4e6, 20.0
-"""Bytes per second that a disk writes at least, and small files made in a second: for the deadline."""
+"""The fewest bytes per second that a disk writes, and the fewest small files per second, for the deadline."""
 _RESTORE = 'rm -rf "$1" && mkdir -p "$1" && exec sync --file-system "$1"'
 
 
@@ -56,10 +56,11 @@ class BonnieOptions(Options):
 
 
 class Bonnie(Workload):
-    """Each part once: write, rewrite and read large files, seek in them; then make, read and delete small ones.
+    """Runs each part once: write, rewrite and read large files, seek in them, then create, read and delete small
+    ones.
 
-    What took less than half a second bonnie++ does not tell, and it is no figure here. Only the first part begins
-    with empty page caches: choose ``file_size`` of at least twice the memory of the site, and of an NFS server.
+    bonnie++ prints no figure for a part that ran for less than half a second. Only the first part starts with empty
+    page caches: choose a ``file_size`` of at least twice the memory of the site, and of an NFS server.
     """
 
     kind = "bonnie"
@@ -69,35 +70,26 @@ class Bonnie(Workload):
     in_phases = True
 
     def metrics(self, options: BonnieOptions) -> tuple[Metric, ...]:
-        """MiB (2^20 bytes) per second and seeks per second of large files; small files per second."""
+        """Return MiB (2^20 bytes) and seeks per second of large files, and small files per second."""
         return (*_LARGE.values(), *(_SMALL.values() if options.files else ()))
 
-    def needs_data(self, options: BonnieOptions) -> bool:
-        """Always."""
-        return True
-
-    def cold(self, options: BonnieOptions) -> bool:
-        """As the option says."""
-        return options.cold
-
     def room(self, options: BonnieOptions) -> int:
-        """The large files; the small ones are empty, and have inodes."""
+        """Count the large files, and an inode for each small file, which is empty."""
         return options.file_size + options.files * 1024 * 512
 
     def inodes(self, options: BonnieOptions) -> int:
-        """The small ones."""
         return options.files * 1024
 
     def durability(self, options: BonnieOptions) -> Durability:
-        """Of a write: large files are synced once each is complete, with ``-b`` too, whatever its manual says."""
+        """Return "asynchronous": even with ``-b`` large files are synced only at their end."""
         return "asynchronous"
 
     def restore(self, options: BonnieOptions, at: Endpoint) -> Command:
-        """An empty folder."""
         return Command(("sh", "-c", _RESTORE, "restore", _folder(at)), deadline_s=300)
 
     def command(self, role: Role, options: BonnieOptions, at: Endpoint) -> Command:
-        """bonnie++ without its test of single characters and of memory; the same random places in each trial."""
+        """Run bonnie++ without its tests of single characters and of memory. Its random places are the same in each
+        trial."""
         argv = (
             "bonnie++", "-d", _folder(at), "-s", f"{options.file_size // _MIB}M:{options.block_size}", "-r", "0",
             "-n", str(options.files), "-f", "-q", "-u", "root", "-m", "weighbridge", "-z", "1",
@@ -107,15 +99,13 @@ class Bonnie(Workload):
         return Command(argv, deadline_s=300 + large_s + 6 * 1024 * options.files / _SLOW_FILES)
 
     def expected_s(self, options: BonnieOptions) -> float:
-        """Seconds, at 200 MB and 5000 small files a second."""
+        """Assume 200 MB and 5,000 small files per second."""
         return 2 + 3 * options.file_size / 2e8 + 1.2 * options.files
 
     def parse(self, options: BonnieOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """The figures that bonnie++ tells. Raises ProgramFailed, or Unparseable also where it tells none."""
+        """Read the figures of the line. Raises ProgramFailed, or Unparseable, also if there is no figure at all."""
         solo = completed["solo"]
-        if solo.returncode != 0:
-            why = "; ".join(solo.stderr.decode(errors="replace").strip().splitlines())
-            raise ProgramFailed(f"bonnie++ exited with code {solo.returncode}: {why[:300]}")
+        require_success(solo, "bonnie++", "; ".join(solo.error_text.strip().splitlines())[:300])
         fields = solo.text.removesuffix("\n").split(",")
         size = options.file_size
         size_text = f"{size // _GIB}G" if size % _GIB == 0 else f"{size // _MIB}M"

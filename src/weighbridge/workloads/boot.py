@@ -1,4 +1,4 @@
-"""boot: how long a fresh site takes from its start to its first answer, and to be closed."""
+"""boot: the time of a fresh site from its start to its first answer, and the time to close it."""
 
 from collections.abc import Mapping
 from statistics import median
@@ -17,7 +17,7 @@ from weighbridge.model.workload import Endpoint, Workload
 TIME_TO_READY = Metric("time_to_ready", "s", "lower")
 TIME_TO_CLOSE = Metric("time_to_close", "s", "lower")
 ANSWER_S = 60.0
-"""How long the first command may take."""
+"""The time limit of the first command."""
 
 
 class BootOptions(Options):
@@ -29,16 +29,17 @@ class BootOptions(Options):
 
 
 class Boot(Workload):
-    """A site of the measured environment is opened, runs ``true``, and is closed.
+    """Opens a site of the measured environment, runs ``true`` in it, and closes it.
 
-    It is a warm start: the run has opened a site of that environment before, so the engine runs, the image is
-    imported or the disk made, the network of that first site is there and is joined, and what is read of the disk is
-    in memory. In the time is everything that our environment does for one site, as it does it: natively namespaces,
-    mounts and a control group; with Docker create, attach and start through the engine's API and the attachment to
-    the network; with a guest its whole start. It ends when the result of ``true`` has come through the launcher.
-    Weighbridge's own Python is part of it: ``own_cpu_s`` of the raw output tells its CPU time in each opening, about
-    5 ms natively and 11 ms with Docker, with that of the programs that set the site up and have ended. Closing ends
-    when nothing of the site is left.
+    It is a warm start. The run has opened a site of that environment before: the engine runs, the image or the disk
+    is ready, the network exists and is joined, and the disk's data is in memory.
+
+    The time includes everything that Weighbridge does for one site. Natively that is namespaces, mounts and a control
+    group. With Docker it is create, attach, start and the attachment to the network through the engine's API. With a
+    guest it is the complete start. The time ends when the result of ``true`` has come through the launcher. It
+    includes Weighbridge's own Python, whose CPU time in each opening is ``own_cpu_s`` in the raw output: about 5 ms
+    natively and 11 ms with Docker, with the programs that set the site up. Closing ends when nothing of the site is
+    left.
     """
 
     kind = "boot"
@@ -47,23 +48,21 @@ class Boot(Workload):
     packages = ("coreutils",)
 
     def openings(self, options: BootOptions) -> Openings:
-        """One after another."""
         return Openings(options.sites)
 
     def metrics(self, options: BootOptions) -> tuple[Metric, ...]:
-        """Seconds until the first answer, and of closing: medians over the sites of the trial."""
+        """Return the seconds until the first answer and of closing, as medians over the sites of a trial."""
         return TIME_TO_READY, TIME_TO_CLOSE
 
     def command(self, role: Role, options: BootOptions, at: Endpoint) -> Command:
-        """The first command of each site."""
         return Command(("true",), deadline_s=ANSWER_S)
 
     def expected_s(self, options: BootOptions) -> float:
-        """Seconds; what an environment really takes is known once it has been seen."""
+        """Guess the time. The real one is known only after the environment has been measured."""
         return min(0.5 * options.sites, ANSWER_S / 2)
 
     def parse(self, options: BootOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """Both medians. Raises ProgramFailed or Unparseable."""
+        """Compute both medians. Raises ProgramFailed or Unparseable."""
         openings = read_opened(completed["solo"]).openings
         closed = [each.close_s for each in openings if each.close_s is not None]
         if not len(openings) == len(closed) == options.sites:

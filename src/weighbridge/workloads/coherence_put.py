@@ -1,4 +1,4 @@
-"""Coherence: objects put into a cache that the other member of a two-member cluster stores."""
+"""Coherence: puts objects into a cache that the other member of a two-member cluster stores."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import Size
 from weighbridge.model.study import Role
@@ -24,7 +24,7 @@ P50 = Metric("latency_p50", "us", "lower")
 P99 = Metric("latency_p99", "us", "lower")
 
 _START_S = 4.0
-"""About how long a member takes to join."""
+"""The usual time until a member has joined."""
 
 
 class CoherencePutOptions(Options):
@@ -40,10 +40,10 @@ class CoherencePutOptions(Options):
 
 
 class CoherencePut(Workload):
-    """A storage member (server), and a member without storage that puts, one object at a time (client).
+    """Starts a member with storage (server), and a member without storage that puts single objects (client).
 
-    The client removes the previous key and puts the next, so one object is kept; only the put itself is timed.
-    The members find each other at one well-known address, and the cluster has the name of its address and port.
+    The client removes the previous key and puts the next one, so the cache keeps one object. Only the put is timed.
+    The members find each other at one well-known address, and the cluster is named after its address and port.
     """
 
     kind = "coherence-put"
@@ -54,15 +54,15 @@ class CoherencePut(Workload):
     server_calls_client = True
 
     def transports(self, options: CoherencePutOptions) -> tuple[Transport, ...]:
-        """Members find each other by datagrams, whatever carries their messages."""
+        """Return both: members find each other by datagrams, even if TCP carries their messages."""
         return ("tcp", "udp")
 
     def metrics(self, options: CoherencePutOptions) -> tuple[Metric, ...]:
-        """Objects per second, objects, latency of a put in microseconds."""
+        """Return objects per second, objects, and the latency of a put in microseconds."""
         return RATE, OBJECTS, MEAN, P50, P99
 
     def command(self, role: Role, options: CoherencePutOptions, at: Endpoint) -> Command:
-        """Server: Coherence's own cache server. Client: prints one line of JSON."""
+        """Start Coherence's own cache server, or the client, which prints one line of JSON."""
         deadline_s = options.warm_up + options.duration + 90
         if role == "server":
             member = _member(options, at.listen, at.listen, at.port)
@@ -74,17 +74,15 @@ class CoherencePut(Workload):
         return Command((*argv, "weighbridge.PutClient", *times, str(options.value_length)), deadline_s)
 
     def expected_s(self, options: CoherencePutOptions) -> float:
-        """Seconds."""
         return _START_S + options.warm_up + options.duration
 
     def length(self, options: CoherencePutOptions) -> Length:
-        """By its time."""
         return by_seconds(1, RATE.name)
 
     def parse(self, options: CoherencePutOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """What the client counted, latency (that of a put) from its histogram. Raises ProgramFailed or Unparseable.
+        """Read the client's counts, and the latency of a put from its histogram. Raises ProgramFailed or Unparseable.
 
-        The work is the objects of the measured time; its CPU time is that of the start and warm-up too.
+        The work is the objects of the measured time. Its CPU time includes the start and the warm-up.
         """
         from weighbridge.statistics.histogram import Histogram
 
@@ -123,9 +121,9 @@ class CoherencePut(Workload):
 
 
 def _member(options: CoherencePutOptions, well_known: str, own: str, port: int, *arguments: str) -> tuple[str, ...]:
-    """The beginning of a member's command line. Members with other names or ports form other clusters.
+    """Return the beginning of a member's command line. Members with other names or ports form other clusters.
 
-    The port is that at which members find each other; for their messages each takes free ones.
+    Members find each other at this port. They choose free ports for their messages.
     """
     properties = [
         f"coherence.wka={well_known}",
@@ -140,9 +138,8 @@ def _member(options: CoherencePutOptions, well_known: str, own: str, port: int, 
 
 
 def _report(client: Completed) -> dict[str, Any]:
-    """The client's line of JSON."""
-    if client.returncode != 0:
-        raise ProgramFailed(f"the put client exited with code {client.returncode}: {client.last_words}")
+    """Return the client's line of JSON."""
+    require_success(client, "the put client")
     try:
         report = json.loads(client.text)
     except (ValueError, RecursionError) as error:

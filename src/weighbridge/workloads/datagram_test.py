@@ -1,4 +1,4 @@
-"""Coherence's Datagram Test Utility: how many of the datagrams sent arrive, and how fast, as the listener saw it."""
+"""Coherence's Datagram Test Utility: the share of datagrams that arrive, and their rate at the listener."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Role
@@ -17,7 +17,7 @@ from weighbridge.workloads._java import JRE, java
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, known_bytes, must_fit, resolved
 
 THROUGHPUT = Metric("throughput", "MiB/s", "higher")
-"""The tool says MB for 2^20 bytes."""
+"""Throughput of the tool, which says MB for 2^20 bytes."""
 PACKETS = Metric("packets_per_second", "1/s", "higher")
 SUCCESS = Metric("success_rate", "%", "higher")
 ERRORS = Metric("error_rate", "%", "lower")
@@ -26,9 +26,10 @@ OUT_OF_ORDER = Metric("out_of_order", "count", "lower")
 
 _HEAP = 64 * 2**20
 _QUIET_MS = 60_000
-"""After so long without a packet the listener would begin to count anew; its own second is shorter than a stall."""
+"""The time without a packet after which the listener would count from zero. Its default, 1 s, is too short for a
+stall."""
 _USUAL_RATE, _SLOWEST_RATE = 100_000, 1000
-"""Packets per second: for the plan, and for the deadline."""
+"""Packets per second, for the plan and for the deadline."""
 _START_S = 3.0
 
 _REPORT = re.compile(
@@ -72,11 +73,11 @@ class DatagramTestOptions(Options):
 
 
 class DatagramTest(Workload):
-    """Datagrams from a publisher to a listener, until the listener has received a number of them.
+    """Sends datagrams from a publisher until the listener has received a number of them.
 
-    The test itself has no such end, so our DatagramListener and DatagramPublisher run it unchanged and pass on one
-    word, over a TCP connection with the number of the UDP port, when the listener's report counts enough. No warm-up:
-    the first reports show that of the virtual machines.
+    The tool itself never ends. So our DatagramListener and DatagramPublisher run it unchanged, and send one word over
+    TCP, at the number of the UDP port, when the listener's report has counted enough. There is no warm-up: the first
+    reports show how the virtual machines warm up.
     """
 
     kind = "datagram-test"
@@ -86,15 +87,15 @@ class DatagramTest(Workload):
     maven = "coherence"
 
     def transports(self, options: DatagramTestOptions) -> tuple[Transport, ...]:
-        """Its one word between the ends is TCP."""
+        """Add TCP, which carries the one word between the ends."""
         return ("tcp", "udp")
 
     def metrics(self, options: DatagramTestOptions) -> tuple[Metric, ...]:
-        """Throughput, packets per second, success and error rate, missing and reordered packets."""
+        """Return throughput, packets per second, success rate and error rate, and missing and reordered packets."""
         return THROUGHPUT, PACKETS, SUCCESS, ERRORS, MISSING, OUT_OF_ORDER
 
     def command(self, role: Role, options: DatagramTestOptions, at: Endpoint) -> Command:
-        """Server: listens, prints one row a report to stdout and what it counted to stderr. Client: publishes."""
+        """Start the listener, which prints a row per report to stdout and its counts to stderr, or the publisher."""
         size = ("-packetSize", str(resolved(options.packet_size, at)))
         interval = str(options.report_interval)
         common = (*size, "-tickInterval", "0", "-reportInterval", interval)
@@ -110,29 +111,25 @@ class DatagramTest(Workload):
         return Command((*java(self.maven, _HEAP), "weighbridge.DatagramPublisher", *ends, *common, *rate), deadline_s)
 
     def packet_size(self, options: DatagramTestOptions, at: Endpoint) -> int | None:
-        """Bytes of a datagram's payload."""
         return known_bytes(options.packet_size, at)
 
     def expected_s(self, options: DatagramTestOptions) -> float:
-        """Seconds, at the rate that is asked for or at a usual one."""
+        """Assume the rate of the option, or a usual one."""
         size = options.packet_size if isinstance(options.packet_size, int) else 1468
         per_second = options.rate * 2**20 / size if options.rate is not None else _USUAL_RATE
         return _START_S + options.packets / max(per_second, _SLOWEST_RATE)
 
     def asked_rate(self, options: DatagramTestOptions) -> Measurement | None:
-        """The MiB per second that it sends at most."""
         return None if options.rate is None else Measurement(THROUGHPUT, float(options.rate))
 
     def parse(self, options: DatagramTestOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """From the listener's report over its life, at the number of packets. Raises ProgramFailed or Unparseable.
+        """Read the listener's report over its lifetime at the number of packets. Raises ProgramFailed or Unparseable.
 
-        The time begins with the first packet that arrives: what the virtual machines take to start is not in it, but
-        its CPU time is in the cost of the work. A packet that was sent twice by the network counts twice.
+        The time begins with the first packet that arrives. So it does not include the start of the virtual machines,
+        whose CPU time is in the cost of the work. A packet that the network duplicates counts twice.
         """
-        client, server = completed["client"], completed["server"]
-        if client.returncode != 0:
-            raise ProgramFailed(f"the publisher exited with code {client.returncode}: {client.last_words}")
-        reports = list(_REPORT.finditer(server.stderr.decode(errors="replace")))
+        require_success(completed["client"], "the publisher")
+        reports = list(_REPORT.finditer(completed["server"].error_text))
         if not reports:
             raise Unparseable("the listener's output has no report")
         report = next((each for each in reports if int(each["received"]) == options.packets), None)

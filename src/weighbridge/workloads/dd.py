@@ -1,4 +1,4 @@
-"""dd: how fast one file is written in order, as much of the literature measures it."""
+"""dd: the speed at which one file is written sequentially, for comparison with the literature."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Durability
 from weighbridge.model.quantity import Size
@@ -18,7 +18,7 @@ from weighbridge.model.workload import Endpoint, Workload
 THROUGHPUT = Metric("throughput", "MiB/s", "higher")
 _SYNCED = {"end": ("conv=fsync",), "each": ("oflag=dsync",), "never": ()}
 _SLOW_DISK = 4e6
-"""Bytes per second that a disk writes at least, for the deadline."""
+"""The fewest bytes per second that a disk writes, for the deadline."""
 _ERROR = re.compile(r"^dd: ([^\n]+)$", re.MULTILINE)
 _LAST_LINE = re.compile(r"^([0-9]{1,18}) bytes .*copied, ([0-9.e+-]{1,20}) s, [^\n]+/s\n\Z", re.MULTILINE)
 
@@ -40,7 +40,7 @@ class DdOptions(Options):
 
 
 class Dd(Workload):
-    """Zeros in a new file in each trial: a file system that compresses or deduplicates is not measured."""
+    """Writes zeros to a new file in each trial. A file system that compresses or deduplicates is not measured."""
 
     kind = "dd"
     summary = "writes one file sequentially: throughput, for comparison with the literature"
@@ -48,31 +48,20 @@ class Dd(Workload):
     packages = ("coreutils",)
 
     def metrics(self, options: DdOptions) -> tuple[Metric, ...]:
-        """``throughput``: MiB (2^20 bytes) per second."""
+        """Return ``throughput``: MiB (2^20 bytes) per second."""
         return (THROUGHPUT,)
 
-    def needs_data(self, options: DdOptions) -> bool:
-        """Always."""
-        return True
-
     def room(self, options: DdOptions) -> int:
-        """The file."""
         return options.file_size
 
     def durability(self, options: DdOptions) -> Durability:
-        """Of a write: synchronous where each is synced."""
+        """Return "synchronous" if each write is synced."""
         return "synchronous" if options.sync == "each" else "asynchronous"
 
-    def prepare(self, options: DdOptions, at: Endpoint) -> Command | None:
-        """None: each trial makes its file."""
-        return None
-
     def restore(self, options: DdOptions, at: Endpoint) -> Command:
-        """Remove the file of the trial before."""
         return Command(("rm", "-f", _file(at)), deadline_s=120)
 
     def command(self, role: Role, options: DdOptions, at: Endpoint) -> Command:
-        """dd into a new file."""
         count = options.file_size // options.block_size
         argv = (
             "dd",
@@ -85,18 +74,15 @@ class Dd(Workload):
         return Command(("env", "LC_ALL=C", *argv), deadline_s=120 + options.file_size / _SLOW_DISK)
 
     def expected_s(self, options: DdOptions) -> float:
-        """Seconds, at 200 MB/s."""
+        """Assume 200 MB per second."""
         return 0.1 + options.file_size / 2e8
 
     def parse(self, options: DdOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """Bytes over seconds, both as printed. Raises ProgramFailed or Unparseable."""
-        solo = completed["solo"]
-        if solo.returncode != 0:
-            complaint = _ERROR.search(solo.stderr.decode("utf-8", "replace"))  # what it counted comes last
-            raise ProgramFailed(
-                f"dd exited with code {solo.returncode}: {complaint[1] if complaint else solo.last_words}"
-            )
-        match = _LAST_LINE.search(solo.stderr.decode("utf-8", "replace"))
+        """Divide bytes by seconds, both as printed. Raises ProgramFailed or Unparseable."""
+        printed = completed["solo"].error_text
+        complaint = _ERROR.search(printed)  # the counts are after it
+        require_success(completed["solo"], "dd", complaint[1] if complaint else "")
+        match = _LAST_LINE.search(printed)
         try:
             size, seconds = (int(match[1]), float(match[2])) if match else (0, 0.0)
         except ValueError:

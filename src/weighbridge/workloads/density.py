@@ -1,4 +1,4 @@
-"""density: idle sites, one after another, until memory or their start degrades; the memory of each."""
+"""density: opens idle sites until memory is used up or starts become slow, and measures the memory of each."""
 
 from collections.abc import Mapping
 from statistics import linear_regression
@@ -39,20 +39,22 @@ class DensityOptions(Options):
 
 
 class Density(Workload):
-    """Sites like the measured one are opened and left idle, then closed in reverse. Each start is warm, as boot's.
+    """Opens sites like the measured one, leaves them idle, and closes them in reverse. Each start is warm, as with
+    boot.
 
-    ``memory_per_site`` is the slope of the least-squares line through the growth of the machine's used memory
-    against the number of open sites, from none on: used is what MemAvailable (proc(5)) lacks. That counts whoever
-    works for a site, the engine's processes too, and all memory that a guest has touched, but not cache that the
-    kernel gives back: the pages of programs that containers share are no cost, a guest's own cache is. All of the
-    machine is seen: another program's memory, too. Domains of Xen get none of a machine's memory, but Xen's own: that
-    counts for them, and may be used up. ``memory_in_group`` is the mean of what the sites' own control
-    groups are charged with, without an engine's processes. No site is opened once less than a tenth of the memory,
-    or than 1 GiB, would stay available.
+    ``memory_per_site`` is the slope of the least-squares line through the machine's used memory against the number of
+    open sites, from zero on. Used memory is total memory minus MemAvailable (proc(5)). It includes every process that
+    works for a site, such as the engine's, and all memory that a guest has touched. It does not include cache that
+    the kernel can reclaim: shared pages of programs in containers cost nothing, and a guest's own cache does. It
+    covers the complete machine, so another program's memory changes it. Xen's domains use Xen's own memory, which
+    counts for them and can be exhausted.
 
-    ``start_slowdown`` is the median time to ready of the last k sites over that of the first k, k = min(3, n // 2) of
-    n sites. ``sites`` is how many were reached where memory or slow starts stopped the trial. Where the option did,
-    more would have fit, nobody knows how many: there is no such figure then, and nothing to call equivalent.
+    ``memory_in_group`` is the mean charge of the sites' own control groups, without an engine's processes. No site is
+    opened if less than a tenth of the memory, or less than 1 GiB, would stay available.
+
+    ``start_slowdown`` is the median time to ready of the last k sites divided by that of the first k. For n sites, k
+    = min(3, n // 2). ``sites`` is the number of open sites if memory or slow starts ended the trial. If the option
+    ended it, more would have fit. Their number is unknown, so there is no figure that could be called equivalent.
     """
 
     kind = "density"
@@ -61,25 +63,24 @@ class Density(Workload):
     packages = ("coreutils",)
 
     def openings(self, options: DensityOptions) -> Openings:
-        """All open together."""
         return Openings(options.sites, together=True, settle_s=options.settle, slow=options.slow)
 
     def metrics(self, options: DensityOptions) -> tuple[Metric, ...]:
-        """Memory of a site in MiB, of its control group, how its start slows down, how many sites fit."""
+        """Return the memory of a site in MiB, that of its control group, the slowdown of starts, and the sites that
+        fit."""
         return MEMORY_PER_SITE, MEMORY_IN_GROUP, START_SLOWDOWN, SITES
 
     def command(self, role: Role, options: DensityOptions, at: Endpoint) -> Command:
-        """The first command of each site."""
         return Command(("true",), deadline_s=60.0 + 2 * self.expected_s(options))
 
     def expected_s(self, options: DensityOptions) -> float:
-        """Seconds; what an environment really takes is known once it has been seen."""
+        """Guess the time. The real one is known only after the environment has been measured."""
         return options.sites * (options.settle + _EXPECTED_S)
 
     def parse(self, options: DensityOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """What the openings show. Raises ProgramFailed, Unparseable.
+        """Read the openings. Raises ProgramFailed or Unparseable.
 
-        There is no ``memory_in_group`` where sites have no group, no ``sites`` where all of them were opened.
+        ``memory_in_group`` is absent if sites have no control group, and ``sites`` if all of them were opened.
         """
         opened = read_opened(completed["solo"])
         if len(opened.openings) != options.sites and not opened.stopped:
@@ -97,7 +98,7 @@ class Density(Workload):
 
 
 def memory_per_site(opened: Opened) -> float:
-    """Bytes: the slope of the least-squares line through used memory against open sites. Raises Unparseable."""
+    """Return the slope in bytes of the least-squares line of used memory against open sites. Raises Unparseable."""
     levels = [opened.available_bytes, *(each.available_bytes for each in opened.openings)]
     readable = [level for level in levels if level is not None]
     if len(readable) != len(levels):

@@ -1,4 +1,4 @@
-"""fio: reads and writes of files, one after the other or many at a time, with latencies of each kind."""
+"""fio: reads and writes of files, singly or many in flight, with the latencies of each kind of request."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -20,11 +20,11 @@ from weighbridge.workloads._seconds import WholeSeconds
 _RATES = {kind: Metric(f"{kind}s", "1/s", "higher") for kind in ("read", "write", "fsync")}
 _THROUGHPUT = {kind: Metric(f"{kind}_throughput", "MiB/s", "higher") for kind in ("read", "write")}
 _WHOLE = "--lat_percentiles=1", "--clat_percentiles=0"
-"""Histograms of the whole latency: from the request until it is done."""
+"""The arguments for histograms of the complete latency, from the request until it is done."""
 _SLOW_DISK = 4e6
-"""Bytes per second that a disk writes at least: what is still to be written at a deadline."""
+"""The fewest bytes per second that a disk writes, for the data that is still unwritten at a deadline."""
 _SECTOR = 512
-"""Direct I/O takes multiples of a disk's logical block: at least of this."""
+"""Direct I/O needs multiples of a disk's logical block, which has at least this many bytes."""
 _HALF = 50
 _IN_FOLDER = 'mkdir -p "$1" && cd "$1" && shift && exec "$@"'
 _PART = {"read": "read", "write": "write", "fsync": "sync"}
@@ -61,17 +61,17 @@ class FioOptions(Options):
 
     @property
     def reads(self) -> bool:
-        """Whether the mode reads."""
+        """Return whether the mode reads."""
         return self.mode not in ("randwrite", "write")
 
     @property
     def writes(self) -> bool:
-        """Whether the mode writes."""
+        """Return whether the mode writes."""
         return self.mode not in ("randread", "read")
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of requests that there are."""
+        """Return the kinds of requests that this job makes."""
         uses = {"read": self.reads, "write": self.writes, "fsync": self.fsync != "never"}
         return tuple(kind for kind, used in uses.items() if used)
 
@@ -98,57 +98,48 @@ class FioOptions(Options):
 
 
 class Fio(Workload):
-    """Reads and writes of files of fio's random bytes; each trial asks for the same places in the same order.
+    """Reads and writes files of random bytes. Each trial requests the same places in the same order.
 
-    The files of a mode, a number and a size are made once in a site, and written over in place from then on. Latency
-    is from a request until it is done, of each kind for itself: an fsync is none of the writes before it.
+    The files of a mode, a number and a size are created once in a site, and then overwritten in place. Each kind has
+    its own latency, from a request until it is done: an fsync does not count as a part of the writes before it.
     """
 
     kind = "fio"
     summary = "file reads and writes, singly or many in flight, with the latency of each kind"
     options = FioOptions
     packages = ("fio",)
+    overhead_s = 0.5
 
     def metrics(self, options: FioOptions) -> tuple[Metric, ...]:
-        """Of each kind: requests per second, MiB (2^20 bytes) per second, mean and percentiles of latency in ms."""
+        """Return for each kind: requests and MiB (2^20 bytes) per second, mean and percentiles of latency in ms."""
         return (
             *(_RATES[kind] for kind in options.kinds),
             *(_THROUGHPUT[kind] for kind in options.kinds if kind in _THROUGHPUT),
             *(metric for kind in options.kinds for metric in _fio.latency_metrics(f"{kind}_latency")),
         )
 
-    def needs_data(self, options: FioOptions) -> bool:
-        """Always."""
-        return True
-
-    def cold(self, options: FioOptions) -> bool:
-        """As the option says."""
-        return options.cold
-
     def room(self, options: FioOptions) -> int:
-        """All files."""
         return options.file_size
 
     def durability(self, options: FioOptions) -> Durability | None:
-        """Of a write that fio has counted: synchronous where it is synced before the job's next request."""
+        """Return "synchronous" if a write is synced before the job's next request."""
         if not options.writes:
             return None
         each = options.fsync == 1 and options.depth == 1
         return "synchronous" if each or options.extra_flags != "none" else "asynchronous"
 
     def prepare(self, options: FioOptions, at: Endpoint) -> Command:
-        """The files, written in order and synced."""
+        """Write the files in order, and sync them."""
         argv = ("fio", *_files(options), "--rw=write", "--bs=1M", "--end_fsync=1", "--eta=never")
         command = Command(argv, deadline_s=120 + options.file_size / _SLOW_DISK)
         return command.wrapped("sh", "-c", _IN_FOLDER, "prepare", _folder(options, at))
 
     def restore(self, options: FioOptions, at: Endpoint) -> Command | None:
-        """What is not written yet is written, as it is before caches are emptied."""
+        """Write unwritten data to the disk. Weighbridge does that itself before it empties caches."""
         deadline_s = 120 + options.file_size / _SLOW_DISK
         return None if options.cold else Command(("sync", "--file-system", _folder(options, at)), deadline_s)
 
     def command(self, role: Role, options: FioOptions, at: Endpoint) -> Command:
-        """fio in the folder of its files."""
         both = options.reads and options.writes
         argv = (
             "fio", *_fio.REPORT, *_WHOLE, *_files(options), f"--directory={_folder(options, at)}",
@@ -164,12 +155,8 @@ class Fio(Workload):
         unwritten_s = options.file_size / _SLOW_DISK if options.writes else 0
         return Command(argv, deadline_s=60 + 2 * options.duration + unwritten_s)
 
-    def expected_s(self, options: FioOptions) -> float:
-        """Seconds; fio itself takes half a one to start and to report."""
-        return options.duration + 0.5
-
     def parse(self, options: FioOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """What fio reports; percentiles from its histograms. Raises ProgramFailed or Unparseable.
+        """Read fio's report, with percentiles from its histograms. Raises ProgramFailed or Unparseable.
 
         The work is its reads and writes.
         """
@@ -182,8 +169,6 @@ class Fio(Workload):
             raise Unparseable("fio's report has a run time of zero")
         figures = {_RATES[kind]: part.rate or part.count / runtime_s for kind, part in parts.items()}
         moved = {kind: part for kind, part in parts.items() if kind in _THROUGHPUT}
-        for kind, part in moved.items():
-            part.moved_blocks_of(options.block_size, kind)
         figures |= {_THROUGHPUT[kind]: part.bytes_per_s / 2**20 for kind, part in moved.items()}
         histograms = {}
         for kind, part in parts.items():
@@ -200,12 +185,12 @@ class Fio(Workload):
         )
 
     def generator_threads(self, options: FioOptions) -> int:
-        """One for each job."""
         return options.jobs
 
 
 def _files(options: FioOptions) -> tuple[str, ...]:
-    """The arguments that say which files there are; written with new bytes each time, or they compress to a tenth."""
+    """Return the arguments that define the files. Their bytes are new in each write, or they would compress to a
+    tenth."""
     size = options.file_size // options.jobs
     return (
         f"--name={_fio.JOB}", f"--numjobs={options.jobs}", f"--size={size}", "--fallocate=none", "--refill_buffers=1",
@@ -213,7 +198,8 @@ def _files(options: FioOptions) -> tuple[str, ...]:
 
 
 def _folder(options: FioOptions, at: Endpoint) -> str:
-    """Where the files are. Modes share none: where a file system writes elsewhere, writes change what is read."""
+    """Return the folder of the files. Modes share none, because some file systems write to new places, and reads
+    change."""
     return f"{at.data}/fio/{options.mode}-{options.jobs}x{options.file_size // options.jobs}"
 
 

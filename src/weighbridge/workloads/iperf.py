@@ -23,9 +23,9 @@ OUT_OF_ORDER = Metric("out_of_order", "count", "lower")
 
 _LENGTHS = {"tcp": (1, 2**20), "udp": (64, LARGEST_PAYLOAD)}
 _SHORTEST_S, _STEP_S = 0.3, 0.1
-"""In which TCP's slow start takes 2 % off its throughput; jitter is that of the last datagrams."""
+"""The shortest trial. TCP's slow start lowers its throughput by 2%; jitter is that of the last datagrams."""
 _LATE_S, _LATE_SHARE = 0.5, 0.05
-"""How much longer than the client a server may have received: it waits when the end of the test is lost."""
+"""How much longer than the client a server can receive. It waits if the end of the test is lost."""
 
 Bitrate = Annotated[Rate, Field(ge=1000)]
 """Bits per second."""
@@ -55,7 +55,7 @@ class IperfOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """One row of a report: its end in seconds, bit/s, and of UDP jitter in ms and datagrams."""
+    """One row of a report: its end in seconds, bit/s, and for UDP the jitter in ms and the datagrams."""
 
     end: float
     rate: float
@@ -66,9 +66,9 @@ class _Stream:
 
 
 class Iperf(Workload):
-    """One connection test per trial, from its first byte: iperf leaves no warm-up out.
+    """Runs one connection test per trial, from its first byte: iperf has no warm-up.
 
-    A warm-up of ours would spoil it: a UDP server of iperf 2.1.8 hangs on its second client, or hears it too late.
+    A separate warm-up would spoil it: a UDP server of iperf 2.1.8 hangs at its second client, or hears it too late.
     """
 
     kind = "iperf"
@@ -77,15 +77,15 @@ class Iperf(Workload):
     packages = ("iperf",)
 
     def transports(self, options: IperfOptions) -> tuple[Transport, ...]:
-        """UDP has TCP beside it: over that the path is probed."""
+        """Add TCP to UDP, because the path is probed over TCP."""
         return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: IperfOptions) -> tuple[Metric, ...]:
-        """TCP: throughput. UDP, whose rate is given: jitter first, then loss, reordered datagrams, throughput."""
+        """Return throughput for TCP. For UDP, whose rate is given: jitter, loss, reordered datagrams, throughput."""
         return (THROUGHPUT,) if options.protocol == "tcp" else (JITTER, LOSS, OUT_OF_ORDER, THROUGHPUT)
 
     def command(self, role: Role, options: IperfOptions, at: Endpoint) -> Command:
-        """Both print CSV. The server writes each stream's row when the stream ends, and completes it on SIGTERM."""
+        """Print CSV at both ends. The server writes a row when a stream ends, and completes it on SIGTERM."""
         deadline_s = options.duration + 30
         udp = options.protocol == "udp"
         length = options.length or (USUAL_PAYLOAD if udp else None)
@@ -100,26 +100,20 @@ class Iperf(Workload):
         return Command(("iperf", "-c", at.address, *common, *load), deadline_s)
 
     def packet_size(self, options: IperfOptions, at: Endpoint) -> int | None:
-        """Bytes of a datagram's payload; None of TCP."""
         return known_bytes(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
-    def expected_s(self, options: IperfOptions) -> float:
-        """Seconds."""
-        return options.duration + 0.1
-
     def length(self, options: IperfOptions) -> Length:
-        """By its time."""
         return by_seconds(_SHORTEST_S, THROUGHPUT.name, _STEP_S)
 
     def asked_rate(self, options: IperfOptions) -> Measurement | None:
-        """The bitrate of all streams."""
+        """Return the bitrate of all streams together."""
         return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate * options.parallel / 1e6)
 
     def parse(self, options: IperfOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """The server's report, all streams together. Raises ProgramFailed or Unparseable.
+        """Read the server's report for all streams together. Raises ProgramFailed or Unparseable.
 
-        ``jitter`` is the mean of the streams', in steps of 0.001 ms; ``loss`` and ``out_of_order`` are counted over
-        all datagrams.
+        ``jitter`` is the mean over the streams, in steps of 0.001 ms. ``loss`` and ``out_of_order`` count all
+        datagrams.
         """
         sent = _client_rows(completed["client"], options)
         streams = _server_rows(completed["server"], options)
@@ -144,12 +138,12 @@ _ROWS = {
     "tcp": re.compile(f"{_FLOW}{_FIGURES}\n", re.MULTILINE),
     "udp": re.compile(f"{_FLOW}{_FIGURES}{_DATAGRAMS}{_ORDER}\n", re.MULTILINE),
 }
-"""A row of iperf's CSV. A client's UDP row has no jitter and a total of -1: only the server knows."""
+"""A row of iperf's CSV. A client's UDP row has no jitter and a total of -1, because only the server knows them."""
 _COMPLAINT = re.compile(r"^.*\b(?:connect|read|write) failed: .+$", re.MULTILINE)
 
 
 def _streams(text: str, options: IperfOptions) -> list[_Stream]:
-    """Every whole row; a row that was cut off lacks its line feed."""
+    """Return every complete row. A truncated row has no line feed."""
     return [
         _Stream(**{name: float(value) for name, value in row.groupdict().items()})
         for row in _ROWS[options.protocol].finditer(text)
@@ -157,8 +151,8 @@ def _streams(text: str, options: IperfOptions) -> list[_Stream]:
 
 
 def _client_rows(client: Completed, options: IperfOptions) -> list[_Stream]:
-    """The client's rows. iperf ends with code 0 when it failed, and prints a row beside its complaint."""
-    complaint = _COMPLAINT.search(client.stderr.decode(errors="replace"))
+    """Return the client's rows. If iperf fails, it exits with code 0, and prints a row next to its complaint."""
+    complaint = _COMPLAINT.search(client.error_text)
     if client.returncode != 0 or complaint:
         why = complaint[0].strip()[:300] if complaint else client.last_words
         raise ProgramFailed(f"iperf exited with code {client.returncode}: {why}")
@@ -169,7 +163,7 @@ def _client_rows(client: Completed, options: IperfOptions) -> list[_Stream]:
 
 
 def _server_rows(server: Completed, options: IperfOptions) -> list[_Stream]:
-    """The server's rows, which it ends with when it is stopped."""
+    """Return the rows that the server completes when it is stopped."""
     if not server.stdout.strip():
         raise ProgramFailed("nothing that iperf sent arrived: its server reports no stream")
     return _all(_streams(server.text, options), options, "server")
@@ -182,10 +176,10 @@ def _all(rows: list[_Stream], options: IperfOptions, role: str) -> list[_Stream]
 
 
 def _without_a_lost_end(sent: list[_Stream], received: list[_Stream]) -> None:
-    """ProgramFailed where the server went on waiting after the client had ended.
+    """Raise ProgramFailed if the server continued to wait after the client had ended.
 
-    Then the last datagrams are lost, and its rate, jitter and loss are all wrong: seen with half of them lost are a
-    loss of 0 % and a jitter of 266 ms.
+    In that case the last datagrams are lost, and rate, jitter and loss are all wrong. When half of them were lost,
+    iperf reported a loss of 0% and a jitter of 266 ms.
     """
     for receiver, sender in zip(received, sent, strict=True):
         if receiver.end > sender.end * (1 + _LATE_SHARE) + _LATE_S:

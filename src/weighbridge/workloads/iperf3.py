@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize, Rate, Size
 from weighbridge.model.study import Role
@@ -23,24 +23,24 @@ RETRANSMITS = Metric("retransmits", "count", "lower")
 JITTER = Metric("jitter", "ms", "lower")
 LOSS = Metric("loss", "%", "lower")
 BACK = {metric: replace(metric, name=f"{metric.name}_back") for metric in (THROUGHPUT, RETRANSMITS, JITTER, LOSS)}
-"""The same of what the server sends in a bidirectional test."""
+"""The same metrics for the server's data in a bidirectional test."""
 _BACK = "_bidir_reverse"
-"""What iperf3 adds to a key for that direction."""
+"""The suffix of iperf3's keys for that direction."""
 
 _LENGTHS = {"tcp": (1, 2**20), "udp": (16, LARGEST_PAYLOAD)}
-"""The bytes a buffer or datagram may have: iperf3 refuses others."""
+"""The fewest and the most bytes of a buffer or datagram that iperf3 accepts."""
 _SHORTEST_S = 0.3
-"""In which TCP's slow start takes 2 % of the throughput that a second shows on a loopback interface; 0.1 s: 10 %."""
+"""The shortest trial: TCP's slow start lowers its throughput on a loopback interface by 2%. At 0.1 s it is 10%."""
 _FEWEST = 8 * 2**22
-"""Bytes, eight times what Linux lets a sending socket hold (net.ipv4.tcp_wmem).
+"""The fewest bytes, eight times the send buffer of a Linux socket (net.ipv4.tcp_wmem).
 
-What is in it at the end of a test was work of the sender's, and did not arrive.
+The sender has worked for the bytes that are in it when a test ends, but they have not arrived.
 """
 _ACCOUNTED = 0.9
-"""The share of what was sent that the receiver must have seen or missed for iperf3's own loss to be believed."""
+"""If the receiver has seen or missed this share of the sent datagrams, iperf3's own loss is used."""
 
 Bitrate = Annotated[Rate, Field(ge=1)]
-"""Bits per second; iperf3 takes 0 for no limit, which is written here by leaving it out."""
+"""Bits per second. iperf3 writes 0 for no limit; here the option is omitted."""
 
 
 class Iperf3Options(Options):
@@ -77,7 +77,7 @@ class Iperf3Options(Options):
 
 
 class Iperf3(Workload):
-    """One connection test per trial. ``omit`` is its warm-up; zero throughput is a value (the cable was pulled)."""
+    """Runs one connection test per trial. ``omit`` is its warm-up. Zero is a valid throughput (a pulled cable)."""
 
     kind = "iperf3"
     summary = "TCP or UDP throughput, jitter and loss between a client and a server"
@@ -85,16 +85,16 @@ class Iperf3(Workload):
     packages = ("iperf3",)
 
     def transports(self, options: Iperf3Options) -> tuple[Transport, ...]:
-        """Its control connection is TCP."""
+        """Add TCP to UDP, because iperf3's control connection uses TCP."""
         return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: Iperf3Options) -> tuple[Metric, ...]:
-        """Throughput in Mbit/s (10^6), and what the protocol adds to it; ``_back`` is from server to client."""
+        """Return throughput in Mbit/s (10^6), and the metrics of the protocol. ``_back`` is from server to client."""
         metrics = (THROUGHPUT, RETRANSMITS) if options.protocol == "tcp" else (JITTER, LOSS, THROUGHPUT)
         return (*metrics, *(BACK[metric] for metric in metrics)) if options.bidirectional else metrics
 
     def command(self, role: Role, options: Iperf3Options, at: Endpoint) -> Command:
-        """Server: listens on TCP at once, on UDP only during a test. Client: prints one JSON document."""
+        """Start a server, which listens on UDP only during a test, or a client, which prints one JSON document."""
         deadline_s = options.duration + options.omit + 30
         if role == "server":
             argv = ("iperf3", "-s", "-B", at.listen, "-p", str(at.port), "--forceflush")
@@ -102,33 +102,31 @@ class Iperf3(Workload):
         return Command(("iperf3", "-J", "-c", at.address, "-p", str(at.port), *_arguments(options, at)), deadline_s)
 
     def packet_size(self, options: Iperf3Options, at: Endpoint) -> int | None:
-        """Bytes of a datagram's payload; None of TCP."""
         return known_bytes(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: Iperf3Options) -> float:
-        """Seconds."""
         return options.duration + options.omit + 0.2
 
     def length(self, options: Iperf3Options) -> Length:
-        """Of TCP at full speed one way, by its bytes; seconds that iperf3 leaves out are whole ones."""
+        """Return bytes for TCP in one direction at full speed, or else seconds. iperf3 omits only whole seconds."""
         paced = options.protocol == "udp" or options.bitrate is not None
         if paced or options.omit or options.bidirectional:
             return by_seconds(1, THROUGHPUT.name)
         return Length(_SHORTEST_S, "amount", lambda measured: measured[THROUGHPUT.name] * 1e6 / 8, _FEWEST)
 
     def asked_rate(self, options: Iperf3Options) -> Measurement | None:
-        """The bitrate of all streams."""
+        """Return the bitrate of all streams together."""
         return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate * options.parallel / 1e6)
 
     def jq(self, options: Iperf3Options) -> str:
-        """What the receiving side saw."""
+        """Return the receiving side's figure."""
         received = ".end.sum_received"
         return f"{received}.bits_per_second / 1e6" if options.protocol == "tcp" else f"{received}.jitter_ms"
 
     def parse(self, options: Iperf3Options, completed: Mapping[str, Completed]) -> TrialResult:
-        """What the client's document says of the receiver. Raises ProgramFailed or Unparseable.
+        """Read the receiver's figures from the client's document. Raises ProgramFailed or Unparseable.
 
-        ``retransmits`` is absent where the sender's kernel does not count them, ``jitter`` where no datagram arrived.
+        ``retransmits`` is absent if the sender's kernel does not count them, ``jitter`` if no datagram arrived.
         """
         document = _document(completed["client"])
         measurements = _direction(document, options)
@@ -140,9 +138,9 @@ class Iperf3(Workload):
 
 
 def _arguments(options: Iperf3Options, at: Endpoint) -> tuple[str, ...]:
-    """The options as iperf3 writes them; what is at iperf3's own default is left out.
+    """Return the options in iperf3's notation, without those that have iperf3's own default.
 
-    UDP always has a length: left to itself iperf3 takes 32 768 on a loopback interface, 1448 elsewhere.
+    UDP always has a length. By default iperf3 uses 32,768 bytes on a loopback interface, and 1,448 elsewhere.
     """
     length = options.length or (USUAL_PAYLOAD if options.protocol == "udp" else None)
     until = ["-t", f"{options.duration:.0f}"] if options.amount is None else ["-n", str(options.amount)]
@@ -157,17 +155,16 @@ def _arguments(options: Iperf3Options, at: Endpoint) -> tuple[str, ...]:
 
 
 def _document(client: Completed) -> dict[str, Any]:
-    """The client's JSON, every number as a float. iperf3 ends with code 0 when it failed: the error is a key."""
+    """Return the client's JSON with every number as a float. If iperf3 fails, it exits with 0, and the error is a
+    key."""
     try:
         document = json.loads(client.text, parse_int=float)
     except (ValueError, RecursionError) as error:
-        if client.returncode != 0:
-            raise ProgramFailed(f"iperf3 exited with code {client.returncode}: {client.last_words}") from error
+        require_success(client, "iperf3")
         raise Unparseable(f"iperf3's output is not complete JSON ({len(client.stdout)} bytes)") from error
     if isinstance(document, dict) and "error" in document:
         raise ProgramFailed(f"iperf3: {str(document['error'])[:300]}")
-    if client.returncode != 0:
-        raise ProgramFailed(f"iperf3 exited with code {client.returncode}: {client.last_words}")
+    require_success(client, "iperf3")
     if not isinstance(document, dict) or not isinstance(document.get("end"), dict):
         raise Unparseable("iperf3's output has no results (no key 'end')")
     return document
@@ -188,7 +185,7 @@ def _number(document: dict[str, Any], side: str, key: str) -> float:
 
 
 def _direction(document: dict[str, Any], options: Iperf3Options, way: str = "") -> tuple[Measurement, ...]:
-    """The measurements of what was sent one ``way``: iperf3's ending of the keys."""
+    """Return the measurements of one direction. ``way`` is the suffix of iperf3's keys."""
     sent, received = f"sum_sent{way}", f"sum_received{way}"
     throughput = Measurement(THROUGHPUT, _number(document, received, "bits_per_second") / 1e6)
     if options.protocol == "udp":
@@ -199,11 +196,11 @@ def _direction(document: dict[str, Any], options: Iperf3Options, way: str = "") 
 
 
 def _udp(document: dict[str, Any], sender: str, receiver: str) -> tuple[Measurement, ...]:
-    """Jitter in ms and loss in %.
+    """Return jitter in ms and loss in %.
 
-    iperf3 sees a loss only as a gap before a later datagram: where all were lost, or all from some moment on, it
-    says 0 %. Where the receiver can account for less than nine tenths of what was sent, the loss is therefore
-    counted as sent less received. A smaller difference is the datagrams on their way when the test ended.
+    iperf3 sees a loss only as a gap before a later datagram. If all datagrams are lost, or all from some time on, it
+    reports 0%. So if the receiver accounts for less than nine tenths of the sent datagrams, the loss is sent minus
+    received. A smaller difference is the datagrams that are on their way when the test ends.
     """
     sent = _number(document, sender, "packets")
     accounted = _number(document, receiver, "packets")

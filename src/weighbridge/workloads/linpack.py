@@ -1,4 +1,4 @@
-"""High-Performance Linpack: how many floating-point operations a second solve a dense system of equations."""
+"""High-Performance Linpack: floating-point operations per second while it solves a dense system of equations."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
@@ -22,7 +22,7 @@ _ENV = {
 }
 _USUAL_FLOPS = 8e9
 _OTHER_TESTS_S = 1.2e-6
-"""What the rest of hpcc takes, for each element of the matrix."""
+"""The seconds of hpcc's other tests for each element of the matrix."""
 _RUN = re.compile(
     r"^W[A-Z0-9]+ +([0-9]+) +([0-9]+) +1 +1 +[0-9]+\.[0-9]{2} +([0-9]\.[0-9]{3}e[+-][0-9]{2})\n", re.MULTILINE
 )
@@ -82,12 +82,12 @@ class LinpackOptions(Options):
 
 
 class Linpack(Workload):
-    """HPL in one MPI process, on OpenBLAS; all solutions must have passed its residual check.
+    """Runs HPL in one MPI process, on OpenBLAS. All solutions must pass its residual check.
 
-    Debian has HPL in hpcc alone, whose other tests (STREAM, RandomAccess, FFT and more) run before it, on arrays as
-    large as the matrix: of a trial with the defaults HPL is about half. They are not in the figure, but in the site's
-    CPU time. OpenBLAS chooses its kernels by the CPU that it finds: a guest whose CPU lacks instructions is slower by
-    them, as every program in it is. It is CPU-bound; a matrix that a cache holds hides what memory costs.
+    Debian has HPL only in hpcc, which first runs its other tests (STREAM, RandomAccess, FFT and more) on arrays as
+    large as the matrix. HPL is about half of a trial with the defaults. The other tests are in the site's CPU time,
+    but not in the figure. OpenBLAS chooses its kernels for the CPU, so a guest whose CPU has fewer instructions is
+    slower. HPL is CPU-bound. A matrix that fits into a cache hides the cost of memory.
     """
 
     kind = "linpack"
@@ -96,37 +96,32 @@ class Linpack(Workload):
     packages = ("hpcc", "libopenblas0-pthread")
 
     def metrics(self, options: LinpackOptions) -> tuple[Metric, ...]:
-        """``flops``: 10^9 floating-point operations per second, of all solutions together."""
+        """Return ``flops``: 10^9 floating-point operations per second, over all solutions."""
         return (FLOPS,)
 
     def files(self, role: Role, options: LinpackOptions, at: Endpoint) -> Mapping[str, bytes]:
-        """Its parameters."""
         sizes = " ".join([str(options.size)] * options.repeats)
         text = _PARAMETERS.format(repeats=options.repeats, sizes=sizes, block=options.block)
         return {f"{_FOLDER}/{_INPUT}": text.encode()}
 
     def warm_up(self, options: LinpackOptions, at: Endpoint) -> Command:
-        """No run, but what leads hpcc's report, which it writes into a file of a fixed name, to standard output."""
+        """Link hpcc's report, which it writes to a file with a fixed name, to standard output. It runs no test."""
         report = f"{_FOLDER}/{_OUTPUT}"
         return Command(("ln", "--symbolic", "--force", "--no-dereference", "/proc/self/fd/1", report))
 
     def command(self, role: Role, options: LinpackOptions, at: Endpoint) -> Command:
-        """The one process; ``at`` is not used."""
         env = {**_ENV, "OPENBLAS_NUM_THREADS": str(options.threads)}
         deadline_s = 120 + 60 * options.threads * self.expected_s(options)  # an emulated CPU takes that much longer
         return Command(("env", f"--chdir={_FOLDER}", "hpcc"), deadline_s, env)
 
     def expected_s(self, options: LinpackOptions) -> float:
-        """Seconds: HPL's own, and those of hpcc's other tests."""
+        """Add the times of HPL and of hpcc's other tests."""
         own = options.repeats * _operations(options.size) / _USUAL_FLOPS / min(options.threads, 2)
         return 0.5 + own + _OTHER_TESTS_S * options.size**2
 
     def parse(self, options: LinpackOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """All operations over all the time that they took. Raises ProgramFailed (a residual, too) or Unparseable."""
-        solo = completed["solo"]
-        if solo.returncode != 0:
-            raise ProgramFailed(f"hpcc exited with code {solo.returncode}: {solo.last_words}")
-        text = solo.text
+        """Divide all operations by all their time. Raises ProgramFailed (also for a residual) or Unparseable."""
+        text = require_success(completed["solo"], "hpcc").text
         residuals = _RESIDUAL.findall(text)
         if wrong := [value for value, verdict in residuals if verdict != "PASSED"]:
             raise ProgramFailed(f"HPL's solution is wrong: its residual is {wrong[0]}, above the limit of 16")
@@ -141,13 +136,9 @@ class Linpack(Workload):
         seconds = sum(_operations(options.size) / (speed * 1e9) for speed in speeds)
         return TrialResult((Measurement(FLOPS, len(speeds) / sum(1 / speed for speed in speeds)),), work_s=seconds)
 
-    def generator_threads(self, options: LinpackOptions) -> int:
-        """Those of the BLAS."""
-        return options.threads
-
 
 def _operations(size: int) -> float:
-    """As HPL counts them: 2/3 n^3 + 3/2 n^2."""
+    """Count the operations as HPL does: 2/3 n^3 + 3/2 n^2."""
     return 2 / 3 * size**3 + 3 / 2 * size**2
 
 

@@ -1,4 +1,4 @@
-"""metadata: many small files made, looked at or deleted, as mdtest does, by fio."""
+"""metadata: creates, stats or deletes many small files with fio, as mdtest does."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -17,7 +17,7 @@ from weighbridge.workloads import _fio
 
 _LATENCY = _fio.latency_metrics("latency")
 _SLOW = 20.0
-"""Files that are made in a second at least, for deadlines."""
+"""The fewest files per second that are created, for deadlines."""
 _AFRESH = 'rm -rf "$1" && mkdir -p "$1" && cd "$1" && shift && "$@" && exec sync --file-system .'
 _IN_FOLDER = 'mkdir -p "$1" && cd "$1" && shift && "$@" && exec sync --file-system .'
 
@@ -37,10 +37,10 @@ class MetadataOptions(Options):
 
 
 class Metadata(Workload):
-    """One operation on every file, each job in the order of their names.
+    """Runs one operation on every file, in the order of their names in each job.
 
-    fio looks at every file (stat) before it begins to measure: ``stat`` and ``delete`` find in the kernel's caches
-    what they ask for, as far as the file system lets it stay there. Nothing is synced; an export may do so by itself.
+    fio stats every file before it starts to measure. So ``stat`` and ``delete`` find their files in the kernel's
+    caches, as far as the file system keeps them there. Weighbridge syncs nothing; an NFS export might sync by itself.
     """
 
     kind = "metadata"
@@ -49,54 +49,48 @@ class Metadata(Workload):
     packages = ("fio",)
 
     def metrics(self, options: MetadataOptions) -> tuple[Metric, ...]:
-        """Mean and percentiles of the latency of one operation in ms.
+        """Return the mean and percentiles of the latency of one operation in ms.
 
-        No rate: with many files fio takes longer to choose the next one than the kernel to look at it.
+        There is no rate: with many files fio takes longer to choose the next one than the kernel takes to stat it.
         """
         return _LATENCY
 
-    def needs_data(self, options: MetadataOptions) -> bool:
-        """Always."""
-        return True
-
     def room(self, options: MetadataOptions) -> int:
-        """All files, each in blocks of a page, with an inode; new ones are empty."""
+        """Count all files in blocks of a page, each with an inode. New files are empty."""
         size = 0 if options.operation == "create" else options.file_size
         return options.jobs * options.files * (-(-size // 4096) * 4096 + 512)
 
     def inodes(self, options: MetadataOptions) -> int:
-        """Those of all jobs."""
         return options.jobs * options.files
 
     def durability(self, options: MetadataOptions) -> Durability | None:
-        """Of a file that is there, or is not there any more."""
+        """Return the durability of a created or deleted file."""
         return None if options.operation == "stat" else "asynchronous"
 
     def prepare(self, options: MetadataOptions, at: Endpoint) -> Command | None:
-        """The files of stat."""
+        """Create the files for stat."""
         if options.operation != "stat":
             return None
         return _making(options, at, "filestat").wrapped("sh", "-c", _IN_FOLDER, "prepare", _folder(options, at))
 
     def restore(self, options: MetadataOptions, at: Endpoint) -> Command | None:
-        """An empty folder for create, the files for delete; both are on the disk before a trial begins."""
+        """Empty the folder for create, or create the files for delete. Both are on the disk before a trial begins."""
         if options.operation == "stat":
             return None
         command = _making(options, at, "filedelete") if options.operation == "delete" else Command(("true",))
         return command.wrapped("sh", "-c", _AFRESH, "restore", _folder(options, at))
 
     def command(self, role: Role, options: MetadataOptions, at: Endpoint) -> Command:
-        """fio with the engine of the operation."""
         files = _files(options, f"file{options.operation}")
         argv = ("fio", *_fio.REPORT, *files, f"--directory={_folder(options, at)}")
         return Command(argv, deadline_s=120 + options.jobs * options.files / _SLOW)
 
     def expected_s(self, options: MetadataOptions) -> float:
-        """Seconds, at 20 000 operations a second, with as much for looking at the files before."""
+        """Assume 20,000 operations per second, and the same time to stat the files before."""
         return 0.5 + options.files / 10_000
 
     def parse(self, options: MetadataOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """What fio reports; percentiles from its histogram. Raises ProgramFailed or Unparseable."""
+        """Read fio's report, with percentiles from its histogram. Raises ProgramFailed or Unparseable."""
         part = _fio.RequestFigures(
             _fio.jobs(completed["solo"]).get(_fio.JOB, {}), "read", "clat_ns"
         )  # fio counts all as reads
@@ -110,7 +104,6 @@ class Metadata(Workload):
         )
 
     def generator_threads(self, options: MetadataOptions) -> int:
-        """One for each job."""
         return options.jobs
 
 
@@ -123,7 +116,7 @@ def _files(options: MetadataOptions, engine: str) -> tuple[str, ...]:
 
 
 def _making(options: MetadataOptions, at: Endpoint, engine: str) -> Command:
-    """fio as far as it makes the files that are to be there."""
+    """Return fio's command that only creates the files."""
     argv = ("fio", *_files(options, engine), "--create_only=1", "--eta=never")
     return Command(argv, deadline_s=120 + options.jobs * options.files / _SLOW)
 

@@ -1,4 +1,4 @@
-"""netperf: transactions per second and their latency, or throughput of one stream."""
+"""netperf: transactions per second and their latency, or the throughput of one stream."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Role
@@ -21,7 +21,7 @@ from weighbridge.workloads._seconds import WholeSeconds
 RATE = Metric("rate", "1/s", "higher")
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
 ONE_WAY_LATENCY = Metric("one_way_latency", "ms", "lower")
-"""Derived, as the study of Docker networks published it: half of the time of one transaction, 1 / rate / 2."""
+"""Half of the time of one transaction, 1 / rate / 2, as the study of Docker networks published it."""
 LATENCIES = {
     "MEAN_LATENCY": Metric("latency_mean", "us", "lower"),
     "P50_LATENCY": Metric("latency_p50", "us", "lower"),
@@ -29,17 +29,17 @@ LATENCIES = {
     "P99_LATENCY": Metric("latency_p99", "us", "lower"),
     "STDDEV_LATENCY": Metric("latency_stddev", "us", "lower"),
 }
-"""netperf's selectors of round-trip latency, in microseconds; the percentiles are whole ones."""
+"""netperf's selectors of round-trip latency in microseconds. The percentiles are whole numbers."""
 
 _TRANSACTIONS = ("TRANSACTION_RATE", *LATENCIES, "ELAPSED_TIME")
 _CONNECTIONS = ("TRANSACTION_RATE", *LATENCIES, "MAX_LATENCY", "ELAPSED_TIME")
 _STREAM = ("REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME")
 _SHORTEST_S, _FEWEST = 0.1, 1000
-"""Of a trial, in seconds and transactions: a tenth of these are beyond the 90th percentile."""
+"""The shortest trial in seconds and transactions. A tenth of them are beyond the 90th percentile."""
 _BUSY = 0.95
-"""The share of the time that transactions must fill: those of a healthy run fill 99 %."""
+"""The share of the time that transactions must fill. They fill 99% of a healthy run."""
 _SYN_AGAIN_S = 0.9
-"""A transaction that took so long waited for a request of connection that was lost: it is sent again after 1 s."""
+"""A transaction this long waited for a lost connection request, which is repeated after 1 s."""
 
 
 class NetperfOptions(Options):
@@ -71,22 +71,22 @@ class NetperfOptions(Options):
 
     @property
     def transactions(self) -> bool:
-        """Whether the test is request and response."""
+        """Return whether the test sends requests and responses."""
         return self.test.endswith("RR")
 
     @property
     def connects(self) -> bool:
-        """Whether each transaction has a connection of its own."""
+        """Return whether each transaction has a connection of its own."""
         return self.test == "TCP_CRR"
 
     @property
     def counts(self) -> bool:
-        """Whether the test can end by a number of transactions."""
+        """Return whether a number of transactions can end the test."""
         return self.test in ("TCP_RR", "TCP_CRR")
 
     @property
     def sizes(self) -> tuple[PacketBytes, ...]:
-        """Request and response; or the message of a stream, which netperf chooses where a TCP test has none."""
+        """Return the sizes of request and response, or of a stream's message, unless netperf chooses it (TCP)."""
         if self.transactions:
             request = self.request_size or 1
             return request, self.response_size or request
@@ -95,7 +95,7 @@ class NetperfOptions(Options):
 
     @property
     def udp(self) -> bool:
-        """Whether datagrams carry the data."""
+        """Return whether datagrams carry the data."""
         return self.test.startswith("UDP_")
 
     @model_validator(mode="after")
@@ -117,10 +117,10 @@ class NetperfOptions(Options):
 
 
 class Netperf(Workload):
-    """One netperf test per trial, after a second of the same that is thrown away.
+    """Runs one netperf test per trial, after a warm-up that is discarded.
 
-    The server's data port is fixed. A UDP test shares the number of the control port, as the two protocols may. A TCP
-    test cannot (netserver would take a port of its own choice and say nothing): its data goes to the second port.
+    The server's data port is fixed. A UDP test uses the number of the control port, because both protocols can share
+    it. A TCP test cannot: netserver would silently choose another port. So it uses the second port.
     """
 
     kind = "netperf"
@@ -130,55 +130,47 @@ class Netperf(Workload):
     has_data_port = True
 
     def transports(self, options: NetperfOptions) -> tuple[Transport, ...]:
-        """Its control connection is TCP."""
+        """Add TCP to UDP, because netperf's control connection uses TCP."""
         return ("tcp", "udp") if options.udp else ("tcp",)
 
     def metrics(self, options: NetperfOptions) -> tuple[Metric, ...]:
-        """RR: ``rate`` in 1/s, latency of a transaction in microseconds, ``one_way_latency`` (derived; not of CRR).
-
-        STREAM: Mbit/s.
-        """
+        """Return for RR ``rate`` in 1/s, latency in microseconds, and ``one_way_latency`` (not CRR); for STREAM
+        Mbit/s."""
         if options.connects:
             return (RATE, *LATENCIES.values())
         return (RATE, *LATENCIES.values(), ONE_WAY_LATENCY) if options.transactions else (THROUGHPUT,)
 
     def command(self, role: Role, options: NetperfOptions, at: Endpoint) -> Command:
-        """Server: one child per test. Client: prints KEY=VALUE lines."""
+        """Start a server with a child per test, or a client, which prints lines KEY=VALUE."""
         if role == "client":
             return _client(options, at, options.duration, options.count)
         argv = ("netserver", "-D", "-N", "-4", "-L", at.listen, "-p", str(at.port))
         return Command(argv, deadline_s=options.duration + 150, listens=(("tcp", at.port),))
 
     def warm_up(self, options: NetperfOptions, at: Endpoint) -> Command | None:
-        """The same test for a while; None where the study wants none."""
+        """Return a shorter run of the same test, unless the study wants none."""
         count = None if options.count is None else math.ceil(options.count * options.warm_up / options.duration)
         return _client(options, at, options.warm_up, count) if options.warm_up else None
 
     def packet_size(self, options: NetperfOptions, at: Endpoint) -> int | None:
-        """Bytes of a datagram's payload, of request and response the larger; None of TCP."""
+        """Return the larger one of request and response."""
         if not options.udp:
             return None
         sizes = [known_bytes(size, at) for size in options.sizes]
         return None if None in sizes else max(size for size in sizes if size is not None)
 
-    def expected_s(self, options: NetperfOptions) -> float:
-        """Seconds."""
-        return options.duration + 0.1
-
     def length(self, options: NetperfOptions) -> Length:
-        """Of TCP_RR and TCP_CRR, by transactions; a test of UDP by count would wait for a lost message for ever."""
+        """Return transactions for TCP_RR and TCP_CRR. A UDP test with a count would never end after a loss."""
         if not options.counts:
             return by_seconds(1, (RATE if options.transactions else THROUGHPUT).name)
         return Length(_SHORTEST_S, "count", lambda measured: measured[RATE.name], _FEWEST, shortens_warm_up=True)
 
     def parse(self, options: NetperfOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """What netperf printed, and ``one_way_latency`` from its rate. Raises ProgramFailed or Unparseable.
+        """Read the output, and derive ``one_way_latency`` from its rate. Raises ProgramFailed or Unparseable.
 
-        Throughput is what arrived at the server. Its zero is a value; without transactions there is no latency.
+        Throughput is what arrived at the server, and its zero is valid. Without transactions there is no latency.
         """
-        client = completed["client"]
-        if client.returncode != 0:
-            raise ProgramFailed(f"netperf exited with code {client.returncode}: {client.last_words}")
+        client = require_success(completed["client"], "netperf")
         if not options.transactions:
             return TrialResult((Measurement(THROUGHPUT, _stream(client.text)),))
         figures = {key: _number(client.text, key) for key in _TRANSACTIONS}
@@ -194,9 +186,9 @@ class Netperf(Workload):
 
 
 def _client(options: NetperfOptions, at: Endpoint, duration: float, count: int | None = None) -> Command:
-    """netperf for ``duration`` seconds, or ``count`` transactions, which it takes as a negative length.
+    """Return netperf for ``duration`` seconds, or for ``count`` transactions (a negative length).
 
-    ``-j`` keeps the latencies, test options come after the ``--``.
+    ``-j`` keeps the latencies. Options of the test follow the ``--``.
     """
     length = f"{duration:.0f}" if count is None else str(-count)
     argv = ["netperf", "-4", "-H", at.address, "-p", str(at.port), "-t", options.test, "-l", length]
@@ -212,7 +204,7 @@ def _client(options: NetperfOptions, at: Endpoint, duration: float, count: int |
 
 
 def _value(text: str, key: str, pattern: str) -> str:
-    """The value of one whole line KEY=VALUE."""
+    """Return the value of one complete line KEY=VALUE."""
     match = re.search(rf"^{key}=({pattern})\n", text, re.MULTILINE)
     if match is None:
         raise Unparseable(f"netperf's output has no usable {key}")
@@ -224,17 +216,17 @@ def _number(text: str, key: str) -> float:
 
 
 def _stream(text: str) -> float:
-    """What the server received, in Mbit/s."""
+    """Return the throughput that the server received, in Mbit/s."""
     _value(text, "THROUGHPUT_UNITS", re.escape("10^6bits/s"))
     _number(text, "ELAPSED_TIME")  # the last that netperf prints
     return _number(text, "REMOTE_RECV_THROUGHPUT")
 
 
 def _without_a_stall(rate: float, mean_us: float) -> None:
-    """ProgramFailed where transactions did not fill the time.
+    """Raise ProgramFailed if transactions did not fill the time.
 
-    netperf sends no request again: after one lost datagram UDP_RR waits until its time is over, says nothing and
-    ends with code 0, with a rate that is too low by any amount and latencies that look healthy.
+    netperf never repeats a request. After one lost datagram UDP_RR waits until its time is over, prints no error and
+    exits with code 0. Its rate is then too low by any amount, and its latencies look healthy.
     """
     busy = rate * mean_us / 1e6
     if rate == 0:
@@ -244,10 +236,10 @@ def _without_a_stall(rate: float, mean_us: float) -> None:
 
 
 def _longest_wait_s(figures: Mapping[str, float], longest_us: float) -> float:
-    """Seconds of the longest wait for a connection whose request was lost; 0: none was. Raises ProgramFailed.
+    """Return the longest wait in seconds for a lost connection request, or 0. Raises ProgramFailed.
 
-    Where addresses are translated, a connection may have the numbers of one that the server, or what translates,
-    has not forgotten yet (TIME_WAIT). One that netperf still waited for at its end is in no latency.
+    With address translation a connection can have the port numbers of one that the server or the translation still
+    remembers (TIME_WAIT). A connection for which netperf still waits at its end is in no latency.
     """
     rate, elapsed_s = figures["TRANSACTION_RATE"], figures["ELAPSED_TIME"]
     if rate == 0:

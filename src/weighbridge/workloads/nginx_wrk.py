@@ -1,4 +1,4 @@
-"""nginx under wrk: so many connections, each of which asks again as soon as it was answered."""
+"""nginx under wrk: a number of connections, each of which sends its next request when it gets an answer."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.measurement import Broke, Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Broke, Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.quantity import Duration
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult, Work
@@ -26,15 +26,15 @@ ERRORS = {key: Metric(f"errors_{key}", "count", "lower") for key in ("connect", 
 """The errors by their key in wrk's line."""
 _SCRIPT = Path(__file__).parent / "nginx" / "wrk.lua"
 _UNANSWERED = ("connection refused", "connection timed out", "connection reset")
-"""What wrk says, in any case of letters, when the server does not take its first connection."""
+"""wrk's messages, in any case of letters, if the server does not accept its first connection."""
 _SHORTEST_S, _STEP_S = 0.2, 0.1
-"""wrk's threads look ten times a second whether their time is over."""
+"""The shortest trial, and its steps: wrk's threads check their time ten times per second."""
 _OPENED = 2000
-"""Connections that wrk opens in a second, at least: for as long as it does that it works at less than its load."""
+"""The fewest connections that wrk opens per second. Until they are all open, its load is too low."""
 _TOO_LATE_S = 5
-"""How much longer than it is to run wrk is told that it may, where it is interrupted."""
+"""The additional time limit of a wrk that will be interrupted."""
 _WARM_UP_EACH = 8
-"""Connections of each thread in a warm-up, at most: it shall not break the server."""
+"""The most connections of each thread in a warm-up, which must not break the server."""
 
 
 class NginxWrkOptions(NginxOptions):
@@ -55,7 +55,7 @@ class NginxWrkOptions(NginxOptions):
 
     @property
     def used_threads(self) -> int:
-        """The threads that are started: wrk takes no thread without a connection."""
+        """Return the number of threads that start. A thread of wrk needs a connection."""
         return min(self.threads, self.connections)
 
     @model_validator(mode="after")
@@ -68,13 +68,14 @@ class NginxWrkOptions(NginxOptions):
 
 
 class NginxWrk(Workload):
-    """A closed loop: while the server stalls nothing is asked of it, so stalls are hidden.
+    """A closed loop: while the server stalls, it gets no requests, so stalls are hidden.
 
-    wrk 4 tries to make up for that: before it prints them it adds made-up samples to its latencies, as if each
-    connection had asked at its mean rate all the time (``stats_correct`` in wrk.c; the mean is then more than
-    connections / rate). What is measured here are wrk's own values. `nginx-vegeta` measures latency from the planned
-    send instead. Answers slower than ``timeout`` have no latency, and requests never answered are not counted. The
-    time in which wrk opens its connections (seconds, where they are thousands) is part of its duration.
+    wrk 4 tries to correct that. Before it prints latencies, it adds artificial samples as if each connection had sent
+    requests at its mean rate (``stats_correct`` in wrk.c), and the mean exceeds connections / rate. This workload
+    reads wrk's uncorrected values. `nginx-vegeta` measures latency from the planned send instead.
+
+    Answers slower than ``timeout`` have no latency, and unanswered requests are not counted. The time to open
+    connections (seconds, for thousands of them) is a part of the duration.
     """
 
     kind = "nginx-wrk"
@@ -83,49 +84,41 @@ class NginxWrk(Workload):
     packages = (*_nginx.PACKAGES, "wrk")
 
     def transports(self, options: NginxWrkOptions) -> tuple[Transport, ...]:
-        """TCP alone."""
         return ("tcp",)
 
     def load(self, options: NginxWrkOptions) -> str:
-        """Its connections."""
         return "connections"
 
     def metrics(self, options: NginxWrkOptions) -> tuple[Metric, ...]:
-        """Requests/s, latencies in ms, MB/s (10^6, headers too), and errors by kind as wrk counts them."""
+        """Return requests/s, latencies in ms, MB/s (10^6, with headers), and errors by kind as wrk counts them."""
         return (REQUESTS, *LATENCIES.values(), TRANSFER, *ERRORS.values())
 
     def command(self, role: Role, options: NginxWrkOptions, at: Endpoint) -> Command:
-        """The client reads its script from standard input."""
+        """Start nginx, or wrk, which reads its script from standard input."""
         if role == "client":
             return _client(options, at, options.connections, options.duration)
         return _nginx.server(options, at, deadline_s=options.duration + options.warm_up + 240)
 
     def files(self, role: Role, options: NginxWrkOptions, at: Endpoint) -> Mapping[str, bytes]:
-        """What nginx reads and serves."""
         return _nginx.files(options, at) if role == "server" else {}
 
     def warm_up(self, options: NginxWrkOptions, at: Endpoint) -> Command | None:
-        """A light load on the same content."""
+        """Send a light load for the same content."""
         if not options.warm_up:
             return None
         return _client(options, at, min(options.connections, _WARM_UP_EACH * options.used_threads), options.warm_up)
 
     def generator_threads(self, options: NginxWrkOptions) -> int:
-        """Those of wrk that are started."""
         return options.used_threads
 
-    def expected_s(self, options: NginxWrkOptions) -> float:
-        """Seconds; wrk looks ten times a second whether its time is over."""
-        return options.duration + 0.1
-
     def length(self, options: NginxWrkOptions) -> Length:
-        """By its time, in which wrk opens its connections too."""
+        """Return seconds, which include the time to open the connections."""
         return by_seconds(_SHORTEST_S + options.connections / _OPENED, REQUESTS.name, _STEP_S)
 
     def parse(self, options: NginxWrkOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """What the script's line says. Raises Broke, ProgramFailed or Unparseable.
+        """Read the script's line. Raises Broke, ProgramFailed or Unparseable.
 
-        The work is requests, of which the cost is more than that of a gigabit.
+        The work is requests, which cost more than a gigabit does.
         """
         line = _line(completed["client"])
         _must_have_been_interrupted(options, line)
@@ -144,7 +137,7 @@ class NginxWrk(Workload):
 
 
 def _client(options: NginxWrkOptions, at: Endpoint, connections: int, seconds: float) -> Command:
-    """wrk, for a time. It counts whole seconds; interrupted before, it ends as it does after them (wrk.c, main)."""
+    """Return wrk for a time. It counts whole seconds. If it is interrupted, it ends in the same way (wrk.c, main)."""
     is_whole = seconds.is_integer()
     argv: tuple[str, ...] = (
         () if is_whole else ("timeout", "--foreground", "--preserve-status", "--signal=INT", f"{seconds:g}")
@@ -156,27 +149,26 @@ def _client(options: NginxWrkOptions, at: Endpoint, connections: int, seconds: f
 
 
 def _longest_s(seconds: float) -> int:
-    """For how many seconds wrk would run if it were not interrupted."""
+    """Return the seconds after which wrk would end without an interrupt."""
     return math.ceil(seconds) + _TOO_LATE_S
 
 
 def _must_have_been_interrupted(options: NginxWrkOptions, line: Mapping[str, float]) -> None:
-    """Raise ProgramFailed where wrk's threads may have ended when they were told to, and its clock did not."""
+    """Raise ProgramFailed if wrk ran into its own time limit, because its clock then shows a wrong time."""
     if not options.duration.is_integer() and line["duration_us"] >= 1e6 * _longest_s(options.duration):
         raise ProgramFailed(f"wrk should have ended after {options.duration:g} s, but ran on")
 
 
 def _line(client: Completed) -> dict[str, float]:
-    """The numbers of the script's line, which is the last one."""
-    if client.returncode != 0:
-        last_words = client.last_words
-        if last_words.startswith("unable to connect") and last_words.lower().endswith(_UNANSWERED):
-            raise Broke(f"the server accepts no connection: wrk was {last_words}")
-        raise ProgramFailed(f"wrk exited with code {client.returncode}: {last_words}")
+    """Return the numbers of the script's line, which is the last one."""
+    last_words = client.last_words
+    if client.returncode and last_words.startswith("unable to connect") and last_words.lower().endswith(_UNANSWERED):
+        raise Broke(f"the server accepts no connection: wrk was {last_words}")
+    require_success(client, "wrk")
     try:
         line: Any = json.loads((client.text.splitlines() or [""])[-1], parse_int=float)
     except (ValueError, RecursionError) as error:
-        raise Unparseable(f"wrk's output does not end with a line of JSON: {client.last_words}") from error
+        raise Unparseable(f"wrk's output does not end with a line of JSON: {last_words}") from error
     keys = (
         "requests",
         "duration_us",
@@ -197,7 +189,7 @@ def _line(client: Completed) -> dict[str, float]:
 
 
 def _must_be_the_servers_fault(options: NginxWrkOptions, line: Mapping[str, float]) -> None:
-    """Raise ProgramFailed where wrk could not open its connections for want of something of its own."""
+    """Raise ProgramFailed if wrk could not open its connections because it ran out of its own resources."""
     if not line["connect"]:
         return
     failure = f"wrk could not open {line['connect']:.0f} of {options.connections} connections"
@@ -208,9 +200,9 @@ def _must_be_the_servers_fault(options: NginxWrkOptions, line: Mapping[str, floa
 
 
 def _must_not_have_broken(options: NginxWrkOptions, line: Mapping[str, float], server: Completed | None) -> None:
-    """Raise Broke where nothing succeeded, more than half failed, or some did and nginx says that it met a limit.
+    """Raise Broke if nothing succeeded, if more than half failed, or if some failed and nginx reported a limit.
 
-    An answer that came too late or says that it failed is among the requests; other errors are not.
+    A late answer and an answer with an error status count as requests. Other errors do not.
     """
     server_limit = _nginx.limit_met(server)
     failed = sum(line[key] for key in ERRORS)

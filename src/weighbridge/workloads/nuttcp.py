@@ -1,4 +1,4 @@
-"""nuttcp: TCP or UDP throughput with the CPU that it took at both ends."""
+"""nuttcp: TCP or UDP throughput, with the CPU use at both ends."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize, Rate
 from weighbridge.model.study import Role
@@ -24,9 +24,9 @@ LOSS = Metric("loss", "%", "lower")
 
 _LENGTHS = {"tcp": (1, 2**24), "udp": (64, LARGEST_PAYLOAD)}
 _UDP_OVERHEAD_S = 2.4
-"""nuttcp waits before it believes that the last datagram has arrived."""
+"""nuttcp waits this long before it assumes that the last datagram has arrived."""
 _LATE_S = 1.0
-"""How much longer than it was sent UDP may be received: the rest is the server waiting, which lowers its rate."""
+"""How much longer than it was sent UDP can be received. After that the server only waits, which lowers its rate."""
 
 
 def _whole_kilobits(rate: float) -> float:
@@ -62,10 +62,11 @@ class NuttcpOptions(Options):
 
 
 class Nuttcp(Workload):
-    """One transfer per trial, from its first byte. Its data goes to the endpoint's second port.
+    """Runs one transfer per trial, from its first byte. Its data uses the endpoint's second port.
 
-    The server binds to every address while a trial runs: nuttcp 6 has no option for one. CPU is of one CPU, in whole
-    per cent, as each process counts itself; a sender that paces UDP spins, so its figure says little.
+    The server binds to every address while a trial runs, because nuttcp 6 has no option for one address. CPU use is
+    in whole percent of one CPU, as each process counts itself. A sender that paces UDP spins, so its figure says
+    little.
     """
 
     kind = "nuttcp"
@@ -75,15 +76,15 @@ class Nuttcp(Workload):
     has_data_port = True
 
     def transports(self, options: NuttcpOptions) -> tuple[Transport, ...]:
-        """Its control connection is TCP."""
+        """Add TCP to UDP, because nuttcp's control connection uses TCP."""
         return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: NuttcpOptions) -> tuple[Metric, ...]:
-        """Throughput in Mbit/s (10^6), CPU of both ends in %, retransmits (TCP) or loss in % (UDP)."""
+        """Return throughput in Mbit/s (10^6), CPU of both ends in %, and retransmits (TCP) or loss in % (UDP)."""
         return (THROUGHPUT, SENDER_CPU, RECEIVER_CPU, RETRANSMITS if options.protocol == "tcp" else LOSS)
 
     def command(self, role: Role, options: NuttcpOptions, at: Endpoint) -> Command:
-        """The server stays in the foreground; the client prints one line of KEY=VALUE pairs."""
+        """Start a server in the foreground, or a client, which prints one line of KEY=VALUE pairs."""
         deadline_s = options.duration + 40
         if role == "server":
             argv = ("nuttcp", "-S", "-4", "--nofork", "-P", str(at.port))
@@ -94,25 +95,21 @@ class Nuttcp(Workload):
         return Command(("nuttcp", "-4", "-fparse", *ports, "-T", seconds, *load, at.address), deadline_s)
 
     def packet_size(self, options: NuttcpOptions, at: Endpoint) -> int | None:
-        """Bytes of a datagram's payload; None of TCP."""
         return known_bytes(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: NuttcpOptions) -> float:
-        """Seconds."""
         return options.duration + (_UDP_OVERHEAD_S if options.protocol == "udp" else 0.2)
 
     def length(self, options: NuttcpOptions) -> Length:
-        """By its time."""
         return by_seconds(1, THROUGHPUT.name)
 
     def asked_rate(self, options: NuttcpOptions) -> Measurement | None:
-        """The bitrate."""
         return None if options.bitrate is None else Measurement(THROUGHPUT, options.bitrate / 1e6)
 
     def parse(self, options: NuttcpOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """The client's line, whose throughput is the receiver's. Raises ProgramFailed or Unparseable.
+        """Read the client's line, which has the receiver's throughput. Raises ProgramFailed or Unparseable.
 
-        ``retransmits`` is absent where nuttcp does not print it (the sender's kernel does not count them).
+        ``retransmits`` is absent if the sender's kernel does not count them.
         """
         figures = _line(completed["client"], options)
         values = {THROUGHPUT: figures["rate"], SENDER_CPU: figures["tx"], RECEIVER_CPU: figures["rx"]}
@@ -122,9 +119,9 @@ class Nuttcp(Workload):
 
 
 def _load(options: NuttcpOptions, at: Endpoint) -> tuple[str, ...]:
-    """What is sent, as nuttcp writes it: a rate without a unit is in kbit/s.
+    """Return the load in nuttcp's notation. A rate without a unit is in kbit/s.
 
-    UDP always has a length: left to itself nuttcp takes what its control connection would, or 8 KiB.
+    UDP always has a length. By default nuttcp would use that of its control connection, or 8 KiB.
     """
     udp = options.protocol == "udp"
     length = options.length or (USUAL_PAYLOAD if udp else None)
@@ -147,14 +144,13 @@ _LINES = {
 
 
 def _line(client: Completed, options: NuttcpOptions) -> dict[str, str | None]:
-    """The figures of the last line.
+    """Return the figures of the last line.
 
-    A port for the data that is taken, or a server that ends, gives zeros over zero seconds and code 0; a control
-    port that is closed makes nuttcp guess at a server without one, and count at the sender.
+    If the data port is in use, or if the server ends, nuttcp prints zeros over zero seconds and exits with code 0. If
+    the control port is closed, it assumes a server without one, and counts at the sender.
     """
-    complaint = "; ".join(client.stderr.decode(errors="replace").split("\n")).strip("; ")[-300:]
-    if client.returncode != 0:
-        raise ProgramFailed(f"nuttcp exited with code {client.returncode}: {complaint or client.last_words}")
+    complaint = "; ".join(client.error_text.split("\n")).strip("; ")[-300:]
+    require_success(client, "nuttcp", complaint)
     if "classic_mode" in complaint:
         raise ProgramFailed(f"nuttcp found no server at its control port: {complaint}")
     match = _LINES[options.protocol].search(client.text)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Role
@@ -29,8 +29,6 @@ LOSS = Metric("loss", "%", "lower")
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _FAILED = re.compile(r"^sockperf: *((?:ERROR|No |'-).*)$", re.MULTILINE)
-_OVERHEAD_S = 2.3
-"""sockperf measures the CPU's clock before and its results after the test."""
 
 
 class SockperfOptions(Options):
@@ -64,31 +62,31 @@ class SockperfOptions(Options):
 
 
 class Sockperf(Workload):
-    """Latency is that of the whole round trip, as in the other workloads; sockperf by itself prints half of it.
+    """Measures the latency of the complete round trip, as other workloads do. By default sockperf prints half of it.
 
-    Its first 0.4 s are its warm-up, which it leaves out. ``under-load`` sends at its rate whether or not answers
-    come; what is answered is timed from when it was really sent. In ``ping-pong`` a lost datagram ends the
-    measurement early: the latencies stand, from fewer messages.
+    sockperf discards its first 0.4 s, which are its warm-up. ``under-load`` sends at its rate even if no answers
+    come, and the latency of an answer starts at the real send. In ``ping-pong`` a lost datagram ends the measurement
+    early: the latencies are valid, from fewer messages.
     """
 
     kind = "sockperf"
     summary = "round-trip latency of small messages, sent singly or at a given rate"
     options = SockperfOptions
     packages = ("sockperf",)
+    overhead_s = 2.3  # sockperf calibrates the CPU's clock first, and evaluates its results at the end
 
     def transports(self, options: SockperfOptions) -> tuple[Transport, ...]:
-        """UDP has TCP beside it: over that the path is probed."""
+        """Add TCP to UDP, because the path is probed over TCP."""
         return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: SockperfOptions) -> tuple[Metric, ...]:
-        """Mean and percentiles in microseconds; under load the rate that was sent, and of UDP the loss in %."""
+        """Return mean and percentiles in microseconds. Under load also the sent rate, and for UDP the loss in %."""
         latencies = (MEAN, *PERCENTILES.values())
         if options.test == "ping-pong":
             return latencies
         return (*latencies, RATE, LOSS) if options.protocol == "udp" else (*latencies, RATE)
 
     def command(self, role: Role, options: SockperfOptions, at: Endpoint) -> Command:
-        """Both need to be told of TCP."""
         deadline_s = options.duration + 30
         protocol = ("--tcp",) if options.protocol == "tcp" else ()
         if role == "server":
@@ -101,25 +99,20 @@ class Sockperf(Workload):
         return Command(argv, deadline_s)
 
     def packet_size(self, options: SockperfOptions, at: Endpoint) -> int | None:
-        """Bytes of a datagram's payload; None of TCP."""
         return known_bytes(options.message_size, at) if options.protocol == "udp" else None
 
-    def expected_s(self, options: SockperfOptions) -> float:
-        """Seconds."""
-        return options.duration + _OVERHEAD_S
-
     def length(self, options: SockperfOptions) -> Length:
-        """By its time, whose first 0.4 s it leaves out."""
+        """Return seconds, of which sockperf discards the first 0.4."""
         return by_seconds(2, MEAN.name)
 
     def asked_rate(self, options: SockperfOptions) -> Measurement | None:
-        """The messages per second under load."""
+        """Return the messages per second under load."""
         return None if options.rate is None else Measurement(RATE, float(options.rate))
 
     def parse(self, options: SockperfOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """What sockperf printed of its valid duration. Raises ProgramFailed or Unparseable.
+        """Read the figures of the valid duration. Raises ProgramFailed or Unparseable, also after exit code 0.
 
-        ``loss`` is the answers that never came as a share of those that should have. Failures end with code 0.
+        ``loss`` is the share of expected answers that never came.
         """
         text = _report(completed["client"])
         measurements = [Measurement(MEAN, _figure(text, rf"====> avg-rtt= *{_NUMBER} \(std-dev=", "mean"))]
@@ -137,10 +130,8 @@ _VALID = r"^sockperf: \[Valid Duration\] RunTime="
 
 
 def _report(client: Completed) -> str:
-    """The whole report, without colours. Its last line is the fastest observation."""
-    text = _COLOUR.sub("", client.text)
-    if client.returncode != 0:
-        raise ProgramFailed(f"sockperf exited with code {client.returncode}: {client.last_words}")
+    """Return the complete report without colours. Its last line is the fastest observation."""
+    text = _COLOUR.sub("", require_success(client, "sockperf").text)
     if failed := _FAILED.search(text):
         raise ProgramFailed(f"sockperf: {failed[1].strip()[:300]}")
     if re.search(rf"^sockperf: ---> <MIN> observation = *{_NUMBER}\n", text, re.MULTILINE) is None:
@@ -156,7 +147,7 @@ def _figure(text: str, pattern: str, what: str) -> float:
 
 
 def _rate(text: str) -> float:
-    """Messages sent per second of the valid duration."""
+    """Return the messages sent per second of the valid duration."""
     seconds = _figure(text, rf"{_VALID}{_NUMBER} sec;", "valid duration")
     if seconds == 0:
         raise ProgramFailed("sockperf ran too short to have a valid duration: use a longer one")
@@ -164,7 +155,7 @@ def _rate(text: str) -> float:
 
 
 def _loss(text: str) -> float:
-    """In %."""
+    """Return the loss in %."""
     came = _figure(text, rf"{_VALID}[0-9.]+ sec; SentMessages=[0-9]+; ReceivedMessages={_NUMBER}\n", "answers")
     lost = _figure(text, rf"^sockperf: # dropped messages = {_NUMBER};", "dropped messages")
     if came + lost == 0:

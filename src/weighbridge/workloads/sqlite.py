@@ -1,4 +1,4 @@
-"""SQLite: commits of a database that is a file."""
+"""SQLite: commits of a database in one file."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Durability
 from weighbridge.model.study import Role
@@ -16,15 +16,15 @@ from weighbridge.model.workload import Endpoint, Workload
 
 COMMITS = Metric("commits", "1/s", "higher")
 _NOW = "SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER);\n"
-"""Milliseconds since 1970; SQLite 3.40 has no function for less than a second."""
+"""Milliseconds since 1970. SQLite 3.40 has no function for less than a second."""
 _INSERT = "INSERT INTO records (content) VALUES (hex(zeroblob(50)));\n"
 _EMPTY = """rm -f "$1" "$1"-journal "$1"-wal "$1"-shm
 exec sqlite3 -batch "$1" 'CREATE TABLE records (number INTEGER PRIMARY KEY, content TEXT)'"""
 _PRINTED = re.compile(r"([a-z]{1,10})\n([0-9]{13})\n([0-9]{13})\n([0-9]{1,9})\n")
 _SLOWEST = 5
-"""Commits per second of a slow disk, for the deadline."""
+"""The commits per second of a slow disk, for the deadline."""
 _USUAL = {"full": 100, "off": 10_000}
-"""Commits per second that are expected."""
+"""The expected commits per second."""
 
 
 class SqliteOptions(Options):
@@ -39,7 +39,7 @@ class SqliteOptions(Options):
 
 
 class Sqlite(Workload):
-    """One writer, one row a commit: files are made, written, synced and deleted, and that is all.
+    """Commits single rows from one writer: files are created, written, synced and deleted.
 
     With ``sync: off`` it is CPU-bound, in system calls of its file system.
     """
@@ -50,31 +50,22 @@ class Sqlite(Workload):
     packages = ("sqlite3",)
 
     def metrics(self, options: SqliteOptions) -> tuple[Metric, ...]:
-        """``commits`` per second."""
+        """Return ``commits`` per second."""
         return (COMMITS,)
 
-    def needs_data(self, options: SqliteOptions) -> bool:
-        """Always."""
-        return True
-
     def room(self, options: SqliteOptions) -> int:
-        """Rows of some 110 bytes, and a journal."""
+        """Count rows of about 110 bytes, and a journal."""
         return 2**20 + options.commits * 256
 
     def durability(self, options: SqliteOptions) -> Durability:
-        """Of a commit."""
         return "synchronous" if options.sync == "full" else "none"
 
-    def prepare(self, options: SqliteOptions, at: Endpoint) -> Command | None:
-        """None: each trial has a new database."""
-        return None
-
     def restore(self, options: SqliteOptions, at: Endpoint) -> Command:
-        """An empty table in a new file."""
+        """Create an empty table in a new file."""
         return Command(("sh", "-c", _EMPTY, "restore", _file(at)), deadline_s=120)
 
     def command(self, role: Role, options: SqliteOptions, at: Endpoint) -> Command:
-        """The shell of SQLite, which reads the transactions."""
+        """Start SQLite's shell, which reads the transactions."""
         settings = f"PRAGMA journal_mode={options.journal};\nPRAGMA synchronous={options.sync};\n"
         inserts = _INSERT * options.commits
         asked = f"{settings}{_NOW}{inserts}{_NOW}SELECT count(*) FROM records;\n"  # noqa: S608 - numbers and literals
@@ -82,18 +73,14 @@ class Sqlite(Workload):
         return Command(("sqlite3", "-batch", "-bail", _file(at)), deadline_s, stdin=asked.encode())
 
     def expected_s(self, options: SqliteOptions) -> float:
-        """Seconds."""
         return 0.1 + options.commits / _USUAL[options.sync]
 
     def parse(self, options: SqliteOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """Commits over the time between the first and the last, by SQLite's own clock, in whole milliseconds.
+        """Divide the commits by the time between the first and the last, in whole milliseconds of SQLite's own clock.
 
         Raises ProgramFailed or Unparseable.
         """
-        solo = completed["solo"]
-        if solo.returncode != 0:
-            raise ProgramFailed(f"sqlite3 exited with code {solo.returncode}: {solo.last_words}")
-        match = _PRINTED.fullmatch(solo.text)
+        match = _PRINTED.fullmatch(require_success(completed["solo"], "sqlite3").text)
         if match is None:
             raise Unparseable("sqlite3 printed something else than its journal mode, two times and the rows")
         journal, began, ended, rows = match[1], int(match[2]), int(match[3]), int(match[4])

@@ -1,4 +1,4 @@
-"""sysbench cpu: how many times a second all primes up to a limit are found by division."""
+"""sysbench cpu: how often per second all primes up to a limit are found by division."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -16,7 +16,7 @@ from weighbridge.workloads._seconds import WholeSeconds
 
 EVENTS = Metric("events", "1/s", "higher")
 _SHORTEST_S = 0.1
-"""In which the start of its threads takes 1 % of the rate that a second shows; 0.02 s: 9 %."""
+"""The shortest trial: the start of its threads lowers its rate by 1%. At 0.02 s it is 9%."""
 
 
 class SysbenchCpuOptions(Options):
@@ -31,10 +31,10 @@ class SysbenchCpuOptions(Options):
 
 
 class SysbenchCpu(Workload):
-    """Integer arithmetic that stays in the CPU's registers. Events of different prime limits do not compare.
+    """Integer arithmetic in the CPU's registers. Events with different prime limits are not comparable.
 
-    Its latencies are not measured: the mean is threads / events per second once more, and the percentiles come
-    from sysbench's own logarithmic buckets, 1.8% wide, as one number that cannot be merged.
+    Its latencies are not measured. The mean is threads / events per second, and the percentiles are single numbers
+    from sysbench's logarithmic buckets, 1.8% wide, which cannot be merged.
     """
 
     kind = "sysbench-cpu"
@@ -43,32 +43,23 @@ class SysbenchCpu(Workload):
     packages = ("sysbench",)
 
     def metrics(self, options: SysbenchCpuOptions) -> tuple[Metric, ...]:
-        """``events``: events per second of all threads together."""
+        """Return ``events`` per second of all threads together."""
         return (EVENTS,)
 
     def command(self, role: Role, options: SysbenchCpuOptions, at: Endpoint) -> Command:
-        """The one process; ``at`` is not used."""
         prime = f"--cpu-max-prime={options.prime_limit}"
         return _sysbench.command("cpu", options.threads, options.duration, prime, events=options.count)
 
-    def expected_s(self, options: SysbenchCpuOptions) -> float:
-        """Seconds."""
-        return options.duration + 0.1
-
     def length(self, options: SysbenchCpuOptions) -> Length:
-        """By its events; every thread has one."""
+        """Return events, at least one for each thread."""
         return Length(_SHORTEST_S, "count", lambda measured: measured[EVENTS.name], options.threads)
 
     def parse(self, options: SysbenchCpuOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """Events per second, as printed (two decimals). Raises ProgramFailed or Unparseable."""
+        """Read the events per second as printed, with two decimals. Raises ProgramFailed or Unparseable."""
         text = _sysbench.report(completed["solo"])
         pattern = rf"\n +events per second: +{_sysbench.NUMBER}\n"
         rate = Measurement(EVENTS, _sysbench.figure(text, pattern, "events per second"))
         return TrialResult((rate,), work_s=_sysbench.totals(text)[0] if options.count is not None else None)
-
-    def generator_threads(self, options: SysbenchCpuOptions) -> int:
-        """As many as it is told."""
-        return options.threads
 
 
 PLUGIN = SysbenchCpu()

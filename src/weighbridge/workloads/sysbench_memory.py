@@ -1,4 +1,4 @@
-"""sysbench memory: how fast threads read or write a block of memory over and over."""
+"""sysbench memory: the speed at which threads repeatedly read or write a block of memory."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -18,7 +18,7 @@ from weighbridge.workloads._seconds import WholeSeconds
 BANDWIDTH = Metric("bandwidth", "MiB/s", "higher")
 
 _SHORTEST_S = 0.1
-"""In which the start of its threads takes no more than trials differ by; 0.03 s: 10 %."""
+"""The shortest trial: the start of its threads changes less than trials differ. At 0.03 s it is 10%."""
 _NO_END = "1048576T"
 """A total size (2^60 bytes) that no run reaches, so that the duration ends every run."""
 
@@ -30,7 +30,7 @@ def _power_of_two(size: int) -> int:
 
 
 BlockSize = Annotated[Size, AfterValidator(_power_of_two), Field(ge=8, le=2**30)]
-"""Bytes; a power of two."""
+"""A number of bytes that is a power of two."""
 
 
 class SysbenchMemoryOptions(Options):
@@ -50,7 +50,7 @@ class SysbenchMemoryOptions(Options):
 
 
 class SysbenchMemory(Workload):
-    """Memory bandwidth. A block that fits into a cache of the CPU measures that cache, as the default may."""
+    """Memory bandwidth. A block that fits into a cache of the CPU, as the default can, measures that cache."""
 
     kind = "sysbench-memory"
     summary = "reads or writes a block of memory over and over: memory and cache bandwidth"
@@ -58,11 +58,10 @@ class SysbenchMemory(Workload):
     packages = ("sysbench",)
 
     def metrics(self, options: SysbenchMemoryOptions) -> tuple[Metric, ...]:
-        """``bandwidth``: MiB (2^20 bytes) per second of all threads together."""
+        """Return ``bandwidth``: MiB (2^20 bytes) per second of all threads together."""
         return (BANDWIDTH,)
 
     def command(self, role: Role, options: SysbenchMemoryOptions, at: Endpoint) -> Command:
-        """The one process; ``at`` is not used."""
         return _sysbench.command(
             "memory",
             options.threads,
@@ -75,25 +74,17 @@ class SysbenchMemory(Workload):
             timed=options.count is None,
         )
 
-    def expected_s(self, options: SysbenchMemoryOptions) -> float:
-        """Seconds."""
-        return options.duration + 0.1
-
     def length(self, options: SysbenchMemoryOptions) -> Length:
-        """By its blocks; every thread has one."""
+        """Return blocks, at least one for each thread."""
         per_mib = 2**20 / options.block_size
         return Length(_SHORTEST_S, "count", lambda measured: measured[BANDWIDTH.name] * per_mib, options.threads)
 
     def parse(self, options: SysbenchMemoryOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """Bandwidth, as printed (two decimals). Raises ProgramFailed or Unparseable."""
+        """Read the bandwidth as printed, with two decimals. Raises ProgramFailed or Unparseable."""
         text = _sysbench.report(completed["solo"])
         pattern = rf" MiB transferred \( *{_sysbench.NUMBER} MiB/sec\)"
         bandwidth = Measurement(BANDWIDTH, _sysbench.figure(text, pattern, "bandwidth"))
         return TrialResult((bandwidth,), work_s=_sysbench.totals(text)[0] if options.count is not None else None)
-
-    def generator_threads(self, options: SysbenchMemoryOptions) -> int:
-        """As many as it is told."""
-        return options.threads
 
 
 PLUGIN = SysbenchMemory()

@@ -1,4 +1,4 @@
-"""sysbench mutex: how long threads take that lock mutexes a fixed number of times."""
+"""sysbench mutex: the time of threads that lock mutexes a fixed number of times."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -15,7 +15,7 @@ from weighbridge.workloads import _sysbench
 
 TIME = Metric("time", "s", "lower")
 _LOCK_S, _LOOP_S = 2e-7, 1e-9
-"""What one lock, and one turn of the loop before it, take about."""
+"""The approximate times of one lock, and of one iteration of the loop before it."""
 
 
 class SysbenchMutexOptions(Options):
@@ -28,10 +28,10 @@ class SysbenchMutexOptions(Options):
 
 
 class SysbenchMutex(Workload):
-    """Locks that are mostly free, in user space: a control, as `sysbench-cpu` is one. CPU-bound.
+    """Locks that are mostly free, in user space: a CPU-bound control, like `sysbench-cpu`.
 
-    With few mutexes threads wait for each other, in futexes. The defaults take more locks and fewer turns
-    of the loop than sysbench's own (50,000 and 10,000), with which nearly all of the time is the loop's.
+    With few mutexes, threads wait for each other in futexes. The defaults have more locks and fewer iterations than
+    sysbench's own (50,000 and 10,000), which spend nearly all of their time in the loop.
     """
 
     kind = "sysbench-mutex"
@@ -40,11 +40,11 @@ class SysbenchMutex(Workload):
     packages = ("sysbench",)
 
     def metrics(self, options: SysbenchMutexOptions) -> tuple[Metric, ...]:
-        """``time``: seconds until all threads have taken their locks."""
+        """Return ``time``: seconds until all threads have taken their locks."""
         return (TIME,)
 
     def command(self, role: Role, options: SysbenchMutexOptions, at: Endpoint) -> Command:
-        """The one process, which the number of locks ends and its time does not; ``at`` is not used."""
+        """Run until the number of locks ends it, not its time."""
         own = (
             f"--mutex-num={options.mutexes}",
             f"--mutex-locks={options.locks}",
@@ -53,22 +53,18 @@ class SysbenchMutex(Workload):
         return _sysbench.command("mutex", options.threads, max(60.0, 20 * self.expected_s(options)), *own)
 
     def expected_s(self, options: SysbenchMutexOptions) -> float:
-        """Seconds, with the threads of two CPUs."""
+        """Assume two CPUs."""
         return 0.1 + options.threads / min(options.threads, 2) * options.locks * (_LOCK_S + options.loops * _LOOP_S)
 
     def parse(self, options: SysbenchMutexOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """The total time, which is printed to 0.1 ms. Raises ProgramFailed or Unparseable.
+        """Read the total time, which is printed to 0.1 ms. Raises ProgramFailed or Unparseable.
 
-        Each thread's locks are one event: fewer events are less than all of the work.
+        The locks of a thread are one event, so fewer events than threads are not all of the work.
         """
         total_s, events = _sysbench.totals(_sysbench.report(completed["solo"]))
         if events != options.threads:
             raise Unparseable(f"sysbench finished {events} of {options.threads} threads")
         return TrialResult((Measurement(TIME, total_s),))
-
-    def generator_threads(self, options: SysbenchMutexOptions) -> int:
-        """As many as it is told."""
-        return options.threads
 
 
 PLUGIN = SysbenchMutex()

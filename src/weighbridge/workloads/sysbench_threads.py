@@ -1,4 +1,4 @@
-"""sysbench threads: how fast threads hand a few mutexes to one another, giving up the CPU in between."""
+"""sysbench threads: the speed at which threads pass a few mutexes to one another, and yield the CPU in between."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -27,9 +27,9 @@ class SysbenchThreadsOptions(Options):
 
 
 class SysbenchThreads(Workload):
-    """The scheduler and futexes. Events of different ``yields`` do not compare.
+    """The scheduler and futexes. Events with different ``yields`` are not comparable.
 
-    Threads in excess of the CPUs (and of the CPU limit) are what makes it hard; with one thread it counts yields.
+    More threads than CPUs (or than the CPU limit) make it hard. With one thread it counts yields.
     """
 
     kind = "sysbench-threads"
@@ -38,30 +38,20 @@ class SysbenchThreads(Workload):
     packages = ("sysbench",)
 
     def metrics(self, options: SysbenchThreadsOptions) -> tuple[Metric, ...]:
-        """``events``: events per second of all threads together."""
+        """Return ``events`` per second of all threads together."""
         return (EVENTS,)
 
     def command(self, role: Role, options: SysbenchThreadsOptions, at: Endpoint) -> Command:
-        """The one process; ``at`` is not used."""
         own = (f"--thread-yields={options.yields}", f"--thread-locks={options.locks}")
         return _sysbench.command("threads", options.threads, options.duration, *own)
 
-    def expected_s(self, options: SysbenchThreadsOptions) -> float:
-        """Seconds."""
-        return options.duration + 0.1
-
     def length(self, options: SysbenchThreadsOptions) -> Length:
-        """By its time."""
         return by_seconds(1, EVENTS.name)
 
     def parse(self, options: SysbenchThreadsOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """Events over the total time, which is printed to 0.1 ms. Raises ProgramFailed or Unparseable."""
+        """Divide the events by the total time, which is printed to 0.1 ms. Raises ProgramFailed or Unparseable."""
         total_s, events = _sysbench.totals(_sysbench.report(completed["solo"]))
         return TrialResult((Measurement(EVENTS, events / total_s),))
-
-    def generator_threads(self, options: SysbenchThreadsOptions) -> int:
-        """As many as it is told."""
-        return options.threads
 
 
 PLUGIN = SysbenchThreads()

@@ -1,4 +1,4 @@
-"""The workload `command`: any command of the user, with its run time, its resource use and numbers that it prints."""
+"""The workload `command`: any command of the user, with its run time, resource use and numbers from its output."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ from weighbridge.workloads.command.options import BUILT_IN, TIME, CommandOptions
 from weighbridge.workloads.command.words import place_values
 
 _LAST = 4096
-"""Bytes of each stream in which a program's reason is looked for."""
+"""The number of bytes at the end of each stream that can contain the reason."""
 _TOLD = (
     (
         re.compile(re.escape(os.strerror(errno.EROFS))),
@@ -42,14 +42,14 @@ _TOLD = (
     ),
     (re.compile(re.escape(os.strerror(errno.EADDRINUSE)), re.IGNORECASE), "its port is in use by another program"),
 )
-"""What is known of a reason: how it is worded, and what to say of it."""
+"""The known reasons: a pattern of the program's words, and our explanation."""
 _NOT_FOUND = re.compile(r"(?:^|\s)(\S+?): (?:command )?not found\s*$", re.MULTILINE)
 NOT_FOUND, NOT_STARTED = 127, 126
-"""The codes of a shell for a program that is not there, and one that cannot be started."""
+"""The exit codes of a shell for a missing program, and for a program that it cannot start."""
 
 
 def failure_of(completed: Completed, *, shell: bool) -> str:
-    """Return one sentence about a program that failed with a nonzero exit code; with its last words."""
+    """Return one sentence about a program that failed with a nonzero exit code, with its last words."""
     if completed.returncode == NOT_FOUND and shell:
         match = _NOT_FOUND.search(_end(completed.stderr))
         if match:
@@ -62,7 +62,7 @@ def failure_of(completed: Completed, *, shell: bool) -> str:
 
 
 def reason(completed: Completed) -> str:
-    """Return what the program's end is known to mean; empty where it is not known."""
+    """Return the known meaning of the program's end, or ""."""
     output = _end(completed.stderr) + "\n" + _end(completed.stdout)
     return next((meaning for pattern, meaning in _TOLD if pattern.search(output)), "")
 
@@ -72,18 +72,18 @@ def _end(printed: bytes) -> str:
 
 
 _ANY_THREADS = 1024
-"""Of a program of which it is not known how many it has: it is the limit once all its CPUs are busy."""
+"""The threads of a program whose number is unknown. It is the limit once all its CPUs are busy."""
 _SERVER_BEYOND_S = 60.0
 _FORKED_AWAY = "it exited while its child processes ran on, unmeasured: keep it in the foreground and wait for them"
 
 
 class OwnCommand(Workload):
-    """One command, or a server and its client, as the study has them.
+    """Runs one command of the study, or its server and its client.
 
-    Its time is that of the whole process, from its start to its end, by its site's own launcher; what it used is what
-    the kernel says of it and of those of its children whose end it awaited (getrusage(2)): what it leaves running in
-    the background would not be in it, and makes a trial a failed one. All of that is of the measured command alone,
-    not of a server.
+    The site's launcher measures the time of the complete process, from its start to its end. The kernel reports the
+    resource use of the process and of the children for which it waited (getrusage(2)). That would not include
+    processes that it leaves running in the background, so such a trial fails. All of this applies to the measured
+    command alone, not to a server.
     """
 
     kind = "command"
@@ -93,25 +93,23 @@ class OwnCommand(Workload):
     has_data_port = True
 
     def transports(self, options: CommandOptions) -> tuple[Transport, ...]:
-        """What the server's port carries; UDP has TCP beside it: over that the path is probed."""
+        """Return the protocol of the server's port. UDP also has TCP, because the path is probed over TCP."""
         if options.server is None:
             return ()
         return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def fixed_port(self, options: CommandOptions) -> int | None:
-        """The study's ``port``."""
         return options.port
 
     def packages_for(self, options: CommandOptions) -> tuple[str, ...]:
-        """Those that the study names."""
         return options.packages
 
     def metrics(self, options: CommandOptions) -> tuple[Metric, ...]:
-        """What is read from its output, then its time, and what it used."""
+        """Return the metrics of its output, then its time and its resource use."""
         return (*options.own_metrics(), *BUILT_IN)
 
     def command(self, role: Role, options: CommandOptions, at: Endpoint) -> Command:
-        """The server outlasts its clients."""
+        """Give the server a longer deadline than its clients."""
         if role != "server":
             return _command(options, "run" if options.server is None else role, at)
         deadline_s = options.deadline * (2 if options.warm_up else 1) + options.deadline + _SERVER_BEYOND_S
@@ -125,49 +123,44 @@ class OwnCommand(Workload):
         )
 
     def prepare(self, options: CommandOptions, at: Endpoint) -> Command | None:
-        """The study's ``setup``."""
+        """Return the study's ``setup``."""
         return _command(options, "setup", at) if options.setup is not None else None
 
     def restore(self, options: CommandOptions, at: Endpoint) -> Command | None:
-        """The study's ``prepare``."""
+        """Return the study's ``prepare``."""
         return _command(options, "prepare", at) if options.prepare is not None else None
 
     def finish(self, options: CommandOptions, at: Endpoint) -> Command | None:
-        """The study's ``cleanup``."""
+        """Return the study's ``cleanup``."""
         return _command(options, "cleanup", at) if options.cleanup is not None else None
 
     def check(self, options: CommandOptions, at: Endpoint) -> Command | None:
-        """The study's own."""
         return _command(options, "check", at) if options.check is not None else None
 
     def warm_up(self, options: CommandOptions, at: Endpoint) -> Command | None:
-        """The measured command itself, where the study wants that."""
+        """Return the measured command itself, if the study asks for a warm-up."""
         return _command(options, "run" if options.server is None else "client", at) if options.warm_up else None
 
     def files(self, role: Role, options: CommandOptions, at: Endpoint) -> Mapping[str, bytes]:
-        """The study's, the same for each role. Raises ServerNotReady where one has gone since it was checked."""
+        """Return the study's files, the same for each role. Raises ServerNotReady if one has disappeared since the
+        check."""
         try:
             return {path: read_local(local, "file") for path, local in options.files.items()}
         except ValueError as error:
             raise ServerNotReady(str(error)) from None
 
     def file_mode(self, options: CommandOptions, path: str) -> int:
-        """A program stays one."""
+        """Keep a program executable."""
         return 0o755 if is_program(options.files[path]) else 0o644
 
     def expected_s(self, options: CommandOptions) -> float:
-        """What the study says."""
         return options.expects
 
     def generator_threads(self, options: CommandOptions) -> int:
-        """What the study says."""
         return options.threads or _ANY_THREADS
 
     def parse(self, options: CommandOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """Its metrics, its time and what it used. Raises ProgramFailed or Unparseable.
-
-        Where nobody told what it used, the metrics of that are left out.
-        """
+        """Read its metrics, its time and its resource use, if that is known. Raises ProgramFailed or Unparseable."""
         program = completed["solo" if options.server is None else "client"]
         if program.returncode != 0:
             raise ProgramFailed(failure_of(program, shell=options.shell))
@@ -180,7 +173,7 @@ class OwnCommand(Workload):
 
 
 def _command(options: CommandOptions, key: str, at: Endpoint) -> Command:
-    """One of the study's commands with its placeholders filled."""
+    """Return one of the study's commands with its placeholders filled."""
     values = {**(place_values(at) if options.server is not None else {}), **options.parameters}
     return Command(dict(options.templates())[key].argv(values), options.deadline)
 

@@ -1,4 +1,4 @@
-"""Metrics that a study names in the output of its own command: by JSONPath (RFC 9535) or by a regular expression."""
+"""Metrics that a study reads from the output of its own command, with JSONPath (RFC 9535) or a regular expression."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from weighbridge.model.options import Options
 
 _STREAMS = {"stdout": "standard output", "stderr": "standard error"}
 MATCHING_S = 5.0
-"""How long an expression may look for a number in an output: one that goes back again and again never ends."""
+"""The time limit of an expression in seconds. An expression that backtracks again and again never ends."""
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]{1,300}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\s*")
 
 
@@ -53,7 +53,8 @@ def _path(text: str) -> jsonpath.CompoundJSONPath | jsonpath.JSONPath:
 
 @cache
 def _regex(text: str) -> Any:
-    """As Python's own, of which `_is_regex` says what is wrong; its matching can be bounded."""
+    """Compile an expression whose matching time can be limited. `_is_regex` explains its errors, from Python's
+    ``re``."""
     return bounded.compile(text, bounded.MULTILINE)
 
 
@@ -104,13 +105,13 @@ class MetricOptions(Options):
         return self
 
     def metric(self, name: str) -> Metric:
-        """The metric of this name."""
+        """Return the metric with this name."""
         return Metric(name, self.unit, self.better)
 
 
 def read_metrics(metrics: Mapping[str, MetricOptions], completed: Completed) -> tuple[Measurement, ...]:
-    """Return the value of each metric. Raises Unparseable with a sentence that names the first that has none."""
-    printed = {"stdout": completed.text, "stderr": completed.stderr.decode(errors="replace")}
+    """Return the value of each metric. Raises Unparseable, which names the first metric without a value."""
+    printed = {"stdout": completed.text, "stderr": completed.error_text}
     documents: dict[str, Any] = {}
     measurements = []
     for name, options in metrics.items():

@@ -1,4 +1,4 @@
-"""What a study says about a command of its own. No plug-in."""
+"""The options of a study's own command. It is not a plug-in."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -25,11 +25,11 @@ from weighbridge.workloads.command.words import OF_A_SERVER, Template, Written, 
 
 TIME = Metric("time", "s", "lower")
 BUILT_IN = (TIME, *OF_PROGRAM)
-"""What is measured of every command, without a word about it."""
+"""The metrics that are measured for every command."""
 
 
 def _as_text(value: object) -> object:
-    """A number as it is written; a boolean is none, and may have been a word (``no``)."""
+    """Return a number as text. A boolean is refused, because the user might have written the word ``no``."""
     return value if isinstance(value, bool) or not isinstance(value, int | float) else str(value)
 
 
@@ -242,12 +242,12 @@ class CommandOptions(Options):
         return self
 
     def own_metrics(self) -> tuple[Metric, ...]:
-        """What is read from the output, in its order: the metrics that are named, then those of the adapter."""
+        """Return the metrics of the output in their order: the named ones, then those that the adapter reads."""
         named = (options.metric(name) for name, options in self.metrics.items())
         return (*named, *(self.adapter.metrics() if self.adapter is not None else ()))
 
     def templates(self) -> Iterator[tuple[str, Template]]:
-        """Every command that there is, by its key."""
+        """Yield every command of the study with its key."""
         keys = ("run", "server", "client", "setup", "prepare", "check", "cleanup")
         written: Mapping[str, Any] = {key: getattr(self, key) for key in keys}
         yield from ((key, Template(each, self.shell)) for key, each in written.items() if each is not None)

@@ -1,4 +1,4 @@
-"""The words of a study's own command: split once, and then filled with values, so that no value becomes two words."""
+"""The words of a study's own command. It is split once and then filled, so that no value becomes two words."""
 
 import re
 import shlex
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from weighbridge.model.workload import Endpoint
 
 OF_A_SERVER = ("address", "port", "data_port", "listen")
-"""The placeholders for where a server is, which a command has that is one of two."""
+"""The placeholders of a server's place. Only commands of a server and its client have them."""
 SHELL = ("/bin/sh", "-c")
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _BRACES = {"{{": "{", "}}": "}"}
 
 Written = str | tuple[str, ...]
-"""A command as a study has it: one text, or its words."""
+"""A command as the study contains it: one text, or its words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A command with placeholders. ``shell``: one text for /bin/sh, in which values are quoted."""
+    """A command with placeholders. With ``shell`` it is one text for /bin/sh, in which values are quoted."""
 
     written: Written
     shell: bool = False
 
     def words(self) -> tuple[str, ...]:
-        """The words with their placeholders. ValueError says in one sentence why there are none."""
+        """Return the words with their placeholders. The ValueError says in one sentence what is wrong."""
         if not isinstance(self.written, str):
             if self.shell:
                 raise ValueError("with 'shell: true' it is one text for /bin/sh, not a list of words")
@@ -41,12 +41,12 @@ class Template:
             raise ValueError(problem) from None
 
     def placeholders(self) -> Iterator[str]:
-        """The names in braces, in their order."""
+        """Yield the names in braces in their order."""
         for word in self.words():
             yield from (match[1] for match in _PLACEHOLDER.finditer(word) if match[0] not in _BRACES)
 
     def argv(self, values: Mapping[str, str]) -> tuple[str, ...]:
-        """The arguments. Every placeholder has a value."""
+        """Return the arguments. Every placeholder must have a value."""
         if self.shell:
             quoted = {name: shlex.quote(value) for name, value in values.items()}
             return (*SHELL, *(_fill(word, quoted) for word in self.words()))
@@ -54,12 +54,12 @@ class Template:
 
 
 def place_values(at: Endpoint) -> dict[str, str]:
-    """What the placeholders for a server stand for."""
+    """Return the values of the placeholders of a server's place."""
     return {"address": at.address, "port": str(at.port), "data_port": str(at.data_port), "listen": at.listen}
 
 
 def unknown_placeholder(template: Template, allowed: tuple[str, ...]) -> str:
-    """A sentence about the first placeholder that is not known; empty where all are."""
+    """Return a sentence about the first unknown placeholder, or ""."""
     for name in template.placeholders():
         if name in allowed:
             continue

@@ -29,12 +29,12 @@ ERRORS = Metric("errors", "count", "lower")
 RECONNECTS = Metric("reconnects", "count", "lower")
 
 DURABILITIES = {"synced": 1, "written": 2, "buffered": 0}
-"""By innodb_flush_log_at_trx_commit: each commit is on the disk; with the kernel; with both once a second."""
+"""Values of innodb_flush_log_at_trx_commit: each commit is on the disk, or with the kernel, or both once a second."""
 _SHORTEST_S, _EACH = 0.2, 10
 _SEED = 1
-"""Of sysbench's random numbers. Its own is the time: each trial would ask for other rows, which lock one another."""
+"""The seed of sysbench's random numbers. By default it is the time, and each trial would use other rows."""
 _FEW = 8
-"""Threads of the warm-up: a server that is about to break breaks in the measured run, not before it."""
+"""The threads of the warm-up. An overloaded server must break in the measured run, not before it."""
 
 
 class MysqlOltpOptions(Options):
@@ -83,12 +83,11 @@ class MysqlOltpOptions(Options):
 
 
 class MysqlOltp(Workload):
-    """A closed-loop load: a thread begins its next transaction when the last has ended, which hides stalls.
+    """A closed loop: a thread starts its next transaction when the last one has ended, which hides stalls.
 
-    Every trial in a site begins with the same rows: they are made there once, at random, and copied before each start
-    of the server, which has no binary log. Latency is that of whole transactions, from sysbench's histogram, whose
-    values are 1.8 % apart.
-    ``errors`` are transactions that were begun again after a deadlock or a lock that was not to be had.
+    Every trial in a site starts with the same rows. They are made there once, at random, and copied before each start
+    of the server, which has no binary log. Latency is that of complete transactions, from sysbench's histogram, whose
+    values are 1.8% apart. ``errors`` are transactions that were repeated after a deadlock or a refused lock.
     """
 
     kind = "mysql-oltp"
@@ -98,53 +97,46 @@ class MysqlOltp(Workload):
     fixed_per_study = ("server",)
 
     def transports(self, options: MysqlOltpOptions) -> tuple[Transport, ...]:
-        """TCP alone."""
         return ("tcp",)
 
     def load(self, options: MysqlOltpOptions) -> str:
-        """Its threads."""
         return "threads"
 
     def metrics(self, options: MysqlOltpOptions) -> tuple[Metric, ...]:
-        """Transactions and queries per second, latency of a transaction in ms, what had to be repeated."""
+        """Return transactions and queries per second, the latency of a transaction in ms, errors and reconnects."""
         return TRANSACTIONS, QUERIES, MEAN, P95, P99, ERRORS, RECONNECTS
 
     def packages_for(self, options: MysqlOltpOptions) -> tuple[str, ...]:
-        """Those of the server; MySQL's are in Debian sid only."""
+        """Return the packages of the server. Only Debian sid has MySQL."""
         return mysql.PACKAGES[options.server]
 
     def durability(self, options: MysqlOltpOptions) -> Durability | None:
-        """Of a commit, where there is one."""
+        """Return the durability of a commit, if the script commits."""
         if options.script in ("oltp_read_only", "oltp_point_select"):
             return None
         return "synchronous" if options.durability == "synced" else "asynchronous"
 
-    def needs_data(self, options: MysqlOltpOptions) -> bool:
-        """Always."""
-        return True
-
     def room(self, options: MysqlOltpOptions) -> int:
-        """The template and its copy: rows of sysbench's take 0.25 KiB, an empty server 160 MiB."""
+        """Count the template and its copy. A row of sysbench needs 0.25 KiB, an empty server 160 MiB."""
         return 2 * (options.tables * options.table_size * 256 + 160 * 2**20)
 
     def files(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Mapping[str, bytes]:
-        """The server's settings, and as whom clients come where that is a secret."""
+        """Return the server's settings, or the client's user name if that is a secret."""
         return mysql.server_files(at) if role == "server" else mysql.client_files(at)
 
     def file_mode(self, options: MysqlOltpOptions, path: str) -> int:
-        """Secrets are root's."""
+        """Make secrets readable by root alone."""
         return 0o600 if path in mysql.PRIVATE_FILES else 0o644
 
     def prepare(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
-        """The tables, made by a server of the site's own that listens nowhere."""
+        """Create the tables with a server in the site that listens nowhere."""
         return mysql.prepare(options.server, options.tables, options.table_size, at)
 
     def restore(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
-        """Every trial begins with the same data."""
         return mysql.restore(options.server, options.tables, options.table_size)
 
     def ledger(self, options: MysqlOltpOptions, at: Endpoint) -> Ledger | None:
-        """By the server's own client; None where nothing is committed."""
+        """Use the server's own client. There is no ledger if the script does not commit."""
         if self.durability(options) is None:
             return None
         return sql_ledger(
@@ -153,7 +145,7 @@ class MysqlOltp(Workload):
         )  # fmt: skip
 
     def command(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Command:
-        """The server is ended at once, as its data is thrown away; the client is sysbench."""
+        """Start the server, which is ended at once because its data is discarded, or sysbench."""
         if role == "client":
             return _client(options, at, options.threads, options.duration, options.count)
         deadline_s = 120 + sum(
@@ -170,28 +162,24 @@ class MysqlOltp(Workload):
         return Command(argv, deadline_s, listens=(("tcp", at.port),), stop_signal=mysql.STOP)
 
     def warm_up(self, options: MysqlOltpOptions, at: Endpoint) -> Command | None:
-        """A run with a few threads, which fills the buffer pool."""
+        """Run a few threads, which fill the buffer pool."""
         if not options.warm_up:
             return None
         return _client(options, at, min(options.threads, _FEW), options.warm_up)
 
-    def generator_threads(self, options: MysqlOltpOptions) -> int:
-        """One for each connection."""
-        return options.threads
-
     def expected_s(self, options: MysqlOltpOptions) -> float:
-        """Seconds, with those in which the threads connect and prepare their statements."""
+        """Add the time in which the threads connect and prepare their statements."""
         statements = 1 + (9 * options.tables if options.prepared_statements else 0)
         return options.duration + 0.2 + options.threads * statements / 5000
 
     def length(self, options: MysqlOltpOptions) -> Length:
-        """By its transactions, of which each thread has some: the first ones wait for each other."""
+        """Return transactions. Each thread needs several, because the first ones wait for each other."""
         return Length(_SHORTEST_S, "count", lambda measured: measured[TRANSACTIONS.name], _EACH * options.threads)
 
     def parse(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """What sysbench printed; percentiles from its histogram. Raises Broke, ProgramFailed or Unparseable.
+        """Read sysbench's report, with percentiles from its histogram. Raises Broke, ProgramFailed or Unparseable.
 
-        The work is the transactions that it counted; its CPU time is that of connecting too.
+        The work is the transactions that it counted. Its CPU time includes connecting.
         """
         client = completed["client"]
         if fatal_errors := _sysbench.fatal(client):
@@ -201,7 +189,7 @@ class MysqlOltp(Workload):
         events, errors = _transactions(text), figure_by_metric[ERRORS]
         if events < errors or not events:
             raise Broke(f"{errors:.0f} of {events + errors:.0f} transactions failed at {options.threads} threads")
-        histogram = _sysbench_latency.checked_latencies(text, events)
+        histogram = _sysbench_latency.latencies(text)
         total = _sysbench.figure(text, rf"\n +sum: +{_sysbench.NUMBER}\n", "sum of latencies")
         figure_by_metric |= {MEAN: total / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
         return TrialResult(
@@ -213,7 +201,7 @@ class MysqlOltp(Workload):
 
 
 def figures(text: str) -> dict[Metric, float]:
-    """The rates and counts of a report of any of sysbench's SQL tests. Raises Unparseable."""
+    """Return the rates and counts in a report of any of sysbench's SQL tests. Raises Unparseable."""
     figure_by_metric: dict[Metric, float] = {}
     for metric, label in ((TRANSACTIONS, "transactions"), (QUERIES, "queries")):
         pattern = rf"\n    {label}: +[0-9]+ +\({_sysbench.NUMBER} per sec\.\)\n"
@@ -231,7 +219,7 @@ def _transactions(text: str) -> float:
 def _client(
     options: MysqlOltpOptions, at: Endpoint, threads: int, duration: float, count: int | None = None
 ) -> Command:
-    """One run of the script. Its deadline leaves sysbench's own 30 s for the threads to connect."""
+    """Return one run of the script. Its deadline includes sysbench's own 30 s for the threads to connect."""
     command = _sysbench.command(
         options.script,
         threads,

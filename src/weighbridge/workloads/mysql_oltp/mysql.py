@@ -1,4 +1,4 @@
-"""MariaDB and MySQL: data made once and copied before each start, the server's command, its refusals."""
+"""MariaDB and MySQL: the data of a trial, the server's command, and its refusals."""
 
 import hashlib
 import re
@@ -19,10 +19,10 @@ PACKAGES: dict[Server, tuple[str, ...]] = {
     "mysql": ("mysql-server-core/sid", "mysql-client-core/sid", "mysql-common/sid", "sysbench/sid"),
 }
 SETTINGS = "/run/weighbridge-my.cnf"
-"""Where the file of settings is in the server's site."""
+"""The path of the settings in the server's site."""
 _ACCOUNTS, _SECRETS = "/run/weighbridge-accounts.sql", "/run/weighbridge-sysbench.cnf"
 PRIVATE_FILES = frozenset({_ACCOUNTS, _SECRETS})
-"""What no other user may read."""
+"""Files that no other user can read."""
 _USER = "sbtest"
 WORK = f"{DATA}/mysql"
 """The data folder of the running server."""
@@ -35,22 +35,23 @@ _MYSQL_S_OWN = (
 )
 """No second protocol, no folder for exchange, no keys on the disk."""
 STOP = signal.SIGVTALRM
-"""Ends either server at once, and differs from what a failure or somebody else would end it with."""
+"""A signal that ends either server at once, and that differs from a failure and from other processes' signals."""
 
 _OWN = files("weighbridge.workloads.mysql_oltp")
 MY_CNF = (_OWN / "my.cnf").read_bytes()
 _PREPARE = (_OWN / "prepare.sh").read_bytes()
 _RESTORE = 'set -e; rm -rf "$2"; cp -r --reflink=never --sparse=never "$1" "$2"; sync --file-system "$2"'
-"""Synced, or the kernel would write the copy to the disk while it is measured.
+"""The copy is synced, or the kernel would write it to the disk during the measurement.
 
-Whole, as a trial is only as short as this is: of 160 MiB in 200 files 0.2 s, and 1.2 s file by file.
+It copies the folder in one step, because each trial waits for it: 160 MiB in 200 files take 0.2 s, and 1.2 s file by
+file.
 """
 _PRIVATE = (
     *("127.%", "10.%", "192.168.%", "169.254.%", "198.18.%", "198.19.%"),
     *(f"172.{second}.%" for second in range(16, 32)),
 )
-"""Where clients come from whose addresses an engine translates, or that an environment's bridge gives them: loopback,
-private networks and those set aside for measuring (RFC 2544)."""
+"""Addresses of clients behind an engine's address translation or an environment's bridge: loopback, private networks,
+and networks for benchmarks (RFC 2544)."""
 _RESTORE_DEADLINE_S = 300.0
 
 _LIMITS = {
@@ -66,45 +67,46 @@ _LIMITS = {
     2006: "the server closed a connection",
     2013: "the server closed a connection",
 }
-"""What servers and, from 2000 on, their client library say when there is too much load."""
+"""Messages about too much load, from servers and (numbers from 2000 on) from their client library."""
 _CLIENT_S_OWN = 2000
 _CODE = re.compile(r"\berror:? ([0-9]{4})\b")
 _OWN_FAULT = re.compile(
     r"Too many open files|\berror 2004\b|\berror 20[0-9]{2}: .*\((11|12|23|24|99|101|113)\)$", re.MULTILINE
 )
-"""The client could make no connection of its own: no file, memory, port or route (the numbers of these failures)."""
+"""The client itself could not connect: it had no file, memory, port or route (the numbers of these failures)."""
 _SLOW_START = re.compile(r"Worker threads failed to initialize within ([0-9]+) seconds")
 
 
 def template(server: Server, tables: int, rows: int) -> str:
-    """The folder of the data that trials start from, named after everything that was asked for."""
+    """Return the folder of the initial data, which is named after everything that defines the data."""
     inputs = repr((server, tables, rows)).encode() + _PREPARE
     return f"{DATA}/{server}-{tables}x{rows}-{hashlib.sha256(inputs).hexdigest()[:12]}"
 
 
 def _clients(at: Endpoint) -> tuple[str, ...]:
-    """The addresses, in SQL's patterns, that clients may come from."""
+    """Return the addresses of possible clients, as SQL patterns."""
     return tuple(dict.fromkeys((*_PRIVATE, *([at.client] if at.client else ()))))
 
 
 def user(at: Endpoint) -> str:
-    """Return as whom clients come: a secret, as MySQL takes passwords on encrypted connections alone."""
+    """Return the user name of clients. It can be a secret, because MySQL accepts passwords only on encrypted
+    connections."""
     return at.password or _USER
 
 
 def server_files(at: Endpoint) -> dict[str, bytes]:
-    """Return the server's settings, and the SQL with which it starts: accounts get the name that clients know."""
+    """Return the server's settings, and the SQL that renames its accounts to the name that clients know."""
     renamed = (f"RENAME USER '{_USER}'@'{place}' TO '{user(at)}'@'{place}';\n" for place in _clients(at))
     return {SETTINGS: MY_CNF, **({_ACCOUNTS: "".join(renamed).encode()} if at.password else {})}
 
 
 def client_files(at: Endpoint) -> dict[str, bytes]:
-    """Return the options of sysbench that are nobody else's to see."""
+    """Return the options of sysbench that no other user can read."""
     return {_SECRETS: f"mysql-user={user(at)}\n".encode()} if at.password else {}
 
 
 def client_options(at: Endpoint) -> tuple[str, ...]:
-    """Return sysbench's options for where the server is, and as whom it connects."""
+    """Return sysbench's options for the server's address and for the user name."""
     as_whom = f"--config-file={_SECRETS}" if at.password else f"--mysql-user={_USER}"
     return f"--mysql-host={at.address}", f"--mysql-port={at.port}", as_whom, "--mysql-db=sbtest"
 
@@ -123,7 +125,7 @@ def restore(server: Server, tables: int, rows: int) -> Command:
 
 
 def serve(server: Server, at: Endpoint, *settings: str) -> tuple[str, ...]:
-    """The server on the data folder: its own address and port, ``settings`` beside those of its file."""
+    """Return the server's command on the data folder, with ``settings`` in addition to those of its file."""
     own = _MYSQL_S_OWN if server == "mysql" else ()
     network = [f"--bind-address={at.listen}", f"--port={at.port}"]
     network += [f"--init-file={_ACCOUNTS}"] if at.password else []
@@ -131,10 +133,10 @@ def serve(server: Server, at: Endpoint, *settings: str) -> tuple[str, ...]:
 
 
 def failure(client: Completed, fatal_errors: Sequence[str], server: Completed, load: str) -> TrialFailure:
-    """The failure that sysbench's ``fatal_errors`` mean: Broke where a living server refused the ``load``.
+    """Return the failure that sysbench's ``fatal_errors`` mean: Broke if a living server refused the ``load``.
 
-    ServerDied where the server had ended: the client of one in a container may end before anybody sees that.
-    ProgramFailed for anything else, first of all where the client's own means did not suffice.
+    It is ServerDied if the server had ended: its client in a container can end before Weighbridge notices that. It is
+    ProgramFailed for anything else, and first of all if the client ran out of its own resources.
     """
     if fault := _OWN_FAULT.search(client.text):
         return ProgramFailed(f"sysbench cannot make the connections of {load}: {fault[0]}")

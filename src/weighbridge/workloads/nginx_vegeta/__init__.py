@@ -19,7 +19,7 @@ from weighbridge.workloads.nginx_vegeta.vegeta import ERRORS, LATENCIES, RATE_AT
 
 _WARM_UP_S = 1.0
 _PAUSE_S = 0.3
-"""Between the attacks of a search; as in search.go."""
+"""The pause between the attacks of a search, as in search.go."""
 
 
 class NginxVegetaOptions(NginxOptions):
@@ -80,20 +80,20 @@ class NginxVegetaOptions(NginxOptions):
 
     @property
     def most_attacks(self) -> int:
-        """The most attacks that a search makes: each rate may be tried twice."""
+        """Return the most attacks that a search makes. It can try each rate twice."""
         doublings = ceil(log2(self.search_to / self.search_from)) + 1
         return 2 * (max(doublings, ceil(log2(self.search_from)) + 1) + 6)
 
 
 class NginxVegeta(Workload):
-    """An open loop, as users are: they do not wait for each other. Latency is from the planned send.
+    """An open loop, like real users, who do not wait for each other. Latency starts at the planned send.
 
-    The generator is a program of our own on vegeta's library (``weighbridge/golang/vegeta``): vegeta itself counts
-    from when a request was really sent, which hides the time that it waited for a connection or for the generator.
+    The generator is our own program on vegeta's library (``programs/vegeta``). vegeta itself starts at the real send,
+    which hides the time that a request waited for a connection or for the generator.
 
-    The headline is the 99th percentile of latency: at a given rate every environment that keeps up answers the same
-    requests per second, so what isolation costs is time, and stalls are in the tail, where a median does not see
-    them. With an objective it is the highest rate that meets it, to within 5 %.
+    The headline is the 99th percentile of latency. At a given rate every environment that keeps up answers the same
+    requests per second. So isolation costs time, and stalls are in the tail, where a median does not show them. With
+    an objective the headline is the highest rate that meets it, to within 5%.
     """
 
     kind = "nginx-vegeta"
@@ -105,54 +105,51 @@ class NginxVegeta(Workload):
     golang = "vegeta"
 
     def transports(self, options: NginxVegetaOptions) -> tuple[Transport, ...]:
-        """TCP alone."""
         return ("tcp",)
 
     def load(self, options: NginxVegetaOptions) -> str:
-        """Its rate."""
         return "rate"
 
     def metrics(self, options: NginxVegetaOptions) -> tuple[Metric, ...]:
-        """Latencies in ms, answers per second, the share of success in %, errors by kind; or the rate alone."""
+        """Return latencies in ms, answers per second, success in %, and errors; or only the rate of a search."""
         if options.objective is not None:
             return (RATE_AT_OBJECTIVE,)
         return (*LATENCIES.values(), REQUESTS, SUCCESS, *ERRORS.values())
 
     def command(self, role: Role, options: NginxVegetaOptions, at: Endpoint) -> Command:
-        """The client is one command, of a search too."""
+        """Start nginx, or the generator, which also runs a complete search."""
         client = _client(options, at, options.duration, search=options.objective is not None)
         if role == "client":
             return client
         return _nginx.server(options, at, deadline_s=client.deadline_s + 2 * _DEADLINE_S + 60)
 
     def files(self, role: Role, options: NginxVegetaOptions, at: Endpoint) -> Mapping[str, bytes]:
-        """What nginx reads and serves."""
         return _nginx.files(options, at) if role == "server" else {}
 
     def warm_up(self, options: NginxVegetaOptions, at: Endpoint) -> Command:
-        """One second at the rate."""
+        """Send requests at the rate for one second."""
         return _client(options, at, min(_WARM_UP_S, options.duration), search=False)
 
     def generator_threads(self, options: NginxVegetaOptions) -> int:
-        """Go spreads the connections over as many CPUs as it may use."""
+        """Return the connections: Go spreads them over all CPUs that it can use."""
         return options.connections
 
     def expected_s(self, options: NginxVegetaOptions) -> float:
-        """Seconds. A search is taken to try each power of two below 20 000, and then six times, two of them twice."""
+        """Assume that a search tries each power of two below 20,000, then six rates, and two of them twice."""
         if options.objective is None:
             return options.duration + 0.1
         doublings = log2(max(2.0, min(options.search_to, 20_000) / options.search_from))
         return (doublings + 8) * (options.duration * 0.8 + _PAUSE_S)
 
     def asked_rate(self, options: NginxVegetaOptions) -> Measurement | None:
-        """The requests per second; a search has none."""
+        """Return the requests per second. A search has none."""
         return None if options.rate is None else Measurement(REQUESTS, float(options.rate))
 
     def parse(self, options: NginxVegetaOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """What the generator's last line says. Raises Broke, ProgramFailed or Unparseable.
+        """Read the generator's last line. Raises Broke, ProgramFailed or Unparseable.
 
-        Latency is from the planned send, and the work is answered requests. A search, whose rates differ, has neither
-        work nor histogram, and works as long as it runs. Flags tell where the generator was the limit.
+        Latency starts at the planned send, and the work is answered requests. The rates of a search differ, so it has
+        no work and no histogram, and works for its complete time. Flags show if the generator was the limit.
         """
         server_limit = _nginx.limit_met(completed.get("server"))
         if options.objective is not None:
@@ -175,7 +172,7 @@ class NginxVegeta(Workload):
 
 
 _DEADLINE_S = 60.0
-"""What a client may take beyond what it is told to."""
+"""The time that a client can need in addition to its attacks."""
 
 
 def _client(options: NginxVegetaOptions, at: Endpoint, duration_s: float, *, search: bool) -> Command:

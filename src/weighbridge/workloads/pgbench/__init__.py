@@ -28,7 +28,7 @@ P95 = Metric("latency_p95", "ms", "lower")
 P99 = Metric("latency_p99", "ms", "lower")
 ERRORS = Metric("errors", "count", "lower")
 _FEW = 8
-"""Clients of the warm-up: a server that is about to break breaks in the measured run, not before it."""
+"""The clients of the warm-up. An overloaded server must break in the measured run, not before it."""
 _LONGEST_US = 10**9
 _LOGS = "/run/weighbridge-pgbench"
 _RUN = """logs=$1; shift; rm -rf "$logs"; mkdir "$logs"
@@ -36,7 +36,7 @@ _RUN = """logs=$1; shift; rm -rf "$logs"; mkdir "$logs"
 awk '$3 != "failed" { times[$3]++ } END { for (us in times) print times[us], us }' "$logs"/* | sort -n -k 2
 rm -rf "$logs"; echo 'end of log'
 """
-"""Its log of transactions is in memory while it runs; how many took how many microseconds follows its report."""
+"""pgbench's log of transactions stays in memory. Pairs of a number and its microseconds follow the report."""
 _LINE = re.compile(r"^([0-9]{1,12}) ([0-9]{1,12})$", re.MULTILINE)
 _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "synced": (), "buffered": ("synchronous_commit=off",), "unsafe": ("synchronous_commit=off", "fsync=off"),
@@ -79,10 +79,10 @@ class PgbenchOptions(Options):
 
 
 class Pgbench(Workload):
-    """A closed-loop load: a client begins its next transaction when the last has ended, which hides stalls.
+    """A closed loop: a client starts its next transaction when the last one has ended, which hides stalls.
 
-    Every trial in a site begins with the same rows: they are made there once, and copied before each start of the
-    server. Latency is that of whole transactions, each of which pgbench logs to memory: a line of about 40 bytes.
+    Every trial in a site starts with the same rows. They are made there once, and copied before each start of the
+    server. Latency is that of complete transactions, which pgbench logs in memory, with about 40 bytes each.
     ``errors`` are transactions that failed after a serialisation error or a deadlock. The server runs as postgres.
     """
 
@@ -92,43 +92,35 @@ class Pgbench(Workload):
     packages = postgres.PACKAGES
 
     def transports(self, options: PgbenchOptions) -> tuple[Transport, ...]:
-        """TCP alone."""
         return ("tcp",)
 
     def load(self, options: PgbenchOptions) -> str:
-        """Its clients."""
         return "clients"
 
     def metrics(self, options: PgbenchOptions) -> tuple[Metric, ...]:
-        """Transactions per second, latency of one in ms, what failed."""
+        """Return transactions per second, the latency of one in ms, and the failed ones."""
         return TRANSACTIONS, MEAN, P95, P99, ERRORS
 
     def durability(self, options: PgbenchOptions) -> Durability | None:
-        """Of a commit, where there is one."""
+        """Return the durability of a commit, if the script commits."""
         return None if options.script == "select-only" else _DURABLE[options.durability]
 
-    def needs_data(self, options: PgbenchOptions) -> bool:
-        """Always."""
-        return True
-
     def room(self, options: PgbenchOptions) -> int:
-        """The template and its copy, and what the server's log of changes grows to (max_wal_size)."""
+        """Count the template, its copy, and the largest write-ahead log (max_wal_size)."""
         return 2 * (options.scale * 16 + 64) * 2**20 + 2**30
 
     def files(self, role: Role, options: PgbenchOptions, at: Endpoint) -> Mapping[str, bytes]:
-        """Who may connect."""
+        """Return the list of hosts that can connect."""
         return {postgres.HBA: postgres.hba(at)} if role == "server" else {}
 
     def prepare(self, options: PgbenchOptions, at: Endpoint) -> Command:
-        """The tables."""
         return postgres.prepare(options.scale, at)
 
     def restore(self, options: PgbenchOptions, at: Endpoint) -> Command:
-        """Every trial begins with the same data."""
         return postgres.restore(options.scale, at)
 
     def ledger(self, options: PgbenchOptions, at: Endpoint) -> Ledger | None:
-        """By psql."""
+        """Use psql."""
         if self.durability(options) is None:
             return None
         return sql_ledger(
@@ -137,7 +129,7 @@ class Pgbench(Workload):
         )  # fmt: skip
 
     def command(self, role: Role, options: PgbenchOptions, at: Endpoint) -> Command:
-        """The server is ended at once, as its data is thrown away; the client is pgbench."""
+        """Start the server, which is ended at once because its data is discarded, or pgbench."""
         if role == "client":
             return _client(options, at, options.clients, options.duration)
         deadline_s = 240 + 2 * (options.duration + options.warm_up) + 120
@@ -150,23 +142,22 @@ class Pgbench(Workload):
         return Command(argv, deadline_s, listens=(("tcp", at.port),), says=postgres.READY, stop_signal=postgres.STOP)
 
     def warm_up(self, options: PgbenchOptions, at: Endpoint) -> Command | None:
-        """A run with a few clients, which fills the server's cache."""
+        """Run a few clients, which fill the server's cache."""
         return _client(options, at, min(options.clients, _FEW), options.warm_up) if options.warm_up else None
 
     def generator_threads(self, options: PgbenchOptions) -> int:
-        """Those of pgbench."""
         return min(options.threads, options.clients)
 
     def expected_s(self, options: PgbenchOptions) -> float:
-        """Seconds, with those in which the clients connect."""
+        """Add the time in which the clients connect."""
         return options.duration + 0.2 + options.clients / 200
 
     def length(self, options: PgbenchOptions) -> Length:
-        """By its time: data and server of a trial take longer than a second."""
+        """Return seconds, because the data and the server of a trial need longer than one."""
         return by_seconds(1, TRANSACTIONS.name)
 
     def parse(self, options: PgbenchOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """What pgbench printed; percentiles from its log. Raises Broke, ServerDied, ProgramFailed or Unparseable."""
+        """Read the report, with percentiles from the log. Raises Broke, ServerDied, ProgramFailed or Unparseable."""
         client = completed["client"]
         if client.returncode != 0:
             raise postgres.failure(client, completed["server"], f"{options.clients} clients")
@@ -210,7 +201,7 @@ def _figure(text: str, pattern: str, what: str) -> float:
 
 
 def _histogram(latencies: Mapping[int, int]) -> "Histogram":
-    """Of how many took how many microseconds, kept in nanoseconds as `weighbridge.statistics` merges them."""
+    """Return a histogram in nanoseconds of counts by microseconds, which `weighbridge.statistics` merges."""
     from weighbridge.statistics.histogram import Histogram
 
     histogram = Histogram(1, 2 * _LONGEST_US * 1000, 3)

@@ -1,4 +1,4 @@
-"""PostgreSQL: data made once and copied before each start, the server's command, what it refuses."""
+"""PostgreSQL: the data of a trial, the server's command, and its refusals."""
 
 import base64
 import hashlib
@@ -13,44 +13,45 @@ from weighbridge.model.workload import Endpoint
 
 PACKAGES = ("postgresql-15", "postgresql-contrib-15")
 HBA = "/run/weighbridge-pg_hba.conf"
-"""Where the file of who may connect is in the server's site."""
+"""The path of pg_hba.conf in the server's site."""
 _SALT = b"weighbridge"
-"""One for all: passwords are random."""
+"""All passwords share it, because they are random."""
 STOP = signal.SIGQUIT
-"""An immediate shutdown: the data is thrown away."""
+"""An immediate shutdown, because the data is discarded."""
 _PREPARE = (files("weighbridge.workloads.pgbench") / "prepare.sh").read_bytes()
 _RESTORE = 'set -e; rm -rf "$2"; cp -a --reflink=never --sparse=never "$1" "$2"; sync --file-system "$2"'
-"""Synced, or the kernel would write the copy to the disk while it is measured."""
+"""The copy is synced, or the kernel would write it to the disk during the measurement."""
 _AS = ("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--")
-"""It refuses to run as root."""
+"""PostgreSQL refuses to run as root."""
 READY = "database system is ready to accept connections"
-"""What it prints once it takes connections: it listens before, and refuses them while it starts."""
+"""The message after which it accepts connections. It listens earlier, and refuses them while it starts."""
 _SERVER = "/usr/lib/postgresql/15/bin/postgres"
-"""Debian has no link to it."""
+"""Debian has no link to this program on PATH."""
 _REFUSED = re.compile(r"FATAL: +(sorry, too many clients already|remaining connection slots are reserved[^\n]*)")
 _GONE = re.compile(r"(server closed the connection unexpectedly|Connection refused|terminating connection)")
 
 
 def template(scale: int, at: Endpoint) -> str:
-    """The folder of the data that trials start from."""
+    """Return the folder of the initial data."""
     digest = hashlib.sha256(_PREPARE).hexdigest()[:12]
     return f"{at.data}/postgres-{scale}-{digest}"
 
 
 def work(at: Endpoint) -> str:
-    """The data folder of the running server."""
+    """Return the data folder of the running server."""
     return f"{at.data}/postgres"
 
 
 def hba(at: Endpoint) -> bytes:
-    """Return the file of who may connect: who knows the endpoint's password, where it has one."""
+    """Return pg_hba.conf: all hosts can connect, with the endpoint's password if it has one."""
     return f"host all all 0.0.0.0/0 {'scram-sha-256' if at.password else 'trust'}\n".encode()
 
 
 def verifier(password: str) -> str:
-    """Return what the server keeps of a password, as pg_authid has it (RFC 5803).
+    """Return the stored form of a password, as in pg_authid (RFC 5803).
 
-    One iteration, or a thousand clients would compute for seconds: more are for passwords that can be guessed.
+    It uses one iteration. More are for passwords that can be guessed, and a thousand clients would compute for
+    seconds.
     """
 
     def key(name: bytes) -> bytes:
@@ -64,14 +65,14 @@ def verifier(password: str) -> str:
 
 
 def prepare(scale: int, at: Endpoint) -> Command:
-    """Make the template, unless the same version of the server has made it there, and give it the password."""
+    """Make the template, unless the same version of the server has made it there, and set its password."""
     argv = ("sh", "-s", "--", template(scale, at), str(scale))
     asked = f"verifier='{verifier(at.password)}'\n".encode() if at.password else b""
     return Command(argv, deadline_s=300 + 10 * scale, stdin=asked + _PREPARE)
 
 
 def client_env(at: Endpoint) -> dict[str, str]:
-    """Return the variables by which its clients know the password."""
+    """Return the variables that give clients the password."""
     return {"PGPASSWORD": at.password} if at.password else {}
 
 
@@ -82,7 +83,7 @@ def restore(scale: int, at: Endpoint) -> Command:
 
 
 def serve(at: Endpoint, *settings: str) -> tuple[str, ...]:
-    """The server on the data folder, as the user postgres; ``settings`` are NAME=VALUE."""
+    """Return the server's command on the data folder, as the user postgres. ``settings`` are NAME=VALUE."""
     own = (
         f"listen_addresses={at.listen}", f"port={at.port}", f"hba_file={HBA}", "unix_socket_directories=",
         "dynamic_shared_memory_type=sysv",
@@ -92,8 +93,8 @@ def serve(at: Endpoint, *settings: str) -> tuple[str, ...]:
 
 
 def failure(client: Completed, server: Completed, load: str) -> TrialFailure:
-    """What made pgbench fail: Broke where a living server refused the ``load``, ServerDied where it had ended."""
-    stderr = client.stderr.decode(errors="replace")
+    """Return pgbench's failure: Broke if a living server refused the ``load``, ServerDied if the server had ended."""
+    stderr = client.error_text
     if refused := _REFUSED.search(stderr):
         return Broke(f"{refused[1]} at {load}")
     if disconnect := _GONE.search(stderr):

@@ -25,25 +25,25 @@ _COLUMNS = {
     "p95_latency_ms": ("p95", "ms"),
     "p99_latency_ms": ("p99", "ms"),
 }
-"""The columns that are measured, each with the metric's name and unit."""
+"""The measured columns, each with the metric's name and unit."""
 _SHORTEST_S = 0.1
-"""Of each test: redis-benchmark times it in whole milliseconds."""
+"""The shortest test. redis-benchmark times it in whole milliseconds."""
 _FEWEST = 1000
-"""Requests of a test: for its 99th percentile ten are beyond it."""
+"""The fewest requests of a test: ten are beyond its 99th percentile."""
 _SLOWEST = 50
-"""How many times slower than expected a client may be: an emulated CPU or a slow link, but not for ever."""
+"""The deadline of a client as a multiple of its expected time, for an emulated CPU or a slow link."""
 _MOST_CLIENTS = 10_000
-"""redis-benchmark watches descriptors up to 10 239: clients beyond would be connected, and never send anything."""
+"""redis-benchmark watches descriptors up to 10,239. Further clients would connect and never send a request."""
 _CONNECT_S = 0.05 / 64
-"""Seconds for each client: it opens 64 connections and rests 50 ms, before the clock of each test starts."""
+"""The seconds per client: it opens 64 connections, then pauses for 50 ms, before the clock of each test starts."""
 _WARM_CLIENTS = 50
-"""What the warm-up has at most, so that thousands of connections are opened once in a trial, not twice."""
+"""The most clients of the warm-up, so that a trial opens thousands of connections only once."""
 _RESTED = 0.2
-"""Share of its time from which a generator's rest is told."""
+"""The share of a generator's pauses from which they are flagged."""
 _LOGGED = 64
-"""Bytes of a SET in the server's log, beside its value."""
+"""The bytes of a SET in the server's log, without its value."""
 _SYNC_S = 0.002
-"""Seconds of an fsync, before which a server that logs always answers nobody."""
+"""The seconds of an fsync, before which a server that always logs does not answer."""
 
 
 def _split(value: object) -> object:
@@ -62,7 +62,7 @@ Tests = Annotated[
     AfterValidator(_once_each),
     WithJsonSchema({"type": "string", "pattern": "^(set|get)( *, *(set|get))?$", "examples": ["set,get"]}),
 ]
-"""The tests to run, written with commas between them (a list in a study file is a sweep)."""
+"""The tests to run, separated by commas, because a list in a study file is a sweep."""
 
 
 class RedisBenchmarkOptions(redis.RedisServerOptions):
@@ -102,9 +102,9 @@ class RedisBenchmarkOptions(redis.RedisServerOptions):
 
 
 class RedisBenchmark(Workload):
-    """A closed-loop load: a client sends its next request when the last was answered, which hides stalls.
+    """A closed loop: a client sends its next request when it gets the last answer, which hides stalls.
 
-    Latencies have steps of 8 µs (redis-benchmark's histogram); with a pipeline they are those of a whole batch.
+    Latencies have steps of 8 µs (redis-benchmark's histogram). With a pipeline they are those of a complete batch.
     """
 
     kind = "redis-benchmark"
@@ -113,35 +113,30 @@ class RedisBenchmark(Workload):
     packages = ("redis-server", "redis-tools")
 
     def transports(self, options: RedisBenchmarkOptions) -> tuple[Transport, ...]:
-        """TCP alone."""
         return ("tcp",)
 
     def load(self, options: RedisBenchmarkOptions) -> str:
-        """Its clients."""
         return "clients"
 
     def metrics(self, options: RedisBenchmarkOptions) -> tuple[Metric, ...]:
-        """Per test: throughput in requests/s, then mean and percentiles of latency in ms (``set_p99``)."""
+        """Return for each test throughput in requests/s, then mean and percentiles of latency in ms (``set_p99``)."""
         return tuple(metric for test in options.tests for metric in _metrics(test).values())
 
     def needs_data(self, options: RedisBenchmarkOptions) -> bool:
-        """Where the server logs its writes."""
+        """Return whether the server logs its writes."""
         return options.appendonly != "no"
 
     def room(self, options: RedisBenchmarkOptions) -> int:
-        """The log of a warm-up and of a test, each SET with its key and its words."""
+        """Count the log of a warm-up and of a test. Each SET has its key and its words."""
         return 2 * options.requests * (options.value_size + _LOGGED) if "set" in options.tests else 0
 
     def restore(self, options: RedisBenchmarkOptions, at: Endpoint) -> Command | None:
-        """An empty folder for the log."""
         return redis.afresh(options)
 
     def durability(self, options: RedisBenchmarkOptions) -> Durability:
-        """Of a write."""
         return redis.durability(options)
 
     def command(self, role: Role, options: RedisBenchmarkOptions, at: Endpoint) -> Command:
-        """The server takes no snapshots."""
         measured = _client(options, at, options.tests, options.requests, options.clients)
         if role == "client":
             return measured
@@ -149,20 +144,16 @@ class RedisBenchmark(Workload):
         return redis.server(options, at, deadline_s)
 
     def warm_up(self, options: RedisBenchmarkOptions, at: Endpoint) -> Command:
-        """A tenth of the requests. It always sets, so that a GET that is measured alone finds values."""
+        """Send a tenth of the requests. It always sets, so that a GET that is measured alone finds values."""
         clients = min(options.clients, _WARM_CLIENTS)
         return _client(options, at, ("set", "get"), max(options.requests // 10, clients * options.pipeline), clients)
 
-    def generator_threads(self, options: RedisBenchmarkOptions) -> int:
-        """As asked for: one, unless more are."""
-        return options.threads
-
     def expected_s(self, options: RedisBenchmarkOptions) -> float:
-        """Seconds, from what an ordinary machine does."""
+        """Assume the speed of an ordinary machine."""
         return _expected_s(options, options.tests, options.requests, options.clients)
 
     def length(self, options: RedisBenchmarkOptions) -> Length | None:
-        """Of all its tests, by the requests of each; with threads it looks at its clock too seldom."""
+        """Return requests for all its tests. With threads, redis-benchmark checks its clock too rarely."""
         if options.threads > 1:
             return None
 
@@ -173,10 +164,10 @@ class RedisBenchmark(Workload):
         return Length(_SHORTEST_S * len(options.tests), "requests", rate, fewest, shortens_warm_up=True)
 
     def parse(self, options: RedisBenchmarkOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """One row of the client's CSV per test. Raises Broke, ServerDied, ProgramFailed or Unparseable.
+        """Read one row of the client's CSV per test. Raises Broke, ServerDied, ProgramFailed or Unparseable.
 
-        The work is the requests of all its tests; its CPU time is that of connecting too. It is active for the time
-        that it clocks: it rests 50 ms for each 64 clients that it connects.
+        The work is the requests of all tests. Its CPU time includes connecting. The client is active for the time
+        that it measures: it pauses for 50 ms after each 64 clients that it connects.
         """
         client = completed["client"]
         rows = _rows(client) if client.returncode == 0 else {}
@@ -193,7 +184,7 @@ class RedisBenchmark(Workload):
 
 
 def _metrics(test: str) -> dict[str, Metric]:
-    """The metrics of one test by their column."""
+    """Return the metrics of one test by their column."""
     return {
         column: Metric(f"{test}_{name}", unit, "higher" if column == "rps" else "lower")
         for column, (name, unit) in _COLUMNS.items()
@@ -201,7 +192,7 @@ def _metrics(test: str) -> dict[str, Metric]:
 
 
 def _expected_s(options: RedisBenchmarkOptions, tests: tuple[str, ...], requests: int, clients: int) -> float:
-    """Seconds of a client: the start, and per test its connections and its requests."""
+    """Return the seconds of a client: its start, and for each test its connections and its requests."""
     rate = min(50_000 / (1 + clients / 5000), 15_000 * clients)  # thousands of connections are slower: halved at 5000
     usual = 1 / (rate * min(options.pipeline, 8)) + options.value_size / 500e6
     synced = _SYNC_S / (clients * options.pipeline) if options.appendonly == "always" else 0.0  # one for all who wait
@@ -212,7 +203,7 @@ def _expected_s(options: RedisBenchmarkOptions, tests: tuple[str, ...], requests
 def _client(
     options: RedisBenchmarkOptions, at: Endpoint, tests: tuple[str, ...], requests: int, clients: int
 ) -> Command:
-    """A client under a deadline: against a closed port redis-benchmark tries for ever."""
+    """Return a client with a deadline: redis-benchmark tries a closed port forever."""
     argv = ["-h", at.address, "-p", str(at.port), "--csv", "-t", ",".join(tests)]
     argv += ["-n", str(requests), "-c", str(clients), "-d", str(options.value_size)]
     argv += ["-P", str(options.pipeline)]
@@ -222,7 +213,7 @@ def _client(
 
 
 def _rows(client: Completed) -> dict[str, dict[str, str]]:
-    """The rows by test. A row that was cut off is an error: strict CSV wants every quotation mark closed."""
+    """Return the rows by test. A truncated row is an error, because strict CSV needs every closing quotation mark."""
     try:
         rows = list(csv.DictReader(io.StringIO(client.text, newline=""), strict=True))
     except csv.Error as error:
@@ -231,7 +222,7 @@ def _rows(client: Completed) -> dict[str, dict[str, str]]:
 
 
 def _measurements(test: str, rows: dict[str, dict[str, str]]) -> list[Measurement]:
-    """The measurements of one test. ``inf`` is what redis-benchmark prints of a test shorter than a millisecond."""
+    """Return the measurements of one test. For a test under a millisecond redis-benchmark prints ``inf``."""
     row = rows.get(test, {})
     if not row or not all(row.values()):
         raise Unparseable(f"redis-benchmark's output has no complete row for {test.upper()}")
@@ -239,14 +230,14 @@ def _measurements(test: str, rows: dict[str, dict[str, str]]) -> list[Measuremen
 
 
 def _active_s(options: RedisBenchmarkOptions, measurements: tuple[Measurement, ...]) -> float | None:
-    """The seconds that the tests took; None where one tells no rate."""
+    """Return the seconds of the tests, or None if one has no rate."""
     rates = {each.metric.name: each.value for each in measurements}
     each = [rates[f"{test}_throughput"] for test in options.tests]
     return sum(options.requests / rate for rate in each) if all(each) else None
 
 
 def _rest(active_s: float | None, ran_s: float) -> tuple[Flag, ...]:
-    """A flag where it rested for so long that what was used over its time says little of the load."""
+    """Return a flag if the client paused for so long that its resource use says little about the load."""
     rested = 1 - (active_s or ran_s) / ran_s if ran_s > 0 else 0.0
     return (Flag(FlagCode.GENERATOR_RESTED, figures={"share": rested}),) if rested > _RESTED else ()
 

@@ -1,4 +1,4 @@
-"""The Redis server of a workload: what it keeps where, and what its generator's failures mean. No plug-in."""
+"""The Redis server of a workload: its files, and the meaning of its generator's failures. It is not a plug-in."""
 
 import re
 import signal
@@ -16,9 +16,10 @@ from weighbridge.model.site import DATA
 from weighbridge.model.workload import Endpoint
 
 FOLDER = f"{DATA}/redis"
-"""Where a server that saves keeps its files."""
+"""The folder of a server that saves its data."""
 STOP = signal.SIGUSR1
-"""Redis has no handler for it, so it ends at once (SIGTERM waits for its timer), and not as if somebody killed it."""
+"""Redis has no handler for it, so it ends at once. SIGTERM waits for its timer, and SIGKILL would look like a kill.
+"""
 _AFRESH = 'rm -rf "$1" && mkdir "$1"'
 _VARIABLE = "WEIGHBRIDGE_PASSWORD"
 _WITH_PASSWORD = f'exec redis-benchmark -a "${_VARIABLE}" "$@"'
@@ -49,19 +50,19 @@ class RedisServerOptions(Options):
 
 
 def durability(options: RedisServerOptions) -> Durability:
-    """Of what it acknowledges."""
+    """Return the durability of an acknowledged write."""
     if options.appendonly == "no":
         return "none"
     return "synchronous" if options.appendonly == "always" else "asynchronous"
 
 
 def afresh(options: RedisServerOptions) -> Command | None:
-    """An empty folder for a server that saves: it would begin with what it finds there."""
+    """Empty the folder of a server that saves, because it would start with the data there."""
     return Command(("sh", "-c", _AFRESH, "redis", FOLDER)) if options.appendonly != "no" else None
 
 
 def server(options: RedisServerOptions, at: Endpoint, deadline_s: float) -> Command:
-    """The server, in the foreground."""
+    """Return the command of the server in the foreground."""
     settings = f"requirepass {at.password}\n".encode() if at.password else b""
     argv = ["redis-server", "--bind", at.listen, "--port", str(at.port), "--protected-mode", "no"]
     argv += ["--tcp-backlog", str(options.tcp_backlog), "--maxclients", str(options.maxclients)]
@@ -77,15 +78,15 @@ def server(options: RedisServerOptions, at: Endpoint, deadline_s: float) -> Comm
 
 
 def generator(at: Endpoint, argv: Sequence[str], deadline_s: float) -> Command:
-    """redis-benchmark with these words, which knows the server's password."""
+    """Return redis-benchmark with these arguments and the server's password."""
     if not at.password:
         return Command(("redis-benchmark", *argv), deadline_s)
     return Command(("sh", "-c", _WITH_PASSWORD, "redis-benchmark", *argv), deadline_s, {_VARIABLE: at.password})
 
 
 def complaint(client: Completed) -> str:
-    """What the generator wrote to standard error, each line once."""
-    lines = dict.fromkeys(client.stderr.decode(errors="replace").splitlines())
+    """Return the generator's standard error with each line once."""
+    lines = dict.fromkeys(client.error_text.splitlines())
     return "; ".join(line.strip() for line in lines if line.strip())[:300]
 
 
@@ -95,12 +96,12 @@ _GENERATOR = {
     "Cannot assign requested address": "redis-benchmark has no local port left for {clients} clients (a closed "
     "connection holds its port for a minute): use fewer clients, or widen net.ipv4.ip_local_port_range",
 }
-"""The generator's own limits by the words of the system."""
+"""The generator's own limits by the system's message."""
 _LIMITS = {
     "max number of clients reached": "the server refused a client (max number of clients reached)",
     "OOM command not allowed": "the server reached maxmemory (OOM command not allowed)",
 }
-"""The server's limits by its own words."""
+"""The server's limits by its own message."""
 _NO_ANSWER = re.compile(
     r"Connection refused|Connection reset|Connection timed out|Server closed the connection"
     r"|All clients disconnected|Broken pipe"
@@ -109,7 +110,7 @@ _FEWER = re.compile(r"maxclients has been reduced to ([0-9]+)")
 
 
 def failure(options: RedisServerOptions, clients: int, client: Completed, server: Completed) -> TrialFailure:
-    """What a generator that failed tells: of itself (ProgramFailed), the server's end, or its limits (Broke)."""
+    """Return a generator's failure: its own (ProgramFailed), the server's end, or the server's limits (Broke)."""
     message = complaint(client) or client.last_words
     for words, sentence in _GENERATOR.items():
         if words in message:

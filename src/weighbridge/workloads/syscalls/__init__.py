@@ -1,4 +1,4 @@
-"""System calls: how many times a second the kernel does each of some elementary things for a process."""
+"""System calls: how often per second the kernel performs each of some elementary operations."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -15,10 +15,10 @@ from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads._printed_lines import WHOLE, figures
 
 CALLS = ("getppid", "open_close", "read", "mmap", "fork_exit", "fork_exec", "pipe")
-"""In the order in which they are measured; as in ``weighbridge/c/syscalls/calls.c``."""
+"""The calls in the order of their measurement, as in ``programs/syscalls/calls.c``."""
 METRICS = tuple(Metric(call, "1/s", "higher") for call in CALLS)
 _BEFORE_S = 0.03
-"""What finding out how many calls make a batch takes, for each kind of call."""
+"""The time to find the number of calls in a batch, for each kind of call."""
 
 
 class SyscallsOptions(Options):
@@ -30,15 +30,15 @@ class SyscallsOptions(Options):
 
 
 class Syscalls(Workload):
-    """The boundary between a program and its kernel, where seccomp, gVisor and virtual machines differ.
+    """The boundary between a program and its kernel, at which seccomp, gVisor and virtual machines differ.
 
-    lmbench, which the field uses for this, is not free software; stress-ng counts operations of many calls each, and
-    ``perf bench`` goes with the kernel's version. So the program is our own (``weighbridge/c/syscalls``) and static.
-    `getppid` is in and out of the kernel and nothing else; `open_close` opens a file in memory, `read` takes one byte
-    of /dev/zero; `mmap` maps 64 KiB, touches each page and unmaps them; `fork_exit` and `fork_exec` end with the
-    child's end; `pipe` is a byte to another process on the same CPU and back: two context switches.
+    The field uses lmbench for this, which is not free software. stress-ng counts operations of many calls each, and
+    ``perf bench`` depends on the kernel's version. So the program is our own (``programs/syscalls``) and static.
+    `getppid` only enters and leaves the kernel. `open_close` opens a file in memory, and `read` reads one byte of
+    /dev/zero. `mmap` maps 64 KiB, touches each page and unmaps them. `fork_exit` and `fork_exec` end when the child
+    ends. `pipe` sends a byte to another process on the same CPU and back, with two context switches.
 
-    It is CPU-bound: its bottleneck is the CPU in every environment, and that is what is measured.
+    It measures the CPU, which is its bottleneck in every environment.
     """
 
     kind = "syscalls"
@@ -48,20 +48,18 @@ class Syscalls(Workload):
     c = "syscalls"
 
     def metrics(self, options: SyscallsOptions) -> tuple[Metric, ...]:
-        """Calls per second of each kind, of ``pipe`` round trips; the headline is getppid's."""
+        """Return calls per second of each kind, and ``pipe`` round trips. The headline is getppid's rate."""
         return METRICS
 
     def command(self, role: Role, options: SyscallsOptions, at: Endpoint) -> Command:
-        """The one process; ``at`` is not used."""
         milliseconds = str(round(options.duration * 1000))
         return Command(("weighbridge-syscalls", milliseconds), deadline_s=3 * self.expected_s(options) + 60)
 
     def expected_s(self, options: SyscallsOptions) -> float:
-        """Seconds."""
         return len(CALLS) * (options.duration + _BEFORE_S)
 
     def parse(self, options: SyscallsOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """The number of calls over the time that they took. Raises ProgramFailed or Unparseable."""
+        """Divide the number of calls by their time. Raises ProgramFailed or Unparseable."""
         lines = [rf'\{{"call": "{call}", "count": {WHOLE}, "nanoseconds": {WHOLE}\}}' for call in CALLS]
         counted = figures(completed["solo"], lines)
         rates = (count / (nanoseconds / 1e9) for count, nanoseconds in counted)

@@ -15,11 +15,11 @@ from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads._printed_lines import WHOLE, figures
 
 KERNELS = ("copy", "scale", "add", "triad")
-"""In the order in which they are printed; as in ``weighbridge/c/stream``."""
+"""The kernels in the order of the output, as in ``programs/stream``."""
 MEANS = {kernel: Metric(f"{kernel}_mean", "MB/s", "higher") for kernel in ("triad", "copy", "scale", "add")}
 TRIAD_BEST = Metric("triad_best", "MB/s", "higher")
 _USUAL = 8e9
-"""Bytes per second of one core."""
+"""The usual bytes per second of one core."""
 
 
 class StreamOptions(Options):
@@ -38,21 +38,21 @@ class StreamOptions(Options):
 
 
 class StreamBenchmark(Workload):
-    """Each kernel's mean over some rounds, in MB (10^6 bytes) per second as STREAM counts; triad's best too.
+    """Reports each kernel's mean over the rounds in MB (10^6 bytes) per second, as STREAM counts, and triad's best.
 
     STREAM itself reports the best round. Under a CPU quota that hides the limit: a round that fits into the quota's
-    slice is not throttled, and such a round is the best one. So the headline is the mean, and the best is beside it
-    for comparison with STREAM's own figures. A round of several threads lasts from the first begin of a thread's part
-    to the last end of one: a clock that only one thread reads misses what the others did before it was scheduled.
+    slice is not throttled, and is the best one. So the headline is the mean, and the best is there for comparison
+    with STREAM's own figures. A round of several threads lasts from the first start of a thread's part to the last
+    end. A clock that only one thread reads misses the work of the others before it was scheduled.
 
-    STREAM (McCalpin) is not in Debian, and none of what is gives its four figures in every environment: likwid-bench
-    has two of the kernels, as assembly for one CPU family, and pins itself by a topology that guests and sandboxes do
-    not show; stress-ng has one rate of all four together, which it does not tell of a slow machine ("run duration too
-    short"); hpcc has STREAM, with arrays whose size follows from its matrix, after half a minute of other tests. So
-    this is a variant of STREAM of our own (``weighbridge/c/stream``), a static program whose results are checked.
+    Debian does not have STREAM (McCalpin), and no program in it gives its four figures in every environment.
+    likwid-bench has two of the kernels, in assembly for one CPU family, and needs a topology that guests and
+    sandboxes do not show. stress-ng has one rate for all four together, and none on a slow machine ("run duration too
+    short"). hpcc has STREAM, with a size that follows from its matrix, after half a minute of other tests. So this is
+    our own variant of STREAM (``programs/stream``), a static program that checks its results.
 
-    The size is the same everywhere, and never derived from the cache that an environment shows. Arrays that a cache
-    holds measure that cache: the default (128 MiB each, 384 MiB in all) is enough for caches of 32 MiB.
+    The size is the same everywhere, and never derived from the cache that an environment shows. Arrays that fit into
+    a cache measure that cache: the default (128 MiB each, 384 MiB in total) is enough for caches of 32 MiB.
     """
 
     kind = "stream"
@@ -62,21 +62,20 @@ class StreamBenchmark(Workload):
     c = "stream"
 
     def metrics(self, options: StreamOptions) -> tuple[Metric, ...]:
-        """MB (10^6 bytes) per second of all threads together, mean of the rounds; triad's mean is the headline."""
+        """Return MB (10^6 bytes) per second of all threads together. The mean of triad is the headline."""
         return *MEANS.values(), TRIAD_BEST
 
     def command(self, role: Role, options: StreamOptions, at: Endpoint) -> Command:
-        """The one process; ``at`` is not used."""
         numbers = (options.array_size, options.rounds, options.threads)
         deadline_s = 120 + 100 * self.expected_s(options)  # an emulated CPU takes that much longer
         return Command(("weighbridge-stream", *(str(number) for number in numbers)), deadline_s)
 
     def expected_s(self, options: StreamOptions) -> float:
-        """Seconds: a round moves ten arrays' bytes, and as much to begin and to check."""
+        """Assume that a round moves ten arrays, and that the start and the check move the same."""
         return 0.1 + options.array_size * 10 * (options.rounds + 1) / _USUAL
 
     def parse(self, options: StreamOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """The bytes moved over the time that it took. Raises ProgramFailed or Unparseable."""
+        """Divide the moved bytes by their time. Raises ProgramFailed or Unparseable."""
         pattern = (
             rf'"bytes": {WHOLE}, "runs": {options.rounds - 1}, "best_nanoseconds": {WHOLE}, "nanoseconds": {WHOLE}'
         )
@@ -86,10 +85,6 @@ class StreamBenchmark(Workload):
         measured = [Measurement(metric, means[kernel]) for kernel, metric in MEANS.items()]
         moved, best, _ = of["triad"]
         return TrialResult((*measured, Measurement(TRIAD_BEST, moved / best * 1e3)))
-
-    def generator_threads(self, options: StreamOptions) -> int:
-        """As many as it is told."""
-        return options.threads
 
 
 PLUGIN = StreamBenchmark()

@@ -1,4 +1,4 @@
-"""Allocations: how many blocks of memory a second the C library's allocator hands out and takes back."""
+"""Allocations: the blocks of memory per second that the C library's allocator allocates and frees."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -15,8 +15,6 @@ from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads._printed_lines import WHOLE, figures
 
 RATE = Metric("rate", "1/s", "higher")
-_BEFORE_S = 0.02
-"""What the blocks take that are held from the beginning."""
 
 
 class AllocationsOptions(Options):
@@ -30,14 +28,14 @@ class AllocationsOptions(Options):
 
 
 class Allocations(Workload):
-    """The allocator alone (malloc, free), where C libraries differ: musl's has one lock, glibc's an arena a thread.
+    """The allocator alone (malloc, free). C libraries differ here: musl has one lock, glibc has an arena per thread.
 
-    mimalloc-bench builds allocators to be compared in one image, and sysbench's memory test allocates once. So the
-    program is our own (``weighbridge/c/allocations``) and static: its allocator is that of the C library that it was
-    built with, and ``userland: {kind: packages, libc: musl}`` gives it another one. Each thread holds 1024 blocks,
-    and again and again frees one of them and allocates another in its place.
+    mimalloc-bench builds several allocators for one image, and sysbench's memory test allocates only once. So the
+    program is our own (``programs/allocations``). It is static, so its allocator is that of its C library, and
+    ``userland: {kind: packages, libc: musl}`` selects another one. Each thread holds 1,024 blocks, and repeatedly
+    frees one and allocates another in its place.
 
-    It is CPU-bound: its bottleneck is the CPU in every environment, and that is what is measured.
+    It measures the CPU, which is its bottleneck in every environment.
     """
 
     kind = "allocations"
@@ -45,30 +43,22 @@ class Allocations(Workload):
     options = AllocationsOptions
     packages = ()
     c = "allocations"
+    overhead_s = 0.02  # to allocate the first blocks
 
     def metrics(self, options: AllocationsOptions) -> tuple[Metric, ...]:
-        """Blocks allocated per second by all threads together; as many are freed."""
+        """Return the blocks allocated per second by all threads together. The same number is freed."""
         return (RATE,)
 
     def command(self, role: Role, options: AllocationsOptions, at: Endpoint) -> Command:
-        """The one process; ``at`` is not used."""
         numbers = (round(options.duration * 1000), options.threads, options.largest)
         deadline_s = 3 * self.expected_s(options) + 60
         return Command(("weighbridge-allocations", *(str(number) for number in numbers)), deadline_s)
 
-    def expected_s(self, options: AllocationsOptions) -> float:
-        """Seconds."""
-        return options.duration + _BEFORE_S
-
     def parse(self, options: AllocationsOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """The blocks over the time from the first thread's begin. Raises ProgramFailed or Unparseable."""
+        """Divide the blocks by the time since the first thread started. Raises ProgramFailed or Unparseable."""
         line = rf'\{{"threads": {options.threads}, "allocations": {WHOLE}, "nanoseconds": {WHOLE}\}}'
         ((count, nanoseconds),) = figures(completed["solo"], [line])
         return TrialResult((Measurement(RATE, count / (nanoseconds / 1e9)),), work_s=nanoseconds / 1e9)
-
-    def generator_threads(self, options: AllocationsOptions) -> int:
-        """As many as it is told."""
-        return options.threads
 
 
 PLUGIN = Allocations()

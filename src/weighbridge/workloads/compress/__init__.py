@@ -1,4 +1,4 @@
-"""xz and pbzip2: how fast a file in memory is compressed or decompressed."""
+"""xz and pbzip2: the speed at which a file in memory is compressed or decompressed."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import Size
 from weighbridge.model.study import Role
@@ -16,10 +16,10 @@ from weighbridge.model.workload import Endpoint, Workload
 
 SPEED = Metric("speed", "MB/s", "higher")
 CORPUS = "/tmp/weighbridge-corpus"  # noqa: S108
-"""In memory, in every environment."""
+"""The text to compress. It is in memory in every environment."""
 _SUFFIX = {"xz": ".xz", "pbzip2": ".bz2"}
 _USUAL = {("xz", False): 1e6, ("xz", True): 4e7, ("pbzip2", False): 8e6, ("pbzip2", True): 1.5e7}
-"""Bytes of text per second of one core: of the programs, to compress and to decompress."""
+"""The usual bytes of text per second on one core, by program, to compress and to decompress."""
 _UNITS = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 _XZ_END = re.compile(r": [0-9.,]+ [KMG]?i?B / ([0-9]{1,6}\.[0-9]|[0-9]{1,6}) ([KMG]iB|B) = [0-9]\.[0-9]{3}[,\n]")
 _PBZIP2_ERROR = re.compile(r"pbzip2: \*ERROR: *(.+)")
@@ -47,10 +47,10 @@ class CompressOptions(Options):
 class Compress(Workload):
     """Integer arithmetic and memory accesses of a real program, which uses all of its CPU: its bottleneck.
 
-    What is compressed is a made-up text, the same bytes on every machine, which a program of ours
-    (``weighbridge/c/corpus``) writes into the site's memory before each trial, outside of the measured time; speeds
-    of other texts are other ones. xz compresses blocks of 1 MiB whatever the threads, so that their number changes
-    nothing but the speed. The corpus and what comes of it are memory of the site.
+    It compresses an artificial text with the same bytes on every machine. Our own program (``programs/corpus``)
+    writes it into the site's memory before each trial, outside of the measured time. Other texts have other speeds.
+    xz always compresses blocks of 1 MiB, so the number of threads changes only the speed. The corpus and the result
+    are in the site's memory.
     """
 
     kind = "compress"
@@ -60,11 +60,11 @@ class Compress(Workload):
     c = "corpus"
 
     def metrics(self, options: CompressOptions) -> tuple[Metric, ...]:
-        """``speed``: MB (10^6 bytes) of text per second of the whole process, in either direction."""
+        """Return ``speed``: MB (10^6 bytes) of text per second of the complete process."""
         return (SPEED,)
 
     def warm_up(self, options: CompressOptions, at: Endpoint) -> Command:
-        """What writes the corpus and then becomes the program: to tell its version, or to compress the corpus."""
+        """Write the corpus, then become the program: to print its version, or to compress the corpus."""
         then = (
             _arguments(options, "compress") if options.direction == "decompress" else (options.program, "--version")
         )
@@ -72,34 +72,29 @@ class Compress(Workload):
         return Command(("weighbridge-corpus", str(options.size), CORPUS, *then), deadline_s)
 
     def command(self, role: Role, options: CompressOptions, at: Endpoint) -> Command:
-        """The one process; ``at`` is not used."""
         return Command(_arguments(options, options.direction), self._deadline_s(options, options.direction))
 
     def expected_s(self, options: CompressOptions) -> float:
-        """Seconds, on a free core."""
+        """Assume a free core."""
         return _expected_s(options, options.direction)
 
     def _deadline_s(self, options: CompressOptions, direction: str) -> float:
-        """An emulated CPU is slower by a factor of some twenty, and threads may all be on one."""
+        """Allow for an emulated CPU, which is about twenty times slower, and for threads that share one CPU."""
         return 60 + 60 * options.threads * _expected_s(options, direction)
 
     def parse(self, options: CompressOptions, completed: Mapping[str, Completed]) -> TrialResult:
-        """The size of the text over the time of the process, by the launcher's clock.
+        """Divide the size of the text by the time of the process, which the launcher measures.
 
-        Raises ProgramFailed, and Unparseable where the program has not told the end of its work, or another size.
+        Raises ProgramFailed, or Unparseable if the program did not report the end of its work, or reported another
+        size.
         """
         solo = completed["solo"]
-        printed = solo.stderr.decode(errors="replace")
+        printed = solo.error_text
         if errors := _PBZIP2_ERROR.findall(printed):
             raise ProgramFailed(f"pbzip2: {errors[0][:300]}")
-        if solo.returncode != 0:
-            raise ProgramFailed(f"{options.program} exited with code {solo.returncode}: {solo.last_words}")
+        require_success(solo, options.program)
         (_check_xz if options.program == "xz" else _check_pbzip2)(options, printed)
         return TrialResult((Measurement(SPEED, options.size / solo.duration_s / 1e6),))
-
-    def generator_threads(self, options: CompressOptions) -> int:
-        """As many as it is told."""
-        return options.threads
 
 
 def _expected_s(options: CompressOptions, direction: str) -> float:
@@ -116,7 +111,7 @@ def _arguments(options: CompressOptions, direction: str) -> tuple[str, ...]:
 
 
 def _check_xz(options: CompressOptions, printed: str) -> None:
-    """Its last line has the sizes: ``FILE: 2761.5 KiB / 8192.0 KiB = 0.337, 1.1 MiB/s, 0:06``."""
+    """Check the sizes in the last line: ``FILE: 2761.5 KiB / 8192.0 KiB = 0.337, 1.1 MiB/s, 0:06``."""
     match = _XZ_END.search(printed)
     if match is None or not printed.endswith("\n"):
         raise Unparseable("xz did not report its sizes")
@@ -126,7 +121,7 @@ def _check_xz(options: CompressOptions, printed: str) -> None:
 
 
 def _check_pbzip2(options: CompressOptions, printed: str) -> None:
-    """It tells the sizes where it compresses, else that its test was passed; its wall clock in the end."""
+    """Check the sizes after compression, or else the passed test, and the wall clock at the end."""
     if _PBZIP2_END.search(printed) is None:
         raise Unparseable("pbzip2 did not report its end")
     if options.direction == "decompress":
