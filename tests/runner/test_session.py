@@ -32,7 +32,7 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Repetitions, Role, Study
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner import routes
+from weighbridge.runner import planned, routes
 from weighbridge.runner import run as running
 from weighbridge.runner import session as session_module
 from weighbridge.runner.estimate import Forecast, TimeLeft, seconds
@@ -348,7 +348,7 @@ def test_a_run_that_is_refused_leaves_neither_report_nor_directory(
         raise TimeTooShort("'within' is too short: raise it")
 
     monkeypatch.setattr(running, "_session", refuse)
-    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
+    monkeypatch.setattr(planned, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
     monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
     if beside:
         (tmp_path / "run").mkdir()

@@ -28,6 +28,7 @@ from weighbridge.runner.continuity import layers_of_run
 from weighbridge.runner.estimate import Forecast, TimedBy, TimeLeft, clock, forecast, meter_hz
 from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.notes import note_sites
+from weighbridge.runner.planned import left_out_line
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.precision import (
     FIRST_ESTIMATE,
@@ -38,7 +39,6 @@ from weighbridge.runner.precision import (
     Standing,
     needed_s,
 )
-from weighbridge.runner.preflight import left_out_line
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.tracers import trace
