@@ -34,8 +34,9 @@ from weighbridge.runner.pollers import Pollers, wants_polling
 from weighbridge.runner.preflight import (
     on_this_kernel,
 )
-from weighbridge.runner.session import BlockExtender, Progress, Session, ShortTime
+from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
+from weighbridge.runner.stopper import BlockExtender, ShortTime
 from weighbridge.runner.userlands import (
     PROGRAMS,
     ensure_userlands,
@@ -341,16 +342,13 @@ def _session(
         for scope, scope_facts in (about | measured_packages(study, userlands)).items():
             store.add_facts(scope, scope_facts)
         store.add_facts(PROGRAMS, programs)
-        session = Session(
-            study, store, run, userlands, progress, volatile_facts, pollers=pollers, extender=extender,
-            short_time=short_time, timed=timed,
-        )  # fmt: skip
-        add_series = Watched(study.file.prometheus).completed if study.file.prometheus else session.completed
+        watched = Watched(study.file.prometheus) if study.file.prometheus else None
         noted: set[str] = set()
 
         def completed(record: TrialRecord) -> TrialRecord:
             _note_others(store, run_id, noted)  # one may come and go while this run lasts
-            return add_series(record)
+            return record if watched is None else watched.completed(record)
 
-        session.completed = completed
-        session.go()
+        Session(
+            study, store, run, userlands, progress, volatile_facts, completed, pollers, extender, short_time, timed
+        ).go()
