@@ -30,7 +30,7 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     ("command", "starts_processes"),
     [
         (["doctor"], "weighbridge.registry.environments"),
-        (["plan", "first-look"], "weighbridge.runner.run.readiness_of"),
+        (["plan", "first-look"], "weighbridge.runner.planned.readiness_of"),
     ],
 )
 def test_commands_name_the_remedy(monkeypatch: pytest.MonkeyPatch, command: list[str], starts_processes: str):

@@ -12,7 +12,9 @@ from weighbridge.cli.app import main
 from weighbridge.errors import Unavailable
 from weighbridge.linux import process
 from weighbridge.model.measurement import Measurement, Metric, Outcome
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.trial import RoleRecord, TrialRecord
+from weighbridge.runner import planned
 from weighbridge.runner import run as running
 from weighbridge.store.run import RunStore
 from weighbridge.study.profiles import load as load_profile
@@ -85,7 +87,9 @@ def run(finished: Path, tmp_path: Path) -> Path:
 def ready(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     """A machine on which everything is ready and a run does nothing; what was asked for."""
     asked: list[tuple] = []
-    monkeypatch.setattr(running, "require_ready", lambda _: None)
+    monkeypatch.setattr(planned, "readiness_of", lambda study: {arm.name: Readiness(True) for arm in study.arms})
+    for reasons in ("refusals", "require_prometheus"):
+        monkeypatch.setattr(planned, reasons, lambda *_: [])
     monkeypatch.setattr(packages, "_which", lambda program: f"/usr/bin/{program}")
     monkeypatch.setattr(running, "run_study", lambda study, directory, *_, **__: asked.append((study, directory)))
     monkeypatch.setattr(typer, "confirm", lambda *_, **__: pytest.fail("nobody is there to be asked"))

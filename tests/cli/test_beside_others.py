@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from weighbridge.cli.app import app
 from weighbridge.errors import Unavailable
-from weighbridge.runner import living, userlands
+from weighbridge.runner import living, planned
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def test_so_is_every_command_that_measures(
 ):
     """That of a gate, which runs more blocks, is in test_gate.py."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(userlands, "require_userlands", lambda _: None)
+    monkeypatch.setattr(planned, "userland_problems", lambda _: iter(()))
     refused = CliRunner().invoke(app, argv).exception
     assert isinstance(refused, Unavailable) and "0123456789ab in /runs/first" in str(refused)
     assert ready == [] and not any(tmp_path.iterdir())

@@ -35,11 +35,12 @@ from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.report import html
 from weighbridge.runner import clean as cleaning
+from weighbridge.runner import planned as plans
 from weighbridge.runner import preflight as machine
 from weighbridge.runner import run as running
-from weighbridge.runner import userlands
 from weighbridge.runner.clean import Inventory
 from weighbridge.runner.estimate import Forecast
+from weighbridge.runner.planned import PlannedRun
 from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
@@ -263,7 +264,7 @@ def test_the_plan_says_that_a_program_will_not_be_there(weighbridge: Weighbridge
 
 
 def test_the_plan_of_a_precision(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(running, "readiness_of", lambda study: {arm.name: Readiness(True) for arm in study.arms})
+    monkeypatch.setattr(plans, "readiness_of", lambda study: {arm.name: Readiness(True) for arm in study.arms})
     weighbridge("init", "s.yaml")
     text = Path("s.yaml").read_text()
     for rule, says in {
@@ -650,7 +651,7 @@ def test_two_runs_of_one_directory(weighbridge: Weighbridge, run: Path):
 
 
 def test_a_run_of_another_study(weighbridge: Weighbridge, run: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(running, "require_ready", lambda _: None)
+    monkeypatch.setattr(PlannedRun, "require", lambda _: None)
     weighbridge("init", "other.yaml")
     said = weighbridge("run", "other.yaml", "--out", run, "--yes")
     assert said.code == 6
@@ -905,7 +906,7 @@ def test_a_file_does_not_stand_in_for_a_bundled_study_that_nobody_named(
         return check(source, *more)
 
     monkeypatch.setattr(loader, "check", checked)
-    monkeypatch.setattr(userlands, "require_userlands", lambda _: None)
+    monkeypatch.setattr(plans, "userland_problems", lambda _: iter(()))
     weighbridge(*command.split())
     assert loaded and Path("hostile.yaml").read_text() not in loaded
 
@@ -1075,7 +1076,7 @@ def without_docker(made):
 
 
 def test_the_plan_names_what_is_left_out(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(running, "readiness_of", without_docker)
+    monkeypatch.setattr(plans, "readiness_of", without_docker)
     Path("s.yaml").write_text(OPTIONAL)
     said = " ".join(weighbridge("plan", "s.yaml").out.split())
     assert "port docker skipped: docker does not answer; start it" in said
@@ -1093,7 +1094,7 @@ def test_the_plan_names_what_is_left_out(weighbridge: Weighbridge, monkeypatch: 
 
 
 def test_a_run_says_first_what_it_leaves_out(weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(running, "readiness_of", without_docker)
+    monkeypatch.setattr(plans, "readiness_of", without_docker)
     Path("s.yaml").write_text(OPTIONAL)
     said = weighbridge("run", "s.yaml", "--out", "there", "--yes")
     assert said.code == 0 and "note: port is skipped: docker does not answer; start it" in said.err
@@ -1107,7 +1108,7 @@ def test_a_calibration_that_is_refused_leaves_no_directory(weighbridge: Weighbri
     def nothing_ready(study):
         return {arm.name: Readiness(False, "nothing answers", "start it") for arm in study.arms}
 
-    monkeypatch.setattr(running, "readiness_of", nothing_ready)
+    monkeypatch.setattr(plans, "readiness_of", nothing_ready)
     one_sentence(weighbridge("calibrate", "--out", "there"), 4)
     assert not Path("there").exists()
 
@@ -1118,14 +1119,14 @@ def test_a_run_that_was_begun_is_swept_before_it_is_asked_what_there_is(
     """What it left may hold the memory that it needs; `run_study` sweeps, then asks."""
     with RunStore(Path("there"), writable=True) as store:
         store.begin(load("first-look"), {"run_id": "0" * 12, "version": "1"})
-    monkeypatch.setattr(running, "require_ready", lambda _: pytest.fail("it was asked before it was swept"))
+    monkeypatch.setattr(PlannedRun, "require", lambda _: pytest.fail("it was asked before it was swept"))
     assert weighbridge("run", "first-look", "--out", "there").code == 0
     ((_, directory),) = ready
     assert directory == Path("there")
 
 
 def test_nothing_but_the_baseline_is_no_study(weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(running, "readiness_of", without_docker)
+    monkeypatch.setattr(plans, "readiness_of", without_docker)
     Path("s.yaml").write_text(OPTIONAL.replace("  inner: {kind: netns}\n", ""))
     assert "will refuse: no environment is left to compare with native" in weighbridge("plan", "s.yaml").out
     said = weighbridge("run", "s.yaml", "--out", "there", "--yes")

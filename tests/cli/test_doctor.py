@@ -17,7 +17,7 @@ from weighbridge.errors import Interrupted
 from weighbridge.linux import packages
 from weighbridge.model.facts import InterruptRate
 from weighbridge.model.plugin import Readiness
-from weighbridge.runner import known_noise, preflight, userlands
+from weighbridge.runner import known_noise, planned, preflight, userlands
 from weighbridge.runner import run as running
 from weighbridge.statistics import visible_effect
 from weighbridge.store.run import RunStore
@@ -185,7 +185,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, ready: list, run: Path) -> list[Pa
         folders.append(directory)
         shutil.copytree(run, directory)
 
-    monkeypatch.setattr(userlands, "require_userlands", lambda _: None)
+    monkeypatch.setattr(planned, "userland_problems", lambda _: iter(()))
     monkeypatch.setattr(userlands, "userlands_built", lambda _: False)
     monkeypatch.setattr(running, "run_study", finish)
     monkeypatch.setattr(known_noise, "interrupt_rates", lambda *_: ())

@@ -22,7 +22,7 @@ from weighbridge.fleets.on.slurm import Slurm
 from weighbridge.fleets.rounds import Unit
 from weighbridge.fleets.survey import SurveyedMachine
 from weighbridge.model.machine_provider import DriverState, Submission
-from weighbridge.runner import run, userlands
+from weighbridge.runner import planned
 from weighbridge.secret_values import VARIABLE
 from weighbridge.store.extensions import note_end
 from weighbridge.store.run import RunStore
@@ -58,8 +58,8 @@ class Listed(Hosts):
 def listed(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch) -> Listed:
     made = Listed()
     monkeypatch.setattr(registry, "providers", lambda: {"hosts": made})
-    monkeypatch.setattr(run, "refusals", lambda *_: [])
-    monkeypatch.setattr(userlands, "userland_problems", lambda _: iter(()))
+    monkeypatch.setattr(planned, "refusals", lambda *_: [])
+    monkeypatch.setattr(planned, "userland_problems", lambda _: iter(()))
     monkeypatch.setattr(surveying, "survey", lambda study, hosts, say: [SurveyedMachine(name) for name in hosts])
     monkeypatch.setattr(fleet_runs, "_LOOK_S", 0)
     for name, text in (("hosts.txt", "n1\nroot@n2\nn3\nn4\n"), ("pair.yaml", PAIR), ("single.yaml", SINGLE)):

@@ -30,6 +30,7 @@ from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.runner import clean
+from weighbridge.runner import planned as plans
 from weighbridge.runner.notes import durabilities, unverified_parts
 from weighbridge.runner.run import loads_of
 from weighbridge.runner.sites import open_hosts
@@ -154,7 +155,7 @@ def test_what_is_unverified_on_real_hardware_is_said_everywhere(
     assert f"emulator (hardware): {why}" in section and "nice: nobody was nice" in section
 
     monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_, **__: None)
-    planned = plan.describe(study())
+    planned = plan.describe(plans.plan(study()))
     assert [arm["name"] for arm in planned["environments"] if arm["unverified"] == why] == ["guest"]
     assert f"guest is untested on real hardware: {why}" in planned["warnings"]
     assert "host here is untested on real hardware: nobody was nice" in planned["warnings"]

@@ -23,7 +23,7 @@ from weighbridge.hosts.switch import BRIDGE, NOWHERE, port_of
 from weighbridge.linux import process
 from weighbridge.linux.xen_domains import WITHIN_FIRST
 from weighbridge.model.host import THIS_MACHINE
-from weighbridge.runner.run import readiness_of
+from weighbridge.runner.planned import readiness_of
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 

@@ -8,7 +8,8 @@ import pytest
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.decisions import GateLook, gate_looks_of, gate_looks_text
 from weighbridge.model.level import Level
-from weighbridge.runner.session import BlockExtender, Session
+from weighbridge.runner.session import Session
+from weighbridge.runner.stopper import BlockExtender
 from weighbridge.store.extensions import extensions
 from weighbridge.store.reader import GATE_LOOKS
 from weighbridge.store.run import RunStore

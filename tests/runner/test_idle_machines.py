@@ -8,7 +8,7 @@ from weighbridge.meters import machines
 from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
 from weighbridge.model.study import Meters, Study
-from weighbridge.runner import session, sites
+from weighbridge.runner import sites, trial_runner
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
 
@@ -33,7 +33,7 @@ def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     monkeypatch.setattr(IdleLevels, "look", noted)
     monkeypatch.setattr(machines, "FIRST_S", 0.01)
     monkeypatch.setattr(machines, "AGAIN_S", 0.01)
-    monkeypatch.setattr(session, "meters", lambda _, hz, **others: meters(Meters(source="off"), hz, **others))
+    monkeypatch.setattr(trial_runner, "meters", lambda _, hz, **others: meters(Meters(source="off"), hz, **others))
     return awake
 
 

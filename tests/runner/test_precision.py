@@ -280,8 +280,7 @@ def disturbed_session(path: Path, repetitions: str, *, flags: tuple[Flag, ...] =
     made, told = study(SOLO, repetitions=repetitions), Told()
     with RunStore(path / "run", writable=True) as store, context(path) as run:
         store.begin(made, {"run_id": run.id})
-        session = Session(made, store, run, USERLAND, told)
-        session.completed = lambda record: replace(record, flags=flags)
+        session = Session(made, store, run, USERLAND, told, completed=lambda record: replace(record, flags=flags))
         with contextlib.suppress(TrialsFailed):
             session.go()
     return told

@@ -14,9 +14,9 @@ from weighbridge.linux.memory_room import Room
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
-from weighbridge.runner import known_noise, preflight, routes
+from weighbridge.runner import known_noise, planned, preflight, routes
 from weighbridge.runner import run as running
-from weighbridge.runner.run import refusals
+from weighbridge.runner.planned import PlannedRun, refusals
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, with_blocks
@@ -205,14 +205,14 @@ def test_storage_that_this_machine_s_kernel_would_serve_is_refused(
 ):
     monkeypatch.setattr(type(registry.environments()["native"]), "readiness", lambda *_: Readiness(True))
     study = check(parse(NFS.replace("kind: A", f"kind: {site}").replace("kind: B", f"kind: {store}"), "a"))
-    states = running.readiness_of(study)
+    states = planned.readiness_of(study)
     assert not any(state.ready for state in states.values())
     assert all("kind: guest" in state.remedy for state in states.values())
 
 
 def test_storage_on_guests_is_not_asked_of_this_machine():
     study = check(parse(NFS.replace("kind: A", "kind: guest").replace("kind: B", "kind: guest"), "a"))
-    assert all(state.ready for state in running.readiness_of(study).values())
+    assert all(state.ready for state in planned.readiness_of(study).values())
     placed = study.file.hosts["b"].model_copy(update={"memory": 900 * 2**40})
     crowded = study.model_copy(
         update={"file": study.file.model_copy(update={"hosts": {**study.file.hosts, "b": placed}})}
@@ -221,12 +221,12 @@ def test_storage_on_guests_is_not_asked_of_this_machine():
 
 
 def test_what_this_machine_lacks_names_its_line(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(running, "ready", lambda *_: Readiness(True))
+    monkeypatch.setattr(planned, "ready", lambda *_: Readiness(True))
     docker = "{kind: docker, network: macvlan, parent: nosuch0}"
     study = check(
         parse(START.replace("native}}", f"native}}, x: {docker}}}") + TCP + "inside: [client, server]\n", "a")
     )
-    states = running.readiness_of(study)
+    states = planned.readiness_of(study)
     assert {name: state.ready for name, state in states.items()} == {"n": True, "x": False, "n-again": True}
     (why,) = refusals(study, states)
     assert why.startswith("a:4: x: parent: this machine has no network interface 'nosuch0': choose from ")
@@ -293,7 +293,7 @@ def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def readiness(world: World):
-    """What `weighbridge.runner.run.readiness_of` gives, without launchers and storage."""
+    """What `weighbridge.runner.planned.readiness_of` gives, without launchers and storage."""
     return lambda made: {arm.name: world.environments[arm.kind].readiness(arm.options) for arm in made.arms}
 
 
@@ -303,7 +303,9 @@ def go(path: Path, made: Study, world: World, told: Told | None = None) -> tuple
     with RunStore(path / "run", writable=True) as store, context(path) as run:
         if "study" not in store.info():
             store.begin(made, {"run_id": run.id})
-        rest = preflight.leave_out(made, store, readiness(world), told.say)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(planned, "readiness_of", readiness(world))
+            rest = running.leave_out(made, store, told, continued=True)
         try:
             Session(rest, store, run, USERLAND, told).go()
         finally:
@@ -419,7 +421,7 @@ def test_what_a_run_began_with_it_does_not_leave_out_later(world: World, tmp_pat
     world.cannot_open = {"one"}
     if how == "readiness":
         world.environments["fake"].readiness = lambda options=None: INSTALL  # type: ignore[method-assign]
-    with pytest.raises(EnvironmentLost):  # of what is not ready `require_ready` tells before
+    with pytest.raises(Unavailable if how == "readiness" else EnvironmentLost):
         go(tmp_path, made, world)
     assert kept(tmp_path) == ()
 
@@ -427,7 +429,7 @@ def test_what_a_run_began_with_it_does_not_leave_out_later(world: World, tmp_pat
 def test_who_is_left_out_is_told_once(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Whoever begins a run is told before it is asked whether to start; whoever continues it, by the run."""
     not_here = {"one": Readiness(True), "two": INSTALL, "native": Readiness(True), "native-again": Readiness(True)}
-    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: not_here[arm.name] for arm in made.arms})
+    monkeypatch.setattr(planned, "readiness_of", lambda made: {arm.name: not_here[arm.name] for arm in made.arms})
     monkeypatch.setattr(running, "_session", lambda *_, **__: None)
     monkeypatch.setattr(running, "volatile_facts", dict)
     monkeypatch.setattr(running.clean, "sweep", lambda _: [])
@@ -448,8 +450,8 @@ def test_of_a_run_that_is_refused_nothing_stays(
     def refuse(*_: object, **__: object) -> None:
         raise Unavailable("it cannot be had")
 
-    monkeypatch.setattr(running, "require_ready" if not opened else "_session", refuse)
-    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
+    monkeypatch.setattr(*((running, "_session") if opened else (PlannedRun, "require_environments")), refuse)
+    monkeypatch.setattr(planned, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
     monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
     with pytest.raises(Unavailable):
         running.run_study(study(), tmp_path / "run", Told(), lambda _: pytest.fail("it has no report"))
@@ -467,9 +469,9 @@ def test_who_interrupts_a_run_before_its_first_trial_is_told_that_nothing_is_kep
 
     monkeypatch.setattr(running, "_session", interrupt)
     monkeypatch.setattr(running.RunStore, "finished", lambda _: dict.fromkeys(range(trials)))
-    monkeypatch.setattr(running, "require_ready", lambda _: [])
+    monkeypatch.setattr(PlannedRun, "require_environments", lambda _: [])
     monkeypatch.setattr(running, "volatile_facts", dict)
-    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
+    monkeypatch.setattr(planned, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
     monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
     with pytest.raises(Interrupted) as ended:
         running.run_study(study(), tmp_path / "run", Told(), lambda _: None)

@@ -15,6 +15,7 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.trial import PROMETHEUS
+from weighbridge.runner import planned
 from weighbridge.runner import run as running
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
@@ -115,10 +116,10 @@ def test_a_run_is_refused_before_anything_is_opened(
             return 200, b'{"status":"success","data":{"resultType":"scalar","result":[0,"%f"]}}' % time.time()
         return answer
 
-    monkeypatch.setattr(running, "Watched", lambda options: Watched(options, lambda _: nullcontext(ask)))
-    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
+    monkeypatch.setattr(planned, "Watched", lambda options: Watched(options, lambda _: nullcontext(ask)))
+    monkeypatch.setattr(planned, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
     made = study("cpu: {kind: fake-solo}", blocks=1, more=SERVER)
     with raises_sentence(error):
         running.run_study(made, tmp_path / "run", Told(), lambda store: pytest.fail("there is nothing to report"))
     assert world.sites == []
-    assert running.require_ready(study("cpu: {kind: fake-solo}", blocks=1)) == []
+    assert planned.require_prometheus(study("cpu: {kind: fake-solo}", blocks=1)) == []

@@ -11,8 +11,8 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Mount, SiteStorage
 from weighbridge.runner import room
+from weighbridge.runner.planned import refusals
 from weighbridge.runner.room import DiskBudget, Written, lacking_room, written
-from weighbridge.runner.run import refusals
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 

@@ -32,11 +32,12 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Repetitions, Role, Study
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner import routes
+from weighbridge.runner import planned, routes
 from weighbridge.runner import run as running
 from weighbridge.runner import session as session_module
 from weighbridge.runner.estimate import Forecast, TimeLeft, seconds
-from weighbridge.runner.session import Ending, Session
+from weighbridge.runner.recorder import Ending
+from weighbridge.runner.session import Session
 from weighbridge.runner.sites import Sites, limits_of
 from weighbridge.store.run import RunStore
 
@@ -227,9 +228,7 @@ def test_the_first_time_left_is_the_plan_s_and_then_what_was_seen(
     made, told = study("cpu: {kind: fake-solo}", blocks=20), Told()
     with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
         store.begin(made, {"run_id": run.id})
-        session = Session(made, store, run, USERLAND, told)
-        session.completed = saved
-        session.go()
+        Session(made, store, run, USERLAND, told, completed=saved).go()
     least, most = seconds(made)
     assert least <= told.left[0].last_s <= most
     assert told.left[1].last_s <= 80 * 4
@@ -257,8 +256,7 @@ def test_a_run_that_goes_on_knows_its_pace_from_the_begin(
         with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
             if not store.finished():
                 store.begin(made, {"run_id": run.id})
-            session = Session(made, store, run, USERLAND, told)
-            session.completed = saved
+            session = Session(made, store, run, USERLAND, told, completed=saved)
             with suppress(Interrupted):
                 session.go()
     assert again.left[0].last_s == pytest.approx(10 * len(ARMS) * 3), "2 s each, one every 3 s"
@@ -348,7 +346,7 @@ def test_a_run_that_is_refused_leaves_neither_report_nor_directory(
         raise TimeTooShort("'within' is too short: raise it")
 
     monkeypatch.setattr(running, "_session", refuse)
-    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
+    monkeypatch.setattr(planned, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
     monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
     if beside:
         (tmp_path / "run").mkdir()

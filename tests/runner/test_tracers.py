@@ -11,8 +11,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
 from weighbridge.model.study import Study
 from weighbridge.runner import tracers
-from weighbridge.runner.session import traced_trials
-from weighbridge.runner.tracers import TRACERS, BpfTrace, Perf
+from weighbridge.runner.tracers import TRACERS, BpfTrace, Perf, traced_trials
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 

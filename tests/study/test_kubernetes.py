@@ -8,14 +8,13 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge import registry
-from weighbridge.cli.plan import whereabouts
 from weighbridge.errors import StudyError
 from weighbridge.hosts.kinds.kubernetes import KubernetesOptions
 from weighbridge.hosts.kubernetes.objects import PodRequest
 from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
-from weighbridge.runner.run import readiness_of
+from weighbridge.runner.planned import readiness_of, whereabouts
 from weighbridge.study.brings import _lines_of_ssh, brought_by
 
 from .texts import loaded as text_loaded
@@ -241,7 +240,7 @@ def test_the_cluster_is_asked_about_each_environment_before_a_run(monkeypatch: p
 def test_a_plan_names_the_cluster_once(monkeypatch: pytest.MonkeyPatch):
     kind = registry.hosts()["kubernetes"]
     monkeypatch.setattr(type(kind), "whereabouts", lambda *_: "cluster: context prod")
-    monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda _: None)
+    monkeypatch.setattr("weighbridge.runner.planned.lacking_here", lambda _: None)
     assert whereabouts(loaded()) == ["cluster: context prod"]
-    monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda _: Readiness(False))
+    monkeypatch.setattr("weighbridge.runner.planned.lacking_here", lambda _: Readiness(False))
     assert whereabouts(loaded()) == []

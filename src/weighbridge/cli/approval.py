@@ -113,38 +113,26 @@ def announce(study: "Study", directory: Path, *, quick_test: bool = False, timed
     Raises StudyError if the study has too few rounds for a verdict (unless it is a ``quick_test``), Unavailable if
     it cannot run here.
     """
-    from weighbridge.cli.plan import whereabouts
-    from weighbridge.runner.estimate import clock_range, seconds
-    from weighbridge.runner.known_noise import decidable
-    from weighbridge.runner.preflight import (
-        left_out_line,
-        not_ready,
-        on_this_kernel,
-        too_few_blocks,
-        warnings,
-        without_left_out,
-    )
-    from weighbridge.runner.run import readiness_of, require_ready
-    from weighbridge.runner.userlands import require_userlands
+    from weighbridge.runner.estimate import clock_range
+    from weighbridge.runner.planned import left_out_line, plan, whereabouts
+    from weighbridge.runner.preflight import too_few_blocks, warnings
 
     if not quick_test and (why := too_few_blocks(study)):
         raise StudyError(why)
     for line in whereabouts(study):
         err().print(line, markup=False)
-    study = on_this_kernel(study)
-    left_out = not_ready(study, readiness_of)
-    study = without_left_out(study, left_out)
-    require_ready(study)
-    require_userlands(study)
+    planned = plan(study)
+    planned.require()
+    study = planned.study
     if timed:
         arms, cells = plural(len(study.arms), "environment"), plural(len(study.cells), "workload")
-        what = f"{arms} x {cells}, {clock_range(*seconds(study))}; {decides_sentence(decidable(study))}"
+        what = f"{arms} x {cells}, {clock_range(*planned.seconds)}; {decides_sentence(planned.decidable)}"
     else:
         what = ", ".join(arm.name for arm in study.arms)
     err().print(f"{study.file.study}: {what}; results go to {directory}", markup=False)
     for line in _explained_lines(study):
         err().print(line, markup=False)
-    for each in left_out:
+    for each in planned.left_out:
         err().print(f"note: {left_out_line(each)}", markup=False)
     for warning in warnings(study, timed=timed):
         err().print(f"note: {warning}", markup=False)

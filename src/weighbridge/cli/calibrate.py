@@ -35,9 +35,9 @@ def register(app: typer.Typer) -> None:
         from weighbridge.cli.runs import continuable
         from weighbridge.runner.known_noise import keep_calibration
         from weighbridge.runner.living import require_alone
-        from weighbridge.runner.run import require_ready, run_study
+        from weighbridge.runner.planned import plan
+        from weighbridge.runner.run import run_study
         from weighbridge.runner.signals import interruptible
-        from weighbridge.runner.userlands import require_userlands
         from weighbridge.store.run import RunStore
         from weighbridge.study.loader import load
         from weighbridge.study.source import bundled_study
@@ -46,8 +46,7 @@ def register(app: typer.Typer) -> None:
         again = ("calibrate", "--out", str(directory))
         studies = {name: load(bundled_study(name)) for name in STUDIES}
         for study in studies.values():  # before there is a directory
-            require_ready(study)
-            require_userlands(study)
+            plan(study).require()
         require_alone(beside_others=allow_concurrent)
         with interruptible(), continuable(directory / STUDIES[0], *again):
             for name, study in studies.items():

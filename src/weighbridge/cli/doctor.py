@@ -361,16 +361,16 @@ def measure_noise(*, as_json: bool) -> None:
     from weighbridge.cli.progress import show
     from weighbridge.errors import Interrupted
     from weighbridge.runner.known_noise import counted_interrupts, keep, run_folder
-    from weighbridge.runner.run import require_ready, run_study
+    from weighbridge.runner.planned import plan
+    from weighbridge.runner.run import run_study
     from weighbridge.runner.signals import interruptible
-    from weighbridge.runner.userlands import require_userlands, userlands_built
+    from weighbridge.runner.userlands import userlands_built
     from weighbridge.store.run import RunStore
     from weighbridge.study.loader import load
     from weighbridge.study.source import bundled_study
 
     study = load(bundled_study(NOISE_STUDY))
-    require_ready(study)
-    require_userlands(study)
+    plan(study).require()
     first = (
         ""
         if userlands_built(study)

@@ -226,15 +226,12 @@ def _prepare(
 def _refusals(prepared: _Prepared) -> list[str]:
     """Return the reasons to refuse the fleet: everything that is missing here or on one of its machines."""
     from weighbridge.fleets.survey import notes_of, refusals, survey
-    from weighbridge.runner.run import readiness_of
-    from weighbridge.runner.run import refusals as refusals_here
-    from weighbridge.runner.userlands import userland_problems
+    from weighbridge.runner.planned import plan
 
     study, (provider, _) = prepared.unit_study, prepared.provided
     if not provider.drives_here:
         return []
-    reasons = refusals_here(study, readiness_of(study))
-    reasons += [f"{problem.detail}: {problem.remedy}" for problem in userland_problems(study)]
+    reasons = plan(study).reasons
     if prepared.fleet.machines is None:
         return reasons
     hosts = prepared.hosts

@@ -373,8 +373,8 @@ def _extend(
     from weighbridge.cli.runs import continuable
     from weighbridge.runner.living import require_alone
     from weighbridge.runner.run import run_study
-    from weighbridge.runner.session import BlockExtender
     from weighbridge.runner.signals import interruptible
+    from weighbridge.runner.stopper import BlockExtender
 
     if judged.plan is None or not judged.plan.goes_on:
         err().print("no round fits into the time of --extend: allow more time", markup=False)

@@ -4,7 +4,7 @@ docs/reference/json.md explains the keys.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
@@ -26,15 +26,18 @@ from weighbridge.cli.options import (
 )
 from weighbridge.cli.output import examples, out, print_json
 from weighbridge.model.level import level_label
-from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.report.text.formatting import plural
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
     from weighbridge.model.plugin import Readiness
     from weighbridge.model.study import Arm, Study
+    from weighbridge.runner.known_noise import Decidable
+    from weighbridge.runner.planned import PlannedRun
+    from weighbridge.study.brings import Brought
 
 _NOT_EXAMINED = (
     "without --yes, Weighbridge {} and contacted nothing. It read only the study and the configuration files "
@@ -212,6 +215,7 @@ def register(app: typer.Typer) -> None:
         """
         from weighbridge.cli.approval import approved_already, load_named
         from weighbridge.errors import StudyError, Unavailable
+        from weighbridge.runner.planned import plan as make_plan
         from weighbridge.runner.preflight import too_few_blocks
         from weighbridge.study.loader import with_blocks
         from weighbridge.study.settings import with_settings
@@ -219,20 +223,136 @@ def register(app: typer.Typer) -> None:
         named, origin = load_named(study, profile, yes=yes)
         loaded = with_settings(named, [*settings, *([EXPLAIN] if explain else [])])
         chosen = approved_already(loaded if rounds is None else with_blocks(loaded, rounds), origin, yes=yes)
-        planned = describe(chosen, quick_test=quick_test)
+        planned = make_plan(chosen)
+        document = describe(planned, quick_test=quick_test)
         if as_json:
-            print_json(planned)
+            print_json(document)
         else:
-            _print(planned, [hosts_line(chosen), *whereabouts(chosen)], set_up_line(chosen), trials)
-        if planned["refusals"]:
+            _print(document, planned, with_trials=trials)
+        if document["refusals"]:
             few = not quick_test and too_few_blocks(chosen)
             raise typer.Exit((StudyError if few else Unavailable).exit_code)
 
 
-def _decides(study: "Study") -> PlannedVerdicts:
-    from weighbridge.runner.known_noise import decidable
+def describe(planned: "PlannedRun", *, quick_test: bool = False) -> PlanDocument:
+    """Return a planned run as data: environments with readiness, trials in order, duration, possible verdicts."""
+    from weighbridge.runner.notes import unverified_parts
+    from weighbridge.runner.pollers import lacking as cannot_poll
+    from weighbridge.runner.pollers import wants_polling
+    from weighbridge.runner.userlands import userland_of
+    from weighbridge.study.brings import brought_by
 
-    size = decidable(study)
+    study, file, unverified = planned.study, planned.study.file, unverified_parts(planned.declared)
+    missing, brought, (least, most) = planned.missing_root_filesystems, brought_by(planned.declared), planned.seconds
+    openable = {name: missing[0] if missing and state.ready else state for name, state in planned.readiness.items()}
+    refusals, server_notes = _refusals(planned, missing, quick_test=quick_test)
+    return {
+        "version": VERSION,
+        "study": file.study,
+        "question": file.question,
+        "baseline": file.baseline,
+        "environments": [
+            _environment(planned.declared, arm, openable[arm.name], unverified.get(arm.name, ""))
+            for arm in planned.declared.arms
+        ],
+        "mechanisms": _mechanisms(planned.declared, openable),
+        "trace": file.trace,
+        "refusals": refusals,
+        "hosts": hosts_of(study),
+        "workloads": _workloads(study),
+        "packages": list(userland_of(study).packages),
+        "images": _images(study),
+        "blocks": planned.blocks,
+        "most_blocks": planned.most_blocks,
+        "target": file.repetitions.target,
+        "budget_s": file.repetitions.budget,
+        "within_s": file.repetitions.within,
+        "trials": [
+            {"block": trial.block, "workload": trial.workload, "level": trial.level.factors,
+             "environment": trial.environment}
+            for trial in planned.trials
+        ],
+        "seconds": {"from": round(least), "to": round(most)},
+        "seed": file.seed,
+        "decides": _decides(planned.decidable),
+        "cpu_idle": "poll" if wants_polling(file) and not cannot_poll() else "halt",
+        "brings": [
+            {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
+            for each in brought
+        ],
+        "secrets": [*secrets_of(study)],
+        "warnings": [*_notes(planned, unverified, brought), *server_notes, *_unexplained(study)],
+    }  # fmt: skip
+
+
+def _refusals(
+    planned: "PlannedRun", missing: "Sequence[Readiness]", *, quick_test: bool
+) -> tuple[list[str], list[str]]:
+    """Return the reasons to refuse the run, and notes of its Prometheus server. Contacts it for an approved study."""
+    from weighbridge.errors import StudyError, Unavailable
+    from weighbridge.runner.planned import require_prometheus
+    from weighbridge.runner.preflight import too_few_blocks
+
+    server_notes, of_study = [], [planned.nothing_left, "" if quick_test else too_few_blocks(planned.study)]
+    try:
+        server_notes = require_prometheus(planned.study)
+    except (StudyError, Unavailable) as error:
+        of_study.append(str(error))
+    root = [f"cannot build the root filesystem here: {each.detail}. Try: {each.remedy}" for each in missing[:1]]
+    return [*(why for why in of_study if why), *planned.refusals, *root], server_notes
+
+
+def _notes(planned: "PlannedRun", unverified: Mapping[str, str], brought: "Sequence[Brought]") -> list[str]:
+    from weighbridge.model.options import Brings
+    from weighbridge.runner.preflight import warnings
+
+    study = planned.study
+    notes = [*warnings(study), *(f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items())]
+    notes += _caveats(planned.readiness)
+    if not study.approved and any(each.what not in (Brings.COMMAND, Brings.ARGUMENT) for each in brought):
+        notes.append(_NOT_EXAMINED.format("started only docker-compose" if study.compose else "started"))
+    return notes
+
+
+def _unexplained(study: "Study") -> list[str]:
+    from weighbridge.study.explained import unexplained
+
+    return [nothing_switched(names)] if (names := unexplained(study)) else []
+
+
+def _environment(study: "Study", arm: "Arm", state: "Readiness", unverified: str) -> PlannedEnvironment:
+    return {
+        "name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of,
+        "explains": arm.explains.environment if arm.explains else None,
+        "off": [*arm.explains.off] if arm.explains else [], "optional": arm.optional,
+        "ready": state.ready, "why": state.detail, "remedy": state.remedy, "caveat": state.caveat,
+        "unverified": unverified, "resources": _resources(study, arm), "shm_size": arm.shm_size,
+        "sysctls": dict(arm.sysctls),
+    }  # fmt: skip
+
+
+def _workloads(study: "Study") -> list[PlannedWorkload]:
+    from weighbridge.runner.lengths import length_of
+
+    chooses = study.file.repetitions.within is not None
+    return [
+        {"label": cell.label, "kind": cell.kind, "level": cell.level.factors, "link": cell.link,
+         "short": chooses and length_of(cell) is not None}
+        for cell in study.cells
+    ]  # fmt: skip
+
+
+def _images(study: "Study") -> list[PlannedImage]:
+    from weighbridge.runner.userlands import image_ways
+
+    return [
+        {"host": each.host, "userland": each.userland, "bytes": each.size, "way": each.way,
+         "on_nodes": dict(each.on_nodes)}
+        for each in image_ways(study)
+    ]  # fmt: skip
+
+
+def _decides(size: "Decidable") -> PlannedVerdicts:
     deviations = size.visible_deviations
     return {
         "verdicts": size.verdicts,
@@ -245,97 +365,6 @@ def _decides(study: "Study") -> PlannedVerdicts:
         "reliable_blocks": size.reliable_blocks,
         "sentence": decides_sentence(size),
     }
-
-
-def describe(study: "Study", *, quick_test: bool = False) -> PlanDocument:
-    """Return the plan as data: environments with readiness, trials in order, duration, possible verdicts."""
-    from weighbridge.errors import StudyError, Unavailable
-    from weighbridge.model.options import Brings
-    from weighbridge.runner.estimate import seconds
-    from weighbridge.runner.lengths import length_of
-    from weighbridge.runner.notes import unverified_parts
-    from weighbridge.runner.pollers import lacking as cannot_poll
-    from weighbridge.runner.pollers import wants_polling
-    from weighbridge.runner.preflight import not_ready, nothing_left, on_this_kernel, too_few_blocks, warnings
-    from weighbridge.runner.run import readiness_of, refusals, require_prometheus
-    from weighbridge.runner.userlands import image_ways, userland_of, userland_problems
-    from weighbridge.study.brings import brought_by
-    from weighbridge.study.explained import unexplained
-    from weighbridge.study.schedule import block
-
-    study = on_this_kernel(study)
-    ready, unverified = readiness_of(study), unverified_parts(study)
-    left_out = not_ready(study, lambda _: ready)
-    declared, study = study, study.without([each.environment for each in left_out])
-    repetitions = study.file.repetitions
-    blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
-    spec = userland_of(study)
-    problem = next(userland_problems(study), None)
-    lacking = [f"cannot build the root filesystem here: {problem.detail}. Try: {problem.remedy}"] if problem else []
-    openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
-    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
-    least, most = seconds(study)
-    nothing = unexplained(study)
-    brought = brought_by(declared)
-    if not study.approved and any(each.what not in (Brings.COMMAND, Brings.ARGUMENT) for each in brought):
-        notes.append(_NOT_EXAMINED.format("started only docker-compose" if study.compose else "started"))
-    of_study = [nothing_left(declared, left_out), "" if quick_test else too_few_blocks(study)]
-    try:
-        notes += require_prometheus(study)
-    except (StudyError, Unavailable) as error:
-        of_study.append(str(error))
-    return {
-        "version": VERSION,
-        "study": study.file.study,
-        "question": study.file.question,
-        "baseline": study.file.baseline,
-        "environments": [
-            {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of,
-             "explains": arm.explains.environment if arm.explains else None,
-             "off": [*arm.explains.off] if arm.explains else [], "optional": arm.optional,
-             "ready": openable[arm.name].ready, "why": openable[arm.name].detail,
-             "remedy": openable[arm.name].remedy, "caveat": openable[arm.name].caveat,
-             "unverified": unverified.get(arm.name, ""), "resources": _resources(declared, arm),
-             "shm_size": arm.shm_size, "sysctls": dict(arm.sysctls)}
-            for arm in declared.arms
-        ],
-        "mechanisms": _mechanisms(declared, openable),
-        "trace": study.file.trace,
-        "refusals": [*(why for why in of_study if why), *refusals(study, ready), *lacking],
-        "hosts": hosts_of(study),
-        "workloads": [
-            {"label": cell.label, "kind": cell.kind, "level": cell.level.factors, "link": cell.link,
-             "short": repetitions.within is not None and length_of(cell) is not None}
-            for cell in study.cells
-        ],
-        "packages": list(spec.packages),
-        "images": [
-            {"host": each.host, "userland": each.userland, "bytes": each.size, "way": each.way,
-             "on_nodes": dict(each.on_nodes)}
-            for each in image_ways(study)
-        ],
-        "blocks": blocks,
-        "most_blocks": most_blocks,
-        "target": repetitions.target,
-        "budget_s": repetitions.budget,
-        "within_s": repetitions.within,
-        "trials": [
-            {"block": trial.block, "workload": trial.workload, "level": trial.level.factors,
-             "environment": trial.environment}
-            for number in range(1, blocks + 1)
-            for trial in block(study, number)
-        ],
-        "seconds": {"from": round(least), "to": round(most)},
-        "seed": study.file.seed,
-        "decides": _decides(study),
-        "cpu_idle": "poll" if wants_polling(study.file) and not cannot_poll() else "halt",
-        "brings": [
-            {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
-            for each in brought
-        ],
-        "secrets": [*secrets_of(study)],
-        "warnings": [*warnings(study), *notes, *([nothing_switched(nothing)] if nothing else [])],
-    }  # fmt: skip
 
 
 def _mechanisms(study: "Study", ready: "Mapping[str, Readiness]") -> list[PlannedMechanism]:
@@ -354,10 +383,8 @@ def _mechanisms(study: "Study", ready: "Mapping[str, Readiness]") -> list[Planne
 
 def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
     """Yield the mechanisms to switch off per explained environment, those that cannot be, and the extra time."""
-    from rich.markup import escape
     from rich.table import Table
 
-    from weighbridge.report.text.formatting import plural
     from weighbridge.runner.estimate import clock_range
 
     arms = {arm["name"]: arm["explains"] for arm in planned["environments"]}
@@ -368,23 +395,23 @@ def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
         how = "in every combination" if crossed else "one at a time, and all together"
         several = sum(not each["why_not"] for each in mine) > 1
         if not any(not each["why_not"] for each in mine):
-            yield f"\nto explain {escape(name)}, nothing can be switched off:"
-            yield from (f"  {escape(each['title'])}: {escape(each['why_not'])}" for each in mine)
+            yield f"\nto explain {name}, nothing can be switched off:"
+            yield from (f"  {each['title']}: {each['why_not']}" for each in mine)
             continue
-        yield f"\nto explain {escape(name)}, switched off{f' {how}' if several else ''}:"
+        yield f"\nto explain {name}, switched off{f' {how}' if several else ''}:"
         table = Table(box=None, pad_edge=False, show_header=False)
         for each in (each for each in mine if not each["why_not"]):
-            table.add_row(f"  {escape(each['title'])}", escape(each["switched"]))
+            table.add_row(f"  {each['title']}", each["switched"])
         yield table
         for each in (each for each in mine if each["why_not"]):
-            yield f"  cannot be switched off: {escape(each['title'])} ({escape(each['why_not'])})"
+            yield f"  cannot be switched off: {each['title']} ({each['why_not']})"
         share = sum(arms[each["environment"]] == name for each in trials) / max(1, len(trials))
         number = sum(explains == name for explains in arms.values())
         took = clock_range(round(times["from"] * share), round(times["to"] * share))
         yield f"  this adds {plural(number, 'environment')}: {took} of the time below"
         if several and not crossed:
             names = ", ".join(each["kind"] for each in mine if not each["why_not"])
-            yield escape(f"  to choose some (at most four): explain: {{{name}: [{names}]}}")
+            yield f"  to choose some (at most four): explain: {{{name}: [{names}]}}"
         if not any(arm["aa_of"] for arm in planned["environments"]):
             yield "  without the control (aa: false), no cost can be significant, so none will be explained"
     if planned["trace"] is not None and any(arms.values()):
@@ -429,24 +456,6 @@ def hosts_of(study: "Study") -> PlannedHosts:
         "placement": {**clients, "server": [study.server_host], **storage},
         "inside": list(study.file.inside),
     }
-
-
-def whereabouts(study: "Study") -> list[str]:
-    """Return the owner of each host's machine and the objects created there, if the host's options do not say so.
-
-    No program reads a kubeconfig that the study names before the study is approved.
-    """
-    from weighbridge import registry
-    from weighbridge.model.options import Brings
-    from weighbridge.runner.preflight import lacking_here
-    from weighbridge.study.brings import brings
-
-    kinds = registry.hosts()
-    names = (study.server_host, *study.client_hosts, *study.storage_hosts)
-    hosts = (study.file.hosts[name] for name in names)
-    used = (host for host in hosts if study.approved or not brings(host, Brings.KUBECONFIG))
-    lines = (kinds[host.kind].whereabouts(host) for host in used if lacking_here(kinds[host.kind]) is None)
-    return [*dict.fromkeys(line for line in lines if line)]
 
 
 def hosts_line(study: "Study") -> str:
@@ -501,63 +510,68 @@ def _caveats(ready: "Mapping[str, Readiness]") -> list[str]:
     return [f"{caveat}: {detail}" for caveat, detail in why]
 
 
-def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bool) -> None:
+def _print(document: PlanDocument, planned: "PlannedRun", *, with_trials: bool) -> None:
+    from weighbridge.study.brings import brought_by
+
+    for part in _parts(document, planned.declared):
+        out().print(part, markup=False)
+    tell(brought_by(planned.declared), out())
+    notes = (f"note: {warning}" for warning in document["warnings"])
+    for line in (*secrets_lines(secrets_of(planned.study)), *notes):
+        out().print(line, markup=False)
+    if with_trials:
+        out().print(_trial_table(document["trials"]), markup=False)
+
+
+def _parts(document: PlanDocument, study: "Study") -> "Iterator[str | Text | Table]":
+    """Yield the parts of the plan, up to the list of everything that the study brings."""
     from rich.markup import escape
+    from rich.text import Text
+
+    from weighbridge.runner.estimate import clock_range
+    from weighbridge.runner.planned import whereabouts
+
+    times = document["seconds"]
+    yield Text.from_markup(f"[bold]{escape(document['study'])}[/bold]: {escape(document['question'])}\n")
+    yield _environment_table(document)
+    yield from _explained_lines(document)
+    if hosts := [line for line in (hosts_line(study), *whereabouts(study)) if line]:
+        yield "\n" + "\n".join(hosts)
+    yield from _workload_lines(document)
+    yield f"time: {clock_range(times['from'], times['to'])}, {set_up_line(study)}"
+    yield from images_lines(document["images"])
+    yield f"idle CPUs: {document['cpu_idle']} (cpu_idle)"
+    yield f"precision: {document['decides']['sentence']}"
+    yield from (f"weighbridge run will refuse: {why}" for why in document["refusals"])
+
+
+def _environment_table(document: PlanDocument) -> "Table":
     from rich.table import Table
 
-    from weighbridge.model.options import Brings
-    from weighbridge.runner.estimate import clock_range
-    from weighbridge.study.brings import Brought
-
-    out().print(f"[bold]{escape(planned['study'])}[/bold]: {escape(planned['question'])}\n")
-    limits = {arm["name"]: limits_words(arm) for arm in planned["environments"]}
-    apart = len({*limits.values()}) > 1
-    table = Table("environment", "kind", *(["limits"] if apart else []), "ready", box=None, pad_edge=False)
-    for arm in (each for each in planned["environments"] if not each["explains"]):
+    limits = {arm["name"]: limits_words(arm) for arm in document["environments"]}
+    differ = len({*limits.values()}) > 1
+    table = Table("environment", "kind", *(["limits"] if differ else []), "ready", box=None, pad_edge=False)
+    for arm in (each for each in document["environments"] if not each["explains"]):
         note = f" (control: {arm['aa_of']} measured again)" if arm["aa_of"] else ""
-        note += " (baseline)" if arm["name"] == planned["baseline"] else ""
+        note += " (baseline)" if arm["name"] == document["baseline"] else ""
         good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
         state = good if arm["ready"] else f"skipped: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"
-        own = [escape(limits[arm["name"]])] if apart else []
-        table.add_row(escape(arm["name"] + note), arm["kind"], *own, escape(state))
-    out().print(table)
-    for part in _explained_lines(planned):
-        out().print(part)
-    if lines := [escape(line) for line in hosts if line]:
-        out().print("\n" + "\n".join(lines))
-    names = ", ".join(
-        cell["label"] + " (no rate limit on the cables)" * (cell["link"] == "none") for cell in planned["workloads"]
-    )
-    measured = [arm for arm in planned["environments"] if arm["ready"] or not arm["optional"]]
-    arms, cells = len(measured), len(planned["workloads"])
-    out().print(f"\nworkloads: {escape(names)}")
-    each = f"{plural(cells, 'workload')} x {plural(arms, 'environment')}"
-    in_round = _in_round(planned, {arm["name"] for arm in measured})
-    each += f", {plural(in_round, 'trial')} per round" if in_round < cells * arms else ""
-    rule = _length(planned, each, in_round)
-    out().print(f"{rule}, in random order (seed {planned['seed']})")
-    if short := dict.fromkeys(cell["label"].partition(" (")[0] for cell in planned["workloads"] if cell["short"]):
-        out().print(f"an uncounted pilot round sets the trial length of {escape(', '.join(short))}")
-    times = planned["seconds"]
-    out().print(f"time: {clock_range(times['from'], times['to'])}, {escape(set_up)}")
-    for line in (
-        *images_lines(planned["images"]),
-        f"idle CPUs: {planned['cpu_idle']} (cpu_idle)",
-        f"precision: {planned['decides']['sentence']}",
-        *(f"weighbridge run will refuse: {why}" for why in planned["refusals"]),
-    ):
-        out().print(line, markup=False)
-    brought = (
-        Brought(Brings(each["what"]), each["place"], each["value"], tuple(each["lines"]))
-        for each in planned["brings"]
-    )
-    tell(brought, out())
-    for line in secrets_lines([SecretName(name) for name in planned["secrets"]]):
-        out().print(line, markup=False)
-    for warning in planned["warnings"]:
-        out().print(f"note: {warning}", markup=False)
-    if with_trials:
-        out().print(_trial_table(planned["trials"]))
+        table.add_row(arm["name"] + note, arm["kind"], *([limits[arm["name"]]] if differ else []), state)
+    return table
+
+
+def _workload_lines(document: PlanDocument) -> Iterator[str]:
+    """Yield the workloads, the number of trials, and the workloads whose length a pilot round chooses."""
+    workloads = document["workloads"]
+    labels = (cell["label"] + " (no rate limit on the cables)" * (cell["link"] == "none") for cell in workloads)
+    yield f"\nworkloads: {', '.join(labels)}"
+    measured = {arm["name"] for arm in document["environments"] if arm["ready"] or not arm["optional"]}
+    in_round = _in_round(document, measured)
+    words = f"{plural(len(workloads), 'workload')} x {plural(len(measured), 'environment')}"
+    words += f", {plural(in_round, 'trial')} per round" if in_round < len(workloads) * len(measured) else ""
+    yield f"{_length(document, words, in_round)}, in random order (seed {document['seed']})"
+    if short := dict.fromkeys(cell["label"].partition(" (")[0] for cell in workloads if cell["short"]):
+        yield f"an uncounted pilot round sets the trial length of {', '.join(short)}"
 
 
 def _length(planned: PlanDocument, each: str, in_round: int) -> str:

@@ -29,7 +29,7 @@ from weighbridge.model.facts import CpuIdle
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
     from weighbridge.runner.default_environments import DefaultEnvironments
-    from weighbridge.runner.session import ShortTime
+    from weighbridge.runner.stopper import ShortTime
     from weighbridge.study.weighed import Earlier
 
 _PARAMETER = r"[A-Za-z][A-Za-z0-9_]*"

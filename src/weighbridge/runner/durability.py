@@ -36,7 +36,8 @@ from weighbridge.model.study import Arm, Cell, Placement, Role, Study
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner import clean, run_lock
-from weighbridge.runner.preflight import hosts_readiness, left_out_line, require_userland
+from weighbridge.runner.planned import left_out_line
+from weighbridge.runner.preflight import hosts_readiness, require_userland
 from weighbridge.runner.programs import Programs, put_files
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import limits_of, open_hosts, site_name

@@ -3,7 +3,7 @@
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
 from weighbridge.linux.packages import install_here, join_installs
 from weighbridge.linux.process import which
 from weighbridge.meters.machines import read_here
-from weighbridge.model.decisions import LeftOut, left_out_text
 from weighbridge.model.environment import Environment
 from weighbridge.model.plugin import Plugin, Readiness
 from weighbridge.model.quantity import cpus_in
@@ -29,8 +28,6 @@ from weighbridge.model.workload import Workload
 from weighbridge.runner import run_lock
 from weighbridge.runner.estimate import clock, too_little_time
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
-from weighbridge.store.reader import LEFT_OUT
-from weighbridge.store.run import RunStore
 from weighbridge.study.contradictions import needs_of
 from weighbridge.study.explained import not_switched
 from weighbridge.userland.build import cache_folder, cached, cannot_build
@@ -420,60 +417,3 @@ def on_this_kernel(study: Study) -> Study:
     explaining = dict.fromkeys(each.kind for each in study.mechanisms if not each.refused)
     reasons = {kind: every[kind].absent(read_here) for kind in explaining if kind in every}
     return not_switched(study, {kind: why for kind, why in reasons.items() if why})
-
-
-ReadinessOf = Callable[[Study], Mapping[str, Readiness]]
-"""By environment whether it can be opened here: `weighbridge.runner.run.readiness_of`."""
-
-
-def not_ready(study: Study, readiness: ReadinessOf) -> tuple[LeftOut, ...]:
-    """The optional environments that are not ready here; only these are looked at."""
-    optional = study.without([arm.name for arm in study.arms if not arm.optional])
-    states = readiness(optional) if optional.arms else {}
-    return tuple(
-        LeftOut(environment=arm.name, kind=arm.kind, why=states[arm.name].detail, remedy=states[arm.name].remedy)
-        for arm in optional.arms
-        if not (states[arm.name].ready or _explains_absent(arm, states))
-    )
-
-
-def _explains_absent(arm: Arm, states: Mapping[str, Readiness]) -> bool:
-    """Whether the environment that it explains is left out, too: then it goes with that."""
-    of = states.get(arm.explains.environment) if arm.explains is not None else None
-    return of is not None and not of.ready
-
-
-def without_left_out(study: Study, left_out: Sequence[LeftOut]) -> Study:
-    """The study without what is left out. Raises Unavailable where nothing is left to compare with the baseline."""
-    if why := nothing_left(study, left_out):
-        raise Unavailable(why)
-    return study.without([each.environment for each in left_out])
-
-
-def nothing_left(study: Study, left_out: Sequence[LeftOut]) -> str:
-    """Why the study cannot be run without what is left out; "" where it can."""
-    rest = study.without([each.environment for each in left_out])
-    if not left_out or any(arm.own and arm.name != study.file.baseline for arm in rest.arms):
-        return ""
-    why = "; ".join(left_out_line(each) for each in left_out)
-    return f"no environment is left to compare with {study.file.baseline}: {why}"
-
-
-def leave_out(study: Study, store: RunStore, readiness: ReadinessOf, say: Callable[[str], None]) -> Study:
-    """Return the study as this run measures it, and keep and tell what is left out.
-
-    A run with a trial keeps what it began with: then nothing is looked at again.
-    """
-    has_trials = bool(store.finished())
-    left_out = store.left_out() if has_trials else not_ready(study, readiness)
-    rest = without_left_out(study, left_out)
-    if not has_trials:
-        store.set_info(LEFT_OUT, left_out_text(left_out))
-    for each in left_out:
-        say(left_out_line(each))
-    return rest
-
-
-def left_out_line(left_out: LeftOut) -> str:
-    """One line for the progress: ``podman is skipped: podman is not installed; apt-get install podman``."""
-    return f"{left_out.environment} is skipped: {left_out.reason}"

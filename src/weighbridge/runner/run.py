@@ -5,7 +5,7 @@ import errno
 import json
 import os
 import resource
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from importlib import metadata
 from pathlib import Path
@@ -18,10 +18,10 @@ from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.delegation import tree
 from weighbridge.linux.process import most_open_files
 from weighbridge.meters.prometheus import Watched
+from weighbridge.model.decisions import left_out_text
 from weighbridge.model.facts import HALT, HOST_DIFFERENCES, IDLE_CPUS, POLL, HostDifference
 from weighbridge.model.host import RunContext
 from weighbridge.model.names import RunId
-from weighbridge.model.plugin import Readiness
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import secrets_of, study_json
 from weighbridge.model.study import Study, StudyFile
@@ -29,23 +29,16 @@ from weighbridge.model.trial import TrialRecord
 from weighbridge.runner import clean, living, run_lock
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.known_noise import calibration_facts
-from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wants_polling
+from weighbridge.runner.planned import left_out_line, plan
+from weighbridge.runner.pollers import Pollers, wants_polling
 from weighbridge.runner.preflight import (
-    admissions,
-    hosts_readiness,
-    leave_out,
-    missing_cpus,
     on_this_kernel,
-    ready,
-    unmet,
 )
-from weighbridge.runner.room import lacking_room
-from weighbridge.runner.session import BlockExtender, Progress, Session, ShortTime
+from weighbridge.runner.session import Progress, Session
 from weighbridge.runner.signals import shield
-from weighbridge.runner.storage import storage_readiness, storage_server_readiness
+from weighbridge.runner.stopper import BlockExtender, ShortTime
 from weighbridge.runner.userlands import (
     PROGRAMS,
-    absent_programs,
     ensure_userlands,
     measured_packages,
     measured_programs,
@@ -53,9 +46,8 @@ from weighbridge.runner.userlands import (
 )
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
-from weighbridge.store.reader import run_identity
+from weighbridge.store.reader import LEFT_OUT, run_identity
 from weighbridge.store.run import RunStore
-from weighbridge.study.brings import brings
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -85,89 +77,6 @@ def _about_workloads(study: Study) -> dict[str, str]:
         "local_host": next((name for name, host in study.file.hosts.items() if host.traits.this_machine), ""),
         "absent": json.dumps(absent),
     }
-
-
-def readiness_of(study: Study) -> Mapping[str, Readiness]:
-    """For each environment of the study, by name, whether it can be opened here.
-
-    What hosts with a kernel and programs of their own can run is not known before they are started. A program that a
-    study brings is not examined before the study is approved.
-    """
-    placed = {"server": (study.server_host,), "client": study.client_hosts}
-    holding = [name for role in study.file.inside for name in placed[role]]
-    elsewhere = all(study.file.hosts[name].traits.own_kernel for name in holding)
-    readiness = {}
-    admitted = admissions(study)
-    for arm in study.arms:
-        if elsewhere:
-            later = Readiness(True, "its hosts are checked when they start")
-            served = storage_server_readiness(study, arm)
-            readiness[arm.name] = admitted.get(arm.name, later) if served.ready else served
-            continue
-        if not study.approved and brings(arm.options):
-            readiness[arm.name] = Readiness(True, "it is checked after you agree")
-            continue
-        states = (
-            ready(registry.environments()[arm.kind], arm.options),
-            storage_readiness(arm),
-            unmet(study, arm) or Readiness(True),
-        )
-        readiness[arm.name] = next((each for each in states if not each.ready), states[0])
-    return readiness
-
-
-def refusals(study: Study, environments: Mapping[str, Readiness]) -> list[str]:
-    """Why a run of the study is refused here before anything is started: where, what is missing, and what helps.
-
-    ``environments``: by name whether each can be opened (`readiness_of`).
-    """
-    reasons = [str(CannotPoll(why))] if study.file.cpu_idle == "poll" and (why := lacking()) else []
-    reasons += missing_cpus(study)
-    lacking_hosts: dict[str, list[str]] = {}
-    for name, host in hosts_readiness(study).items():
-        if not host.ready:
-            lacking_hosts.setdefault(f"{host.detail}: {host.remedy}", []).append(name)
-    for why, names in lacking_hosts.items():
-        which = f"host{'s' * (len(names) > 1)} {', '.join(names)}"
-        reasons.append(f"{_line(study, 'hosts', names[0])}{which}: {why}")
-    missing: dict[str, list[str]] = {}
-    for name, why in lacking_room(study).items():
-        missing.setdefault(why, []).append(name)
-    for arm in study.arms:
-        if not (readiness := environments[arm.name]).ready:
-            missing.setdefault(f"{readiness.detail}: {readiness.remedy}", []).append(arm.name)
-    reasons += [
-        f"{_line(study, 'environments', names[0])}{', '.join(names)}: {why}" for why, names in missing.items()
-    ]
-    absent: dict[str, str] = {}
-    for workload, why in absent_programs(study):
-        absent.setdefault(why, workload)
-    return reasons + [f"{_line(study, 'workloads', workload)}{workload}: {why}" for why, workload in absent.items()]
-
-
-def _line(study: Study, section: str, name: str) -> str:
-    """Where an entry stands in the study file, as the beginning of what is told of it; "" where that is not known."""
-    line = study.lines.get((section, name))
-    return f"{line}: " if line else ""
-
-
-def require_ready(study: Study) -> list[str]:
-    """Raise Unavailable that names each environment that cannot be opened, why, and what makes it ready.
-
-    Likewise where its Prometheus server does not answer; StudyError where that refuses a query. Gives what a person
-    should know of it. Which environments may be missing `weighbridge.runner.preflight` says before.
-    """
-    if reasons := refusals(study, readiness_of(study)):
-        raise Unavailable("; ".join(reasons))
-    return require_prometheus(study)
-
-
-def require_prometheus(study: Study) -> list[str]:
-    """Contact the Prometheus server of an approved study; return notes for the user.
-
-    Raises Unavailable if it does not answer, StudyError if it refuses a query.
-    """
-    return Watched(study.file.prometheus).require() if study.file.prometheus and study.approved else []
 
 
 def study_of(store: RunStore) -> Study:
@@ -212,10 +121,7 @@ def run_study(
                 refused.callback(run_lock.forget, run_id)
                 if continued:  # what a killed process of this same run left, whose memory is then free
                     _say_failures(progress, clean.sweep(run_id))
-                # whoever begins a run was told of what is left out before it was asked whether to start
-                study = leave_out(study, store, readiness_of, progress.say if continued else lambda _: None)
-                for note in require_ready(study):
-                    progress.say(note)
+                study = leave_out(study, store, progress, continued=continued)
                 refused.pop_all()
             keep = True
             try:
@@ -229,6 +135,22 @@ def run_study(
                         _end(store, after, progress, run_id)
                     else:
                         _discard(store, progress, run_id)
+
+
+def leave_out(study: Study, store: RunStore, progress: Progress, *, continued: bool) -> Study:
+    """Return the study as the run measures it, and store the environments that are left out.
+
+    A new run's user saw these before the question whether to start. Raises as `PlannedRun.require_environments`.
+    """
+    has_trials = bool(store.finished())
+    planned = plan(study, store.left_out() if has_trials else None)
+    if not has_trials:
+        store.set_info(LEFT_OUT, left_out_text(planned.left_out))
+    for each in planned.left_out if continued else ():
+        progress.say(left_out_line(each))
+    for note in planned.require_environments():
+        progress.say(note)
+    return planned.study
 
 
 @contextlib.contextmanager
@@ -420,16 +342,13 @@ def _session(
         for scope, scope_facts in (about | measured_packages(study, userlands)).items():
             store.add_facts(scope, scope_facts)
         store.add_facts(PROGRAMS, programs)
-        session = Session(
-            study, store, run, userlands, progress, volatile_facts, pollers=pollers, extender=extender,
-            short_time=short_time, timed=timed,
-        )  # fmt: skip
-        add_series = Watched(study.file.prometheus).completed if study.file.prometheus else session.completed
+        watched = Watched(study.file.prometheus) if study.file.prometheus else None
         noted: set[str] = set()
 
         def completed(record: TrialRecord) -> TrialRecord:
             _note_others(store, run_id, noted)  # one may come and go while this run lasts
-            return add_series(record)
+            return record if watched is None else watched.completed(record)
 
-        session.completed = completed
-        session.go()
+        Session(
+            study, store, run, userlands, progress, volatile_facts, completed, pollers, extender, short_time, timed
+        ).go()

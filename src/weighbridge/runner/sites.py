@@ -37,8 +37,8 @@ from weighbridge.model.study import Arm, Cell, Resources, Role, Study
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.outputs import failure_beside
+from weighbridge.runner.planned import without_left_out
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.preflight import without_left_out
 from weighbridge.runner.room import DiskBudget, Written, written
 from weighbridge.runner.routes import Routes, first_over, published_ports
 from weighbridge.runner.same_machine import name_machines

@@ -9,16 +9,25 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from weighbridge.errors import Unavailable
+from weighbridge.errors import EnvironmentLost, TrialsFailed, Unavailable
 from weighbridge.linux.process import Process, environment_of
 from weighbridge.linux.process import run as finished
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.explained import NOTHING, all_off
 from weighbridge.model.host import RunContext
-from weighbridge.model.traced import TracedItem, TracerName
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.study import Cell, Study
+from weighbridge.model.traced import Trace, TracedItem, TracerName
+from weighbridge.model.trial import Trial
+from weighbridge.runner.lengths import PILOT, Lengths
+from weighbridge.runner.recorder import RESULTS, Recorder
+from weighbridge.runner.trial_runner import TrialRunner
+from weighbridge.store.traces import has_traces, write_traces
 
 MOST = 20
 """Items of a trace that are kept."""
@@ -177,3 +186,62 @@ def _await(name: str, tracer: Tracer, process: Process) -> None:
             raise Unavailable(f"{name} did not start within {_BEGINS_S:.0f} s: {process.stop().last_words}")
     if process.wait(_SETTLE_S):
         raise Unavailable(f"{name} cannot trace here: {process.stop().last_words}")
+
+
+def trace_explained(
+    study: Study, runner: TrialRunner, recorder: Recorder, lengths: Lengths, say: Callable[[str], None]
+) -> None:
+    """Run each explained environment, and the one without its mechanisms, once more under the study's tracer.
+
+    These trials are not saved, because a tracer slows them down. A session that opened no sites traces nothing, and
+    says so if no trace exists.
+    """
+    tracer, directory = study.file.trace, recorder.store.directory
+    if tracer is None or (not runner.is_open and has_traces(directory)):
+        return
+    why_not = "" if runner.is_here else "its programs run on other machines"
+    if not runner.is_open:
+        why_not = "all rounds had been measured before the run was continued: start a new run of the study"
+    pids = runner.pollers.pids if runner.pollers else ()
+    traces = []
+    for environment, arm, cell in traced_trials(study):
+        if arm in recorder.failures.given_up(cell.workload, cell.level):
+            continue
+        say(f"tracing {cell.label} in {arm} with {tracer} (not counted)")
+        items, total, failure = (), 0, why_not
+        if not failure:
+            trial = Trial(PILOT, 0, cell.workload, cell.level, arm)
+            try:
+                items, total = trace(tracer, runner.run, partial(_run_traced, runner, lengths, trial), pids)
+            except (Unavailable, TrialsFailed, EnvironmentLost) as error:  # the measurement is complete
+                failure = str(error)
+        traces.append(
+            Trace(
+                environment=environment, arm=arm, workload=cell.label, tracer=tracer, items=items, total=total,
+                failure=failure,
+            )
+        )  # fmt: skip
+    for why in dict.fromkeys(each.failure for each in traces if each.failure):
+        say(f"not traced: {why}")
+    if traces:
+        say(f"traced: {write_traces(directory, traces)}")
+
+
+def _run_traced(runner: TrialRunner, lengths: Lengths, trial: Trial) -> None:
+    """Run a trial that is not saved. Raises TrialsFailed, EnvironmentLost."""
+    record = runner.run_one(trial, lengths)
+    if record.outcome is Outcome.ENVIRONMENT_LOST:
+        raise EnvironmentLost(f"{trial.environment} was lost during the trace: {record.message}")
+    if record.outcome not in RESULTS:
+        raise TrialsFailed(f"{trial.environment} failed during the trace: {record.message}")
+
+
+def traced_trials(study: Study) -> Iterator[tuple[str, str, Cell]]:
+    """Give what is traced: an explained environment, the arm of it (itself, all mechanisms off), the workload."""
+    there = {arm.name for arm in study.arms}
+    for environment in dict.fromkeys(each.environment for each in study.mechanisms if each.environment in there):
+        arms = study.arms_by_off(environment)
+        every = all_off([each for each in study.mechanisms if each.environment == environment], arms)
+        for cell in study.cells:
+            for off in dict.fromkeys((NOTHING, NOTHING if every is None else every)):
+                yield environment, arms[off], cell

@@ -60,12 +60,6 @@ def userlands_built(study: Study) -> bool:
     return all(cached(spec, cache, source) is not None for source in study.sources.values())
 
 
-def require_userlands(study: Study) -> None:
-    """Raise Unavailable where a userland of the study is missing and cannot be built by this user."""
-    for problem in userland_problems(study):
-        raise Unavailable(f"{problem.detail}: {problem.remedy}")
-
-
 def absent_programs(study: Study) -> Iterator[tuple[str, str]]:
     """Yield each workload with a program, named by a path, that its userland cannot have, and why with what helps.
 
