@@ -106,7 +106,7 @@ class Kubernetes(DrivenHere):
         named = {"context": about.context, "namespace": about.namespace, "server": about.server}
         return options.model_copy(update=named) if re.fullmatch(_WORD, about.context) else options
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Whether kubectl lists nodes, or a Job may hold some; a kubeconfig that is named is not used for that."""
         from weighbridge.hosts.kubernetes import held_nodes, survey
 

@@ -108,7 +108,7 @@ class Slurm(MachineProvider):
     stores_environment = True  # slurmctld keeps a job's in a file, and slurmd another one
     programs = ("sbatch", "squeue", "scancel", "sinfo", "scontrol", "srun")
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Whether Slurm answers, and has the partition."""
         try:
             known = _partitions()
