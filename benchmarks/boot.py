@@ -112,7 +112,7 @@ def open_kinds(run: RunContext, host: Host) -> tuple[list[Kind], dict[str, str]]
     refused: dict[str, str] = {}
     userland = ensure(UserlandSpec.of(["coreutils"], [], []), run.cache, run.say)
     for name, environment, options in candidates():
-        state, problems = ready(environment, options), environment.problems(options, needs=Needs())
+        state, problems = ready(environment, options), environment.check(options, Needs())
         if problems or not state.ready:
             refused[name] = "; ".join(problems) or state.detail
             continue

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.adapter import Adapter
-from weighbridge.model.environment import Environment
+from weighbridge.model.environment import Environment, misplaced
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.leavings import Leavings
@@ -119,7 +119,7 @@ def weighed_in(traits: HostTraits = THIS_MACHINE) -> Mapping[str, Mapping[str, A
     """
     by_name: dict[str, Mapping[str, Any]] = {}
     for kind, environment in environments().items():
-        for name, options in environment.weighed_in().items() if not environment.unplaceable(traits) else ():
+        for name, options in environment.weighed_in().items() if not misplaced(environment, traits) else ():
             if name in by_name:
                 raise RegistryError(f"the environments {by_name[name]['kind']} and {kind} are both '{name}' of --in")
             by_name[name] = {"kind": kind, **options}

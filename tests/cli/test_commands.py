@@ -309,9 +309,6 @@ def test_native_needs_a_userland_too(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     class Here(Environment):
         kind = "here"
 
-        def readiness(self, options=None) -> Readiness:
-            return Readiness(True)
-
         def open(self, options, request):
             raise NotImplementedError
 

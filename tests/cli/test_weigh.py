@@ -12,7 +12,9 @@ from saved_images import save_without_layers
 from sentences import assert_sentence, raises_sentence
 from weighbridge import registry
 from weighbridge.cli.app import app
+from weighbridge.environments.podman import root
 from weighbridge.errors import RunDirectoryError, Unavailable
+from weighbridge.hosts import cable
 from weighbridge.model.level import NO_LEVEL
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Readiness
@@ -30,8 +32,11 @@ def lacking(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """What the environments of this machine lack, by kind and why: nothing, unless a test says so."""
     lacks: dict[str, str] = {}
 
-    def ready(plugin: Any, options: Any = None) -> Readiness:
-        return Readiness(plugin.kind not in lacks, lacks.get(plugin.kind, ""))
+    def ready(plugin: Any, options: Any = None, needs: Any = None) -> Readiness:
+        if plugin.kind in lacks or needs is None:
+            return Readiness(plugin.kind not in lacks, lacks.get(plugin.kind, ""))
+        unmet = root.unmet(needs, rootless=options.rootless) if plugin.kind == "podman" else cable.unmet(needs)
+        return (unmet if plugin.kind in ("podman", "netns") else None) or Readiness(True)
 
     monkeypatch.setattr("weighbridge.runner.preflight.ready", ready)
     monkeypatch.setattr("weighbridge.engines.shared_root.refusal", lambda: None)
@@ -365,7 +370,7 @@ def test_a_folder_that_every_environment_replaces_is_refused(
 def test_where_nothing_is_ready_one_sentence_names_all_that_would_do(
     tmp_path: Path, lacking: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ):
-    def ready(plugin: Any, options: Any = None) -> Readiness:
+    def ready(plugin: Any, options: Any = None, needs: Any = None) -> Readiness:
         return Readiness(False, "it is not installed", f"apt-get install {plugin.kind}")
 
     monkeypatch.setattr("weighbridge.runner.preflight.ready", ready)

@@ -11,7 +11,7 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.model.by_hand import ByHandRequest
 from weighbridge.model.command import PublishedPort
-from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, misplaced
 from weighbridge.model.facts import layers_json, layers_of
 from weighbridge.model.host import HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
@@ -110,10 +110,10 @@ def _is_of_its_kind(plugin: Plugin) -> None:
 
 
 def answers(plugin: Plugin, ready: Readiness) -> None:
-    must(plugin, isinstance(ready, Readiness), "readiness()", "give a Readiness", ready)
+    must(plugin, isinstance(ready, Readiness), "ready()", "give a Readiness", ready)
     told = ready.ready or bool(ready.detail and ready.remedy)
-    must(plugin, told, "readiness()", "say what is missing (detail) and what helps (remedy) where not ready", ready)
-    must(plugin, "\n" not in ready.detail + ready.remedy, "readiness()", "say each on one line", ready)
+    must(plugin, told, "ready()", "say what is missing (detail) and what helps (remedy) where not ready", ready)
+    must(plugin, "\n" not in ready.detail + ready.remedy, "ready()", "say each on one line", ready)
 
 
 def says_what_it_leaves(plugin: Plugin, folder: Path) -> None:
@@ -138,20 +138,18 @@ def holds_as_environment(environment: Environment) -> None:
     read = environment.options.model_validate_json(options.model_dump_json())
     must(environment, read == options, "options", f"be equal when read back from their JSON ({options!r})", read)
     before = options.model_copy(deep=True)
-    alone = environment.problems(options, needs=Needs(network=False))
-    must(environment, alone == [], "problems()", "be empty for its defaults where no network is needed", alone)
-    joined = environment.problems(options, needs=Needs(network=True))
-    must(environment, not _lines(*joined), "problems()", "be sentences of one line", joined)
-    must(environment, options == before, "problems()", "change none of the options that it is given", options)
+    alone = [*environment.check(options, Needs(network=False))]
+    must(environment, alone == [], "check()", "be empty for its defaults where no network is needed", alone)
+    joined = [*environment.check(options, Needs(network=True))]
+    must(environment, not _lines(*joined), "check()", "be sentences of one line", joined)
+    must(environment, options == before, "check()", "change none of the options that it is given", options)
     _says_where_it_can_be(environment)
     _may_be_the_host(environment)
     _is_told_how_to_be_made_by_hand(environment, options)
-    ready = environment.readiness()
-    answers(environment, ready)
-    must(environment, ready == environment.readiness(), "readiness()", "answer the same when asked twice", ready)
-    if (lacking := environment.unmet(options, needs=Needs())) is not None:
-        answers(environment, lacking)
-        must(environment, not lacking.ready, "unmet()", "be what is not ready, or None", lacking)
+    for given in ((), (options,), (options, Needs())):
+        ready = environment.ready(*given)
+        answers(environment, ready)
+        must(environment, ready == environment.ready(*given), "ready()", "answer the same when asked twice", ready)
     nothing: Any = None
     opened = environment.open(options, nothing)
     must(
@@ -162,12 +160,8 @@ def holds_as_environment(environment: Environment) -> None:
 
 def _says_where_it_can_be(environment: Environment) -> None:
     every = [kind.options.traits for kind in registry.hosts().values()]
-    said = {traits: environment.unplaceable(traits) for traits in (*every, HostTraits(managed=True))}
-    part = all(_is_part_of_a_sentence(why) for why in said.values())
-    must(environment, part, "unplaceable()", "be one line without a full stop at its end, or ''", said)
-    must(environment, "" in said.values(), "unplaceable()", "be '' for some hosts", said)
-    again = {traits: environment.unplaceable(traits) for traits in said}
-    must(environment, said == again, "unplaceable()", "give the same when asked twice", said)
+    fits = any(not misplaced(environment, traits) for traits in (*every, HostTraits(managed=True)))
+    must(environment, fits, "on_clusters", "be never, privileged or only", environment.on_clusters)
 
 
 def _may_be_the_host(environment: Environment) -> None:
@@ -175,7 +169,7 @@ def _may_be_the_host(environment: Environment) -> None:
         options = environment.as_host(kind.options.traits)
         own = options is None or isinstance(options, environment.options)
         must(environment, own, "as_host()", "be options of its own, or None", options)
-        fits = options is None or not environment.unplaceable(kind.options.traits)
+        fits = options is None or not misplaced(environment, kind.options.traits)
         must(environment, fits, "as_host()", "be None where its sites cannot be on such hosts", options)
         again = environment.as_host(kind.options.traits)
         must(environment, options == again, "as_host()", "give the same when asked twice", options)
@@ -225,8 +219,8 @@ def holds_as_storage(storage: Storage, given: Mapping[str, Any], folder: Path) -
     every = registry.storage()
     others = {*every, *(name for other in every.values() if other is not storage for name in other.aliases)}
     must(storage, not {*storage.aliases} & others, "aliases", "be of no other storage", {*storage.aliases} & others)
-    answers(storage, storage.readiness())
-    answers(storage, storage.readiness(options))
+    answers(storage, storage.ready())
+    answers(storage, storage.ready(options))
     with ExitStack() as stack:
         run = RunContext(RunId("0123456789ab"), folder, folder, stack)
         with registry.hosts()["local"].open("a", None, run, ()) as host:
@@ -286,8 +280,8 @@ def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> N
     must(plugin, options.reaches(options), "options.networks", "let two hosts with these options reach one another")
     described = bool(options.description) and "\n" not in options.description
     must(plugin, described, "options.description", "be one line", options.description)
-    answers(plugin, plugin.readiness())
-    answers(plugin, plugin.readiness(options))
+    answers(plugin, plugin.ready())
+    answers(plugin, plugin.ready(options))
     with ExitStack() as stack:
         run = RunContext(RunId("0123456789ab"), folder, folder, stack)
         opened = plugin.open("a", options, run, (options,))
@@ -304,8 +298,8 @@ def holds_as_provider(provider: MachineProvider, given: Mapping[str, Any]) -> No
     must(provider, described, "options.description", "be one line", options.description)
     other = provider.named_by("no-such-provider")
     must(provider, other is None, "named_by()", "be None for a word that names none of its kind", other)
-    answers(provider, provider.readiness())
-    answers(provider, provider.readiness(options))
+    answers(provider, provider.ready())
+    answers(provider, provider.ready(options))
     try:
         machines = provider.machines(options)
     except Unavailable as why:  # nobody answers here

@@ -69,6 +69,6 @@ def test_a_private_engine_takes_iptables(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_user_has_memory_as_storage_in_containers_alone(monkeypatch: pytest.MonkeyPatch):
     tmpfs = registry.storage()["tmpfs"]
-    assert tmpfs.readiness().caveat == ("" if os.geteuid() == 0 else "in containers of a running engine")
+    assert tmpfs.ready().caveat == ("" if os.geteuid() == 0 else "in containers of a running engine")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert (tmpfs.readiness().ready, tmpfs.readiness().caveat) == (True, "in containers of a running engine")
+    assert (tmpfs.ready().ready, tmpfs.ready().caveat) == (True, "in containers of a running engine")

@@ -86,7 +86,7 @@ def test_who_may_not_look_does_not_blame_the_kernel(monkeypatch: pytest.MonkeyPa
         for options in registry.environments()["docker"].variants().values():
             if options.network not in ("macvlan", "ipvlan", "overlay"):
                 continue
-            ready = registry.environments()["docker"].readiness(options)
+            ready = registry.environments()["docker"].ready(options)
             assert ready == Readiness(True, *refusal, caveat="whether the kernel supports it is unknown")
     finally:
         networks.lacking.cache_clear()

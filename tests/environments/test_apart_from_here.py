@@ -20,4 +20,4 @@ APART = Needs(network=True, apart=True, hosts=traits("local", "testbed"), inside
     ],
 )
 def test_networks_for_clients_elsewhere(options: DockerOptions, fits: bool):
-    assert (PLUGIN.problems(options, needs=APART) == []) is fits
+    assert (PLUGIN.check(options, needs=APART) == []) is fits

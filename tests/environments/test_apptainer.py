@@ -143,22 +143,22 @@ def test_it_is_ready_where_a_container_was_made(user: int, monkeypatch: pytest.M
     monkeypatch.setattr(apptainer, "run", ending(*[STARTED] * 3))
     monkeypatch.setattr(apptainer, "_FUSE", Path("/dev/null"))
     for options in (None, ApptainerOptions(), ApptainerOptions(contain=True)):
-        state = ENVIRONMENT.readiness(options)
+        state = ENVIRONMENT.ready(options)
         assert state.ready and not state.caveat
 
 
 def test_images_are_mounted_by_fuse_but_for_root(user: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(apptainer, "run", ending(*[STARTED] * 4))
     monkeypatch.setattr(apptainer, "_FUSE", Path("/nonexistent"))
-    assert ENVIRONMENT.readiness().ready and bool(ENVIRONMENT.readiness().caveat) is (user != 0)
-    assert ENVIRONMENT.readiness(ApptainerOptions(image="folder")).ready
-    assert ENVIRONMENT.readiness(ApptainerOptions()).ready is (user == 0)
+    assert ENVIRONMENT.ready().ready and bool(ENVIRONMENT.ready().caveat) is (user != 0)
+    assert ENVIRONMENT.ready(ApptainerOptions(image="folder")).ready
+    assert ENVIRONMENT.ready(ApptainerOptions()).ready is (user == 0)
 
 
 def test_who_may_not_open_fuse_is_told_what_helps(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(apptainer, "run", ending(STARTED))
     monkeypatch.setattr(apptainer, "_FUSE", Path("/nonexistent"))
-    state = ENVIRONMENT.readiness(ApptainerOptions(user_namespace=True))
+    state = ENVIRONMENT.ready(ApptainerOptions(user_namespace=True))
     assert not state.ready and state.remedy.startswith("use image: folder")
     assert_sentence(state.detail)
 
@@ -188,7 +188,7 @@ class Node:
 
 def test_a_trial_container_is_started_on_a_node():
     node: Any = Node()
-    assert ENVIRONMENT.lacking_on(ApptainerOptions(), node) == ""
+    assert ENVIRONMENT.ready_on(ApptainerOptions(), node).ready
     trial = next(argv for argv in node.asked if argv[0] == "env")
     assert trial[-4:] == ("/tmp/own/root", "/bin/sh", "-c", ":")
     assert values([*trial], "--mount") == [
@@ -200,11 +200,13 @@ def test_a_trial_container_is_started_on_a_node():
 
 @pytest.mark.parametrize(
     "node",
-    [Node(program=False), Node(trial=refused("no-user-namespace.txt")), Node(root=False, fuse=False)],
-    ids=["no program", "refused", "no fuse"],
+    [Node(trial=refused("no-user-namespace.txt")), Node(root=False, fuse=False)],
+    ids=["refused", "no fuse"],
 )
 def test_what_a_node_lacks_is_told(node: Any):
-    assert_sentence(ENVIRONMENT.lacking_on(ApptainerOptions(), node))
+    state = ENVIRONMENT.ready_on(ApptainerOptions(), node)
+    assert not state.ready
+    assert_sentence(state.detail)
 
 
 def test_a_site_on_a_host_without_it_is_one_sentence():
@@ -236,7 +238,7 @@ def test_why_none_was_made_is_told(monkeypatch: pytest.MonkeyPatch, name: str):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(apptainer, "run", ending(refused(name)))
     monkeypatch.setattr(apptainer.user_namespaces, "refusal", lambda program: None)
-    state = ENVIRONMENT.readiness()
+    state = ENVIRONMENT.ready()
     assert not state.ready and state.remedy
     assert_sentence(state.detail)
 
@@ -245,13 +247,13 @@ def test_a_closed_setting_is_told_before_its_complaint(monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(apptainer, "run", ending(refused("no-user-namespace.txt")))
     monkeypatch.setattr(apptainer.user_namespaces, "refusal", lambda program: ("they are closed", "open them"))
-    state = ENVIRONMENT.readiness()
+    state = ENVIRONMENT.ready()
     assert (state.detail, state.remedy) == ("they are closed", "open them")
 
 
 def test_one_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(apptainer, "which", lambda program: None)
-    state = ENVIRONMENT.readiness()
+    state = ENVIRONMENT.ready()
     assert not state.ready and "apptainer" in state.remedy
     assert_sentence(state.detail)
 

@@ -111,16 +111,17 @@ def test_a_resolver_in_run_is_there(monkeypatch: pytest.MonkeyPatch, target: str
     assert not values(words_of(PACKED), "--ro-bind-try", 2), "an image has its own"
 
 
-def test_its_own_network_ends_at_its_host(user: int):
+def test_its_own_network_ends_at_its_host(user: int, monkeypatch: pytest.MonkeyPatch):
     host = BubblewrapOptions()
-    assert [ENVIRONMENT.problems(host, needs=needs) for needs in (NETWORK, APART)] == [[], []]
-    assert ENVIRONMENT.problems(OWN, needs=NETWORK) == []
-    (problem,) = ENVIRONMENT.problems(OWN, needs=APART)
+    assert [ENVIRONMENT.check(host, needs=needs) for needs in (NETWORK, APART)] == [[], []]
+    assert ENVIRONMENT.check(OWN, needs=NETWORK) == []
+    (problem,) = ENVIRONMENT.check(OWN, needs=APART)
     assert_sentence(problem)
-    assert ENVIRONMENT.unmet(host, needs=NETWORK) is None and ENVIRONMENT.unmet(OWN, needs=Needs()) is None
-    lacking = ENVIRONMENT.unmet(OWN, needs=NETWORK)
-    assert (lacking is None) is (user == 0)
-    assert lacking is None or (lacking.detail, lacking.remedy) == NO_CABLE
+    monkeypatch.setattr(bubblewrap, "run", answering(Completed((), 0, b"", b"", 0.1)))
+    assert ENVIRONMENT.ready(host, NETWORK).ready and ENVIRONMENT.ready(OWN, Needs()).ready
+    state = ENVIRONMENT.ready(OWN, NETWORK)
+    assert state.ready is (user == 0)
+    assert state.ready or (state.detail, state.remedy) == NO_CABLE
 
 
 def answering(done: Completed) -> Callable[[Command], Completed]:
@@ -129,8 +130,8 @@ def answering(done: Completed) -> Callable[[Command], Completed]:
 
 def test_it_is_ready_where_a_sandbox_was_made(user: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bubblewrap, "run", answering(Completed((), 0, b"", b"", 0.1)))
-    assert [ENVIRONMENT.readiness(options).caveat for options in (None, BubblewrapOptions())] == ["", ""]
-    behind_cable = ENVIRONMENT.readiness(OWN)
+    assert [ENVIRONMENT.ready(options).caveat for options in (None, BubblewrapOptions())] == ["", ""]
+    behind_cable = ENVIRONMENT.ready(OWN)
     assert behind_cable.ready and behind_cable.caveat == ("programs without a server" if user else "")
 
 
@@ -139,7 +140,7 @@ def test_why_none_was_made_is_told(monkeypatch: pytest.MonkeyPatch, refusal: tup
     denied = Completed((), 1, b"", b"bwrap: Can't mount proc: Operation not permitted\n", 0.1)
     monkeypatch.setattr(bubblewrap, "run", answering(denied))
     monkeypatch.setattr(bubblewrap.user_namespaces, "refusal", lambda program: refusal)
-    state = ENVIRONMENT.readiness()
+    state = ENVIRONMENT.ready()
     assert not state.ready and state.remedy
     assert state.detail == (refusal[0] if refusal else "bwrap: Can't mount proc: Operation not permitted")
 

@@ -24,7 +24,7 @@ MACVLAN = {"network": "macvlan", "parent": "eth0"}
 
 
 def told(needs: Needs, **options: Any) -> list[str]:
-    return DOCKER.problems(DOCKER.options.model_validate(options), needs=needs)
+    return DOCKER.check(DOCKER.options.model_validate(options), needs=needs)
 
 
 WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
@@ -139,7 +139,7 @@ def test_what_can_work_has_no_problems(case: str):
 
 def test_an_interface_of_this_machine_must_be_there():
     def unmet(needs: Needs, parent: str) -> Readiness | None:
-        return DOCKER.unmet(DOCKER.options.model_validate({"network": "macvlan", "parent": parent}), needs=needs)
+        return docker.unmet(DOCKER.options.model_validate({"network": "macvlan", "parent": parent}), needs)
 
     lacking = unmet(HERE, "nosuch0")
     assert lacking is not None and not lacking.ready
@@ -153,27 +153,28 @@ def test_what_the_users_engine_lacks_for_gvisor_refuses_it(monkeypatch: pytest.M
     lacks = Readiness(False, "it has no runsc", "stop it")
     monkeypatch.setattr(docker.gvisor, "refusal", lambda wanted: lacks if wanted.stack == "host" else None)
     own, host = (DOCKER.options(runtime="runsc", network=network) for network in ("bridge", "host"))
-    assert DOCKER.unmet(own, needs=HERE) is None and DOCKER.unmet(host, needs=HERE) == lacks
-    assert DOCKER.unmet(host, needs=BETWEEN) is None, "there it is in an engine of ours"
-    assert DOCKER.unmet(DOCKER.options(network="host"), needs=HERE) is None
+    assert docker.unmet(own, HERE) is None and docker.unmet(host, HERE) == lacks
+    assert docker.unmet(host, BETWEEN) is None, "there it is in an engine of ours"
+    assert docker.unmet(DOCKER.options(network="host"), HERE) is None
     engine = Readiness(True, "the engine that answers")
     monkeypatch.setattr(docker, "readiness", lambda: engine)
     monkeypatch.setattr(docker.gvisor, "readiness", lambda: Readiness(True))
-    assert DOCKER.readiness(host) == Readiness(True, "it has no runsc", caveat="testbed hosts only")
-    assert DOCKER.readiness(own) == engine
+    assert DOCKER.ready(host) == Readiness(True, "it has no runsc", caveat="testbed hosts only")
+    assert DOCKER.ready(own) == DOCKER.ready(own, HERE) == engine
+    assert DOCKER.ready(host, HERE) == lacks
     monkeypatch.setattr(docker.gvisor, "readiness", lambda: lacks)
-    assert DOCKER.readiness(own) == lacks
+    assert DOCKER.ready(own) == lacks
 
 
 def test_no_engine_is_started_beside_one_of_the_user(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(docker, "answers", lambda: True)
     own = DOCKER.options.model_validate({"dockerd": "/opt/29/dockerd"})
-    lacking = DOCKER.unmet(own, needs=HERE)
+    lacking = docker.unmet(own, HERE)
     assert lacking is not None and not lacking.ready and "testbed" in lacking.remedy
-    assert DOCKER.unmet(own, needs=BETWEEN) is None, "there it is on a host of its own"
-    assert DOCKER.unmet(DOCKER.options(), needs=HERE) is None
+    assert docker.unmet(own, BETWEEN) is None, "there it is on a host of its own"
+    assert docker.unmet(DOCKER.options(), HERE) is None
     monkeypatch.setattr(docker, "answers", lambda: False)
-    assert DOCKER.unmet(own, needs=HERE) is None
+    assert docker.unmet(own, HERE) is None
 
 
 def test_a_client_on_a_bridge_reaches_a_server_on_another_host():

@@ -5,6 +5,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.environments import native
 from weighbridge.model.environment import Needs
+from weighbridge.model.plugin import Readiness
 from weighbridge.study.contradictions import needs_of
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -22,6 +23,13 @@ workloads: {tcp: {kind: iperf3}}
 """
 
 
+def _ready_otherwise(monkeypatch: pytest.MonkeyPatch, *, answers: bool) -> None:
+    monkeypatch.setattr(native, "_engine_answers", lambda: answers)
+    monkeypatch.setattr(native, "output", lambda _: "")
+    monkeypatch.setattr(native.user_namespaces, "refusal", lambda: None)
+    monkeypatch.setattr(native.client, "readiness", lambda: Readiness(True))
+
+
 @pytest.mark.parametrize(
     ("kind", "answers", "option", "lacks"),
     [
@@ -32,19 +40,17 @@ workloads: {tcp: {kind: iperf3}}
     ],
 )
 def test_an_engine_that_runs_already(monkeypatch: pytest.MonkeyPatch, kind: str, answers: bool, option, lacks: bool):
-    monkeypatch.setattr(native, "_engine_answers", lambda: answers)
-    lacking = NATIVE.unmet(NATIVE.options.model_validate({"engine": option}), needs=Needs(hosts=traits(kind)))
-    assert (lacking is not None) is lacks
-    if lacking is not None:
-        assert not lacking.ready and lacking.detail.startswith(
-            "'engine: idle' needs a host without a running Docker engine"
-        )
-        assert lacking.remedy == "stop the engine, or use testbed hosts"
+    _ready_otherwise(monkeypatch, answers=answers)
+    state = NATIVE.ready(NATIVE.options.model_validate({"engine": option}), Needs(hosts=traits(kind)))
+    assert state.ready is not lacks
+    if lacks:
+        assert state.detail.startswith("'engine: idle' needs a host without a running Docker engine")
+        assert state.remedy == "stop the engine, or use testbed hosts"
 
 
 def test_a_host_that_has_no_site_of_it_may_have_an_engine(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(native, "_engine_answers", lambda: True)
+    _ready_otherwise(monkeypatch, answers=True)
     study = check(parse(STUDY, "s.yaml"))
     needs = needs_of(study.file, [], "b", study.baseline)
     assert [*needs.holding] == ["testbed"] and [*needs.hosts] == ["testbed", "local"]
-    assert NATIVE.unmet(NATIVE.options.model_validate({"engine": "idle"}), needs=needs) is None
+    assert NATIVE.ready(NATIVE.options.model_validate({"engine": "idle"}), needs).ready

@@ -27,7 +27,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 def _docker(**options) -> list[str]:
     docker = ENVIRONMENTS["docker"]
     needs = options.pop("needs", Needs(network=options.pop("needs_network", True)))
-    return docker.problems(docker.options.model_validate(options), needs=needs)
+    return docker.check(docker.options.model_validate(options), needs=needs)
 
 
 @pytest.mark.parametrize("network", ["none", "host"])
@@ -43,13 +43,13 @@ def test_docker_without_a_network_carries_no_network_workload():
 
 
 def test_native_is_not_ready_where_no_namespace_can_be_made(programs: list):
-    ready = ENVIRONMENTS["native"].readiness()
+    ready = ENVIRONMENTS["native"].ready()
     assert not ready.ready
     assert programs
 
 
 def test_docker_says_which_engine_does_not_answer(programs: list):
-    ready = ENVIRONMENTS["docker"].readiness()
+    ready = ENVIRONMENTS["docker"].ready()
     assert not ready.ready
     assert "/nonexistent/docker.sock" in ready.detail
     assert programs == []

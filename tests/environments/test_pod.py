@@ -21,7 +21,7 @@ from weighbridge.hosts.kubernetes.manifest import (
 )
 from weighbridge.hosts.kubernetes.objects import Owner, asked_objects, pod
 from weighbridge.hosts.kubernetes.site import PodSite
-from weighbridge.model.environment import Needs
+from weighbridge.model.environment import Needs, misplaced
 from weighbridge.model.host import THIS_MACHINE, HostTraits, Limits
 from weighbridge.model.study import Resources
 
@@ -59,10 +59,10 @@ def test_all_pods_of_a_run_fit_on_a_small_node():
 
 def test_a_guarantee_needs_limits():
     needs = Needs(resources=Resources(cpus=1))
-    assert POD.problems(PodOptions(), needs=needs) == []
-    assert "Set resources: memory" in POD.problems(PodOptions(quality="guaranteed"), needs=needs)[0]
+    assert POD.check(PodOptions(), needs=needs) == []
+    assert "Set resources: memory" in POD.check(PodOptions(quality="guaranteed"), needs=needs)[0]
     needs = Needs(resources=Resources(cpus=1, memory="1GiB"))
-    assert POD.problems(PodOptions(quality="guaranteed"), needs=needs) == []
+    assert POD.check(PodOptions(quality="guaranteed"), needs=needs) == []
 
 
 def test_the_quota_in_force_is_the_kernels():
@@ -278,15 +278,15 @@ def test_it_is_stopped_by_signals():
 
 def test_the_nodes_network_has_no_sysctls_of_a_pods_own():
     needs = Needs(sysctls=frozenset({"net.core.somaxconn", "kernel.shm_rmid_forced"}))
-    assert POD.problems(PodOptions(), needs=needs) == []
-    assert "net.core.somaxconn" in POD.problems(PodOptions(network="host"), needs=needs)[0]
+    assert POD.check(PodOptions(), needs=needs) == []
+    assert "net.core.somaxconn" in POD.check(PodOptions(network="host"), needs=needs)[0]
 
 
 def test_it_is_on_nodes_alone():
-    assert "kubernetes" in POD.unplaceable(THIS_MACHINE)
-    assert POD.unplaceable(HostTraits(managed=True)) == ""
+    assert "kubernetes" in misplaced(POD, THIS_MACHINE)
+    assert misplaced(POD, HostTraits(managed=True)) == ""
     without = Needs(own_hosts={"kubernetes": HostTraits(managed=True, without_network="no")})
-    assert POD.problems(PodOptions(network="host"), needs=without) == ["no"]
+    assert POD.check(PodOptions(network="host"), needs=without) == ["no"]
     assert POD.as_host(HostTraits(managed=True, without_network="no")) is None
     host = SimpleNamespace(name="a", capabilities=SimpleNamespace(pods=None))
     with pytest.raises(Unavailable, match="host a cannot run pods"), POD.open(PodOptions(), request(host=host)):

@@ -127,7 +127,7 @@ def test_numbers_do_not_fall_together():
 ])  # fmt: skip
 def test_what_cannot_be_is_said(options: dict[str, Any], needs: dict[str, Any], problem: str):
     asked = Needs(**{"network": True, "inside": frozenset({"server", "client"}), **needs})
-    problems = POD.problems(PodOptions.model_validate(options), needs=asked)
+    problems = POD.check(PodOptions.model_validate(options), needs=asked)
     assert len(problems) == bool(problem) and all(problem in each for each in problems)
 
 

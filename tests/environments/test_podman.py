@@ -63,7 +63,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_work_is_told(case: str):
     needs, given, text = WRONG[case]
-    told = PODMAN.problems(options(**given), needs=needs)
+    told = PODMAN.check(options(**given), needs=needs)
     assert any(text in sentence for sentence in told), told
 
 
@@ -76,7 +76,7 @@ def test_what_cannot_work_is_told(case: str):
     ],
 )  # fmt: skip
 def test_what_works_is_not_complained_of(needs: Needs, given: dict[str, Any]):
-    assert PODMAN.problems(options(**given), needs=needs) == []
+    assert PODMAN.check(options(**given), needs=needs) == []
 
 
 def test_the_network_where_none_is_named():
@@ -89,7 +89,7 @@ def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(programs, "_HELPERS", (tmp_path,))
-    bridge, pasta = (PODMAN.readiness(options(**given)) for given in ({}, {"rootless": True, "network": "pasta"}))
+    bridge, pasta = (PODMAN.ready(options(**given)) for given in ({}, {"rootless": True, "network": "pasta"}))
     assert "netavark" in bridge.detail
     assert bridge.remedy.startswith("apt-get install ")
     assert "newuidmap" in pasta.detail
@@ -99,7 +99,7 @@ def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPat
 
 def test_only_root_has_rootful_containers(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    ready = PODMAN.readiness(options())
+    ready = PODMAN.ready(options())
     assert not ready.ready
     assert "podman-rootless" in ready.remedy
 

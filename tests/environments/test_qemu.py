@@ -8,7 +8,9 @@ import pytest
 from weighbridge.cli.app import main
 from weighbridge.environments import qemu
 from weighbridge.guests import accelerator
+from weighbridge.model.environment import Needs
 from weighbridge.model.plugin import Readiness
+from weighbridge.model.study import Resources
 
 NO_KVM = Readiness(False, "the CPU has neither vmx nor svm", "use another machine")
 
@@ -21,13 +23,15 @@ def as_user(monkeypatch: pytest.MonkeyPatch):
 
 
 def state(**options: object) -> Readiness:
-    return qemu.PLUGIN.readiness(qemu.QemuOptions(**options))
+    return qemu.PLUGIN.ready(qemu.QemuOptions(**options))
 
 
 def test_root_has_every_network(as_user):
     as_user(0)
     assert all(state(network=network).ready for network in ("bridge", "user", "none"))
     assert state() == Readiness(True, "no KVM: the CPU has neither vmx nor svm", caveat="emulated")
+    large = Needs(resources=Resources.model_validate({"memory": "921600GiB"}))
+    assert qemu.PLUGIN.ready(qemu.QemuOptions(), large).detail.startswith("a guest with 943718400 MiB does not fit")
 
 
 def test_a_bridge_takes_root(as_user):
@@ -37,7 +41,7 @@ def test_a_bridge_takes_root(as_user):
         found = state(network=network)
         assert found.ready and found.caveat == "emulated" and "network: bridge" not in found.detail
         assert found.detail.endswith("only root can create its disk, which is not cached yet")
-    assert "network: bridge needs root" in qemu.PLUGIN.readiness().detail
+    assert "network: bridge needs root" in qemu.PLUGIN.ready().detail
 
 
 @pytest.mark.parametrize("user", [0, 65534])

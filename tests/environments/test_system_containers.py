@@ -139,7 +139,7 @@ def test_nspawn_binds_are_escaped():
 
 def problems(kind: str, needs: Needs, **options: object) -> list[str]:
     environment = registry.environments()[kind]
-    return environment.problems(environment.options.model_validate(options), needs=needs)
+    return environment.check(environment.options.model_validate(options), needs=needs)
 
 
 class Recording(LocalHost):

@@ -26,6 +26,7 @@ from weighbridge.environments.virtualbox.commands import (
 from weighbridge.guests import medium
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Needs
+from weighbridge.model.study import Resources
 
 from .kinds import traits
 
@@ -63,7 +64,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_work_is_told(case: str):
     needs, wrong, text = WRONG[case]
-    told = VIRTUALBOX.problems(options(**wrong), needs=needs)
+    told = VIRTUALBOX.check(options(**wrong), needs=needs)
     assert any(text in sentence for sentence in told), told
 
 
@@ -76,21 +77,23 @@ def test_what_cannot_work_is_told(case: str):
     ],
 )  # fmt: skip
 def test_what_works_is_not_complained_of(needs: Needs, right: dict[str, Any]):
-    assert VIRTUALBOX.problems(options(**right), needs=needs) == []
+    assert VIRTUALBOX.check(options(**right), needs=needs) == []
 
 
 def test_what_is_missing_is_told_with_what_brings_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(medium, "LOADER_FOLDERS", (tmp_path,))
     (tmp_path / "ldlinux.c32").touch()
-    assert VIRTUALBOX.readiness().remedy == "apt-get install isolinux"
+    assert VIRTUALBOX.ready().remedy == "apt-get install isolinux"
     (tmp_path / "isolinux.bin").touch()
     monkeypatch.setattr(virtualbox, "FOLDERS", (str(tmp_path),))
-    assert VIRTUALBOX.readiness().detail.startswith("VirtualBox is not installed")
+    assert VIRTUALBOX.ready().detail.startswith("VirtualBox is not installed")
     (tmp_path / "VBoxManage").touch()
     monkeypatch.setattr(virtualbox, "_DEVICE", tmp_path / "vboxdrv")
-    assert VIRTUALBOX.readiness().remedy.endswith("vboxdrv")
+    assert VIRTUALBOX.ready().remedy.endswith("vboxdrv")
     (tmp_path / "vboxdrv").touch()
-    assert VIRTUALBOX.readiness().ready
+    assert VIRTUALBOX.ready().ready
+    large = Needs(resources=Resources.model_validate({"memory": "921600GiB"}))
+    assert VIRTUALBOX.ready(options(), large).detail.startswith("a guest with 943718400 MiB does not fit")
     assert VIRTUALBOX.unverified()
 
 

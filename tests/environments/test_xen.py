@@ -186,13 +186,13 @@ def test_only_xens_first_domain_holds_it():
     options = XenOptions()
 
     def problems(**hosts: type) -> list[str]:
-        return PLUGIN.problems(options, needs=Needs(hosts={name: kind.traits for name, kind in hosts.items()}))
+        return PLUGIN.check(options, needs=Needs(hosts={name: kind.traits for name, kind in hosts.items()}))
 
-    assert not problems(lab=GuestOptions) and not PLUGIN.problems(options, needs=Needs())
+    assert not problems(lab=GuestOptions) and not PLUGIN.check(options, needs=Needs())
     assert "first domain" in problems(lab=Testbed)[0] and "first domain" in problems(lab=SshOptions)[0]
-    assert "attach: interface" in PLUGIN.problems(options, needs=Needs(network=True, apart=True))[0]
-    assert "cannot carry" in PLUGIN.problems(XenOptions(network="none"), needs=Needs(network=True))[0]
-    assert "'attach'" in PLUGIN.problems(XenOptions(network="none", attach="interface"), needs=Needs())[0]
+    assert "attach: interface" in PLUGIN.check(options, needs=Needs(network=True, apart=True))[0]
+    assert "cannot carry" in PLUGIN.check(XenOptions(network="none"), needs=Needs(network=True))[0]
+    assert "'attach'" in PLUGIN.check(XenOptions(network="none", attach="interface"), needs=Needs())[0]
     assert "emulated" in PLUGIN.unverified()
 
 
@@ -204,5 +204,5 @@ def test_a_first_domain_that_has_all_memory_is_told_how_it_gets_a_fixed_part():
 
 
 def test_readiness_names_what_brings_it():
-    state = PLUGIN.readiness()
+    state = PLUGIN.ready()
     assert state.ready or (state.remedy.startswith("apt-get install xen-system-amd64") and "Xen" in state.detail)

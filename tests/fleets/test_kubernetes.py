@@ -111,7 +111,7 @@ def test_a_fleet_stays_in_the_cluster_in_which_it_was_submitted(kubectl: Kubectl
 
 def test_whether_nodes_can_be_held_is_told_before_a_fleet_is_submitted(kubectl: Kubectl):
     def refusal(**given: str) -> str:
-        state = PROVIDER.readiness(_options(**given))
+        state = PROVIDER.ready(_options(**given))
         return "" if state.ready else f"{state.detail}: {state.remedy}"
 
     assert refusal(nodes="2") == refusal() == ""

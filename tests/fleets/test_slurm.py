@@ -240,7 +240,7 @@ def test_more_nodes_than_the_partition_has(answers: Callable[..., object]):
         PLUGIN.count(options(nodes=4))
     with raises_sentence(Unavailable):
         PLUGIN.count(options(partition="nowhere"))
-    unknown = PLUGIN.readiness(options(partition="nowhere"))
+    unknown = PLUGIN.ready(options(partition="nowhere"))
     assert not unknown.ready and "nowhere" in unknown.detail
 
 

@@ -74,7 +74,7 @@ def test_a_disk_with_a_volatile_write_cache_is_its_server_s():
 def test_a_volatile_write_cache_needs_its_server(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(guest, "which", lambda _: None)
     volatile = GuestOptions.model_validate({"kind": "guest", "write_cache": "volatile"})
-    state = guest.PLUGIN.readiness(volatile)
+    state = guest.PLUGIN.ready(volatile)
     assert not state.ready and state.remedy == "apt-get install nbdkit"
 
 

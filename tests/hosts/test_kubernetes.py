@@ -286,9 +286,9 @@ def answering(monkeypatch: pytest.MonkeyPatch, *lacking: Right) -> list[Command]
 def test_a_kubeconfig_that_a_study_brings_is_not_used_before_the_user_was_asked(monkeypatch: pytest.MonkeyPatch):
     calls = answering(monkeypatch)
     kind = registry.hosts()["kubernetes"]
-    assert kind.readiness(kind.options.model_validate({"kind": "kubernetes", "kubeconfig": "/theirs"})).ready
+    assert kind.ready(kind.options.model_validate({"kind": "kubernetes", "kubeconfig": "/theirs"})).ready
     assert not calls
-    assert kind.readiness(kind.options.model_validate({"kind": "kubernetes"})).ready and calls
+    assert kind.ready(kind.options.model_validate({"kind": "kubernetes"})).ready and calls
 
 
 VIEW = {
@@ -323,8 +323,8 @@ def test_rights_are_there_or_lacking_or_not_told(monkeypatch: pytest.MonkeyPatch
 def test_only_what_a_run_does_is_needed(monkeypatch: pytest.MonkeyPatch):
     answering(monkeypatch, ("list", "nodes"), ("get", "nodes"), ("list", "events"))
     kind = registry.hosts()["kubernetes"]
-    assert kind.readiness(kind.options.model_validate({"kind": "kubernetes", "node": "n1"})).ready
-    refused = kind.readiness(kind.options.model_validate({"kind": "kubernetes"}))
+    assert kind.ready(kind.options.model_validate({"kind": "kubernetes", "node": "n1"})).ready
+    refused = kind.ready(kind.options.model_validate({"kind": "kubernetes"}))
     assert (refused.detail, refused.remedy) == (
         "this user is not allowed to list nodes",
         'bind this user to a ClusterRole with rules: [{apiGroups: [""], resources: [nodes], verbs: [list]}]',
@@ -332,7 +332,7 @@ def test_only_what_a_run_does_is_needed(monkeypatch: pytest.MonkeyPatch):
     answering(monkeypatch, ("get", "services"))
     for more, ready in (({}, True), ({"services": 10}, False)):
         options = kind.options.model_validate({"kind": "kubernetes", "node": "n1", **more})
-        assert kind.readiness(options).ready is ready
+        assert kind.ready(options).ready is ready
     answering(monkeypatch, ("list", "nodes"), ("get", "nodes"), ("list", "events"))
     rows = survey.survey(Kubectl())
     assert all(row.ready for row in rows.values()) and "node: NAME" in rows["nodes"].caveat
@@ -348,7 +348,7 @@ def test_a_cluster_that_does_not_answer_has_one_row(monkeypatch: pytest.MonkeyPa
 def test_an_api_server_that_cannot_be_reached_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch):
     kind = registry.hosts()["kubernetes"]
     fake(monkeypatch, (1, "", said("unreachable", "kubectl create --filename=-")))
-    row = kind.readiness(kind.options.model_validate({"kind": "kubernetes", "node": "n1", "namespace": "n"}))
+    row = kind.ready(kind.options.model_validate({"kind": "kubernetes", "node": "n1", "namespace": "n"}))
     assert (
         row.detail.startswith("the API server at nosuch.example:6443 cannot be reached") and "kubectl" in row.remedy
     )

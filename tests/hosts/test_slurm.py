@@ -41,13 +41,13 @@ def test_readiness_says_what_is_wrong(job: Job, monkeypatch: pytest.MonkeyPatch)
     def options(**named: Any) -> SlurmOptions:
         return SlurmOptions(kind="slurm", **named)
 
-    assert PLUGIN.readiness().ready and not PLUGIN.readiness().caveat
-    assert PLUGIN.readiness(options(node="n2")).ready and PLUGIN.readiness(options()).ready
-    wrong = PLUGIN.readiness(options(node="n9"))
+    assert PLUGIN.ready().ready and not PLUGIN.ready().caveat
+    assert PLUGIN.ready(options(node="n2")).ready and PLUGIN.ready(options()).ready
+    wrong = PLUGIN.ready(options(node="n9"))
     assert not wrong.ready and wrong.detail == "node n9 is not one of the nodes of job 17 (n1, n2, n3)"
     monkeypatch.delenv("SLURM_JOB_ID")
-    assert PLUGIN.readiness().ready and PLUGIN.readiness().caveat == "no job"
-    without = PLUGIN.readiness(options())
+    assert PLUGIN.ready().ready and PLUGIN.ready().caveat == "no job"
+    without = PLUGIN.ready(options())
     assert not without.ready and without.remedy.startswith("salloc")
 
 

@@ -111,7 +111,7 @@ def ports() -> dict[str, int]:
 @pytest.fixture(scope="module")
 def sites(small_userland: Userland, ports: dict[str, int]) -> Iterator[dict[str, Site]]:
     for options in KINDS.values():
-        if not (ready := PODMAN.readiness(PODMAN.options(**options))).ready:
+        if not (ready := PODMAN.ready(PODMAN.options(**options))).ready:
             pytest.skip(f"{ready.detail}: {ready.remedy}")
     with open_run("90d3a90d3a90") as run:
         opened = {}

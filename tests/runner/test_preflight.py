@@ -203,7 +203,7 @@ repetitions: {blocks: 1}
 def test_storage_that_this_machine_s_kernel_would_serve_is_refused(
     monkeypatch: pytest.MonkeyPatch, site: str, store: str
 ):
-    monkeypatch.setattr(type(registry.environments()["native"]), "readiness", lambda *_: Readiness(True))
+    monkeypatch.setattr(type(registry.environments()["native"]), "ready", lambda *_: Readiness(True))
     study = check(parse(NFS.replace("kind: A", f"kind: {site}").replace("kind: B", f"kind: {store}"), "a"))
     states = planned.readiness_of(study)
     assert not any(state.ready for state in states.values())
@@ -221,7 +221,11 @@ def test_storage_on_guests_is_not_asked_of_this_machine():
 
 
 def test_what_this_machine_lacks_names_its_line(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(planned, "ready", lambda *_: Readiness(True))
+    for name in ("lacking_here", "_without_a_launcher"):
+        monkeypatch.setattr(preflight, name, lambda _: None)
+    monkeypatch.setattr(type(registry.environments()["native"]), "ready", lambda *_: Readiness(True))
+    monkeypatch.setattr("weighbridge.environments.docker.readiness", lambda: Readiness(True))
+    monkeypatch.setattr("weighbridge.environments.docker.lacking", lambda _: "")
     docker = "{kind: docker, network: macvlan, parent: nosuch0}"
     study = check(
         parse(START.replace("native}}", f"native}}, x: {docker}}}") + TCP + "inside: [client, server]\n", "a")
@@ -294,7 +298,7 @@ def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def readiness(world: World):
     """What `weighbridge.runner.planned.readiness_of` gives, without launchers and storage."""
-    return lambda made: {arm.name: world.environments[arm.kind].readiness(arm.options) for arm in made.arms}
+    return lambda made: {arm.name: world.environments[arm.kind].ready(arm.options) for arm in made.arms}
 
 
 def go(path: Path, made: Study, world: World, told: Told | None = None) -> tuple[Told, dict[str, int]]:
@@ -321,13 +325,13 @@ def kept(path: Path) -> tuple[LeftOut, ...]:
 
 
 def test_what_is_not_ready_is_not_measured_and_the_run_keeps_why(world: World, tmp_path: Path):
-    world.environments["fake"].readiness = lambda options=None: INSTALL  # type: ignore[method-assign]
+    world.environments["fake"].ready = lambda *_: INSTALL  # type: ignore[method-assign]
     made = study(optional=["one", "two"])
     with raises_sentence(Unavailable):
         go(tmp_path, made, world)
     assert not world.sites
     ready = iter([Readiness(True), INSTALL])
-    world.environments["fake"].readiness = lambda options=None: next(ready)  # type: ignore[method-assign]
+    world.environments["fake"].ready = lambda *_: next(ready)  # type: ignore[method-assign]
     told, counts = go(tmp_path, made, world)
     assert counts == {"native": 4, "one": 4, "native-again": 4}
     assert "two is skipped: podman is not installed; apt-get install podman" in told.lines
@@ -420,7 +424,7 @@ def test_what_a_run_began_with_it_does_not_leave_out_later(world: World, tmp_pat
         go(tmp_path, made, world, told)
     world.cannot_open = {"one"}
     if how == "readiness":
-        world.environments["fake"].readiness = lambda options=None: INSTALL  # type: ignore[method-assign]
+        world.environments["fake"].ready = lambda *_: INSTALL  # type: ignore[method-assign]
     with pytest.raises(Unavailable if how == "readiness" else EnvironmentLost):
         go(tmp_path, made, world)
     assert kept(tmp_path) == ()

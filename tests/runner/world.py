@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, SiteProcess, Transport, Usage
-from weighbridge.model.environment import Environment
+from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.facts import NetworkPath
 from weighbridge.model.host import Capabilities, Group, Host, HostTraits, Link, RunContext
 from weighbridge.model.isolation import Layers
@@ -226,7 +226,7 @@ class Layer(Environment):
     def as_host(self, traits: HostTraits) -> Options | None:
         return Options() if self.kind == "native" else None
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
         return (self.kind == "fake" and self.world.not_ready) or Readiness(True)
 
     @contextmanager

@@ -196,5 +196,5 @@ def test_what_is_not_in_force_is_refused_and_taken_back(
 
 
 def test_this_machine_is_told_to_be_no_host_of_it():
-    found = nfs.PLUGIN.readiness(NfsOptions())
+    found = nfs.PLUGIN.ready(NfsOptions())
     assert not found.ready and "kind: guest" in found.remedy

@@ -11,6 +11,7 @@ from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.hosts.kinds.kubernetes import KubernetesOptions
 from weighbridge.hosts.kubernetes.objects import PodRequest
+from weighbridge.model.environment import misplaced
 from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
@@ -114,7 +115,7 @@ def test_native_needs_privileged_pods_and_is_the_host_then():
     study = loaded(TWO % ("", ""), privileged)
     environment, _ = registry.the_host(study.file.hosts["a"].own_traits)
     assert environment.kind == "native" and study.file.hosts["a"].description.endswith(", privileged")
-    assert not environment.unplaceable(study.file.hosts["b"].own_traits)
+    assert not misplaced(environment, study.file.hosts["b"].own_traits)
 
 
 def test_a_level_of_pod_security_leaves_no_pod_the_nodes_network():

@@ -4,7 +4,7 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge import registry
-from weighbridge.model.environment import Needs
+from weighbridge.model.environment import Needs, misplaced
 from weighbridge.model.host import THIS_MACHINE
 from weighbridge.model.study import Rung, nearest_base
 from weighbridge.study.loader import load
@@ -124,10 +124,10 @@ def test_a_checked_study_cannot_be_changed():
 
 def test_every_kind_can_be_named_in_a_study():
     for kind, environment in registry.environments().items():
-        if environment.unplaceable(THIS_MACHINE):
+        if misplaced(environment, THIS_MACHINE):
             continue  # a pod: tests/study/test_kubernetes.py
         text = changed("bridge: {kind: docker, network: bridge}", f"other: {{kind: {kind}}}")
-        if environment.problems(environment.options(), needs=Needs(network=True)):
+        if environment.check(environment.options(), needs=Needs(network=True)):
             text = without_network(text)
         assert loaded(text)
     needed = {"command": ", run: 'true'"}

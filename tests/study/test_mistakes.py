@@ -510,7 +510,7 @@ def test_two_hosts_of_one_kind_on_different_networks_do_not_reach_one_another(mo
 def test_an_environment_is_refused_on_hosts_that_have_none_of_its_sites(monkeypatch: pytest.MonkeyPatch):
     """That alone is told, not what else its options lack there."""
     monkeypatch.setattr(TestbedOptions, "traits", replace(TestbedOptions.traits, managed=True))
-    monkeypatch.setattr(type(registry.environments()["netns"]), "unplaceable", lambda *_: "")
+    monkeypatch.setattr(type(registry.environments()["netns"]), "on_clusters", "only")
     text = changed("baseline: native", TWO % ("local", "testbed"))
     text = text.replace(BRIDGE, "{kind: docker, network: macvlan, attach: interface}")
     sentences = {sentence.split(":")[0]: sentence for _, sentence in told(text)}

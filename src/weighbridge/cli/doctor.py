@@ -302,7 +302,7 @@ def examine() -> dict[str, Any]:
         groups |= {(section, kind): each.group for kind, each in plugins.items()}
     workloads = {kind: workload_readiness(plugin) for kind, plugin in registry.workloads().items()}
     storage = {kind: ready(plugin) for kind, plugin in registry.storage().items()}
-    hosts = {kind: lacking_here(plugin) or plugin.readiness() for kind, plugin in registry.hosts().items()}
+    hosts = {kind: lacking_here(plugin) or plugin.ready() for kind, plugin in registry.hosts().items()}
     sections = {
         "environments": environments,
         "storage": storage,

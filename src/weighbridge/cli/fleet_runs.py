@@ -207,7 +207,7 @@ def _prepare(
         provider, options = provided_by(on, given_options(ctx))
     except ValueError as why:
         fail(str(why), WRONG_COMMAND_LINE)
-    if not (state := provider.readiness(options)).ready:
+    if not (state := provider.ready(options)).ready:
         raise Unavailable(f"{state.detail}: {state.remedy}")
     options = provider.settled(options)
     machines = provider.machines(options)

@@ -19,11 +19,11 @@ from weighbridge.linux import user_namespaces
 from weighbridge.linux.confinement import lacking, named, status_field
 from weighbridge.linux.folders import mounted_at
 from weighbridge.linux.memory_folders import MemoryFolders, memory_of
-from weighbridge.linux.packages import install_here, install_on
+from weighbridge.linux.packages import install_here, install_on, missing_on
 from weighbridge.linux.process import RUN_VARIABLE, run, which
 from weighbridge.linux.remedies import as_root
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.environment import Environment, EnvironmentOptions
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.facts import APPARMOR, CAPABILITIES, NAMESPACES, NEW_PRIVILEGES
 from weighbridge.model.host import Group, Host
 from weighbridge.model.names import SafeName
@@ -99,7 +99,7 @@ class Apptainer(Environment):
         """Return the route to the study's companions: as natively."""
         return "host to bridge"
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
         """Return whether a trial container starts, of a folder with this machine's programs."""
         if which("apptainer") is None:
             return Readiness(False, "the program 'apptainer' is not installed", install_here(self.programs))
@@ -121,19 +121,16 @@ class Apptainer(Environment):
             return Readiness(False, why, f"use image: folder, or {as_root(f'chmod 666 {_FUSE}')}")
         return Readiness(True)
 
-    def lacking_on(self, options: Any, host: Host) -> str:
-        """Return why no trial container starts on another machine; "" where one does."""
-        if host.this_machine:
-            return ""
-        if why := super().lacking_on(options, host):
-            return why
+    def ready_on(self, options: Any, host: Host) -> Readiness:
+        """Return whether a trial container starts on another machine."""
         completed = _tried_on(options, host)
         if completed.returncode != 0:
-            return f"apptainer: {_complaint(completed)}"
+            return Readiness(False, f"apptainer: {_complaint(completed)}")
         if options.image == "squashfs" and (options.user_namespace or not host.root):
             openable = host.run(Command(("sh", "-c", f"[ -r {_FUSE} ] && [ -w {_FUSE} ]"), 20))
-            return f"this user is not allowed to open {_FUSE}: use 'image: folder'" if openable.returncode else ""
-        return ""
+            if openable.returncode:
+                return Readiness(False, f"this user is not allowed to open {_FUSE}: use 'image: folder'")
+        return Readiness(True)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
@@ -143,7 +140,7 @@ class Apptainer(Environment):
             why = f"an Apptainer container has only one user, so it cannot run an image's programs as {user}"
             raise Unavailable(f"{request.title}: {why}. Use docker or podman")
         host = request.host
-        if why := super().lacking_on(options, host):
+        if why := missing_on(host, self.host_programs):
             raise Unavailable(f"{request.title}: {why}. Try: {install_on(host, self.programs)}")
         with ExitStack() as stack:
             own = stack.enter_context(_own_folder(request))

@@ -51,7 +51,7 @@ class Bubblewrap(Environment):
     programs: ClassVar = ("bwrap",)
     host_programs: ClassVar = programs
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         """Return why a network of its own cannot carry what the study needs: it ends at its host."""
         return cable.problems(needs) if options.network == "own" else []
 
@@ -63,8 +63,8 @@ class Bubblewrap(Environment):
         """Return the route to the study's companions: as natively, or routed from the sandbox's own network."""
         return "routed by the host to the bridge" if options.network == "own" else "host to bridge"
 
-    def readiness(self, options: Any | None = None) -> Readiness:
-        """Return whether a trial sandbox starts: for root, and where user namespaces are allowed."""
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+        """Return whether a trial sandbox starts, and has a cable if a server on a separate network needs one."""
         try:
             completed = run(Command(_TRY, 10))
         except Unavailable as missing:
@@ -75,12 +75,9 @@ class Bubblewrap(Environment):
                 "run outside a container" if os.geteuid() == 0 else "run as root, outside a container",
             )
             return Readiness(False, *refusal)
-        behind_cable = options is not None and options.network == "own"
-        return cable.WITHOUT_CABLE if behind_cable and os.geteuid() != 0 else Readiness(True)
-
-    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Return what this machine's user lacks for a network of the sandbox's own; None where nothing is lacking."""
-        return cable.unmet(needs) if options.network == "own" else None
+        if options is None or options.network != "own" or os.geteuid() == 0:
+            return Readiness(True)
+        return cable.unmet(needs) or cable.WITHOUT_CABLE
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

@@ -18,7 +18,7 @@ from weighbridge.linux import user_namespaces
 from weighbridge.linux.open_files import too_many_open_files
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, OpenFiles
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, OpenFiles, misplaced
 from weighbridge.model.facts import QUALITY_OF_SERVICE
 from weighbridge.model.host import HostTraits
 from weighbridge.model.plugin import Readiness
@@ -61,29 +61,33 @@ class Native(Environment):
     programs = ("unshare",)
     fixed_s = (0.05, 0.3)
     limited_by_host = True
+    on_clusters = "privileged"
     mounts = frozenset({"folder"})
     storage = "directory"
     shares_root = True
     takes = frozenset({"shm_size"})
 
-    def unplaceable(self, traits: HostTraits) -> str:
-        """Why it cannot be on such a host; "": it can."""
-        return traits.without_native if traits.managed else ""
-
     def as_host(self, traits: HostTraits) -> NativeOptions | None:
         """Return options that change nothing of the host; None where it cannot be."""
-        return None if self.unplaceable(traits) else NativeOptions()
+        return None if misplaced(self, traits) else NativeOptions()
 
-    def readiness(self, options: Any | None = None) -> Readiness:
-        """Ready where mount namespaces may be made: always for root, else where user namespaces are allowed."""
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+        """Return whether mount namespaces can be created, no engine disturbs an idle one, and files can be opened."""
         if os.geteuid() != 0 and (refusal := user_namespaces.refusal()) is not None:
             return Readiness(False, *refusal)
         if output(("unshare", *(() if os.geteuid() == 0 else ("--map-root-user",)), "--mount", "true")) is None:
             remedy = "run outside a container" if os.geteuid() == 0 else "run as root, outside a container"
             return Readiness(False, "this user cannot create mount namespaces", remedy)
-        return client.readiness() if options is not None and options.engine else Readiness(True)
+        if options is None:
+            return Readiness(True)
+        state = client.readiness() if options.engine else Readiness(True)
+        if not state.ready or needs is None or not any(host.this_machine for host in needs.holding.values()):
+            return state
+        if options.engine and _engine_answers():
+            return Readiness(False, *_ENGINE_RUNS)
+        return too_many_open_files(options.open_files) or state
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         """Return why a share of the CPU limit cannot be given, or a host of its own."""
         without_limit = options.cpu_share is not None and needs.resources.cpus is None
         managed = (options.engine or options.own_host) and any(each.managed for each in needs.holding.values())
@@ -109,13 +113,6 @@ class Native(Environment):
     def way_to_companions(self, options: Any) -> str:
         """Return the route to the companions: through the host's own address on their bridge."""
         return "" if options.engine or options.own_host else "host to bridge"
-
-    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Return what speaks against ``engine: idle`` (an engine runs here already) and against ``open_files``."""
-        if not any(host.this_machine for host in needs.holding.values()):
-            return None
-        engine_runs = bool(options.engine) and _engine_answers()
-        return Readiness(False, *_ENGINE_RUNS) if engine_runs else too_many_open_files(options.open_files)
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """The machine's own programs."""

@@ -43,7 +43,7 @@ class Netns(Environment):
     programs: ClassVar = ("ip", "tc")
     host_programs: ClassVar = programs
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         """Return why the roles cannot reach each other: the namespace's addresses are known on its own host only."""
         return cable.problems(needs)
 
@@ -55,19 +55,15 @@ class Netns(Environment):
         """Return the route to the companions: the host forwards the site's packets."""
         return "routed by the host to the bridge"
 
-    def readiness(self, options: Any | None = None) -> Readiness:
-        """Ready for root; a user's has no cable, where user namespaces are allowed."""
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+        """Return whether root or user namespaces are there; without root the site has no cable to its host."""
         if output(("unshare", "--net", "true")) is not None:
-            return Readiness(True)
+            return cable.unmet(needs) or Readiness(True)
         if (refusal := user_namespaces.refusal()) is not None:
             return Readiness(False, *refusal)
         if options is not None and options.rate is not None:
             return Readiness(False, f"'rate': {cable.NO_CABLE[0]}", cable.NO_CABLE[1])
-        return cable.WITHOUT_CABLE
-
-    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Return what this machine's user lacks for a cable to the host; None where nothing is lacking."""
-        return cable.unmet(needs)
+        return cable.unmet(needs) or cable.WITHOUT_CABLE
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """Return why this environment cannot be set up by hand."""

@@ -109,7 +109,7 @@ class Qemu(Environment):
         """Return that ``cache: unsafe`` acknowledges a flush and does nothing."""
         return "none" if options.cache == "unsafe" else "synchronous"
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         """Return what the guest's network does not reach, and which hosts have no disk made on this machine."""
         problems = []
         if not all(host.here and not host.own_kernel for host in needs.hosts.values()):
@@ -131,26 +131,25 @@ class Qemu(Environment):
             problems.append("'queues' needs nic: virtio or vhost, on network: bridge")
         return problems
 
-    def readiness(self, options: Any | None = None) -> Readiness:
-        """Return whether a guest can be made and joined to its network; only a guest can show that KVM works."""
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+        """Return whether a guest can be created and joined to its network, and has memory in a study.
+
+        Only a guest can show that KVM works.
+        """
         accelerated = accelerator.readiness("auto" if options is None else options.accelerator, accelerator.no_kvm())
         if not accelerated.ready:
             return accelerated
         if options is not None and options.nic == "vhost" and not Path(_VHOST).exists():
             return Readiness(False, f"there is no {_VHOST}", load_module("vhost_net"))
+        if os.geteuid() != 0 and options is not None and options.network == "bridge":
+            return Readiness(False, "only root can create bridges and taps", "run as root, or set network: user")
+        if options is not None and needs is not None and (lacking := _without_memory(options, needs)) is not None:
+            return lacking
         if os.geteuid() == 0:
             return accelerated
-        if options is not None and options.network == "bridge":
-            return Readiness(False, "only root can create bridges and taps", "run as root, or set network: user")
         for_root = ("network: bridge needs root",) if options is None else ()
         details = (accelerated.detail, *for_root, "only root can create its disk, which is not cached yet")
         return replace(accelerated, detail="; ".join(text for text in details if text))
-
-    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Return the memory that this machine lacks for the study's guests; None where there is enough."""
-        if options.huge_pages:
-            return huge_pages.lacking_here(memory_of(needs.resources), guests_of(needs))
-        return lacking_memory(needs)
 
     def variants(self) -> Mapping[str, Any]:
         """Return options by name: those that need a device of this machine's kernel."""
@@ -187,6 +186,12 @@ class Qemu(Environment):
                 yield site
             finally:  # frozen, its launcher would not hear that it is to end
                 site.thaw()
+
+
+def _without_memory(options: Any, needs: Needs) -> Readiness | None:
+    if options.huge_pages:
+        return huge_pages.lacking_here(memory_of(needs.resources), guests_of(needs))
+    return lacking_memory(needs)
 
 
 def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[QemuMachine, dict[str, str]]:

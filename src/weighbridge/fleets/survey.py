@@ -12,11 +12,13 @@ from importlib import metadata
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux.packages import missing_on
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import MACHINE_ID, NODE, Host, RunContext
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.names import RunId
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Resources, Study
 from weighbridge.runner import run_lock
 from weighbridge.runner.clean import sweep_and_forget
@@ -142,8 +144,13 @@ def _about(study: Study, name: str, host: Host) -> SurveyedMachine:
             f"it is {theirs}, but its root filesystems come from this machine, which is {platform.machine()}"
         )
     for arm in study.arms:
-        if arm.aa_of is None and (obstacle := registry.environments()[arm.kind].lacking_on(arm.options, host)):
-            (notes if arm.optional else lacks).append(f"{arm.name}: {_without(name, obstacle)}")
+        if arm.aa_of is not None or host.this_machine:
+            continue
+        plugin = registry.environments()[arm.kind]
+        why = missing_on(host, plugin.host_programs)
+        state = Readiness(False, why) if why else plugin.ready_on(arm.options, host)
+        if not state.ready:
+            (notes if arm.optional else lacks).append(f"{arm.name}: {_without(name, state.detail)}")
     with contextlib.suppress(OSError):
         return SurveyedMachine(
             name, facts.get(NODE, ""), facts.get(MACHINE_ID, ""), boot_of(host), tuple(lacks), tuple(notes)

@@ -51,8 +51,10 @@ def problems(needs: Needs) -> list[str]:
     return [text] if needs.apart and needs.network else []
 
 
-def unmet(needs: Needs) -> Readiness | None:
+def unmet(needs: Needs | None) -> Readiness | None:
     """Return why this machine's user cannot have a server behind a cable; None if the user can."""
+    if needs is None:
+        return None
     local_hosts = [host for host in needs.holding.values() if host.this_machine]
     return Readiness(False, *NO_CABLE) if needs.network and local_hosts and os.geteuid() != 0 else None
 

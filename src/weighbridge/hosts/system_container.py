@@ -85,12 +85,12 @@ class SystemContainer(Environment):
     def started(self, container: Container, stack: ExitStack) -> StartedContainer:
         """Start a container, with the launcher as its first process; ``stack`` ends it. Raises Unavailable."""
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """Return why its network cannot carry the study's traffic."""
+    def check(self, options: Any, needs: Needs) -> list[str]:
+        """Return why the network cannot carry the study's traffic."""
         return list(_problems(options, needs))
 
-    def readiness(self, options: Any | None = None) -> Readiness:
-        """Return ready for root, if control groups are mounted."""
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+        """Return whether this user is root and control groups are mounted."""
         if output(("unshare", "--net", "--mount", "--pid", "--fork", "true")) is None:
             return Readiness(False, "only root can create system containers", "run as root")
         if not version():

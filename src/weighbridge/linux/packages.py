@@ -6,16 +6,18 @@ Other modules only name programs; this one knows their packages and the commands
 import functools
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.linux import process
+from weighbridge.model.command import Command
 from weighbridge.model.host import Host
 
 TABLE = Path(__file__).with_name("packages.txt")
 OS_RELEASE = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
 """The files that identify the distribution; the first one that exists counts (os-release(5))."""
+_MISSING = 'PATH="$PATH:/usr/sbin:/sbin"; for each; do command -v "$each" >/dev/null || echo "$each"; done'
 _DISTRIBUTION, _INSTALL, _NONE, _ELSEWHERE = "distribution", "install", "-", "@"
 
 
@@ -104,6 +106,16 @@ def install_here(programs: Iterable[str], otherwise: Mapping[str, str] | None = 
     ``otherwise`` has commands for programs that no distribution is known to have.
     """
     return install(programs, this_distribution(), otherwise)
+
+
+def missing_on(host: Host, programs: Collection[str]) -> str:
+    """Return which programs another machine lacks, as a part of a sentence; "" if none, or if it is this machine."""
+    if not programs or host.this_machine:
+        return ""
+    missing = host.run(Command(("sh", "-c", _MISSING, "sh", *programs))).text.split()
+    names = " and ".join(f"'{program}'" for program in missing)
+    plural = len(missing) > 1
+    return f"the program{'s' * plural} {names} {'are' if plural else 'is'} not installed" if missing else ""
 
 
 def install_on(host: Host, programs: Iterable[str]) -> str:

@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, SerializeAsAny
 
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.command import Command
 from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.host import THIS_MACHINE, Host, HostTraits
 from weighbridge.model.options import Brings, Options, by_kind
@@ -18,7 +17,6 @@ from weighbridge.model.site import Site, SiteRequest, Way
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Resources
 
-_MISSING = 'PATH="$PATH:/usr/sbin:/sbin"; for each; do command -v "$each" >/dev/null || echo "$each"; done'
 SiteSetting = Literal["shm_size", "sysctls"]
 """A key of an environment that not every kind can honour."""
 
@@ -90,7 +88,10 @@ class Environment(Plugin):
     """Whether its sites are in Weighbridge's own control groups. ``plan`` then warns if the user cannot set limits
     there. Example: ``netns.py``."""
     host_programs: ClassVar[Collection[str]] = ()
-    """The part of ``programs`` that it starts on the host of its sites, which can be another machine."""
+    """The part of ``programs`` that it starts on the host of its sites. Fleets check them on every machine."""
+    on_clusters: ClassVar[Literal["never", "privileged", "only"]] = "never"
+    """Whether its sites can be on nodes of a cluster: in privileged pods (``native.py``), or nowhere else (``pod/``).
+    A study that places them elsewhere is refused."""
     fixed_s: ClassVar[tuple[float, float]] = (0.15, 0.8)
     """The seconds that a trial takes in addition to its programs, from and to. ``plan`` uses them for its
     estimate."""
@@ -116,12 +117,12 @@ class Environment(Plugin):
         """
         return "synchronous"
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> Sequence[str]:
         """Return why these options cannot work in a study with these needs, on any machine, as whole sentences.
 
-        Example: ``docker/contradictions.py``.
+        It asks no machine. Example: ``docker/contradictions.py``.
         """
-        return []
+        return ()
 
     def as_host(self, traits: HostTraits) -> Any | None:
         """Return the options with which it is the bare host itself, or None if it isolates programs.
@@ -130,13 +131,6 @@ class Environment(Plugin):
         host. Example: ``native.py``.
         """
         return None
-
-    def unplaceable(self, traits: HostTraits) -> str:
-        """Return why its sites can never be on a host with these traits, or "" if they can.
-
-        A study that places them there is refused.
-        """
-        return "it cannot be on hosts on which another program starts everything" if traits.managed else ""
 
     def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
         """Return the objects that a cluster must create for its sites, in the form that the kind of host defines.
@@ -152,36 +146,23 @@ class Environment(Plugin):
         """
         return {}
 
-    @abstractmethod
-    def readiness(self, options: Any | None = None) -> Readiness:
-        """Return whether this machine can open a site, with these options if any are given.
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+        """Return whether this machine can open its sites, with these options and for this study if they are given.
 
-        The answer names the missing part and the one command that provides it. It must not change the machine. Try
-        things out only in a temporary namespace. Set ``caveat`` if the environment works with a restriction
-        ("emulated").
+        Weighbridge has checked ``programs``, ``architectures`` and ``root_makes`` before, and asks only if the hosts
+        use this machine's kernel. The answer names the missing part and the one command that provides it. It must not
+        change the machine. Try things out only in a temporary namespace. Set ``caveat`` if the environment works with
+        a restriction ("emulated"). Examples: ``docker/``, ``qemu.py``.
         """
+        return Readiness(True)
 
-    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Return what these options need that this machine does not have, or None if nothing is known to be missing.
+    def ready_on(self, options: Any, host: Host) -> Readiness:
+        """Return whether another machine, which is open, can have its sites. Changes nothing.
 
-        Examples are a named network interface, or memory for all sites. ``plan`` refuses the study with this answer.
-        Weighbridge asks only if the hosts use this machine's kernel. Examples: ``docker/``, ``qemu.py``.
+        Fleets ask every machine before they begin, after they have checked ``host_programs``. Example:
+        ``apptainer.py``.
         """
-        return None
-
-    def lacking_on(self, options: Any, host: Host) -> str:
-        """Return what these options need that another machine does not have, or "" if nothing is known to be missing.
-
-        The text is a part of a sentence: "the program 'bwrap' is not installed". It changes nothing. Fleets ask every
-        machine before they begin. By default the method checks ``host_programs``.
-        """
-        if not self.host_programs or host.this_machine:
-            return ""
-        missing = host.run(Command(("sh", "-c", _MISSING, "sh", *self.host_programs))).text.split()
-        if not missing:
-            return ""
-        names = " and ".join(f"'{program}'" for program in missing)
-        return f"the program{'s' * (len(missing) > 1)} {names} {'are' if len(missing) > 1 else 'is'} not installed"
+        return Readiness(True)
 
     def way_to_companions(self, options: Any) -> str:
         """Return how its sites reach the supporting services of a study ("host to bridge"), or "" if they cannot.
@@ -224,3 +205,12 @@ class Environment(Plugin):
         Weighbridge calls the method once per role and per client host; ``request.name`` is unique. Raises
         EnvironmentLost with one sentence if the environment disappears.
         """
+
+
+def misplaced(environment: Environment, traits: HostTraits) -> str:
+    """Return why sites of an environment can never be on a host with these traits, or "" if they can."""
+    if environment.on_clusters == "only":
+        return "" if traits.managed else "pods run only on nodes of a cluster: use hosts of kind kubernetes"
+    if not traits.managed:
+        return ""
+    return traits.without_native if environment.on_clusters == "privileged" else HostTraits.without_native

@@ -77,7 +77,7 @@ class HostKind(Plugin):
     """The model of its options, with ``traits``."""
     group: ClassVar[Group] = "network"
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Return whether this machine can provide such hosts, with these options if any are given.
 
         The check opens no host and changes nothing.

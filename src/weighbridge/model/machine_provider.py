@@ -101,7 +101,7 @@ class MachineProvider(Plugin):
         """
         return {} if word == self.kind else None
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Return whether this machine can get such machines: programs, a queue that answers. Changes nothing."""
         return Readiness(True)
 

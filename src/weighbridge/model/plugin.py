@@ -45,7 +45,7 @@ class Plugin(ABC):
     The package of each program, by distribution, is in ``linux/packages.txt``: add a line for a new program."""
     root_makes: ClassVar[str] = ""
     """The thing that only root can create, such as "guest hosts". ``doctor`` and ``plan`` report this before missing
-    programs. Leave it empty if the plug-in works for every user, or if ``readiness`` checks the user."""
+    programs. Leave it empty if the plug-in works for every user, or if ``ready`` checks the user."""
     architectures: ClassVar[Collection[str]] = ()
     """The processors on which it works, by the names of uname(2), such as ``x86_64``. Empty means all."""
     installed_by: ClassVar[Mapping[str, str]] = {}

@@ -102,7 +102,7 @@ class Storage(Plugin):
         ``weighbridge durability`` checks the claim.
         """
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Return whether this machine can provide it, with these options if any are given. Changes nothing."""
         return Readiness(True)
 

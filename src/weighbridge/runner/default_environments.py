@@ -46,8 +46,5 @@ def _state(name: str, userland: str, *, server: bool) -> Readiness:
     of_this_machine = not registry.userlands()[userland].packed
     if of_this_machine and not plugin.shares_root:
         return _NO_SHARED_ROOT
-    inside = plugin.options.model_validate(options)
-    state = preflight.ready(plugin, inside)
-    if not state.ready:
-        return state
-    return plugin.unmet(inside, needs=Needs(network=server, of_this_machine=of_this_machine)) or state
+    needs = Needs(network=server, of_this_machine=of_this_machine)
+    return preflight.ready(plugin, plugin.options.model_validate(options), needs)

@@ -20,8 +20,7 @@ from weighbridge.runner.preflight import (
     lacking_here,
     missing_cpus,
     on_this_kernel,
-    ready,
-    unmet,
+    ready_for,
 )
 from weighbridge.runner.room import lacking_room
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
@@ -138,12 +137,9 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
         if not study.approved and brings(arm.options):
             readiness[arm.name] = Readiness(True, "it is checked after you agree")
             continue
-        states = (
-            ready(registry.environments()[arm.kind], arm.options),
-            storage_readiness(arm),
-            unmet(study, arm) or Readiness(True),
-        )
-        readiness[arm.name] = next((each for each in states if not each.ready), states[0])
+        state = ready_for(study, arm)
+        served = storage_readiness(arm) if state.ready else state
+        readiness[arm.name] = state if served.ready else served
     return readiness
 
 

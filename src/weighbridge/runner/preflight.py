@@ -17,7 +17,7 @@ from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
 from weighbridge.linux.packages import install_here, join_installs
 from weighbridge.linux.process import which
 from weighbridge.meters.machines import read_here
-from weighbridge.model.environment import Environment
+from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.plugin import Plugin, Readiness
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.storage import Storage
@@ -322,9 +322,14 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
     return Readiness(False, detail, install_here(missing, plugin.installed_by))
 
 
-def ready(plugin: Environment | Storage, options: Any | None = None) -> Readiness:
-    """Whether an environment or a storage can be used here, with these options where some are given."""
-    state = lacking_here(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
+def ready(plugin: Environment | Storage, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+    """Return whether an environment or a storage can be used here, with these options if any are given.
+
+    ``needs`` are those of the study for which an environment is checked.
+    """
+    state = lacking_here(plugin) or _without_a_launcher(plugin)
+    if state is None:
+        state = plugin.ready(options, needs) if isinstance(plugin, Environment) else plugin.ready(options)
     if not state.ready and plugin.needs_virtualisation(options) and (why := virtualisation.lacking()):
         return Readiness(False, why, virtualisation.ELSEWHERE)
     return state
@@ -354,7 +359,7 @@ def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
         options = study.file.hosts[name]
         plugin = registry.hosts()[options.kind]
         unknown = not (study.approved or options.traits.here)
-        readiness[name] = lacking_here(plugin) or (Readiness(True) if unknown else plugin.readiness(options))
+        readiness[name] = lacking_here(plugin) or (Readiness(True) if unknown else plugin.ready(options))
         if (
             options.memory_here
             and (why := no_room(options.memory_here, "this machine", room))
@@ -389,14 +394,14 @@ def admissions(study: Study) -> Mapping[str, Readiness]:
     return refused
 
 
-def unmet(study: Study, arm: Arm) -> Readiness | None:
-    """What this machine lacks of what an environment takes in this study; None where nothing is known to be."""
-    plugin = registry.environments()[arm.kind]
+def ready_for(study: Study, arm: Arm) -> Readiness:
+    """Return whether an environment can be opened here, with each client that the study measures it with."""
+    plugin, every = registry.environments()[arm.kind], []
     for client in arm.clients or study.client_hosts:
-        needs = needs_of(study.file, list(study.cells), client, arm)
-        if (lacking := plugin.unmet(arm.options, needs=needs)) is not None:
-            return lacking
-    return None
+        if (needs := needs_of(study.file, list(study.cells), client, arm)) not in every:
+            every.append(needs)
+    states = [ready(plugin, arm.options, needs) for needs in every]
+    return next((state for state in states if not state.ready), states[0])
 
 
 def _without_a_launcher(plugin: Plugin) -> Readiness | None:

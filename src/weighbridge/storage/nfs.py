@@ -251,7 +251,7 @@ class Nfs(Storage):
         """What the server acknowledged from its memory is lost with it."""
         return "synchronous" if options.export == "sync" else "asynchronous"
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Not ready: only guest hosts can have it, which end with the run."""
         root = "" if os.geteuid() == 0 else "run as root, and "
         return Readiness(False, why_not_here(), root + REMEDY)

@@ -45,7 +45,7 @@ class Tmpfs(Storage):
         """A power cut takes all of it."""
         return "none"
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Ready; without root for containers, and on hosts where the user is root."""
         if os.geteuid() == 0:
             return Readiness(True)

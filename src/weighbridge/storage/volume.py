@@ -40,7 +40,7 @@ class Volume(Storage):
         """What was synced is on the disk."""
         return "synchronous"
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Whether there is, or can be, an engine."""
         return readiness()
 

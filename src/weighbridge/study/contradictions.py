@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 
 from weighbridge import registry
 from weighbridge.model.companion import in_order
-from weighbridge.model.environment import Needs, SiteSetting
+from weighbridge.model.environment import Needs, SiteSetting, misplaced
 from weighbridge.model.host import HostTraits
 from weighbridge.model.quantity import MOST_CPUS
 from weighbridge.model.spelling import nearest
@@ -68,7 +68,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
     for host in reached:
         needs = needs_of(file, cells, host, arm)
         unplaceable = [*_unplaceable(arm.kind, needs)]
-        for problem in unplaceable or registry.environments()[arm.kind].problems(arm.options, needs=needs):
+        for problem in unplaceable or registry.environments()[arm.kind].check(arm.options, needs):
             hosts_by_problem.setdefault(problem, []).append(host)
     for problem, concerned in hosts_by_problem.items():
         rest = [host for host in hosts if host not in concerned]
@@ -86,8 +86,8 @@ def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:
     """Why sites of a kind of environment cannot be on the hosts that have them, and which can."""
     every = registry.environments()
     for host, traits in needs.holding.items():
-        if why := every[kind].unplaceable(traits):
-            fits = ", ".join(each for each, environment in every.items() if not environment.unplaceable(traits))
+        if why := misplaced(every[kind], traits):
+            fits = ", ".join(each for each, environment in every.items() if not misplaced(environment, traits))
             yield f"{why} (kind {host}); supported there: {fits or 'none'}"
 
 

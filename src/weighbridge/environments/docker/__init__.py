@@ -119,6 +119,23 @@ def _with_gvisor(engine: Readiness, wanted: gvisor.Sandbox) -> Readiness:
     return engine if sandbox.ready else sandbox
 
 
+def unmet(options: Any, needs: Needs) -> Readiness | None:
+    """Return what this machine lacks for a study: an interface, gVisor in its engine, room for another engine."""
+    if not any(host.this_machine for host in needs.holding.values()):
+        return None
+    if options.dockerd is not None and answers():
+        return BESIDE_ANOTHER
+    refusal = too_many_open_files(options.open_files)
+    if refusal is None and needs.of_this_machine:
+        refusal = shared_root.refusal()
+    if refusal is None and options.runtime == "runsc":
+        refusal = gvisor.refusal(sandbox_of(options))
+    if refusal is not None or not options.parent or options.parent in (links := interfaces()):
+        return refusal
+    why = f"parent: this machine has no network interface '{options.parent}'"
+    return Readiness(False, why, f"choose from {', '.join(links)}")
+
+
 class DockerOptions(HostNetworkOptions, ConfinedOptions):
     """Which network, how clients reach the server, and what else may cost something.
 
@@ -215,7 +232,7 @@ class Docker(Environment):
         """gVisor keeps the layer in a file of its own, to which no sync gets (runsc's --overlay2=root:self)."""
         return "none" if options.runtime == "runsc" and options.runsc_layer == "own" else "synchronous"
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
         return list(problems(options, needs))
 
@@ -226,8 +243,8 @@ class Docker(Environment):
         gvisor = {"network": "bridge", "runtime": "runsc"}
         return {"docker": networks["bridge"], **networks, "published": published, "gvisor": gvisor}
 
-    def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether an engine answers or one can be started, and whether the kernel has what the network needs."""
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+        """Return whether an engine answers or can be started, and has what the options and the study need."""
         own = None if options is None else options.dockerd
         ready = readiness() if own is None else program_readiness(own)
         if not ready.ready:
@@ -239,30 +256,14 @@ class Docker(Environment):
             return ready
         kernel_networks = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
         features = [*kernel_networks, *(["encrypted"] if options.encrypted else [])]
-        for feature in features:
-            if why := lacking(feature):
-                return Readiness(False, why, _OTHER_KERNEL)
+        lacks = next((Readiness(False, why, _OTHER_KERNEL) for each in features if (why := lacking(each))), None)
+        if lacks is None and needs is not None:
+            lacks = unmet(options, needs)
+        if lacks is not None:
+            return lacks
         if features and (why_not := not_looked()) is not None:
             return Readiness(True, *why_not, caveat="whether the kernel supports it is unknown")
         return ready
-
-    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Return what this machine lacks: the parent interface, gVisor in its engine, room for an engine of ours."""
-        if not any(host.this_machine for host in needs.holding.values()):
-            return None
-        if options.dockerd is not None and answers():
-            return BESIDE_ANOTHER
-        refusal = too_many_open_files(options.open_files)
-        if refusal is None and needs.of_this_machine:
-            refusal = shared_root.refusal()
-        if refusal is None and options.runtime == "runsc":
-            refusal = gvisor.refusal(sandbox_of(options))
-        if refusal is not None or not options.parent:
-            return refusal
-        if options.parent in (links := interfaces()):
-            return None
-        remedy = f"choose from {', '.join(links)}"
-        return Readiness(False, f"parent: this machine has no network interface '{options.parent}'", remedy)
 
     def way_to_companions(self, options: Any) -> str:
         """Return the route to the companions: a second interface on their bridge, or the host's network."""
@@ -284,15 +285,14 @@ class Docker(Environment):
             "docker runtime: runsc (gVisor)": DockerOptions(runtime="runsc"),
         }
 
-    def lacking_on(self, options: Any, host: Host) -> str:
-        """Return why the host's own engine cannot be used; "" where it can, or where one is started for the run."""
-        if (own := host.capabilities.engine) is None:
-            return ""
+    def ready_on(self, options: Any, host: Host) -> Readiness:
+        """Return whether the host's own engine can be used, if it has one; else a run starts its own."""
         try:
-            own.engine_url()
+            if (own := host.capabilities.engine) is not None:
+                own.engine_url()
         except Unavailable as why:
-            return str(why)
-        return ""
+            return Readiness(False, str(why))
+        return Readiness(True)
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """Services and networks of Docker Compose."""

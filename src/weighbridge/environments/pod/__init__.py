@@ -17,7 +17,7 @@ from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.facts import CONFINEMENT, QUALITY_OF_SERVICE
 from weighbridge.model.host import HostTraits
-from weighbridge.model.plugin import Durability, Readiness
+from weighbridge.model.plugin import Durability
 from weighbridge.model.site import Site, SiteRequest
 
 _ASKED_PORT = 5201
@@ -66,6 +66,7 @@ class Pod(Environment):
     summary = "a pod of a Kubernetes cluster, on the pod network or on the network of its node"
     options = PodOptions
     group = ""
+    on_clusters = "only"
     fixed_s = (0.1, 1.0)
     takes = frozenset({"shm_size", "sysctls"})
     mounts = frozenset({"pod volume", "layer"})
@@ -77,19 +78,11 @@ class Pod(Environment):
         is_host = traits.managed and traits.without_native and not traits.without_network
         return PodOptions(network="host") if is_host else None
 
-    def unplaceable(self, traits: HostTraits) -> str:
-        """Why it cannot be on such a host; "": it can."""
-        return "" if traits.managed else "pods run only on nodes of a cluster: use hosts of kind kubernetes"
-
     def layer_durability(self, options: PodOptions) -> Durability:
         """Unknown of another runtime, which may keep the layer in a file of its own that no sync reaches (gVisor)."""
         return "unknown" if options.runtime_class else "synchronous"
 
-    def readiness(self, options: Any | None = None) -> Readiness:
-        """Ready: what a cluster lacks is known to its hosts."""
-        return Readiness(True)
-
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         """Return a sentence for each combination that cannot work."""
         return [*problems(options, needs)]
 

@@ -81,7 +81,7 @@ class PodmanEnvironment(Environment):
     storage = "directory"
     programs: ClassVar = ("podman",)
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
         return list(problems(options, needs))
 
@@ -90,13 +90,15 @@ class PodmanEnvironment(Environment):
         rootless = {"rootless": True}
         return {"podman": {}, "podman-rootless": rootless, "podman-published": {**rootless, "publish": True}}
 
-    def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether podman, its runtime and what its network needs are there; starts nothing."""
-        return readiness(options)
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+        """Return whether podman, its runtime and its network's programs are there, and the study's files can be used.
 
-    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Return why this machine's own programs cannot be used, as by all but a user's rootless containers."""
-        return unmet(needs, rootless=options.rootless) or too_many_open_files(options.open_files)
+        It starts nothing.
+        """
+        state = readiness(options)
+        if not state.ready or options is None or needs is None:
+            return state
+        return unmet(needs, rootless=options.rootless) or too_many_open_files(options.open_files) or state
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return a container's own: a filter of system calls, too, unless it is unconfined."""

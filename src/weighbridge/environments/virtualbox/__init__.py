@@ -79,7 +79,7 @@ class Virtualbox(Environment):
         """Return what has not been tried on a machine that has VirtualBox."""
         return "never tested with a workload: machines were only created, started and removed"
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         """Return what the machine's network does not reach, and which hosts have no disk made on this machine."""
         problems, both = [], "client" in needs.inside
         if not all(host.here for host in needs.hosts.values()):
@@ -99,8 +99,8 @@ class Virtualbox(Environment):
             )
         return problems
 
-    def readiness(self, options: Any | None = None) -> Readiness:
-        """Return whether VirtualBox, its kernel module and the programs that make the boot medium are installed."""
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+        """Return whether VirtualBox, its module and the programs for the boot medium are there, and enough memory."""
         if (lacking := medium.cannot_build()) is not None:
             return Readiness(False, *lacking)
         if not any((Path(folder) / "VBoxManage").exists() for folder in FOLDERS):
@@ -110,11 +110,7 @@ class Virtualbox(Environment):
             return Readiness(False, "VirtualBox is not installed", remedy)
         if not _DEVICE.exists():
             return Readiness(False, "VirtualBox's kernel module is not loaded", load_module("vboxdrv"))
-        return Readiness(True)
-
-    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Return the memory that this machine lacks for the study's machines; None where there is enough."""
-        return lacking_memory(needs)
+        return (lacking_memory(needs) if needs is not None else None) or Readiness(True)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

@@ -131,7 +131,7 @@ class Xen(Environment):
     programs: ClassVar = ("xl", "xenstore-read", *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
     architectures: ClassVar = (X86_64.name,)
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         """Return what the domain's network does not reach, and which hosts are not Xen's first domain."""
         problems = []
         if not all(host.here and (host.own_kernel or host.this_machine) for host in needs.hosts.values()):
@@ -140,7 +140,7 @@ class Xen(Environment):
             )
         return [*problems, *memory_problems(needs), *network_problems(options, needs, hosts="guest hosts")]
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
         """Return whether this machine is Xen's first domain and, for an HVM domain, has its device emulator."""
         with contextlib.suppress(OSError):
             if FIRST_DOMAIN in Path(CAPABILITIES).read_bytes():

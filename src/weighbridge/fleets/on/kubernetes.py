@@ -106,7 +106,7 @@ class Kubernetes(DrivenHere):
         named = {"context": current.context, "namespace": current.namespace, "server": current.server}
         return options.model_copy(update=named) if re.fullmatch(_WORD, current.context) else options
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Return whether kubectl lists nodes, or a Job can reserve some; not checked for a named kubeconfig."""
         from weighbridge.hosts.kubernetes import held_nodes, survey
 

@@ -108,7 +108,7 @@ class Slurm(MachineProvider):
     stores_environment = True  # slurmctld and slurmd each store a job's in a file
     programs = ("sbatch", "squeue", "scancel", "sinfo", "scontrol", "srun")
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Return whether Slurm answers, and has the partition."""
         try:
             known = _partitions()

@@ -98,7 +98,7 @@ class Guest(HostKind):
     programs: ClassVar = (HOST.program, *kernel.PROGRAMS, *disk.PROGRAMS, "ip", "ethtool")
     architectures: ClassVar = (X86_64.name,)
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Return whether guests are emulated, and whether a write cache can be lost with the power."""
         if options is not None and options.write_cache != "kept" and which(volatile_disk.PROGRAM) is None:
             return Readiness(False, *volatile_disk.missing())

@@ -159,7 +159,7 @@ class Kubernetes(HostKind):
     leavings: ClassVar = (ClusterObjects(), LoadedImages(), NodeFolders())
     """The last goes first: a folder is removed by a pod of its run, and that has an image and a ConfigMap."""
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Whether the user may do in the cluster what a run does, and its API server would take such pods.
 
         A kubeconfig that a study brings is not used before the user was asked: it may start programs.
@@ -192,7 +192,7 @@ class Kubernetes(HostKind):
             return {}
         from weighbridge.hosts.kubernetes import survey
 
-        with suppress(Unavailable):  # `readiness` says so
+        with suppress(Unavailable):  # `ready` says so
             return survey.admissions(options.place.kubectl(), asked_objects(asked, user_of(options.pod_security)))
         return {}
 
@@ -244,7 +244,7 @@ class Kubernetes(HostKind):
         from weighbridge.hosts.kubernetes import survey
         from weighbridge.hosts.kubernetes.supply import names_on_nodes
 
-        with suppress(Unavailable):  # `readiness` says so
+        with suppress(Unavailable):  # `ready` says so
             if images := names_on_nodes(options.images, userland, cache):
                 return survey.holding(options.place.kubectl(), options.node, options.selector, images)
         return {}

@@ -54,7 +54,7 @@ class Slurm(HostKind):
     group = ""
     programs: ClassVar = ("srun", "scontrol")
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Whether there is a job, and the node is one of its."""
         from weighbridge.hosts.slurm.job import Job
 

@@ -66,7 +66,7 @@ class Testbed(HostKind):
     options = TestbedOptions
     programs: ClassVar = ("nsenter", "ip", "ethtool")
 
-    def readiness(self, options: Any | None = None) -> Readiness:
+    def ready(self, options: Any | None = None) -> Readiness:
         """Return whether there is a first process for its namespaces."""
         return Readiness(True) if init_program() else Readiness(False, *no_init())
 

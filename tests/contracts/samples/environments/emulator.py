@@ -11,7 +11,6 @@ from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.model.environment import Environment, EnvironmentOptions
 from weighbridge.model.isolation import Layer
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
-from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Site, SiteRequest
 
 
@@ -47,9 +46,6 @@ class Emulator(Environment):
 
     def variants(self) -> dict[str, Any]:
         return {"emulator (hardware)": EmulatorOptions(hardware=True)}
-
-    def readiness(self, options: Any | None = None) -> Readiness:
-        return Readiness(True)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
-from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Site, SiteRequest
 
 
@@ -24,11 +23,8 @@ class Unshare(Environment):
     storage = "directory"
     programs: ClassVar = ("unshare",)
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         return ["its network leads nowhere"] if needs.network and needs.inside == {"server"} else []
-
-    def readiness(self, options: Any | None = None) -> Readiness:
-        return Readiness(True)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

@@ -14,7 +14,6 @@ from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.host import Group
 from weighbridge.model.options import Options
-from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Site, SiteRequest
 
 
@@ -44,11 +43,8 @@ class Uts(Environment):
     options = UtsOptions
     programs: ClassVar = ("unshare",)
 
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+    def check(self, options: Any, needs: Needs) -> list[str]:
         return ["a host name is no way to another host"] if needs.apart else []
-
-    def readiness(self, options: Any | None = None) -> Readiness:
-        return Readiness(True)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
