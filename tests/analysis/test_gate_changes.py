@@ -8,6 +8,7 @@ from weighbridge.analysis.gate import judge_gate
 from weighbridge.analysis.gate_changes import judge_changes
 from weighbridge.analysis.gate_looks import Spending
 from weighbridge.analysis.requirement import MARGIN, parse_requirement
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
@@ -51,7 +52,7 @@ def test_a_cost_that_stayed_or_became_better_passes(run):
 
 def test_in_between_it_is_undecided_and_more_blocks_may_help(run):
     made = changes(run, {}, {"costs": {"bridge": 1.24}}, "3.3%")
-    assert outcome(made) == ("undecided", "interval") and made.open == (("tcp", Level(), "bridge"),)
+    assert outcome(made) == ("undecided", "interval") and made.open == (ArmId(CellId("tcp", Level()), "bridge"),)
 
 
 def test_what_takes_the_answer_from_a_run_takes_it_from_the_change(run):

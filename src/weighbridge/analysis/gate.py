@@ -24,7 +24,8 @@ from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit, targets, targets_in_other_units
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.model.decisions import ComparedArm, GateLook
+from weighbridge.model.address import ArmId
+from weighbridge.model.decisions import GateLook
 from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import (
     Cost,
@@ -104,7 +105,7 @@ class Gate:
         return len(self.earlier) + 1
 
     @property
-    def open(self) -> tuple[ComparedArm, ...]:
+    def open(self) -> tuple[ArmId, ...]:
         """The comparisons that more blocks may decide; none where the answer cannot change."""
         if self.answer != "undecided":
             return ()

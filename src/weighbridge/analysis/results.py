@@ -17,6 +17,7 @@ from weighbridge.analysis.plan import StepChange
 from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.address import HasMetricId
 from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.explained import DescribedMechanism
@@ -146,7 +147,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricReport:
+class MetricReport(HasMetricId):
     """Every comparison on one metric of one workload at one level."""
 
     workload: str

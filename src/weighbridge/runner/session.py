@@ -15,17 +15,17 @@ from weighbridge.errors import EnvironmentLost, TimeTooShort, TrialsFailed, Unav
 from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
 from weighbridge.model import isolation
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.decisions import left_out_text, length_text
 from weighbridge.model.explained import NOTHING, all_off
 from weighbridge.model.host import HERE, RunContext
-from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Cell, Study
 from weighbridge.model.traced import Trace, TracedItem
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userlands
 from weighbridge.runner.continuity import layers_of_run
-from weighbridge.runner.estimate import Forecast, TimedBy, TimeLeft, clock, forecast, meter_hz
+from weighbridge.runner.estimate import Forecast, TimeLeft, clock, forecast, meter_hz
 from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.notes import note_sites
 from weighbridge.runner.pollers import Pollers
@@ -87,27 +87,27 @@ class RepeatedFailures:
     """What became of the trials of each workload, level and environment, and which of these are given up."""
 
     study: Study
-    _endings: dict[tuple[str, Level], dict[str, Counter[Ending]]] = field(default_factory=dict)
-    _attempts: dict[tuple[str, Level], set[tuple[int, int]]] = field(default_factory=dict)
+    _endings: dict[CellId, dict[str, Counter[Ending]]] = field(default_factory=dict)
+    _attempts: dict[CellId, set[tuple[int, int]]] = field(default_factory=dict)
 
     def note(self, trial: Trial, outcome: Outcome, message: str) -> None:
         """Note how a trial ended. A lost environment says nothing of what it was to measure."""
         if outcome is not Outcome.ENVIRONMENT_LOST:
-            by_environment = self._endings.setdefault((trial.workload, trial.level), {})
+            by_environment = self._endings.setdefault(trial.cell, {})
             by_environment.setdefault(trial.environment, Counter())[Ending.of(outcome, message)] += 1
-            self._attempts.setdefault((trial.workload, trial.level), set()).add((trial.block, trial.attempt))
+            self._attempts.setdefault(trial.cell, set()).add((trial.block, trial.attempt))
 
-    def given_up(self, workload: str, level: Level) -> Mapping[str, Repeated]:
+    def given_up(self, cell: CellId) -> Mapping[str, Repeated]:
         """The environments in which a workload is not tried again at a level.
 
         It is all of them where every one failed alike, in more than one block (what disturbs the machine for a minute
         fails them alike, too), where the baseline is among them, and where nothing is left to compare with it.
         """
-        by_environment = self._endings.get((workload, level), {})
+        by_environment = self._endings.get(cell, {})
         repeats = {name: repeated for name, endings in by_environment.items() if (repeated := _repeated(endings))}
         arms = {arm.name: arm.aa_of for arm in self.study.arms}
         compared = [arm.name for arm in self.study.arms if arm.own and arm.name != self.study.file.baseline]
-        again = len(self._attempts.get((workload, level), ())) > 1
+        again = len(self._attempts.get(cell, ())) > 1
         alike = _repeated(sum(by_environment.values(), Counter())) if again else None
         of_all = alike or repeats.get(self.study.file.baseline)
         if of_all is None and compared and all(name in repeats for name in compared):
@@ -127,7 +127,7 @@ def require_results(study: Study, failures: RepeatedFailures, has_result: Callab
     failed_labels: dict[str, list[str]] = {}
     hopeless = []
     for cell in study.cells:
-        given_up = failures.given_up(cell.workload, cell.level)
+        given_up = failures.given_up(cell.id)
         if given_up:
             same, where = next(iter(given_up.values())), ", ".join(given_up)
             failure = f"failed {same.times} times in the same way in {where} ({same.outcome}: {same.message})"
@@ -223,7 +223,7 @@ class Session:
     timed: bool = True
     """Whether the study says how long its programs take; else nothing is forecast before each has run."""
     _finished: dict[Trial, Outcome] = field(default_factory=dict)
-    _planned_arms: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
+    _planned_arms: dict[int, dict[CellId, list[str]]] = field(default_factory=dict)
     _blocks: int = 0
     _sites: Sites | None = None
     _opening_s: float = 0.0
@@ -292,7 +292,7 @@ class Session:
             why_not = "" if HERE in self._sites.readers() else "its programs run on other machines"
         traces = []
         for environment, arm, cell in traced_trials(self.study):
-            if arm in self._failures.given_up(*_key(cell)):
+            if arm in self._failures.given_up(cell.id):
                 continue
             self.progress.say(f"tracing {cell.label} in {arm} with {tracer} (not counted)")
             seen: tuple[tuple[TracedItem, ...], int] = (), 0
@@ -415,7 +415,7 @@ class Session:
         """Decide which environments the blocks up to a look measure, by workload and level."""
         for number in range(self._blocks + 1, look + 1):
             taking_part = [cell for cell in self.study.cells if self._allotments.includes(cell, number)]
-            self._planned_arms[number] = {_key(cell): self._arms(cell) for cell in taking_part}
+            self._planned_arms[number] = {cell.id: self._arms(cell) for cell in taking_part}
 
     def _look(self, left_s: float) -> list[Standing]:
         """Look at the precision, and share the time that is left. Gives where it stands and what to expect."""
@@ -436,7 +436,7 @@ class Session:
 
     def _choose_lengths(self) -> None:
         """Run the pilot block, and choose by it how long the trials of all others are."""
-        self._planned_arms[PILOT] = {_key(cell): self._arms(cell) for cell in self._lengths.cells}
+        self._planned_arms[PILOT] = {cell.id: self._arms(cell) for cell in self._lengths.cells}
         self.progress.say("an uncounted pilot round sets the trial length")
         self._run_all(self._block(PILOT))
         del self._planned_arms[PILOT]
@@ -469,7 +469,7 @@ class Session:
 
         Raises TimeTooShort where the study's time is too short for a verdict, and that refuses it.
         """
-        first_s = self._time.first_s(_key(cell) for cell in self.study.cells)
+        first_s = self._time.first_s(cell.id for cell in self.study.cells)
         if self._time_told or first_s is None or not self._blocks:
             return
         self._time_told = True
@@ -500,18 +500,17 @@ class Session:
 
     def _arms(self, cell: Cell) -> list[str]:
         """The environments that the next block measures for a workload and level."""
-        given_up = self._failures.given_up(*_key(cell))
+        given_up = self._failures.given_up(cell.id)
         return [arm for arm in self._precision.arms_of(cell) if arm not in given_up]
 
     def _block(self, number: int, attempt: int = 0, cells: Iterable[Cell] | None = None) -> list[Trial]:
         planned = self._planned_arms[number]
         trials = schedule.block(self.study, number, attempt=attempt, cells=cells)
-        return [trial for trial in trials if trial.environment in planned.get((trial.workload, trial.level), ())]
+        return [trial for trial in trials if trial.environment in planned.get(trial.cell, ())]
 
     def _run_all(self, trials: Sequence[Trial]) -> None:
         for place, trial in enumerate(trials):
-            where = trial.workload, trial.level
-            if trial in self._finished or trial.environment in self._failures.given_up(*where):
+            if trial in self._finished or trial.environment in self._failures.given_up(trial.cell):
                 continue
             left = self._forecast(trials[place:])
             self.progress.trial_started(trial, len(self._finished), self._planned(), left)
@@ -531,14 +530,14 @@ class Session:
                     f"{trial.environment} was lost during {trial.workload}: {record.message}. "
                     "Finished trials are kept"
                 )
-            before = self._failures.given_up(*where)
+            before = self._failures.given_up(trial.cell)
             self._failures.note(trial, record.outcome, record.message)
-            if len(self._failures.given_up(*where)) > len(before):
+            if len(self._failures.given_up(trial.cell)) > len(before):
                 self.progress.say(f"{trial.workload} failed {ENOUGH} times in the same way and was given up")
 
     def _run_one(self, trial: Trial) -> TrialRecord:
         arm = next(arm for arm in self.study.arms if arm.name == trial.environment)
-        cell = next(c for c in self.study.cells if (c.workload, c.level) == (trial.workload, trial.level))
+        cell = next(c for c in self.study.cells if c.id == trial.cell)
         try:
             if self.pollers is not None:
                 self.pollers.require()
@@ -548,24 +547,24 @@ class Session:
             raise EnvironmentLost(f"{message}. Finished trials are kept") from lost
         return run_trial(trial, registry.workloads()[cell.kind], self._lengths.options(arm, cell), stage)
 
-    def _remaining(self, now: Iterable[Trial]) -> Counter[TimedBy]:
+    def _remaining(self, now: Iterable[Trial]) -> Counter[ArmId]:
         """How many trials are still to be made of each workload, level and environment, up to the next look.
 
         Of those that are run ``now``, repeated ones count beside the plan's.
         """
-        counts = Counter((trial.workload, trial.level, trial.environment) for trial in now if trial.attempt)
+        counts = Counter(trial.arm for trial in now if trial.attempt)
         for number in range(self._blocks, max(self._planned_arms) + 1):
-            for (workload, level), arms in self._planned_arms[number].items():
-                for arm in set(arms) - self._failures.given_up(workload, level).keys():
-                    counts[workload, level, arm] += Trial(number, 0, workload, level, arm) not in self._finished
+            for cell, arms in self._planned_arms[number].items():
+                for arm in set(arms) - self._failures.given_up(cell).keys():
+                    counts[ArmId(cell, arm)] += Trial(number, 0, cell.workload, cell.level, arm) not in self._finished
         return counts
 
     def _forecast(self, now: Sequence[Trial]) -> Forecast:
         """When the run ends of whose current block the trials ``now`` are left."""
         planned, block_s = max(self._planned_arms), self._time.left_s(self._one_block())
-        rest_s = self._time.left_s(Counter((trial.workload, trial.level, trial.environment) for trial in now))
+        rest_s = self._time.left_s(Counter(trial.arm for trial in now))
         left_s, limit_s = self._time.left_s(self._remaining(now)), self._ends + self._opening_s - time.monotonic()
-        if not self.timed and self._time.first_s(_key(cell) for cell in self.study.cells) is None:
+        if not self.timed and self._time.first_s(cell.id for cell in self.study.cells) is None:
             left_s = rest_s = math.inf
         ahead = [look for look in self._precision.looks if look >= planned] or [planned]
         looks = [(look, left_s + (look - planned) * block_s) for look in ahead]
@@ -573,10 +572,10 @@ class Session:
             looks, limit_s = looks[:1], math.inf  # it ends there, however late that is
         return forecast(self._blocks, looks, limit_s, block_s, rest_s)
 
-    def _one_block(self, cells: Iterable[Cell] | None = None) -> Counter[TimedBy]:
+    def _one_block(self, cells: Iterable[Cell] | None = None) -> Counter[ArmId]:
         """How many trials the next block has of each workload, level and environment, or of these ``cells``."""
         every = self.study.cells if cells is None else cells
-        return Counter((*_key(cell), arm) for cell in every for arm in self._arms(cell))
+        return Counter(ArmId(cell.id, arm) for cell in every for arm in self._arms(cell))
 
     def _planned(self) -> int:
         """How many trials there will be up to the next look."""
@@ -597,8 +596,8 @@ class Session:
 
         Those that are given up do not count.
         """
-        given_up = self._failures.given_up(*_key(cell))
-        arms = [arm for arm in self._planned_arms[number].get(_key(cell), ()) if arm not in given_up]
+        given_up = self._failures.given_up(cell.id)
+        arms = [arm for arm in self._planned_arms[number].get(cell.id, ()) if arm not in given_up]
         return any(
             all(self._finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) in RESULTS for arm in arms)
             for attempt in range(REPEATS + 1)
@@ -607,8 +606,7 @@ class Session:
     def _has_result(self, cell: Cell) -> bool:
         """Whether a block of a workload and level was completed."""
         return any(
-            self._planned_arms[number].get(_key(cell)) and self._complete(cell, number)
-            for number in self._planned_arms
+            self._planned_arms[number].get(cell.id) and self._complete(cell, number) for number in self._planned_arms
         )
 
 
@@ -621,7 +619,3 @@ def traced_trials(study: Study) -> Iterator[tuple[str, str, Cell]]:
         for cell in study.cells:
             for off in dict.fromkeys((NOTHING, NOTHING if every is None else every)):
                 yield environment, arms[off], cell
-
-
-def _key(cell: Cell) -> tuple[str, Level]:
-    return cell.workload, cell.level
