@@ -20,7 +20,6 @@ class TrialRow(HasArm):
     environment: str
     workload: str
     level: Level
-    label: str
     outcome: str
     message: str
     started_at: float

@@ -76,17 +76,10 @@ class HasCell:
         """Return the workload and level as one key."""
         return CellId(self.workload, self.level)
 
-
-class HasMetricId(HasCell):
-    """Add the property `metric_id` to a dataclass that has a workload, a level and the name of a metric."""
-
-    __slots__ = ()
-    metric: str
-
     @property
-    def metric_id(self) -> MetricId:
-        """Return the workload, level and metric as one key."""
-        return MetricId(self.cell, self.metric)
+    def label(self) -> str:
+        """Return the label of the workload and level that reports show: ``redis (clients=50)``."""
+        return self.cell.label
 
 
 class HasArm(HasCell):
@@ -99,6 +92,38 @@ class HasArm(HasCell):
     def arm(self) -> ArmId:
         """Return the workload, level and environment as one key."""
         return ArmId(self.cell, self.environment)
+
+
+class HasMetricId:
+    """Add the parts of `metric_id` as properties to a dataclass with this field."""
+
+    __slots__ = ()
+    metric_id: MetricId
+
+    @property
+    def cell(self) -> CellId:
+        """Return the workload and level as one key."""
+        return self.metric_id.cell
+
+    @property
+    def workload(self) -> str:
+        """Return the name of the workload."""
+        return self.metric_id.cell.workload
+
+    @property
+    def level(self) -> Level:
+        """Return the swept factors."""
+        return self.metric_id.cell.level
+
+    @property
+    def label(self) -> str:
+        """Return the label of the workload and level that reports show: ``redis (clients=50)``."""
+        return self.metric_id.cell.label
+
+    @property
+    def metric(self) -> str:
+        """Return the name of the metric."""
+        return self.metric_id.metric
 
 
 def grouped(items: Iterable[_Item], key: Callable[[_Item], _Group]) -> dict[_Group, list[_Item]]:

@@ -119,7 +119,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
 }
 """What the values of these keys of a run are written as."""
 ENVIRONMENTS = TypeAdapter(list[tuple[str, str, StoredOptions, str | None]])
-CELLS = TypeAdapter(list[tuple[str, LevelText, str, str, StoredOptions]])
+CELLS = TypeAdapter(list[tuple[str, LevelText, str, StoredOptions]])
 FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
 FINISHED = TypeAdapter(list[tuple[Number, Number, str, RowLevel, str, AnyOutcome, str]])
 VALUES = TypeAdapter(list[tuple[Number, str, str, Literal["higher", "lower"], Measured]])

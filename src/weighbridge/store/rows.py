@@ -126,6 +126,20 @@ def arm_row(position: int, arm: Arm) -> Sequence[object]:
     return arm.name, position, arm.kind, arm.options.model_dump_json(), arm.aa_of
 
 
+class CellRow(NamedTuple):
+    """A workload at a level, with its options as data."""
+
+    workload: str
+    level: Level
+    kind: str
+    options: dict[str, object]
+
+    @property
+    def id(self) -> CellId:
+        """Return the workload and level as one key."""
+        return CellId(self.workload, self.level)
+
+
 class PilotTrial(NamedTuple):
     """What a trial of the pilot block measured, by metric, that ended well; its seconds, and those of its warm-up.
 
