@@ -636,7 +636,7 @@ def noise_of(run: Path) -> dict[str, Floats]:
         if not report.headline or report.aa is None or report.aa.cost is None or plan.aa_arm is None:
             continue
         others = [row.environment for row in report.comparisons if not row.aa]
-        arms = arm_values(values[report.workload, report.level, report.metric], (plan.baseline, *others, plan.aa_arm))
+        arms = arm_values(values[report.metric_id], (plan.baseline, *others, plan.aa_arm))
         if report.aa.cost.scale == "ratio" and len(arms[0]) > 1:
             logs = np.log(np.array(arms))
             effects = logs - logs[:1]

@@ -18,6 +18,7 @@ from weighbridge.analysis.compared_run import (
     SettingChange,
     read_run,
 )
+from weighbridge.model.address import CellId, MetricId
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
@@ -32,7 +33,7 @@ from weighbridge.report.text.between_runs import (
 from weighbridge.store.run import RunStore
 
 HOST = {"host": {"kernel": "Linux 6.1", "CPU": "Imaginary 3000", "idle CPUs": "halt"}}
-KEY = "tcp", Level(), "throughput", "bridge"
+KEY = MetricId(CellId("tcp", Level()), "throughput"), "bridge"
 
 
 def pair_of(run, one, other, **more):
@@ -180,7 +181,8 @@ def test_another_unit_is_no_change(run):
 
 def test_counts_are_compared_by_difference(run):
     lossy = {"workloads": [Workload("udp", [(LOSS, 4.0, 0.05)])]}
-    row = pair_of(run, lossy, {**lossy, "costs": {"bridge": 1.7}}).row("udp", Level(), "loss", "bridge")
+    pair = pair_of(run, lossy, {**lossy, "costs": {"bridge": 1.7}})
+    row = pair.row(MetricId(CellId("udp", Level()), "loss"), "bridge")
     assert row.change.scale == "difference" and row.change.worsening.estimate == pytest.approx(2, abs=0.3)
     assert row.verdict == "different"
 
@@ -279,7 +281,7 @@ def test_what_was_disturbed_in_an_environments_trials_alone_is_not_called_differ
     pair = pair_of(run, {"costs": {"bridge": 1.2, "host": 1.2}}, changed)
     row = pair.row(*KEY)
     assert row.disturbed and row.verdict == "inconclusive"
-    assert pair.row(*KEY[:3], "host").verdict == "different", "nobody disturbed these"
+    assert pair.row(KEY[0], "host").verdict == "different", "nobody disturbed these"
     assert_sentence(disturbance_sentence(pair, "A", "B"))
     assert run_words("B", pair.second).endswith(" 1.4\u00a0CPUs in 15 of 15 bridge trials)")
     assert [each.reason for each in pair.no_own_values] == [WhyNot.DISTURBED]

@@ -30,7 +30,7 @@ def values(run):
         store = run(
             costs=MECHANISMS, workloads=[Workload("tcp", [(REQUESTS, 1000, 0.01)])], **{"blocks": 14, **recipe}
         )
-        (values,) = [each for key, each in values_by_metric(store.values()).items() if key[2] == REQUESTS.name]
+        (values,) = [each for key, each in values_by_metric(store.values()).items() if key.metric == REQUESTS.name]
         return values, plan_of(store), analyse(store)
 
     return made

@@ -72,12 +72,9 @@ def test_a_program_that_runs_for_a_fixed_time_is_told(
     """ "Every cost is within ±3%" was said of sysbench's ten seconds, whatever they cost."""
     store = run(costs={"pod": 1.0}, workloads=[Workload("w", [(Metric("time", "s", "lower"), 10.0, 0.0)])])
     context = analyse(store).context
-    cells = {
-        cell: [replace(each, values={"time": seconds * (1 + spread * (each.order % 2))}) for each in trials]
-        for cell, trials in context.cells.items()
-    }
+    trials = [replace(each, values={"time": seconds * (1 + spread * (each.order % 2))}) for each in context.trials]
     study = StoredFile(**{"workloads": {"w": options}})
-    found = on_top.remarks(replace(context, cells=cells, study=study))
+    found = on_top.remarks(replace(context, trials=trials, study=study, results={}))
     assert [remark_text(each) for each in found] == told * [
         f"w took {seconds:#.3g}\u00a0s in most trials. It seems to run for a fixed time, so its run time cannot "
         "show a cost. Give it a fixed amount of work, or use --metric."

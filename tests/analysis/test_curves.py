@@ -15,6 +15,7 @@ from weighbridge.analysis.curves import CurvePeak, SweptLevel, numbers
 from weighbridge.analysis.overload import Breakage, breakages, reason, without_retries
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.cli import progress
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Repetitions
@@ -67,9 +68,9 @@ def test_each_level_is_a_point_with_an_interval_around_the_median(analysis):
     assert [metric.metric for metric in sweep.metrics] == [
         "requests", "latency_p99", "transfer", "errors_connect", "errors_timeout"
     ]  # fmt: skip
-    by_level = {m.level: m.baseline_value for m in analysis.metrics if m.metric == "requests"}
+    by_level = {m.cell: m.baseline_value for m in analysis.metrics if m.metric == "requests"}
     for point in curve(analysis, "native").points:
-        assert point.value.estimate == by_level[point.level.level] and point.blocks == 10
+        assert point.value.estimate == by_level[point.level.cell] and point.blocks == 10
         assert point.value.low <= point.value.estimate <= point.value.high < 1.1 * point.value.low
     bridge = curve(analysis, "bridge").points
     assert [point.blocks for point in bridge] == [10, 10, 10, 10, 7, 0] and bridge[-1].value is None
@@ -107,12 +108,12 @@ def test_an_open_loop_whose_first_metric_is_a_latency_has_a_peak_too(run):
 
 
 def test_a_peak_that_no_single_block_has_says_so():
-    first, second, third = (SweptLevel(load, str(load), Level(), "") for load in (100, 200, 400))
+    first, second, third = (SweptLevel(load, str(load), CellId("w", Level())) for load in (100, 200, 400))
     none = CurvePeak(second, 1.0, 0, 3, (first, third), "")
     assert plain_text(peak_doubt("threads", none)) == (
         "highest in none of 3 rounds; they peaked at 100 or 400 threads"
     )
-    many = tuple(SweptLevel(load, str(load), Level(), "") for load in (1, 2, 3, 1000))
+    many = tuple(SweptLevel(load, str(load), CellId("w", Level())) for load in (1, 2, 3, 1000))
     assert plain_text(peak_doubt("threads", CurvePeak(second, 1.0, 1, 9, many, ""))).endswith(
         "else at 1 to 1,000 threads"
     )
@@ -120,7 +121,7 @@ def test_a_peak_that_no_single_block_has_says_so():
 
 
 def test_breaks_for_several_reasons_are_told_apart():
-    low, high = (SweptLevel(load, str(load), Level(), "") for load in (1000, 2000))
+    low, high = (SweptLevel(load, str(load), CellId("w", Level())) for load in (1000, 2000))
     memory, refused = (Breakage("b", count, 10, why, 10, 0) for count, why in ((4, "no memory"), (10, "refused")))
     assert plain_text(broke_words("threads", [(high, refused)], "mysql")) == (
         "overloaded in mysql at 2,000 threads: refused (10 of 10 trials)"
@@ -200,11 +201,9 @@ def test_the_peak_is_paired_by_block_each_at_its_own_level(analysis):
 def test_the_cost_over_all_levels_leaves_out_those_at_which_one_broke(analysis):
     host, bridge, _ = analysis.sweeps[0].metrics[0].whole_costs
     assert (host.levels, bridge.levels) == (6, 4)
-    trials = {(t.block, t.environment, t.label): t.values["requests"] for t in analysis.trials if t.ok}
-    labels = [level.label for level in analysis.sweeps[0].levels[:4]]
-    logs = [
-        math.log(trials[b, "bridge", label] / trials[b, "native", label]) for b in range(1, 11) for label in labels
-    ]
+    trials = {(t.block, t.environment, t.cell): t.values["requests"] for t in analysis.trials if t.ok}
+    cells = [level.cell for level in analysis.sweeps[0].levels[:4]]
+    logs = [math.log(trials[b, "bridge", cell] / trials[b, "native", cell]) for b in range(1, 11) for cell in cells]
     assert bridge.mean.geometric.estimate == pytest.approx(math.exp(sum(logs) / len(logs)))
 
 
@@ -263,7 +262,7 @@ def test_levels_are_numbers_or_there_is_no_curve(texts, found):
      ("bitrate", "1Mbit/s", "bitrate 1Mbit/s")],
 )  # fmt: skip
 def test_every_level_has_its_unit(load, text, words):
-    assert plain_text(level_words(load, SweptLevel(numbers([text])[0], text, Level(), ""))) == words
+    assert plain_text(level_words(load, SweptLevel(numbers([text])[0], text, CellId("w", Level())))) == words
 
 
 # -- what broke is a result ------------------------------------------------------------------------
@@ -276,10 +275,8 @@ def row(analysis, load, environment="bridge", metric="requests"):
 
 def test_a_broken_trial_is_no_failure(analysis, run):
     assert analysis.failed == () and sum(trial.broke for trial in analysis.trials) == 13
-    assert (
-        broke_count(analysis.broken["web", Level([("connections", "2000")]), "bridge"])
-        == "overloaded in 3 of 10 trials"
-    )
+    broke = analysis.broken[ArmId(CellId("web", Level([("connections", "2000")])), "bridge")]
+    assert broke_count(broke) == "overloaded in 3 of 10 trials"
     both = analyse(run(**rising_load(outputs=False, failing={(1, "host"): Outcome.DEADLINE}, blocks=3)))
     assert len(both.failed) == 6 and {trial.outcome for trial in both.failed} == {"deadline"}
     assert not any(remark.code == "failed" for remark in row(both, "2000")[1].remarks)
@@ -379,7 +376,7 @@ def test_a_repetition_does_not_try_a_break_away(analysis, run):
 
 def made(block, attempt, outcome, message="", environment="b"):
     return TrialRow(
-        100 * block + attempt, 1, block, attempt, environment, "w", Level(), "w", outcome, message, 0.0, 1.0, (), {}
+        100 * block + attempt, 1, block, attempt, environment, "w", Level(), outcome, message, 0.0, 1.0, (), {}
     )
 
 
@@ -387,7 +384,7 @@ def test_standing_results_and_reasons():
     trials = [made(1, 0, "broke", "12 of 90 refused"), made(1, 1, "ok"), made(2, 0, "deadline"), made(2, 1, "ok"),
               made(3, 0, "broke", "11 of 80 refused"), made(4, 0, "broke", "out of memory.")]  # fmt: skip
     assert [t.id for t in without_retries(trials)] == [100, 200, 201, 300, 400]
-    broke = breakages(trials)["w", Level(), "b"]
+    broke = breakages(trials)[ArmId(CellId("w", Level()), "b")]
     assert (broke.trials, broke.of, broke.lost, broke.measured, broke.always) == (3, 5, 3, 1, False)
     assert broke.reason == "12 of 90 refused" and reason([trials[-1]]) == "out of memory" and reason([]) == ""
     assert breakages([made(1, 0, "deadline")]) == {}

@@ -62,7 +62,7 @@ def test_each_run_is_read_as_its_own_report_has_it(tmp_path, blocks):
             assert [each.metric for each in run.shifted] == [each.metric for each in analysis.trust.shifted]
             untrusted += run.trusted is False
             for report in analysis.headlines:
-                key = report.workload, report.level, report.metric
+                key = report.metric_id
                 assert run.own_values[key] == list(analysis.block_values(report, "native"))
                 for row in report.comparisons:
                     mine = run.sides[key, row.environment]
@@ -77,7 +77,7 @@ def test_a_real_run_is_read_as_its_own_report_has_it(finished_run, name):
     (run,) = fleet.runs
     assert run.trust is of_run.analysis.trust.reason
     assert run.blocks == max(row.blocks for each in of_run.analysis.headlines for row in each.comparisons)
-    assert {key[2] for key in run.reports} == {each.metric for each in of_run.analysis.headlines}
+    assert {key.metric for key in run.reports} == {each.metric for each in of_run.analysis.headlines}
     hidden = {
         (each.label, row.environment)
         for each in of_run.analysis.headlines

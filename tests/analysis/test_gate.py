@@ -12,6 +12,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.gate import judge, judge_gate, visible_excess
 from weighbridge.analysis.gate_looks import Spending, spending_of
 from weighbridge.analysis.requirement import BUDGET, LIMIT, parse_requirement
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.decisions import GateLook
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
@@ -23,7 +24,7 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 TOO_MANY = "too many connections"
 TCP_ALONE = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.01)])]
-BRIDGE = ("tcp", Level(), "bridge")
+BRIDGE = ArmId(CellId("tcp", Level()), "bridge")
 HOST = ("tcp", "{}", "host")
 
 

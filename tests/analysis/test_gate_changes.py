@@ -8,6 +8,7 @@ from weighbridge.analysis.gate import judge_gate
 from weighbridge.analysis.gate_changes import judge_changes
 from weighbridge.analysis.gate_looks import Spending
 from weighbridge.analysis.requirement import MARGIN, parse_requirement
+from weighbridge.model.address import ArmId, CellId, MetricId
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
@@ -40,7 +41,7 @@ def test_the_change_is_that_of_compare(run):
     stores = [run(**{**BASE, "seed": seed, "costs": {"bridge": cost}}) for seed, cost in ((7, 1.2), (8, 1.4))]
     old, new = (read_run(each, f"run{number}") for number, each in enumerate(stores))
     ((finding, _),) = judge_changes(parse_requirement("3%", MARGIN), new, old, Spending(now=1.0), 1)
-    row = compare_runs(old, new).pairs[0].row("tcp", Level(), "throughput", "bridge")
+    row = compare_runs(old, new).pairs[0].row(MetricId(CellId("tcp", Level()), "throughput"), "bridge")
     assert finding.cost == row.change.worsening_with_allowance
 
 
@@ -51,7 +52,7 @@ def test_a_cost_that_stayed_or_became_better_passes(run):
 
 def test_in_between_it_is_undecided_and_more_blocks_may_help(run):
     made = changes(run, {}, {"costs": {"bridge": 1.24}}, "3.3%")
-    assert outcome(made) == ("undecided", "interval") and made.open == (("tcp", Level(), "bridge"),)
+    assert outcome(made) == ("undecided", "interval") and made.open == (ArmId(CellId("tcp", Level()), "bridge"),)
 
 
 def test_what_takes_the_answer_from_a_run_takes_it_from_the_change(run):

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from weighbridge.analysis.paths import Paths, path_tables, paths_of
+from weighbridge.model.address import CellId
 from weighbridge.model.facts import Interface, NetworkPath
 from weighbridge.model.level import Level
 from weighbridge.report.sections.top import path_sections
@@ -18,6 +19,7 @@ LO = Interface(place="host a", name="lo", kind="loopback", mtu=65536)
 VETH = Interface(place="host a", name="veth1", kind="veth", mtu=1500)
 ETH0 = Interface(place="server", name="eth0", kind="veth", mtu=1500)
 LOOPBACK = NetworkPath(transport="tcp", interfaces=(LO,), mss=65483)
+TCP, CPU = CellId("tcp", Level()), CellId("cpu", Level())
 BRIDGE = NetworkPath(transport="tcp", interfaces=(VETH, ETH0), mss=1448, translation="none")
 PORT = BRIDGE.model_copy(update={"translation": "destination", "rules": 4})
 
@@ -43,27 +45,27 @@ def test_a_path_that_cannot_be_read_is_not_known(value: str):
 
 def test_leaving_the_loopback_interface_is_a_difference_and_translation_is_the_isolation():
     paths = known(native=LOOPBACK, bridge=BRIDGE, port=PORT)
-    unlike = paths.difference("tcp", Level(), "bridge", "native")
+    unlike = paths.difference(TCP, "bridge", "native")
     assert difference_words(unlike) == "MTU 1500, MSS 1448; native: loopback, MSS 65483"
-    assert paths.difference("tcp", Level(), "port", "bridge") is None
-    assert paths.difference("cpu", Level(), "bridge", "native") is None, "it needs no network"
+    assert paths.difference(TCP, "port", "bridge") is None
+    assert paths.difference(CPU, "bridge", "native") is None, "it needs no network"
 
 
 def test_an_mss_of_a_loopback_connection_follows_its_window_and_is_no_difference():
     paths = known(native=LOOPBACK, host=LOOPBACK.model_copy(update={"mss": 32768}))
-    assert paths.difference("tcp", Level(), "host", "native") is None
+    assert paths.difference(TCP, "host", "native") is None
 
 
 def test_a_smaller_packet_is_a_difference():
     small = NetworkPath(transport="tcp", interfaces=(ETH0.model_copy(update={"mtu": 1450}),), mss=1398)
-    assert known(native=BRIDGE, overlay=small).difference("tcp", Level(), "overlay", "native")
+    assert known(native=BRIDGE, overlay=small).difference(TCP, "overlay", "native")
 
 
 def test_a_comparison_without_a_path_is_none():
     paths = known(native=LOOPBACK)
-    assert paths.missing("tcp", Level(), "native", "bridge")
-    assert not paths.missing("tcp", Level(), "native") and not paths.missing("cpu", Level(), "native", "bridge")
-    assert not Paths().missing("tcp", Level(), "native", "bridge"), "from before paths were recorded"
+    assert paths.missing(TCP, "native", "bridge")
+    assert not paths.missing(TCP, "native") and not paths.missing(CPU, "native", "bridge")
+    assert not Paths().missing(TCP, "native", "bridge"), "from before paths were recorded"
 
 
 def test_the_client_of_a_level():
@@ -197,7 +199,7 @@ def test_the_mss_of_a_proxied_path_is_that_of_the_connection_to_the_proxy():
     given.paths = Paths({("native", "here"): LOOPBACK_PATH, ("user", "here"): proxied}, frozenset({"tcp"}))
     (section,) = path_sections(given)
     assert section.table.rows[1][2:4] == ["1500 / MSS to the proxy 50688", "by a proxy"]
-    unlike = given.paths.difference("tcp", Level(), "user", "native")
+    unlike = given.paths.difference(TCP, "user", "native")
     assert unlike is not None
     assert difference_words(unlike) == "MTU 1500, MSS to the proxy 50688; native: loopback, MSS 65483"
 

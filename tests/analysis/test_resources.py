@@ -55,7 +55,7 @@ def test_headlines_further_metrics_and_resource_use_are_families_of_their_own(ru
     values, plan, analysis = values_by_metric(store.values()), plan_of(store), analyse(store)
     for family, size in {Family.HEADLINES: 4, Family.FURTHER: 20, Family.RESOURCE_USE: 40}.items():
         reports = [each for each in analysis.metrics if family_of(each) is family]
-        keys = [(each.workload, each.level, each.metric) for each in reports]
+        keys = [each.metric_id for each in reports]
         raw = [comparison(values[key], plan, arm, "native")[1] for key in keys for arm in ("a", "b")]
         got = [row.adjusted_p for each in reports for row in each.comparisons if not row.aa]
         assert len(got) == size and got == pytest.approx(adjusted(raw))

@@ -14,6 +14,7 @@ from report.made_up_runs import LOSS, THROUGHPUT, Recipe, Workload, make_run
 from sentences import assert_sentence
 from weighbridge.cli import gate as gate_command
 from weighbridge.errors import EnvironmentLost, Interrupted, SecretError, TrialsFailed, Unavailable
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.report.screen import LINES
@@ -210,7 +211,7 @@ def further_blocks(store: RunStore, until: int, factor: float) -> None:
     chance = random.Random(until)
     recipe = Recipe(costs={"bridge": factor, "host": 1.0}, workloads=TCP)
     done = max(trial.block for trial in store.trials())
-    arms = ["native", "native-again", *(place[2] for place in store.gate_looks()[-1].open)]
+    arms = ["native", "native-again", *(arm.environment for arm in store.gate_looks()[-1].open)]
     clock = max(trial.started_at for trial in store.trials())
     for block in range(done + 1, until + 1):
         for name in arms:
@@ -246,7 +247,7 @@ def test_an_undecided_run_goes_on_until_it_is_decided(weighbridge, run, continue
     with RunStore(run) as store:
         looks = store.gate_looks()
         assert [look.until for look in looks] == [*stand_in.asked, None]
-        assert looks[0].open == (("tcp", Level(), "bridge"),) and looks[-1].open == ()
+        assert looks[0].open == (ArmId(CellId("tcp", Level()), "bridge"),) and looks[-1].open == ()
         assert sum(look.share for look in looks) <= 0.8 + 1e-9
         assert {trial.environment for trial in store.trials() if trial.block > 10} == {
             "native", "native-again", "bridge",

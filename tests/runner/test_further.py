@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.decisions import GateLook, gate_looks_of, gate_looks_text
 from weighbridge.model.level import Level
 from weighbridge.runner.session import Session
@@ -18,7 +19,8 @@ from .test_session import _two_cpus, finished  # noqa: F401 - a fixture
 from .world import USERLAND, Told, World, context, study
 
 SOLO = "cpu: {kind: fake-solo}"
-CPU = ("cpu", Level())
+CPU = CellId("cpu", Level())
+ONE, TWO = ArmId(CPU, "one"), ArmId(CPU, "two")
 
 
 def go(path: Path, made, extender: BlockExtender | None) -> Told:
@@ -34,7 +36,7 @@ def blocks(path: Path) -> dict[str, int]:
     return dict(Counter(trial.environment for trial in finished(path)))
 
 
-def asking(*looks: int, open_: tuple[tuple[str, str, str], ...] = (), asked: list[int]):
+def asking(*looks: int, open_: tuple[ArmId, ...] = (), asked: list[int]):
     """Asks for these numbers of blocks, one after the other, for the comparisons that are ``open_``."""
 
     def total_blocks(store: RunStore) -> int | None:
@@ -62,7 +64,7 @@ def test_blocks_are_added_as_long_as_they_are_asked_for(world: World, tmp_path: 
 
 def test_only_what_is_open_takes_part_with_the_baseline_and_its_aa_arm(world: World, tmp_path: Path):
     asked: list[int] = []
-    go(tmp_path, study(SOLO, blocks=3), BlockExtender(60.0, asking(5, 8, open_=((*CPU, "two"),), asked=asked)))
+    go(tmp_path, study(SOLO, blocks=3), BlockExtender(60.0, asking(5, 8, open_=(TWO,), asked=asked)))
     assert blocks(tmp_path) == {"native": 8, "native-again": 8, "two": 8, "one": 3}
 
 
@@ -77,7 +79,7 @@ def test_an_interrupted_extension_goes_on_with_what_was_open(world: World, tmp_p
     made = study(SOLO, blocks=3)
     go(tmp_path, made, None)
     with RunStore(tmp_path / "run", writable=True) as store:
-        look = GateLook(blocks=3, share=0.1, open=((*CPU, "one"),), until=6)
+        look = GateLook(blocks=3, share=0.1, open=(ONE,), until=6)
         store.set_info(GATE_LOOKS, gate_looks_text((look,)))
         BlockExtender(1.0, lambda _: 6).extended(made, store)
     go(tmp_path, made, None)
@@ -94,7 +96,7 @@ def test_when_the_time_is_over_nobody_is_asked_again(world: World, tmp_path: Pat
 def test_an_adaptive_run_goes_on_although_its_target_is_reached(world: World, tmp_path: Path):
     made = study(SOLO, repetitions="target: 2%, budget: 1h")
     asked: list[int] = []
-    go(tmp_path, made, BlockExtender(60.0, asking(14, open_=((*CPU, "two"),), asked=asked)))
+    go(tmp_path, made, BlockExtender(60.0, asking(14, open_=(TWO,), asked=asked)))
     assert blocks(tmp_path) == {"native": 14, "native-again": 14, "two": 14, "one": 10}
 
 
@@ -108,8 +110,8 @@ def test_damaged_looks_are_told(world: World, tmp_path: Path, text: str):
 
 
 def test_looks_are_kept_as_they_are():
-    look = GateLook(blocks=10, share=0.04, open=((*CPU, "two"),), until=16)
+    look = GateLook(blocks=10, share=0.04, open=(TWO,), until=16)
     assert gate_looks_of(gate_looks_text((look,))) == (look,)
-    assert look.goes_on((*CPU, "two")) and not look.goes_on((*CPU, "one"))
-    assert look.model_copy(update={"open": ()}).goes_on((*CPU, "one"))
-    assert not look.model_copy(update={"until": None}).goes_on((*CPU, "two"))
+    assert look.goes_on(TWO) and not look.goes_on(ONE)
+    assert look.model_copy(update={"open": ()}).goes_on(ONE)
+    assert not look.model_copy(update={"until": None}).goes_on(TWO)

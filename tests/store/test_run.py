@@ -77,10 +77,10 @@ def test_a_study_comes_back_as_it_was(run: Path):
         assert [(name, kind, aa_of) for name, kind, _, aa_of in store.environments()] == [
             ("native", "native", None), ("host", "docker", None), ("native-again", "native", "native")]  # fmt: skip
         assert store.environments()[1][2]["network"] == "host"
-        assert [(w, level.factors, label) for w, level, _, label, _ in store.cells()] == [
+        assert [(cell.workload, cell.level.factors, cell.id.label) for cell in store.cells()] == [
             ("redis", {"clients": "10"}, "redis (clients=10)"), ("redis", {"clients": "50"}, "redis (clients=50)"),
             ("cpu", {}, "cpu")]  # fmt: skip
-        assert [options["clients"] for _, _, kind, _, options in store.cells() if kind == "redis-benchmark"] == [
+        assert [cell.options["clients"] for cell in store.cells() if cell.kind == "redis-benchmark"] == [
             10,
             50,
         ]

@@ -7,7 +7,6 @@ from typing import cast
 
 from weighbridge.analysis.bottleneck import counts, limit_of
 from weighbridge.analysis.comparisons import (
-    Key,
     analyse_ladder,
     comparison,
     contrast_cost,
@@ -24,7 +23,7 @@ from weighbridge.analysis.conditions import (
     polled,
     power_cuts,
 )
-from weighbridge.analysis.context import Context, by_cell
+from weighbridge.analysis.context import Context
 from weighbridge.analysis.curves import load_sweeps
 from weighbridge.analysis.explanation import explanations
 from weighbridge.analysis.judgement import (
@@ -49,8 +48,8 @@ from weighbridge.analysis.results import Analysis, MetricReport, disturbance_amo
 from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trends import place_effects
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.address import ArmId, CellId, MetricId, grouped
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.level import Level
 from weighbridge.model.measurement import is_rare_event, is_resource_use
 from weighbridge.statistics import Better, verdicts
 from weighbridge.statistics.contrast import Contrast
@@ -72,19 +71,18 @@ def analyse(store: RunStore) -> Analysis:
     read = _telling_values(store, rate)
     trials = _trials(store, read)
     broken, values = breakages(trials), values_by_metric(standing_values(read, trials))
-    labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
+    cells = [cell.id for cell in store.cells()]
     isolation = isolations(facts, plan.environments)
     durability = durabilities(facts)
     paths = paths_of(facts, info)
     limits = _limits(trials)
     disturbance = disturbance_among(trials, {plan.baseline, plan.aa_arm})
-    reports, checks, p_values = _metric_reports(values, plan, labels, disturbed=disturbance.heavy)
+    reports, checks, p_values = _metric_reports(values, plan, cells, disturbed=disturbance.heavy)
     shifted = shifted_controls(checks)
     context = Context(
         plan=plan,
         trials=trials,
-        cells=by_cell(trials),
-        labels=labels,
+        cells=cells,
         facts=facts,
         study=store.study_file(),
         sizes=packet_sizes(facts),
@@ -108,7 +106,7 @@ def analyse(store: RunStore) -> Analysis:
         others=plan.others,
         equivalence=plan.equivalence,
         target=plan.target,
-        labels=tuple(labels.values()),
+        labels=tuple(cell.label for cell in cells),
         metrics=tuple(reports),
         trust=replace(
             session_trust(reports, checks, shifted, plan.aa_arm, plan.control_looks), places=place_effects(trials)
@@ -118,10 +116,10 @@ def analyse(store: RunStore) -> Analysis:
         polled=polled(facts),
         calibration=calibration_of(facts),
         ladder=analyse_ladder(store, values, reports, plan, context),
-        latencies=latencies(store, plan, labels, trials),
+        latencies=latencies(store, plan, cells, trials),
         sweeps=load_sweeps(store, trials, reports, plan, broken),
         broken=broken,
-        bottlenecks={where: counts(mine) for where, mine in limits.items()},
+        bottlenecks={arm: counts(mine) for arm, mine in limits.items()},
         durability=by_label(durability),
         power_cuts=power_cuts(facts, plan.environments),
         paths=paths,
@@ -149,62 +147,53 @@ def _telling_values(store: RunStore, rate: ReadingRate | None) -> list[Value]:
     """The values without figures that are a selection, and without counts of rare events that never happened."""
     robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
     values = without_selections(store.values(), rate, robbed)
-    happened = {(each.workload, each.level, each.metric) for each in values if each.value}
-    return [
-        each
-        for each in values
-        if not is_rare_event(each.metric) or (each.workload, each.level, each.metric) in happened
-    ]
+    happened = {each.metric_id for each in values if each.value}
+    return [each for each in values if not is_rare_event(each.metric) or each.metric_id in happened]
 
 
-def metrics_in_order(keys: Iterable[Key], labels: Mapping[tuple[str, Level], str]) -> list[Key]:
-    """Return metrics in the study's order; what the meters add comes after what a workload measures."""
-    order = {cell: position for position, cell in enumerate(labels)}
-    return sorted(keys, key=lambda key: (order.get(key[:2], len(order)), is_resource_use(key[2])))
+def metrics_in_order(metrics: Iterable[MetricId], cells: Sequence[CellId]) -> list[MetricId]:
+    """Return metrics in the order of the study's cells; what the meters add comes after what a workload measures."""
+    order = {cell: position for position, cell in enumerate(cells)}
+    return sorted(metrics, key=lambda each: (order.get(each.cell, len(order)), is_resource_use(each.metric)))
 
 
 def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
-    labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
     values: dict[int, dict[str, float]] = {}
     for value in measured:
         values.setdefault(value.trial_id, {})[value.metric] = value.value
     return tuple(
         TrialRow(
             row.id, order, row.block, row.attempt, row.environment, row.workload, row.level,
-            labels.get((row.workload, row.level), row.workload), str(row.outcome), row.message, row.started_at,
-            row.duration_s, row.flags, values.get(row.id, {}),
+            str(row.outcome), row.message, row.started_at, row.duration_s, row.flags, values.get(row.id, {}),
         )
         for order, row in enumerate(store.trials(), 1)
     )  # fmt: skip
 
 
-def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, Level, str], list[Flag | None]]:
-    """The bottleneck of each good trial, by workload, level and environment."""
-    limits: dict[tuple[str, Level, str], list[Flag | None]] = {}
-    for trial in (each for each in trials if each.ok):
-        limits.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
-    return limits
+def _limits(trials: Sequence[TrialRow]) -> dict[ArmId, list[Flag | None]]:
+    """Return the bottleneck of each good trial."""
+    arms = grouped((each for each in trials if each.ok), lambda trial: trial.arm)
+    return {arm: [limit_of(trial.flags) for trial in good] for arm, good in arms.items()}
 
 
 def _metric_reports(
-    values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, Level], str], *, disturbed: bool
+    values: Mapping[MetricId, Sequence[Value]], plan: Plan, cells: Sequence[CellId], *, disturbed: bool
 ) -> tuple[list[MetricReport], list[ControlCheck], list[PValues | None]]:
     """Give the reports before Holm, the A/A checks, and the p-values of every comparison in their order."""
     reports: list[MetricReport] = []
     checks: list[ControlCheck] = []
     p_values: list[PValues | None] = []
-    cells_with_headline: set[tuple[str, Level]] = set()
+    cells_with_headline: set[CellId] = set()
     control = replace(plan, looks=plan.control_looks)
-    for key in metrics_in_order(values, labels):
-        workload, level, metric = key
-        metric_values = values[key]
-        headline = key[:2] not in cells_with_headline and not is_resource_use(metric)
-        cells_with_headline.add(key[:2])
-        compared = [comparison(metric_values, plan, arm, plan.baseline) for arm in plan.compared_on(workload, level)]
+    for metric_id in metrics_in_order(values, cells):
+        cell, metric, metric_values = metric_id.cell, metric_id.metric, values[metric_id]
+        headline = cell not in cells_with_headline and not is_resource_use(metric)
+        cells_with_headline.add(cell)
+        compared = [comparison(metric_values, plan, arm, plan.baseline) for arm in plan.compared_on(cell)]
         baseline_values = per_block(metric_values, plan.baseline)
         aa = next((each.cost for each, _ in compared if each.aa), None)
         report = MetricReport(
-            workload, level, labels.get((workload, level), workload), metric, metric_values[0].unit,
+            metric_id, metric_values[0].unit,
             cast(Better, metric_values[0].better), headline, median(baseline_values) if baseline_values else None,
             verdicts.noise_floor(aa) if aa is not None and aa.blocks >= MIN_BLOCKS_VERDICT else None,
             tuple(each for each, _ in compared), disturbed,

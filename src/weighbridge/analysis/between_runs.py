@@ -5,7 +5,7 @@ claimed. Verdicts are corrected (Holm) in the families that a report has, in eac
 
     first, second = read_run(RunStore(one)), read_run(RunStore(other))
     (pair,) = compare_runs(first, second).pairs
-    row = pair.row("tcp", "{}", "throughput", "bridge")
+    row = pair.row(MetricId(CellId("tcp", Level()), "throughput"), "bridge")
     row.change.worsening_with_allowance, row.verdict
 
 **Own values.** Costs of two runs are each made inside blocks, so that a machine that is slower today slows both
@@ -30,12 +30,12 @@ from weighbridge.analysis.compared_run import (
     require_changed,
     require_one_question,
 )
-from weighbridge.analysis.comparisons import Key, per_block
+from weighbridge.analysis.comparisons import per_block
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import after_holm, family_of, never_equivalent
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport
-from weighbridge.model.level import Level
+from weighbridge.model.address import ArmId, MetricId
 from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import Contrast, Interval, Looks, Verdict, between, looks_share
 from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_VERDICT
@@ -100,9 +100,8 @@ def cost_change(
     floor = None
     if not sides[0].aa and before.aa is not None and after.aa is not None:
         floor = between.joint_floor(before.aa.cost, after.aa.cost, on)
-    key: Key = (before.workload, before.level, before.metric)
     first, second = (
-        contrast.effects(arm_values(run.values[key], contrast.arms), on)
+        contrast.effects(arm_values(run.values[before.metric_id], contrast.arms), on)
         for run, side in zip(runs, sides, strict=True)
         for contrast in (Contrast.between(side.environment, run.analysis.baseline),)
     )
@@ -197,8 +196,7 @@ def own_values(
 def _of(
     first: ComparedRun, second: ComparedRun, before: MetricReport, after: MetricReport, environment: str
 ) -> OwnValues | None:
-    key = before.workload, before.level, before.metric
-    sides = [per_block(run.values.get(key, ()), environment) for run in (first, second)]
+    sides = [per_block(run.values.get(before.metric_id, ()), environment) for run in (first, second)]
     if before.unit != after.unit or not all(sides):
         return None
     positive = min(map(min, sides)) > 0
@@ -215,7 +213,7 @@ def _of(
 
 # -- whole runs ---------------------------------------------------------------------------------
 
-Failing = Collection[tuple[str, Level, str]]
+Failing = Collection[ArmId]
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,10 +288,10 @@ class RunPair:
         """The runs whose A/A arm shows a cost where there is none."""
         return tuple(run for run in (self.first, self.second) if run.analysis.trust.trusted is False)
 
-    def row(self, workload: str, level: Level, metric: str, environment: str) -> ChangeRow | None:
-        """Give one comparison (``level`` is JSON, as in the reports); None where not both runs have it."""
+    def row(self, metric_id: MetricId, environment: str) -> ChangeRow | None:
+        """Return one comparison; None if not both runs have it."""
         for each in self.metrics:
-            if (each.before.workload, each.before.level, each.before.metric) == (workload, level, metric):
+            if each.before.metric_id == metric_id:
                 return next((row for row in each.rows if row.environment == environment), None)
         return None
 
@@ -348,22 +346,18 @@ def _pair(
     margins = [each for each in (first.margin, second.margin) if each is not None]
     equivalence = margin if margin is not None else min(margins, default=None)
     why = why_no_own_values(first, second, [each for each in facts if each not in on_purpose])
-    after = {_key(report): report for report in second.analysis.metrics}
+    after = {report.metric_id: report for report in second.analysis.metrics}
     failing = [_context(run).failing() for run in (first, second)]
     changes = [
-        _metric(report, after[_key(report)], (first, second), failing, allowance, equivalence)
+        _metric(report, after[report.metric_id], (first, second), failing, allowance, equivalence)
         for report in first.analysis.metrics
-        if _key(report) in after
+        if report.metric_id in after
     ]
     judged = _after_holm(changes, failing, (first, second))
     if not why:
         judged = [replace(each, own=own_values(first, second, each.before, each.after)) for each in judged]
     settings, only = changed_settings(first, second), only_in(first, second)
     return RunPair(first, second, facts, settings, only, tuple(judged), why, on_purpose)
-
-
-def _key(report: MetricReport) -> tuple[str, Level, str]:
-    return report.workload, report.level, report.metric
 
 
 def _context(run: ComparedRun) -> Context:
@@ -433,7 +427,7 @@ def _judge_row(
         for context, report, name, selected in zip(contexts, reports, environments, failing, strict=True)
     )
     no_path = any(
-        context.paths.missing(report.workload, report.level, context.baseline, name)
+        context.paths.missing(report.cell, context.baseline, name)
         for context, report, name in zip(contexts, reports, environments, strict=True)
     )
     nothing = row.change is not None and negligible(metric.before.metric, row.change.typical)

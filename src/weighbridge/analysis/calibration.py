@@ -43,7 +43,7 @@ def calibration_readings(store: RunStore) -> list[Reading]:
             options, aa_of = arms[row.environment]
             true = 0.0 if aa_of else 1 - _knob(options) / full
             cost = row.cost.percent
-            what = f"{report.label} {report.metric}"
+            what = report.metric_id.label
             numbers = (cost.estimate / 100, cost.low / 100, cost.high / 100)
             readings.append(Reading(what, "A/A" if aa_of else row.environment, true, *numbers, row.blocks))
     return sorted(readings, key=lambda reading: reading.true)

@@ -8,16 +8,16 @@ from enum import StrEnum
 from typing import Any
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.comparisons import Key, values_by_metric
+from weighbridge.analysis.comparisons import values_by_metric
 from weighbridge.analysis.conditions import PACKET_SIZES, Fact, Isolation, bare
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.paths import PathFigures, Paths
 from weighbridge.analysis.plan import KIND, differing
 from weighbridge.analysis.results import Analysis
+from weighbridge.model.address import ArmId, CellId, MetricId
 from weighbridge.model.facts import HOST_DIFFERENCES, IDLE_CPUS, NetworkPath, idle_code
 from weighbridge.model.host import MACHINE_ID, NODE, PLACED_BY
 from weighbridge.model.isolation import OUTSIDE
-from weighbridge.model.level import Level
 from weighbridge.model.secret import hidden_options
 from weighbridge.model.text import one_line
 from weighbridge.model.userland import CLIENTS_SCOPE, USUAL_SCOPE, own_userland_scope, packages_scope
@@ -51,13 +51,12 @@ class ComparedRun:
     facts: Sequence[Fact] = field(repr=False)
     environments: Mapping[str, Described]
     """Without the A/A arm, which is the baseline again."""
-    cells: Mapping[tuple[str, Level], Described]
-    """By workload and level."""
-    own_options: Mapping[tuple[str, str, Level], Mapping[str, Any]]
-    """By environment, workload and level: the options that a workload has in one environment alone."""
+    cells: Mapping[CellId, Described]
+    own_options: Mapping[ArmId, Mapping[str, Any]]
+    """The options that a workload has in one environment alone."""
     settings: Mapping[str, Any] | None
     """The rest of the study file, with its defaults; None of a run from before it was kept as data."""
-    values: Mapping[Key, Sequence[Value]] = field(repr=False)
+    values: Mapping[MetricId, Sequence[Value]] = field(repr=False)
 
     @property
     def margin(self) -> float | None:
@@ -73,7 +72,7 @@ def read_run(store: RunStore, name: str = "") -> ComparedRun:
     analysis, info, study = analyse(store), store.info(), store.study()
     shown: Callable[[Any], Any] = hidden_options if store.secrets() is None else lambda options: options
     own = {
-        (arm.name, each.workload, each.level): shown(each.options)
+        ArmId(each.cell, arm.name): shown(each.options)
         for arm in (study.arms if study is not None else ())
         for each in arm.workloads
     }
@@ -90,9 +89,7 @@ def read_run(store: RunStore, name: str = "") -> ComparedRun:
         environments={
             n: Described(kind, shown(options)) for n, kind, options, aa_of in store.environments() if not aa_of
         },
-        cells={
-            (workload, level): Described(kind, shown(options)) for workload, level, kind, _, options in store.cells()
-        },
+        cells={cell.id: Described(cell.kind, shown(cell.options)) for cell in store.cells()},
         own_options=own,
         settings=settings,
         values=values_by_metric(standing_values(store.values(), analysis.trials)),
@@ -443,25 +440,19 @@ def changed_settings(first: ComparedRun, second: ComparedRun) -> tuple[SettingCh
         changes += _changes(Part.STUDY, "", first.settings, second.settings)
     for name in (each for each in first.environments if each in second.environments):
         changes += _description_changes(Part.ENVIRONMENT, name, first.environments[name], second.environments[name])
-    labels = _labels(first)
     for cell in (each for each in first.cells if each in second.cells):
-        changes += _description_changes(Part.WORKLOAD, labels[cell], first.cells[cell], second.cells[cell])
+        changes += _description_changes(Part.WORKLOAD, cell.label, first.cells[cell], second.cells[cell])
     if first.settings is not None and second.settings is not None:
-        changes += _own_options(first, second, labels)
+        changes += _own_options(first, second)
     return tuple(dict.fromkeys(changes))
 
 
-def _own_options(
-    first: ComparedRun, second: ComparedRun, labels: Mapping[tuple[str, Level], str]
-) -> Iterable[SettingChange]:
+def _own_options(first: ComparedRun, second: ComparedRun) -> Iterable[SettingChange]:
     """Differences between the options that a workload has in one environment alone; without any it has its own."""
-    for name, workload, level in dict.fromkeys((*first.own_options, *second.own_options)):
-        cell = workload, level
-        if all(cell in run.cells and name in run.environments for run in (first, second)):
-            one, other = (
-                run.own_options.get((name, workload, level), run.cells[cell].options) for run in (first, second)
-            )
-            yield from _changes(Part.WORKLOAD, f"{labels[cell]} in {name}", one, other)
+    for arm in dict.fromkeys((*first.own_options, *second.own_options)):
+        if all(arm.cell in run.cells and arm.environment in run.environments for run in (first, second)):
+            one, other = (run.own_options.get(arm, run.cells[arm.cell].options) for run in (first, second))
+            yield from _changes(Part.WORKLOAD, arm.label, one, other)
 
 
 def described_changes(
@@ -490,10 +481,6 @@ def _environments(run: ComparedRun) -> list[str]:
     return [name for name in run.analysis.environments if name != run.analysis.baseline]
 
 
-def _labels(run: ComparedRun) -> dict[tuple[str, Level], str]:
-    return dict(zip(run.cells, run.analysis.labels, strict=True))
-
-
 def _named_cells(run: ComparedRun) -> list[str]:
     return list(run.analysis.labels)
 
@@ -501,7 +488,7 @@ def _named_cells(run: ComparedRun) -> list[str]:
 def _metrics(run: ComparedRun, other: ComparedRun) -> list[str]:
     """The metrics of the workloads that both have measured."""
     measured = {report.label for report in other.analysis.metrics}
-    return [f"{report.label} {report.metric}" for report in run.analysis.metrics if report.label in measured]
+    return [report.metric_id.label for report in run.analysis.metrics if report.label in measured]
 
 
 def _description_changes(part: Part, name: str, before: Described, after: Described) -> list[SettingChange]:

@@ -35,7 +35,7 @@ from weighbridge.analysis.judgement import holm_levels, judged, with_visible_cos
 from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.remarks import remarks_about
 from weighbridge.analysis.results import BlockPair, Comparison, Ladder, LadderStep, MetricReport
-from weighbridge.model.level import Level
+from weighbridge.model.address import MetricId, grouped
 from weighbridge.model.measurement import scale_of
 from weighbridge.model.study import Rung, nearest_base
 from weighbridge.statistics import Better, Contrast, Cost, Looks, Scale, slow_run_rate, verdicts
@@ -44,16 +44,10 @@ from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.blocks import complete_blocks
 from weighbridge.store.run import RunStore, Value
 
-Key = tuple[str, Level, str]
-"""Workload, level and metric."""
 
-
-def values_by_metric(values: Iterable[Value]) -> dict[Key, list[Value]]:
-    """Give the values of each workload, level and metric, in the order in which these first appeared."""
-    groups: dict[Key, list[Value]] = {}
-    for value in values:
-        groups.setdefault((value.workload, value.level, value.metric), []).append(value)
-    return groups
+def values_by_metric(values: Iterable[Value]) -> dict[MetricId, list[Value]]:
+    """Return the values of each metric, in the order in which the metrics first appeared."""
+    return grouped(values, lambda value: value.metric_id)
 
 
 def difference_unit(unit: str) -> str:
@@ -171,23 +165,21 @@ def judged_together(family: Sequence[Unjudged], context: Context) -> list[Compar
 
 def analyse_ladder(
     store: RunStore,
-    values: Mapping[Key, Sequence[Value]],
+    values: Mapping[MetricId, Sequence[Value]],
     reports: Sequence[MetricReport],
     plan: Plan,
     context: Context,
 ) -> tuple[Ladder, ...]:
     """Give the steps of each of the workloads' own metrics, the headline metrics first; none without a ladder."""
     own = sorted((each for each in reports if not each.resource_use), key=lambda each: not each.headline)
-    present: dict[tuple[str, Level], set[str]] = {}
-    for trial in context.trials:
-        present.setdefault((trial.workload, trial.level), set()).add(trial.environment)
     changes_between = cache(partial(changes, store))
     ladders: list[Ladder] = []
     family: list[Unjudged] = []
     for report in own if plan.ladder else []:
-        metric_values = values[report.workload, report.level, report.metric]
+        metric_values = values[report.metric_id]
+        present = {trial.environment for trial in context.of_cell(report.cell)}
         steps = []
-        for previous, name in _pairs(plan.ladder, present.get((report.workload, report.level), set())):
+        for previous, name in _pairs(plan.ladder, present):
             row, tests = comparison(metric_values, plan, name, previous)
             start = _stand(report, previous, row.cost.scale if row.cost else None)
             steps.append(LadderStep(previous, changes_between(previous, name), row, start))

@@ -11,8 +11,8 @@ from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.readings import ReadingRate
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.address import ArmId, CellId, grouped
 from weighbridge.model.flag import Flag
-from weighbridge.model.level import Level
 from weighbridge.model.stored_study import StoredFile
 from weighbridge.statistics.verdicts import failing
 from weighbridge.store.pace import pause_s
@@ -26,10 +26,8 @@ class Context:
 
     plan: Plan
     trials: Sequence[TrialRow]
-    cells: Mapping[tuple[str, Level], Sequence[TrialRow]]
-    """`trials` by workload and level, as `by_cell` gives them."""
-    labels: Mapping[tuple[str, Level], str]
-    """Every workload and level of the study, as people read it."""
+    cells: Sequence[CellId]
+    """Every workload and level of the study."""
     facts: Sequence[Fact]
     """All of the run's."""
     study: StoredFile | None
@@ -42,10 +40,10 @@ class Context:
     """How often the meters read; None where no trial has readings."""
     interrupts: Collection[str]
     """`InterruptTime` of each of the run's hosts, as far as the run has it."""
-    limits: Mapping[tuple[str, Level, str], Sequence[Flag | None]]
-    """The bottleneck of each good trial, by workload, level and environment."""
-    broken: Mapping[tuple[str, Level, str], Breakage]
-    """Where trials broke under their load: workload, level, environment."""
+    limits: Mapping[ArmId, Sequence[Flag | None]]
+    """The bottleneck of each good trial."""
+    broken: Mapping[ArmId, Breakage]
+    """Where trials broke under their load."""
     paths: Paths
     isolation: Mapping[str, Isolation]
     """The hypervisors of the environments that are in some."""
@@ -100,22 +98,16 @@ class Context:
         result: Data = self.results[key]
         return result
 
-    def of_cell(self, workload: str, level: Level) -> Sequence[TrialRow]:
+    def of_cell(self, cell: CellId) -> Sequence[TrialRow]:
         """Return the trials of a workload at a level."""
-        return self.cells.get((workload, level), ())
+        trials = self.once("trials by cell", lambda: grouped(self.trials, lambda trial: trial.cell))
+        return trials.get(cell, ())
 
-    def of_arm(self, workload: str, level: Level, environment: str) -> Sequence[TrialRow]:
+    def of_arm(self, arm: ArmId) -> Sequence[TrialRow]:
         """Return an environment's trials of a workload at a level."""
+        return self.once("trials by arm", lambda: grouped(self.trials, lambda trial: trial.arm)).get(arm, ())
 
-        def by_arm() -> dict[tuple[str, Level, str], list[TrialRow]]:
-            arms: dict[tuple[str, Level, str], list[TrialRow]] = {}
-            for trial in self.trials:
-                arms.setdefault((trial.workload, trial.level, trial.environment), []).append(trial)
-            return arms
-
-        return self.once("trials by arm", by_arm).get((workload, level, environment), ())
-
-    def block_s(self, workload: str, level: Level) -> float:
+    def block_s(self, cell: CellId) -> float:
         """Return how long one block of a workload takes, in seconds, with the pauses between its trials.
 
         Of each environment it is the mean, as more blocks have slow trials too: medians were a third too short.
@@ -123,24 +115,13 @@ class Context:
 
         def mean_s() -> float:
             pause = self.once("pause_s", lambda: pause_s(self.trials))
-            durations: dict[str, list[float]] = {}
-            for trial in self.of_cell(workload, level):
-                durations.setdefault(trial.environment, []).append(trial.duration_s)
-            return sum(mean(each) + pause for each in durations.values())
+            arms = grouped(self.of_cell(cell), lambda trial: trial.environment)
+            return sum(mean(trial.duration_s for trial in trials) + pause for trials in arms.values())
 
-        return self.once(("block_s", workload, level), mean_s)
+        return self.once(("block_s", cell), mean_s)
 
-    def failing(self) -> set[tuple[str, Level, str]]:
-        """Return each (workload, level, environment) that failed too often, or broke: what is left is a selection."""
-        outcomes: dict[tuple[str, Level, str], list[bool]] = {}
-        for trial in (each for each in self.trials if not each.broke):
-            outcomes.setdefault((trial.workload, trial.level, trial.environment), []).append(trial.ok)
-        return {where for where, ok in outcomes.items() if failing(ok)} | set(self.broken)
-
-
-def by_cell(trials: Sequence[TrialRow]) -> dict[tuple[str, Level], list[TrialRow]]:
-    """Return the trials of each workload and level."""
-    cells: dict[tuple[str, Level], list[TrialRow]] = {}
-    for trial in trials:
-        cells.setdefault((trial.workload, trial.level), []).append(trial)
-    return cells
+    def failing(self) -> set[ArmId]:
+        """Return each arm that failed too often, or broke: what is left of its values is a selection."""
+        arms = grouped((each for each in self.trials if not each.broke), lambda trial: trial.arm)
+        failed = {arm for arm, trials in arms.items() if failing([trial.ok for trial in trials])}
+        return failed | set(self.broken)

@@ -26,10 +26,10 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Literal
 
-from weighbridge.analysis.overload import Breakage, Place, without_retries
+from weighbridge.analysis.overload import Breakage, without_retries
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.level import Level
+from weighbridge.model.address import ArmId, CellId, grouped
 from weighbridge.model.measurement import scale_of
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
 from weighbridge.statistics import Better, Contrast, Cost, Interval, typical_interval
@@ -41,12 +41,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SweptLevel:
-    """One level of the load: its number, as it was written, and the cell's key and label."""
+    """One level of the load: its number, as it was written, and its cell."""
 
     load: float
     text: str
-    level: Level
-    label: str
+    cell: CellId
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +186,16 @@ class Results:
     trials: tuple[TrialRow, ...]
     blocks: list[int] = field(default_factory=list)
     """Every block, ascending."""
-    _by: dict[tuple[Level, int], dict[int, dict[str, TrialRow]]] = field(default_factory=dict)
+    _by: dict[tuple[CellId, int], dict[int, dict[str, TrialRow]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for row in self.trials:
-            self._by.setdefault((row.level, row.block), {}).setdefault(row.attempt, {})[row.environment] = row
+            self._by.setdefault((row.cell, row.block), {}).setdefault(row.attempt, {})[row.environment] = row
         self.blocks = sorted({block for _, block in self._by})
 
     def first(self, level: SweptLevel, block: int, *environments: str) -> tuple[TrialRow, ...] | None:
         """Give the environments' trials of a block's first attempt in which all of them have a result."""
-        attempts = self._by.get((level.level, block), {})
+        attempts = self._by.get((level.cell, block), {})
         for attempt in sorted(attempts):
             if all(name in attempts[attempt] for name in environments):
                 return tuple(attempts[attempt][name] for name in environments)
@@ -219,14 +218,14 @@ def curves_of(
     results: Results,
     metric: str,
     environments: Sequence[str],
-    broken: Mapping[tuple[Level, str], Breakage],
+    broken: Mapping[ArmId, Breakage],
     *,
     throughput: bool,
     of: Sequence[EnvironmentCurve] = (),
 ) -> tuple[EnvironmentCurve, ...]:
     """Give the curve of every environment that has a result. ``of``: the curves of which the peaks are taken.
 
-    ``broken`` is by level and environment. A throughput has peaks of its own.
+    A throughput has peaks of its own.
     """
     others = {each.environment: each.peak for each in of}
     curves = []
@@ -237,7 +236,7 @@ def curves_of(
         for level in results.levels:
             values = results.measured(level, name, metric)
             band = typical_interval(values) if values else None
-            points.append(CurvePoint(level, len(values), band, broken.get((level.level, name))))
+            points.append(CurvePoint(level, len(values), band, broken.get(ArmId(level.cell, name))))
         curve = EnvironmentCurve(name, tuple(points), None)
         peak = _peak(results, metric, curve) if throughput else _transfer_peak(others.get(name), curve)
         curves.append(replace(curve, peak=peak))
@@ -324,7 +323,7 @@ _Blocks = list[tuple[float, ...]]
 
 
 def _breaks(results: Results, level: SweptLevel, contrast: Contrast) -> bool:
-    return any(row.level == level.level and row.broke and row.environment in contrast.arms for row in results.trials)
+    return any(row.cell == level.cell and row.broke and row.environment in contrast.arms for row in results.trials)
 
 
 def _peaks(results: Results, levels: Sequence[SweptLevel], metric: str, contrast: Contrast) -> _Blocks:
@@ -367,23 +366,23 @@ def load_sweeps(
     trials: Iterable[TrialRow],
     reports: "Sequence[MetricReport]",
     plan: Plan,
-    broken: Mapping[Place, Breakage],
+    broken: Mapping[ArmId, Breakage],
 ) -> tuple[LoadSweep, ...]:
     """Give every workload that names its load, apart for each level of its other factors, in the study's order."""
     loads: dict[str, str] = json.loads(store.info().get("loads", "{}"))
-    cells = [(workload, level, label) for workload, level, _, label, _ in store.cells()]
+    cells = [cell.id for cell in store.cells()]
     rows = without_retries(trials)
     sweeps = []
     for workload, fixed, levels in _group_by_load(cells, loads):
-        keys = {level.level for level in levels}
-        mine = [row for row in rows if row.workload == workload and row.level in keys and (row.ok or row.broke)]
-        about = [each for each in reports if each.workload == workload and each.level in keys]
+        swept = {level.cell for level in levels}
+        mine = [row for row in rows if row.cell in swept and (row.ok or row.broke)]
+        about = [each for each in reports if each.cell in swept]
         results = Results(levels, tuple(mine))
-        metrics = _metrics(results, [each for each in about if not each.resource_use], plan, workload, broken)
+        metrics = _metrics(results, [each for each in about if not each.resource_use], plan, broken)
         sweeps.append(
             LoadSweep(
                 workload, loads[workload], fixed, levels, metrics,
-                _errors(results, metrics, plan.environments), _broke(levels, workload, plan.environments, broken),
+                _errors(results, metrics, plan.environments), _broke(levels, plan.environments, broken),
             )
         )  # fmt: skip
     return tuple(sweeps)
@@ -400,31 +399,28 @@ def numbers(texts: Sequence[str]) -> list[float] | None:
 
 
 def _group_by_load(
-    cells: Sequence[tuple[str, Level, str]], loads: Mapping[str, str]
+    cells: Sequence[CellId], loads: Mapping[str, str]
 ) -> list[tuple[str, str, tuple[SweptLevel, ...]]]:
     """The workloads that name their load, with their other factors and the levels, where these are enough."""
-    groups: dict[tuple[str, str], list[tuple[str, Level, str]]] = {}
-    for workload, level, label in cells:
-        load = loads.get(workload, "")
-        if (value := level.value_of(load)) is not None:
-            groups.setdefault((workload, level.without(load).label), []).append((value, level, label))
     swept = []
-    for (workload, rest), mine in groups.items():
-        values = numbers([text for text, _, _ in mine])
+    with_load = [cell for cell in cells if cell.level.value_of(loads.get(cell.workload, "")) is not None]
+    groups = grouped(with_load, lambda cell: (cell.workload, cell.level.without(loads[cell.workload]).label))
+    for (workload, rest), of_group in groups.items():
+        texts = [cell.level.factors[loads[workload]] for cell in of_group]
+        values = numbers(texts)
         if values is not None and len(set(values)) >= LEAST:
-            levels = [SweptLevel(value, *each) for value, each in zip(values, mine, strict=True)]
+            levels = [SweptLevel(*each) for each in zip(values, texts, of_group, strict=True)]
             swept.append((workload, rest, tuple(sorted(levels, key=lambda each: each.load))))
     return swept
 
 
 def _metrics(
-    results: Results, reports: "Sequence[MetricReport]", plan: Plan, workload: str, broken: Mapping[Place, Breakage]
+    results: Results, reports: "Sequence[MetricReport]", plan: Plan, broken: Mapping[ArmId, Breakage]
 ) -> tuple[MetricCurve, ...]:
     """Each metric's curves. A latency's peak is that of the throughput named before it, else of the first one."""
     units = {each.metric: (each.unit, each.better) for each in reports}
-    breaks = {(level, name): each for (mine, level, name), each in broken.items() if mine == workload}
     rates = {
-        metric: curves_of(results, metric, plan.environments, breaks, throughput=True)
+        metric: curves_of(results, metric, plan.environments, broken, throughput=True)
         for metric, of in units.items()
         if is_throughput(*of)
     }
@@ -433,7 +429,7 @@ def _metrics(
     for metric, (unit, better) in units.items():
         peaks = rates.get(metric, peaks)
         of = () if scale_of(metric, unit) == "difference" else peaks  # a count has no peak
-        curves = rates.get(metric) or curves_of(results, metric, plan.environments, breaks, throughput=False, of=of)
+        curves = rates.get(metric) or curves_of(results, metric, plan.environments, broken, throughput=False, of=of)
         costs = whole_costs(results, metric, unit, better, plan)
         metrics.append(MetricCurve(metric, unit, better, curves, costs))
     return tuple(metrics)
@@ -446,12 +442,10 @@ def _errors(results: Results, metrics: Sequence[MetricCurve], environments: Sequ
 
 
 def _broke(
-    levels: Sequence[SweptLevel], workload: str, environments: Sequence[str], broken: Mapping[Place, Breakage]
+    levels: Sequence[SweptLevel], environments: Sequence[str], broken: Mapping[ArmId, Breakage]
 ) -> dict[str, tuple[tuple[SweptLevel, Breakage], ...]]:
     breakages = {
-        name: tuple(
-            (level, each) for level in levels if (each := broken.get((workload, level.level, name))) is not None
-        )
+        name: tuple((level, each) for level in levels if (each := broken.get(ArmId(level.cell, name))) is not None)
         for name in environments
     }
     return {name: each for name, each in breakages.items() if each}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from weighbridge.analysis.comparisons import Key, Unjudged, comparison, contrast_cost, judged_together
+from weighbridge.analysis.comparisons import Unjudged, comparison, contrast_cost, judged_together
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.results import (
@@ -25,6 +25,7 @@ from weighbridge.analysis.results import (
     MetricReport,
     ProofState,
 )
+from weighbridge.model.address import MetricId
 from weighbridge.model.explained import (
     PATH,
     DescribedMechanism,
@@ -72,13 +73,13 @@ _Proven = tuple[ProofState, tuple[str, str]]
 """Whether facts show that a mechanism is off, and what they say with it and without it."""
 _Part = tuple[Literal["mechanism", "pair", "together", "rest"], *tuple[str, ...]]
 """Which part of a cost, with the kinds of its mechanisms."""
-_Judged = Mapping[tuple[str, Key, _Part], Comparison]
+_Judged = Mapping[tuple[str, MetricId, _Part], Comparison]
 """Comparisons by environment, metric and part."""
 
 
 def explanations(
     store: RunStore,
-    values: Mapping[Key, Sequence[Value]],
+    values: Mapping[MetricId, Sequence[Value]],
     reports: Sequence[MetricReport],
     plan: Plan,
     context: Context,
@@ -95,18 +96,18 @@ def explanations(
         for total in report.comparisons
         if total.environment == environment.name
     ]
-    parts: dict[tuple[str, Key, _Part], Unjudged] = {}
-    counters: dict[tuple[str, Key, _Part], Unjudged] = {}
+    parts: dict[tuple[str, MetricId, _Part], Unjudged] = {}
+    counters: dict[tuple[str, MetricId, _Part], Unjudged] = {}
     for environment, report, _ in explained:
         compared = partial(_compared, environment, values, plan)
         for part, weights, against in _parts(environment, plan):
-            parts[environment.name, _key(report), part] = compared(report, weights, against)
+            parts[environment.name, report.metric_id, part] = compared(report, weights, against)
         for mechanism in environment.mechanisms:
             for counter in _of_cell(reports, report, mechanism.counters):
                 if weights := _named(environment, single_cost(mechanism, environment.arms)):
                     moved = compared(counter, weights, environment.without(mechanism))
                     if moved.row.cost is not None:
-                        counters[environment.name, _key(counter), ("mechanism", mechanism.kind)] = moved
+                        counters[environment.name, counter.metric_id, ("mechanism", mechanism.kind)] = moved
     judged = dict(zip(parts, judged_together([*parts.values()], context), strict=True))
     moved_with = dict(zip(counters, judged_together([*counters.values()], context), strict=True))
     complete = [_explanation(*each, judged, moved_with, reports) for each in explained]
@@ -169,28 +170,24 @@ def _named(environment: _Environment, weights: Weights) -> Mapping[str, float]:
     return {environment.arms[off]: weight for off, weight in weights.items()}
 
 
-def _key(report: MetricReport) -> Key:
-    return report.workload, report.level, report.metric
-
-
 def _of_cell(
     reports: Sequence[MetricReport], report: MetricReport, counters: Sequence[str]
 ) -> Iterator[MetricReport]:
     for each in reports:
-        if (each.workload, each.level) == (report.workload, report.level) and each.metric.startswith(tuple(counters)):
+        if each.cell == report.cell and each.metric.startswith(tuple(counters)):
             yield each
 
 
 def _compared(
     environment: _Environment,
-    values: Mapping[Key, Sequence[Value]],
+    values: Mapping[MetricId, Sequence[Value]],
     plan: Plan,
     report: MetricReport,
     weights: Mapping[str, float],
     against: str,
 ) -> Unjudged:
     """Give a contrast of arms on one metric, of two with the values of both."""
-    mine = values[_key(report)]
+    mine = values[report.metric_id]
     if len(weights) == 2 and weights.get(against) == -1:
         (arm,) = weights.keys() - {against}
         row, tests = comparison(mine, plan, arm, against)
@@ -215,11 +212,11 @@ def _explanation(
     """Give an explanation of judged parts, of which the largest are first."""
 
     def part(*which: str) -> Comparison | None:
-        return parts.get((environment.name, _key(report), which))  # type: ignore[arg-type]
+        return parts.get((environment.name, report.metric_id, which))  # type: ignore[arg-type]
 
     def moved(mechanism: DescribedMechanism) -> Iterator[CounterChange]:
         for counter in _of_cell(reports, report, mechanism.counters):
-            row = counters.get((environment.name, _key(counter), ("mechanism", mechanism.kind)))
+            row = counters.get((environment.name, counter.metric_id, ("mechanism", mechanism.kind)))
             if row is not None:
                 yield CounterChange(counter, row)
 

@@ -37,7 +37,7 @@ from weighbridge.analysis.compared_run import (
     machine_facts,
     path_facts,
 )
-from weighbridge.analysis.comparisons import Key, contrast_cost
+from weighbridge.analysis.comparisons import contrast_cost
 from weighbridge.analysis.conditions import Isolation, isolations
 from weighbridge.analysis.history import run_places
 from weighbridge.analysis.judgement import (
@@ -53,11 +53,11 @@ from weighbridge.analysis.readings import READ_MEANWHILE, SELECTED
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import MetricReport, TrustReason
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.address import ArmId, CellId, MetricId, grouped
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.flag import Flag
 from weighbridge.model.fleet_unit import Purpose, unit_of
 from weighbridge.model.host import MACHINE_ID, NODE
-from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
 from weighbridge.statistics import Better, Contrast, Interval, Looks, Scale, looks_share
 from weighbridge.statistics.contrast import OF_TWO
@@ -109,14 +109,14 @@ class FleetRun:
     unfinished: bool
     equivalence: float | None
     looks: Looks
-    reports: Mapping[Key, MetricReport]
+    reports: Mapping[MetricId, MetricReport]
     """Its headline metrics, without their comparisons."""
-    sides: Mapping[tuple[Key, str], Sides] = field(repr=False)
+    sides: Mapping[tuple[MetricId, str], Sides] = field(repr=False)
     """By headline metric and environment, the A/A arm too: what its cost is made of."""
-    own_values: Mapping[Key, Sequence[float]] = field(repr=False)
+    own_values: Mapping[MetricId, Sequence[float]] = field(repr=False)
     """The baseline's values of these, one a block."""
     aa_arm: str | None
-    no_cost: Mapping[tuple[Key, str], "WhyNotCounted"]
+    no_cost: Mapping[tuple[MetricId, str], "WhyNotCounted"]
     """Comparisons, by metric and environment, that can have no verdict in the run."""
     facts: tuple[Mapping[str, str], ...] = field(repr=False)
     """Of each of its machines."""
@@ -415,12 +415,12 @@ def _read_run(store: RunStore, name: str, *, in_fleet: bool) -> FleetRun:
     require_consistent(store)
     plan, info, facts = plan_of(store), store.info(), store.facts()
     by_key = _by_metric(store)
-    labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
-    headlines, further = _reports(by_key, labels)
+    cells = store.cells()
+    headlines, further = _reports(by_key, [cell.id for cell in cells])
     sides = {
         (key, environment): _sides(by_key[key], plan.baseline, environment)
         for key in headlines
-        for environment in plan.compared_on(*key[:2])
+        for environment in plan.compared_on(key.cell)
         if environment == plan.aa_arm or environment in by_key[key].environments
     }
     checks = _checks(by_key, {**headlines, **further}, plan) if plan.aa_arm else []
@@ -465,7 +465,7 @@ def _read_run(store: RunStore, name: str, *, in_fleet: bool) -> FleetRun:
         no_cost={each: why for each, why in whys.items() if why is not None},
         facts=tuple({**comparable_facts(each), **along} for each in by_node.values()),
         environments={name: Described(kind, options) for name, kind, options, _ in environments},
-        cells={label: Described(kind, options) for _, _, kind, label, options in store.cells()},
+        cells={cell.id.label: Described(cell.kind, cell.options) for cell in cells},
         isolation=isolations(facts, plan.environments),
     )
 
@@ -490,7 +490,7 @@ class _MetricValues:
         return list(first.values())
 
 
-def _by_metric(store: RunStore) -> dict[Key, _MetricValues]:
+def _by_metric(store: RunStore) -> dict[MetricId, _MetricValues]:
     """The values that a report's costs are made of, in the order in which the metrics first appeared."""
     trials, measured = store.trials(), store.measured()
     names = {each[0] for values in measured.values() for each in values}
@@ -499,15 +499,15 @@ def _by_metric(store: RunStore) -> dict[Key, _MetricValues]:
         trial.outcome is Outcome.BROKE for trial in trials
     ):  # values that are a selection, or of blocks that were tried again
         standing = {(value.trial_id, value.metric) for value in measured_values(store)}
-    by_key: dict[Key, _MetricValues] = {}
+    by_key: dict[MetricId, _MetricValues] = {}
     for trial in trials:
         if trial.outcome is not Outcome.OK:
             continue
-        place = trial.block, trial.attempt
+        cell, place = trial.cell, (trial.block, trial.attempt)
         for metric, unit, better, value in measured.get(trial.id, ()):
             if standing is not None and (trial.id, metric) not in standing:
                 continue
-            key = trial.workload, trial.level, metric
+            key = MetricId(cell, metric)
             mine = by_key.get(key)
             if mine is None:
                 mine = by_key[key] = _MetricValues(unit, better)
@@ -519,20 +519,18 @@ def _by_metric(store: RunStore) -> dict[Key, _MetricValues]:
 
 
 def _reports(
-    by_key: Mapping[Key, _MetricValues], labels: Mapping[tuple[str, Level], str]
-) -> tuple[dict[Key, MetricReport], dict[Key, MetricReport]]:
+    by_key: Mapping[MetricId, _MetricValues], cells: Sequence[CellId]
+) -> tuple[dict[MetricId, MetricReport], dict[MetricId, MetricReport]]:
     """The headline metrics in the study's order, and all others."""
-    headlines: dict[Key, MetricReport] = {}
-    further: dict[Key, MetricReport] = {}
-    with_headline: set[tuple[str, Level]] = set()
-    for key in metrics_in_order(by_key, labels):
-        workload, level, metric = key
-        headline = key[:2] not in with_headline and not is_resource_use(metric)
-        with_headline.add(key[:2])
+    headlines: dict[MetricId, MetricReport] = {}
+    further: dict[MetricId, MetricReport] = {}
+    with_headline: set[CellId] = set()
+    for key in metrics_in_order(by_key, cells):
+        headline = key.cell not in with_headline and not is_resource_use(key.metric)
+        with_headline.add(key.cell)
         first = by_key[key]
-        label = labels.get((workload, level), workload)
         (headlines if headline else further)[key] = MetricReport(
-            workload, level, label, metric, first.unit, cast(Better, first.better), headline, None, None, ()
+            key, first.unit, cast(Better, first.better), headline, None, None, ()
         )
     return headlines, further
 
@@ -547,14 +545,14 @@ def _sides(metric: _MetricValues, baseline: str, environment: str) -> Sides:
 
 
 def _checks(
-    by_key: Mapping[Key, _MetricValues], reports: Mapping[Key, MetricReport], plan: Plan
+    by_key: Mapping[MetricId, _MetricValues], reports: Mapping[MetricId, MetricReport], plan: Plan
 ) -> list[ControlCheck]:
     """The checks of the A/A arm that a report makes, those that hold by far without their intervals."""
     aa, control = plan.aa_arm or "", replace(plan, looks=plan.control_looks)
     contrast, level = Contrast.between(aa, plan.baseline), 1 - DISTRUST * looks_share(plan.control_looks)
     checks = []
     for key, report in reports.items():
-        if aa not in plan.compared_on(*key[:2]):
+        if aa not in plan.compared_on(key.cell):
             continue
         sides = _sides(by_key[key], plan.baseline, aa)
         if not sides[0]:
@@ -570,10 +568,10 @@ def _checks(
     return checks
 
 
-def _as_values(key: Key, metric: _MetricValues, environments: Sequence[str]) -> list[Value]:
-    workload, level, name = key
+def _as_values(key: MetricId, metric: _MetricValues, environments: Sequence[str]) -> list[Value]:
+    workload, level = key.cell.workload, key.cell.level
     return [
-        Value(0, block, attempt, environment, workload, level, name, metric.unit, metric.better, value, 0.0, ())
+        Value(0, block, attempt, environment, workload, level, key.metric, metric.unit, metric.better, value, 0.0, ())
         for environment in environments
         for (block, attempt), value in metric.environments.get(environment, {}).items()
     ]
@@ -599,38 +597,31 @@ def _holds_by_far(sides: Sides, scale: Scale | None, level: float) -> bool:
     return smaller > 1.2 * critical_rank(blocks, level) + 5
 
 
-def _limits(store: RunStore) -> dict[tuple[str, Level, str], list[Flag | None]]:
-    """The bottleneck of each good trial, by workload, level and environment."""
-    limits: dict[tuple[str, Level, str], list[Flag | None]] = {}
-    for trial in store.trials():
-        if trial.outcome is Outcome.OK:
-            mine = limits.setdefault((trial.workload, trial.level, trial.environment), [])
-            mine.append(limit_of(trial.flags) if trial.flags else None)
-    return limits
+def _limits(store: RunStore) -> dict[ArmId, list[Flag | None]]:
+    """Return the bottleneck of each good trial."""
+    arms = grouped((trial for trial in store.trials() if trial.outcome is Outcome.OK), lambda trial: trial.arm)
+    return {arm: [limit_of(trial.flags) if trial.flags else None for trial in good] for arm, good in arms.items()}
 
 
 def _no_cost(
     report: MetricReport,
     environment: str,
     paths: Paths,
-    limits: Mapping[tuple[str, Level, str], Sequence[Flag | None]],
+    limits: Mapping[ArmId, Sequence[Flag | None]],
     baseline: str,
 ) -> WhyNotCounted | None:
     """Why a comparison can have no verdict in its own run."""
-    one, other = (limits.get((report.workload, report.level, name), ()) for name in (baseline, environment))
-    if paths.missing(report.workload, report.level, baseline, environment):
+    one, other = (limits.get(ArmId(report.cell, name), ()) for name in (baseline, environment))
+    if paths.missing(report.cell, baseline, environment):
         return WhyNotCounted.NO_PATH
     return WhyNotCounted.HIDDEN if shared_limit(one, other, report.unit) is not None else None
 
 
 def _disturbances(trials: Sequence[StoredTrial], plan: Plan) -> dict[str, Disturbance]:
-    flags: dict[str, list[Sequence[Flag]]] = {}
-    for trial in trials:
-        if trial.outcome is Outcome.OK:
-            name = plan.baseline if trial.environment == plan.aa_arm else trial.environment
-            flags.setdefault(name, []).append(trial.flags)
+    good = [trial for trial in trials if trial.outcome is Outcome.OK]
+    arms = grouped(good, lambda each: plan.baseline if each.environment == plan.aa_arm else each.environment)
     names = [name for name in plan.environments if name != plan.aa_arm]
-    return {name: disturbance_of(flags.get(name, ())) for name in names}
+    return {name: disturbance_of(trial.flags for trial in arms.get(name, ())) for name in names}
 
 
 # -- machines -------------------------------------------------------------------------------------
@@ -724,7 +715,7 @@ def _in_order(name: str) -> tuple[tuple[int, str], ...]:
 # -- metrics ------------------------------------------------------------------------------------
 
 
-def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[Key, str]]:
+def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[MetricId, str]]:
     """Every headline metric and environment that some run compares with the baseline, in the study's order."""
     return list(dict.fromkeys(each for run in runs for each in run.sides if each[1] != run.aa_arm))
 
@@ -732,7 +723,7 @@ def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[Key, str]]:
 def as_differences(fleet: Fleet, metric: FleetMetric) -> FleetMetric:
     """Return a metric of a fleet with its effects as differences in its unit."""
     report = metric.report
-    key = report.workload, report.level, report.metric
+    key = report.metric_id
     if metric.own:
         again = _own_value(fleet.runs, key, fleet.margin, "difference")
     else:
@@ -741,7 +732,7 @@ def as_differences(fleet: Fleet, metric: FleetMetric) -> FleetMetric:
 
 
 def _cost(
-    runs: Sequence[FleetRun], key: Key, environment: str, margin: float, on: Scale | None = None
+    runs: Sequence[FleetRun], key: MetricId, environment: str, margin: float, on: Scale | None = None
 ) -> FleetMetric:
     first = next(run.reports[key] for run in runs if key in run.reports)
     sides = [run.sides.get((key, environment), ((), ())) if _same_unit(run, key, first) else ((), ()) for run in runs]
@@ -759,7 +750,7 @@ def common_scale(report: MetricReport, sides: Iterable[Sides]) -> Scale:
     return scale_of(report.metric, report.unit) or ("ratio" if positive else "difference")
 
 
-def _own_value(runs: Sequence[FleetRun], key: Key, margin: float, on: Scale | None = None) -> FleetMetric:
+def _own_value(runs: Sequence[FleetRun], key: MetricId, margin: float, on: Scale | None = None) -> FleetMetric:
     first = next(run.reports[key] for run in runs if key in run.reports)
     values = [run.own_values.get(key, ()) if _same_unit(run, key, first) else () for run in runs]
     positive = min((value for mine in values for value in mine), default=0.0) > 0
@@ -776,13 +767,13 @@ def _worse(report: MetricReport) -> float:
     return -1.0 if report.better == "higher" else 1.0
 
 
-def _same_unit(run: FleetRun, key: Key, first: MetricReport) -> bool:
+def _same_unit(run: FleetRun, key: MetricId, first: MetricReport) -> bool:
     report = run.reports.get(key)
     return report is not None and (report.unit, report.better) == (first.unit, first.better)
 
 
 def _effect(
-    run: FleetRun, key: Key, first: MetricReport, values: Sequence[float], why: WhyNotCounted | None
+    run: FleetRun, key: MetricId, first: MetricReport, values: Sequence[float], why: WhyNotCounted | None
 ) -> RunEffect:
     """What a run makes of a metric, and whether it is counted."""
     effect, error, blocks = None, math.inf, len(values)
@@ -824,8 +815,8 @@ def on_scale(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> fl
     """A margin on the scale of the effects: of differences that share of the baseline's typical value."""
     if metric.scale == "ratio":
         return math.log1p(margin)
-    key = metric.report.workload, metric.report.level, metric.report.metric
-    levels = [abs(median(values)) for run in runs if (values := run.own_values.get(key))]
+    own_values = (run.own_values.get(metric.report.metric_id) for run in runs)
+    levels = [abs(median(values)) for values in own_values if values]
     return margin * median(levels) if levels else 0.0
 
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from weighbridge.analysis.compared_run import FactChange, FactKind
-from weighbridge.analysis.comparisons import Key
 from weighbridge.analysis.fleet import (
     Fleet,
     FleetMetric,
@@ -30,6 +29,7 @@ from weighbridge.analysis.fleet import (
 )
 from weighbridge.analysis.resources import negligible
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.address import MetricId
 from weighbridge.model.fleet_unit import Purpose
 from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import Cost, Interval, Sample, Verdict, between, looks_share
@@ -217,9 +217,9 @@ def _comparable(metric: FleetMetric, other: FleetMetric) -> bool:
     return metric.report.unit == other.report.unit
 
 
-def _key(metric: FleetMetric) -> tuple[Key, str, bool]:
+def _key(metric: FleetMetric) -> tuple[MetricId, str, bool]:
     report = metric.report
-    return (report.workload, report.level, report.metric), metric.environment, metric.own
+    return report.metric_id, metric.environment, metric.own
 
 
 def _by_unit(metric: FleetMetric, which: Callable[[FleetRun], bool]) -> dict[tuple[str, ...], RunEffect]:
@@ -254,7 +254,7 @@ def _row(
     return UnitChange(first.run.machines, first, second, shift, change)
 
 
-def _control(run: FleetRun, key: Key) -> Cost | None:
+def _control(run: FleetRun, key: MetricId) -> Cost | None:
     """The A/A arm's cost in a run."""
     sides = run.sides.get((key, run.aa_arm)) if run.aa_arm is not None else None
     if sides is None or not sides[0]:

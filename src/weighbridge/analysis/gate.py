@@ -18,13 +18,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from weighbridge.analysis.comparisons import Key, difference_unit, on_differences, values_by_metric
+from weighbridge.analysis.comparisons import difference_unit, on_differences, values_by_metric
 from weighbridge.analysis.gate_looks import Spending, looks_beside
 from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit, targets, targets_in_other_units
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.model.decisions import ComparedArm, GateLook
+from weighbridge.model.address import ArmId, MetricId
+from weighbridge.model.decisions import GateLook
 from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import (
     Cost,
@@ -104,7 +105,7 @@ class Gate:
         return len(self.earlier) + 1
 
     @property
-    def open(self) -> tuple[ComparedArm, ...]:
+    def open(self) -> tuple[ArmId, ...]:
         """The comparisons that more blocks may decide; none where the answer cannot change."""
         if self.answer != "undecided":
             return ()
@@ -282,9 +283,7 @@ def rule(
 def _unusable(outcome: Outcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
     """Why a comparison of a run can be held against nothing, whatever its interval; None where it can."""
     context = analysis.context
-    unknown = context is not None and context.paths.missing(
-        report.workload, report.level, analysis.baseline, row.environment
-    )
+    unknown = context is not None and context.paths.missing(report.cell, analysis.baseline, row.environment)
     unlike = context is not None and never_equivalent(context, report, row.environment, ())
     selection = {remark.code for remark in row.remarks} & {"selected", "broke"}
     reasons: dict[Reason, bool] = {
@@ -350,7 +349,7 @@ class _Costs:
     store: RunStore
     analysis: Analysis
     looks: Looks = field(init=False)
-    _values: Mapping[Key, Sequence[Value]] = field(init=False)
+    _values: Mapping[MetricId, Sequence[Value]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._values = values_by_metric(standing_values(self.store.values(), self.analysis.trials))
@@ -358,7 +357,7 @@ class _Costs:
 
     def at(self, report: MetricReport, environment: str, share: float) -> tuple[Cost, Paired]:
         """The cost with an interval that errs in ``share`` of 5 %, and the values that it is made of."""
-        values = self._values[report.workload, report.level, report.metric]
+        values = self._values[report.metric_id]
         baseline, other = arm_values(values, (self.analysis.baseline, environment))
         sides = (baseline, other)
         row = next(each for each in report.comparisons if each.environment == environment)

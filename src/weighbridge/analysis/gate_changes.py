@@ -54,11 +54,11 @@ def _common(now: ComparedRun, against: ComparedRun) -> Iterator[_Sides]:
     """
     left_out = {each.environment for each in now.analysis.left_out}
     common = ({*now.analysis.environments} | left_out) - {now.analysis.baseline}
-    reports = {(each.workload, each.level, each.metric): each for each in now.analysis.metrics}
+    reports = {each.metric_id: each for each in now.analysis.metrics}
     for before in (each for each in against.analysis.metrics if each.headline):
         if before.label not in now.analysis.labels or scale_of(before.metric, before.unit) == "difference":
             continue
-        report = reports.get((before.workload, before.level, before.metric))
+        report = reports.get(before.metric_id)
         for earlier in (row for row in before.comparisons if not row.aa and row.environment in common):
             rows = report.comparisons if report is not None else ()
             row = next((each for each in rows if each.environment == earlier.environment), None)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from weighbridge.analysis.plan import Plan, plan_of
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.decisions import LARGEST_COUNT, ComparedArm, GateLook
+from weighbridge.model.address import ArmId
+from weighbridge.model.decisions import LARGEST_COUNT, GateLook
 from weighbridge.model.study import MOST_BLOCKS
 from weighbridge.statistics import Looks, decision_looks, look_shares, looks_share
 from weighbridge.statistics.contrast import INTERIM_SHARE
@@ -43,7 +44,7 @@ class Spending:
         """The share of the error that this look spends, or has spent."""
         return self.now if self.now is not None else self.looks[-1].share if self.looks else 1.0
 
-    def share(self, arm: ComparedArm | None) -> float:
+    def share(self, arm: ArmId | None) -> float:
         """Return the share of the last look that saw new blocks of a comparison: of this one if it does."""
         extended = [arm is not None and each.goes_on(arm) for each in self.looks]
         following = len(extended) - extended[::-1].index(True) if any(extended) else 0
@@ -72,7 +73,7 @@ def share_of_end(store: RunStore) -> float:
     return INTERIM_SHARE if unfinished(store.info()) else 1.0
 
 
-def look_of(store: RunStore, spending: Spending, still_open: tuple[ComparedArm, ...]) -> GateLook:
+def look_of(store: RunStore, spending: Spending, still_open: tuple[ArmId, ...]) -> GateLook:
     """Return the look at the run as it is, as the run is to keep it."""
     trials = len(store.trials())
     return GateLook(blocks=blocks_of(store), trials=trials, share=spending.spent, open=still_open)

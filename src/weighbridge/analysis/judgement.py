@@ -31,7 +31,7 @@ from weighbridge.analysis.bottleneck import Bottleneck, shared_limit
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason, VisibleCost
-from weighbridge.model.level import Level
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.measurement import is_event
 from weighbridge.statistics import Cost, Looks, blocks_to_settle, looks_share, verdicts, visible_effect
 from weighbridge.statistics.ranks import fewest_differences
@@ -44,7 +44,7 @@ def judged(
     row: Comparison,
     p_value: float | None,
     context: Context,
-    failing: Collection[tuple[str, Level, str]],
+    failing: Collection[ArmId],
 ) -> Comparison:
     """Return a comparison of a metric, with the context's baseline, with its verdict; without remarks.
 
@@ -52,7 +52,7 @@ def judged(
     """
     unproven = context.unproven(headline=report.headline) and not row.aa
     never = unproven or never_equivalent(context, report, row.environment, failing)
-    unknown = context.paths.missing(report.workload, report.level, context.baseline, row.environment)
+    unknown = context.paths.missing(report.cell, context.baseline, row.environment)
     nothing = row.cost is not None and (
         unproven or negligible(report.metric, row.cost.typical) or report.within_noise(row)
     )
@@ -66,7 +66,7 @@ def judged(
     no_margin = replace(row.cost, equivalent=None) if row.cost is not None and verdict == "equivalent" else None
     proven = verdicts.verdict(no_margin, p_value, never_different=nothing or unknown) == "different"
     broke, baseline_broke = (
-        context.broken.get((report.workload, report.level, name)) for name in (row.environment, context.baseline)
+        context.broken.get(ArmId(report.cell, name)) for name in (row.environment, context.baseline)
     )
     return replace(
         row,
@@ -80,22 +80,18 @@ def judged(
     )
 
 
-def never_equivalent(
-    context: Context, report: MetricReport, environment: str, failing: Collection[tuple[str, Level, str]]
-) -> bool:
+def never_equivalent(context: Context, report: MetricReport, environment: str, failing: Collection[ArmId]) -> bool:
     """Whether one of the two sides is among the `failing`, or they do not keep alike what they acknowledged."""
     sides = context.baseline, environment
     alike = context.keep_alike(*sides, report.label)
-    return not alike or any((report.workload, report.level, name) in failing for name in sides)
+    return not alike or any(ArmId(report.cell, name) in failing for name in sides)
 
 
 def _hiding_limit(context: Context, report: MetricReport, environment: str) -> Bottleneck | None:
     """What hides a difference between an environment and the baseline; nothing hides resource use."""
     if report.resource_use:
         return None
-    baseline, other = (
-        context.limits.get((report.workload, report.level, name), ()) for name in (context.baseline, environment)
-    )
+    baseline, other = (context.limits.get(ArmId(report.cell, name), ()) for name in (context.baseline, environment))
     return shared_limit(baseline, other, report.unit)
 
 
@@ -172,7 +168,7 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
     cost, error = row.cost, row.standard_error
     if cost is None or row.few or row.aa or level is None or not error or report.resource_use or report.disturbed:
         return row
-    never = context.paths.missing(report.workload, report.level, context.baseline, row.environment)
+    never = context.paths.missing(report.cell, context.baseline, row.environment)
     share = looks_share(context.plan.looks)
     fewest = max(verdicts.fewest_blocks(level, context.plan.looks), _fewest_with_limits(cost.blocks, share))
     if never or context.unproven(headline=report.headline) or cost.blocks < fewest:
@@ -186,7 +182,7 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
         then = looks_share(context.plan.next_looks)
         settled = blocks_to_settle(error, cost.blocks, level * then, margin, then)
     further = settled - cost.blocks if settled is not None and settled > cost.blocks else None
-    seconds = further * context.block_s(report.workload, report.level) if further is not None else None
+    seconds = further * context.block_s(report.cell) if further is not None else None
     return replace(row, visible=VisibleCost(_as_cost(effect, cost), settled if further else None, seconds))
 
 
@@ -271,7 +267,7 @@ def session_trust(
     )
     unchecked = tuple(each for each in with_cost if each.aa is None or each.aa.blocks < MIN_BLOCKS_VERDICT)
     reason = trust_reason(checks, shifted, aa_arm)
-    hidden = {(each.workload, each.level) for each in metrics if each.headline and each.aa and each.aa.hidden}
+    hidden = {each.cell for each in metrics if each.headline and each.aa and each.aa.hidden}
     visible = _visible_shifts([each for each in usable if each.report.headline], hidden, looks)
     return Trust(
         TRUSTED[reason], reason, middle, middle_in, largest, largest_in, blocks, unchecked, shifted,
@@ -279,9 +275,7 @@ def session_trust(
     )  # fmt: skip
 
 
-def _visible_shifts(
-    headlines: Sequence[ControlCheck], hidden: Collection[tuple[str, Level]], looks: Looks
-) -> list[float]:
+def _visible_shifts(headlines: Sequence[ControlCheck], hidden: Collection[CellId], looks: Looks) -> list[float]:
     """The sizes of shift, as fractions, that the check finds in four sessions of five, of each headline.
 
     Without the workloads and levels whose A/A arm is ``hidden``, as behind a limit there is no shift to see, and
@@ -296,5 +290,5 @@ def _visible_shifts(
         and each.cost is not None
         and each.cost.blocks >= fewest
         and each.cost.scale == "ratio"
-        and (each.report.workload, each.report.level) not in hidden
+        and each.report.cell not in hidden
     ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.level import Level
+from weighbridge.model.address import CellId, HasMetricId, MetricId
 from weighbridge.statistics import Cost, Histogram, compare_percentiles, merge_histograms, percentiles
 from weighbridge.store.blocks import complete_blocks
 from weighbridge.store.run import RunStore, Value
@@ -35,13 +35,10 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class LatencyReport:
+class LatencyReport(HasMetricId):
     """Every environment's merged latency for one metric of one workload at one level."""
 
-    workload: str
-    level: Level
-    label: str
-    metric: str
+    metric_id: MetricId
     rows: tuple[Latency, ...]
     """In the study's order."""
 
@@ -59,25 +56,22 @@ DECADES, PER_DECADE = 5, 8
 
 
 def latencies(
-    store: RunStore, plan: Plan, labels: Mapping[tuple[str, Level], str], trials: Sequence[TrialRow]
+    store: RunStore, plan: Plan, cells: Sequence[CellId], trials: Sequence[TrialRow]
 ) -> tuple[LatencyReport, ...]:
-    """Give the merged latencies of a run, in the order of `labels`; none where no workload gives histograms.
+    """Give the merged latencies of a run, in the order of `cells`; none where no workload gives histograms.
 
     Raises RunDirectoryError for a histogram that cannot be read.
     """
     good = {trial.id: trial for trial in trials if trial.ok}
-    by_metric: dict[tuple[str, Level, str], dict[int, Histogram]] = {}
+    by_metric: dict[MetricId, dict[int, Histogram]] = {}
     for number, metric, encoded in store.histograms():
         trial, histogram = good[number], _decode(encoded, number, metric)
         if histogram.count:
-            by_metric.setdefault((trial.workload, trial.level, metric), {})[number] = histogram
-    order = list(labels)
-    keys = sorted(by_metric, key=lambda key: order.index(key[:2]) if key[:2] in labels else len(order))
+            by_metric.setdefault(MetricId(trial.cell, metric), {})[number] = histogram
+    order = {cell: position for position, cell in enumerate(cells)}
     return tuple(
-        LatencyReport(
-            *key[:2], labels.get(key[:2], key[0]), key[2], _environments(by_metric[key], key[2], plan, good)
-        )
-        for key in keys
+        LatencyReport(each, _environments(by_metric[each], each.metric, plan, good))
+        for each in sorted(by_metric, key=lambda each: order.get(each.cell, len(order)))
     )
 
 

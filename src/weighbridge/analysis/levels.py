@@ -1,20 +1,20 @@
 """The workloads of a run, each with the levels of its load in their order."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.model.level import Level, cell_label
+from weighbridge.model.address import CellId, grouped
+from weighbridge.store.rows import CellRow
 from weighbridge.store.run import RunStore
 
 
 @dataclass(frozen=True, slots=True)
 class LoadLevel:
-    """One level of a workload: as it is written at a span, its cell's key and its label in the report."""
+    """One level of a workload: as it is written at a span, and its cell."""
 
     text: str
-    level: Level
-    label: str
+    cell: CellId
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,40 +32,31 @@ class LevelGroup:
 def groups_of(store: RunStore) -> list[LevelGroup]:
     """Give the workloads of a run, each with its levels in order; other factors than the load make groups apart."""
     loads: dict[str, str] = json.loads(store.info().get("loads", "{}"))
-    workloads: dict[str, list[_Cell]] = {}
-    for workload, level, _, label, options in store.cells():
-        workloads.setdefault(workload, []).append(_Cell(level, label, options))
     groups: dict[tuple[str, str], tuple[LevelGroup, list[LoadLevel]]] = {}
-    for workload, cells in workloads.items():
+    for workload, cells in grouped(store.cells(), lambda cell: cell.workload).items():
         load = _load(cells, loads.get(workload, ""))
-        for cell in sorted(cells, key=lambda each: each.number(load) or 0.0):
-            title = cell_label(workload, cell.level.without(load)) if load else workload
+        for cell in sorted(cells, key=lambda each: _number(each, load) or 0.0):
+            title = CellId(workload, cell.level.without(load)).label if load else workload
             text = cell.level.value_of(load) or cell.level.label
             _, levels = groups.setdefault((workload, title), (LevelGroup(workload, title, load, ()), []))
-            levels.append(LoadLevel(text, cell.level, cell.label))
+            levels.append(LoadLevel(text, cell.id))
     return [replace(group, levels=tuple(levels)) for group, levels in groups.values()]
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    level: Level
-    label: str
-    options: Mapping[str, object]
-
-    def number(self, factor: str) -> float | None:
-        """A factor's value: the option in its base unit, or as it was written; None where it is no number."""
-        value = self.options.get(factor, self.level.value_of(factor))
-        try:
-            return None if isinstance(value, bool) else float(str(value))
-        except ValueError:
-            return None
+def _number(cell: CellRow, factor: str) -> float | None:
+    """Return a factor's value: the option in its base unit, or as it was written; None if it is not a number."""
+    value = cell.options.get(factor, cell.level.value_of(factor))
+    try:
+        return None if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        return None
 
 
-def _load(cells: Sequence[_Cell], named: str) -> str:
+def _load(cells: Sequence[CellRow], named: str) -> str:
     """The factor that is the load: of those swept over numbers, the one that the workload has named or the first."""
     swept = []
     for name in dict.fromkeys(name for cell in cells for name in cell.level.factors):
-        numbers = [cell.number(name) for cell in cells if name in cell.level.factors]
+        numbers = [_number(cell, name) for cell in cells if name in cell.level.factors]
         if len(numbers) == len(cells) and None not in numbers and len(set(numbers)) > 1:
             swept.append(name)
     return named if named in swept else next(iter(swept), "")

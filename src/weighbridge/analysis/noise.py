@@ -62,7 +62,7 @@ class MachineNoise:
 def machine_noise(store: RunStore) -> MachineNoise:
     """Give the noise of a run with an A/A arm. Raises RunDirectoryError where the store is damaged."""
     analysis = analyse(store)
-    kinds = {workload: kind for workload, _, kind, _, _ in store.cells()}
+    kinds = {cell.workload: cell.kind for cell in store.cells()}
     rows = [
         WorkloadNoise(
             report.workload, kinds[report.workload], stdev(ratios), len(ratios), _trial_s(analysis, report.workload)

@@ -6,11 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.level import Level
+from weighbridge.model.address import ArmId, grouped
 from weighbridge.store.run import Value
-
-Place = tuple[str, Level, str]
-"""Workload, level and environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +30,10 @@ class Breakage:
         return self.trials == self.of
 
 
-def breakages(trials: Iterable[TrialRow]) -> dict[Place, Breakage]:
-    """Give how many trials broke, for each workload, level and environment in which some did."""
-    places: dict[Place, list[TrialRow]] = {}
-    for trial in trials:
-        if trial.ok or trial.broke:
-            places.setdefault((trial.workload, trial.level, trial.environment), []).append(trial)
-    return {place: broke for place, mine in places.items() if (broke := _broke(mine)) is not None}
+def breakages(trials: Iterable[TrialRow]) -> dict[ArmId, Breakage]:
+    """Return how many trials broke, for each arm in which some did."""
+    arms = grouped((trial for trial in trials if trial.ok or trial.broke), lambda trial: trial.arm)
+    return {arm: broke for arm, with_result in arms.items() if (broke := _broke(with_result)) is not None}
 
 
 def _broke(trials: Sequence[TrialRow]) -> Breakage | None:
@@ -53,9 +47,7 @@ def _broke(trials: Sequence[TrialRow]) -> Breakage | None:
 
 def reason(trials: Iterable[TrialRow]) -> str:
     """Return the most frequent message of trials that broke; messages that differ only in figures are one."""
-    kinds: dict[str, list[str]] = {}
-    for trial in trials:
-        kinds.setdefault(without_figures(trial.message), []).append(trial.message)
+    kinds = grouped((trial.message for trial in trials), without_figures)
     messages = max(kinds.values(), key=len, default=[""])
     return Counter(messages).most_common(1)[0][0].rstrip(". ")
 
@@ -71,7 +63,7 @@ def without_retries(trials: Iterable[TrialRow]) -> list[TrialRow]:
     A block is run again where another environment failed in it; what broke in it before stays its result.
     """
     trials = list(trials)
-    first: dict[tuple[Place, int], int] = {}
+    first: dict[tuple[ArmId, int], int] = {}
     for trial in trials:
         if trial.broke:
             key = _in_block(trial)
@@ -79,8 +71,8 @@ def without_retries(trials: Iterable[TrialRow]) -> list[TrialRow]:
     return [trial for trial in trials if trial.attempt <= first.get(_in_block(trial), trial.attempt)]
 
 
-def _in_block(trial: TrialRow) -> tuple[Place, int]:
-    return (trial.workload, trial.level, trial.environment), trial.block
+def _in_block(trial: TrialRow) -> tuple[ArmId, int]:
+    return trial.arm, trial.block
 
 
 def standing_values(values: Iterable[Value], trials: Iterable[TrialRow]) -> list[Value]:

@@ -27,6 +27,7 @@ from weighbridge.analysis.metered import (
 )
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.address import ArmId, grouped
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.store.run import RunStore
 
@@ -124,14 +125,11 @@ def pictures(store: RunStore, analysis: Analysis) -> list[Picture]:
 
 def _block(analysis: Analysis, group: LevelGroup) -> tuple[int, BlockChoice, list[TrialRow]] | None:
     """The block to draw, why it is that one, and its trials; None without a trial."""
-    labels = {level.label for level in group.levels}
-    blocks: dict[int, list[TrialRow]] = {}
-    for trial in analysis.trials:
-        if trial.label in labels:
-            blocks.setdefault(trial.block, []).append(trial)
+    cells = {level.cell for level in group.levels}
+    blocks = grouped((trial for trial in analysis.trials if trial.cell in cells), lambda trial: trial.block)
     if not blocks:
         return None
-    results = {number: {_place(trial) for trial in mine if _result(trial)} for number, mine in blocks.items()}
+    results = {number: {trial.arm for trial in mine if _result(trial)} for number, mine in blocks.items()}
     most = max(len(places) for places in results.values())
     complete = [number for number, places in sorted(results.items()) if len(places) == most]
     if len(complete) < ENOUGH_BLOCKS or not most:
@@ -143,10 +141,6 @@ def _block(analysis: Analysis, group: LevelGroup) -> tuple[int, BlockChoice, lis
     return number, BlockChoice(why, len(complete)), sorted(blocks[number], key=lambda trial: trial.order)
 
 
-def _place(trial: TrialRow) -> tuple[str, str]:
-    return trial.label, trial.environment
-
-
 def _result(trial: TrialRow) -> bool:
     """Whether a trial is a result: one that broke under its load is."""
     return trial.ok or trial.outcome == "broke"
@@ -154,13 +148,13 @@ def _result(trial: TrialRow) -> bool:
 
 def _nearest(analysis: Analysis, blocks: Mapping[int, Sequence[TrialRow]]) -> int:
     """The block with the smallest mean distance, as a logarithm, of the headline values from their medians."""
-    headlines = {report.label: report.metric for report in analysis.headlines}
-    values: dict[tuple[str, str], dict[int, float]] = {}
+    headlines = {report.cell: report.metric for report in analysis.headlines}
+    values: dict[ArmId, dict[int, float]] = {}
     for number, trials in blocks.items():
         for trial in trials:
-            value = trial.values.get(headlines.get(trial.label, ""), 0.0)
+            value = trial.values.get(headlines.get(trial.cell, ""), 0.0)
             if value > 0:
-                values.setdefault(_place(trial), {}).setdefault(number, value)
+                values.setdefault(trial.arm, {}).setdefault(number, value)
     middles = {place: median(mine.values()) for place, mine in values.items()}
 
     def distance(number: int) -> float:
@@ -200,7 +194,7 @@ def _picture(
 
 def _spans(group: LevelGroup, trials: Sequence[TrialRow]) -> tuple[TrialSpan, ...]:
     """The trials one after the other, with at most KEPT_GAP_S between them."""
-    texts = {level.label: level.text for level in group.levels}
+    texts = {level.cell: level.text for level in group.levels}
     spans: list[TrialSpan] = []
     place = ended = 0.0
     for trial in trials:
@@ -208,7 +202,7 @@ def _spans(group: LevelGroup, trials: Sequence[TrialRow]) -> tuple[TrialSpan, ..
         place += min(max(gap, 0.0), KEPT_GAP_S)
         wall_s = trial.started_at - trials[0].started_at
         spans.append(
-            TrialSpan(trial, texts[trial.label], round(place, 2), round(place + trial.duration_s, 2), wall_s,
+            TrialSpan(trial, texts[trial.cell], round(place, 2), round(place + trial.duration_s, 2), wall_s,
                  gap > KEPT_GAP_S)
         )  # fmt: skip
         place, ended = place + trial.duration_s, trial.started_at + trial.duration_s

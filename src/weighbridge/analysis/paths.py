@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import ValidationError
 
+from weighbridge.model.address import CellId
 from weighbridge.model.facts import NetworkPath
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import ALL_CPU, RETRANSMITS, SOFTIRQ_SHARE, SWITCHES
@@ -101,14 +102,14 @@ class Paths:
         """Whether a workload needs a path and the run recorded paths."""
         return self.networked is not None and workload in self.networked
 
-    def missing(self, workload: str, level: Level, *environments: str) -> bool:
+    def missing(self, cell: CellId, *environments: str) -> bool:
         """Whether a comparison of these environments lacks the path of one of them: then it is none."""
-        return self.needed(workload) and any(self.of(name, level) is None for name in environments)
+        return self.needed(cell.workload) and any(self.of(name, cell.level) is None for name in environments)
 
-    def difference(self, workload: str, level: Level, environment: str, baseline: str) -> PathDifference | None:
+    def difference(self, cell: CellId, environment: str, baseline: str) -> PathDifference | None:
         """In what an environment's path differs from the baseline's; None where in nothing."""
-        one, other = self.of(environment, level), self.of(baseline, level)
-        if not self.needed(workload) or one is None or other is None or environment == baseline:
+        one, other = self.of(environment, cell.level), self.of(baseline, cell.level)
+        if not self.needed(cell.workload) or one is None or other is None or environment == baseline:
             return None
         figures, baseline_figures = PathFigures.of(one), PathFigures.of(other)
         if (

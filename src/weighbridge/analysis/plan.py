@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pydantic import TypeAdapter
+
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.decisions import GateLook
-from weighbridge.model.level import Level
 from weighbridge.model.stored_study import StoredArm
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Looks, planned_looks
@@ -16,6 +18,7 @@ from weighbridge.store.run import METERS_HZ, RunStore
 
 FASTEST_HZ = 10.0
 """What a study may ask of the meters (`weighbridge.model.study.Meters`)."""
+_ABSENT = TypeAdapter(frozenset[ArmId])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,12 @@ class Plan:
     Those that are left out are in it, so that what adds to them is linked to what they add to.
     """
 
-    absent: frozenset[tuple[str, Level, str]] = frozenset()
-    """Workload, level and environment where the study does not measure the environment."""
+    absent: frozenset[ArmId] = frozenset()
+    """The environments that the study does not measure on a workload at a level."""
 
-    def compared_on(self, workload: str, level: Level) -> tuple[str, ...]:
+    def compared_on(self, cell: CellId) -> tuple[str, ...]:
         """The environments that are compared with the baseline on a workload at a level; the A/A arm is last."""
-        return tuple(name for name in self.compared if (workload, level, name) not in self.absent)
+        return tuple(name for name in self.compared if ArmId(cell, name) not in self.absent)
 
     explaining: frozenset[str] = frozenset()
     """The environments that are parts of another, to explain its cost; they are compared with no baseline."""
@@ -109,9 +112,7 @@ def plan_of(store: RunStore) -> Plan:
         environments=names,
         equivalence=float(info["equivalence"]) if "equivalence" in info else None,
         target=target,
-        absent=frozenset(
-            (str(w), Level.from_text(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))
-        ),
+        absent=_ABSENT.validate_json(info.get("absent", "[]")),
         ladder=tuple(rung for rung in store.ladder() if rung.name in every),
         looks=replace(asked, interim=asked.interim or unfinished(info)),
         planned_blocks=changes[-1].blocks if changes and fixed else fixed,

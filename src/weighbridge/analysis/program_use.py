@@ -11,6 +11,7 @@ from weighbridge.analysis.metered import PLACES
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.analysis.use_by_level import one_a_block
+from weighbridge.model.address import grouped
 from weighbridge.store.run import RunStore
 
 SITE_CPU = "cpu_s"
@@ -42,9 +43,7 @@ def program_use(store: RunStore, analysis: Analysis) -> dict[str, tuple[ProgramU
     for sample in store.samples(*UNITS, *OF_SITES):
         if sample.site in PLACES:
             samples.setdefault((sample.trial, sample.site), {})[sample.name] = sample.value
-    arms: dict[tuple[str, str], list[TrialRow]] = {}
-    for trial in analysis.trials:
-        arms.setdefault((trial.label, trial.environment), []).append(trial)
+    arms = grouped(analysis.trials, lambda trial: (trial.label, trial.environment))
     by_label = {}
     for label in analysis.labels:
         chosen = {name: one_a_block(arms.get((label, name), [])) for name in analysis.environments}

@@ -35,6 +35,7 @@ from weighbridge.analysis.resources import CPU_TIME
 from weighbridge.analysis.results import Comparison, MetricReport, Remark
 from weighbridge.analysis.trends import NOTHING_WRONG, SeriesTrends, run_trends
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.address import ArmId, grouped
 from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, CONFINEMENT, HOST_DIFFERENCES, HostDifference
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
 from weighbridge.model.host import InterruptTime
@@ -84,7 +85,7 @@ class ComparisonInRun:
     @property
     def trials(self) -> Sequence[TrialRow]:
         """The trials of its workload and level."""
-        return self.context.of_cell(self.report.workload, self.report.level)
+        return self.context.of_cell(self.report.cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,18 +142,18 @@ def remarks_about(report: MetricReport, row: Comparison, context: Context) -> tu
 def _arm_remarks(comparison: ComparisonInRun, environment: str) -> list[Remark]:
     """What is to be known of an environment's own values of a metric and of its trials."""
     report, context = comparison.report, comparison.context
-    arm = report.workload, report.level, environment
+    arm = ArmId(report.cell, environment)
 
     def of_values() -> list[Remark]:
-        values = [trial.values[report.metric] for trial in context.of_arm(*arm) if report.metric in trial.values]
+        values = [trial.values[report.metric] for trial in context.of_arm(arm) if report.metric in trial.values]
         trends = context.once("trends", lambda: run_trends(context.trials))
-        series = trends.get((*arm, report.metric), NOTHING_WRONG)
+        series = trends.get((arm, report.metric), NOTHING_WRONG)
         return about_values.remarks(ArmValues(environment, report.metric, values, series))
 
     def of_trials() -> list[Remark]:
-        return about_trials.remarks(ArmTrials(environment, context.of_arm(*arm), context.broken.get(arm)))
+        return about_trials.remarks(ArmTrials(environment, context.of_arm(arm), context.broken.get(arm)))
 
-    return context.once((*arm, report.metric), of_values) + context.once(arm, of_trials)
+    return context.once((arm, report.metric), of_values) + context.once(arm, of_trials)
 
 
 def confounders(
@@ -342,7 +343,7 @@ def _incomplete(comparison: ComparisonInRun) -> Iterator[Remark]:
     row, report, context = comparison.row, comparison.report, comparison.context
     if row.cost is None:
         return
-    baseline, other = (context.of_arm(report.workload, report.level, each) for each in comparison.sides)
+    baseline, other = (context.of_arm(ArmId(report.cell, each)) for each in comparison.sides)
     planned = context.plan.planned_blocks or len({trial.block for trial in other})
     broke = {trial.block for trial in (*baseline, *other) if trial.broke}
     if row.blocks + len(broke) < planned:
@@ -607,7 +608,7 @@ def _capped(comparison: ComparisonInRun) -> Iterator[Remark]:
         return
     capped = []
     for name in comparison.sides:
-        side = context.limits.get((report.workload, report.level, name), ())
+        side = context.limits.get(ArmId(report.cell, name), ())
         if limited := limit_of_most(side, report.unit):
             capped.append(Capped(name, limited[0], limited[1], len(side), name == context.baseline))
     if len({each.limit for each in capped}) == len(capped):
@@ -651,7 +652,7 @@ class NoPath(Remark):
 @about_comparison
 def _no_path(comparison: ComparisonInRun) -> Iterator[Remark]:
     report = comparison.report
-    if comparison.context.paths.missing(report.workload, report.level, *comparison.sides):
+    if comparison.context.paths.missing(report.cell, *comparison.sides):
         yield NoPath()
 
 
@@ -671,7 +672,7 @@ class OtherPath(Remark):
 @about_comparison
 def _other_path(comparison: ComparisonInRun) -> Iterator[Remark]:
     report, (baseline, environment) = comparison.report, comparison.sides
-    unlike = comparison.context.paths.difference(report.workload, report.level, environment, baseline)
+    unlike = comparison.context.paths.difference(report.cell, environment, baseline)
     if unlike:
         yield OtherPath(unlike)
 
@@ -810,7 +811,7 @@ def _delayed_ack(comparison: ComparisonInRun) -> Iterator[Remark]:
         return
     values = zip(comparison.sides, (report.baseline_value, comparison.row.value), strict=True)
     for environment, value in values:
-        limits = [each for each in context.limits.get((report.workload, report.level, environment), ()) if each]
+        limits = [each for each in context.limits.get(ArmId(report.cell, environment), ()) if each]
         idle = sum(each.code == FlagCode.NO_BOTTLENECK for each in limits)
         if value is not None and HELD_BACK_S[0] <= value * unit_s <= HELD_BACK_S[1] and 2 * idle > len(limits):
             yield DelayedAck(environment, value * unit_s)
@@ -961,9 +962,7 @@ NEARLY_ALL = 0.75
 
 def common_flags(trials: Sequence[TrialRow]) -> list[FlaggedTrials]:
     """Return the kinds that are about nearly all environments, so that they need not be said of each of them."""
-    arms: dict[str, list[TrialRow]] = {}
-    for trial in trials:
-        arms.setdefault(trial.environment, []).append(trial)
+    arms = grouped(trials, lambda trial: trial.environment)
     concerned = Counter(kind for mine in arms.values() for kind in _trials_by_kind(mine))
     by_kind = _flags_by_kind(trials)
     return [
@@ -999,10 +998,7 @@ def _trials_by_kind(trials: Sequence[TrialRow]) -> Counter[FlagKind]:
 
 
 def _flags_by_kind(trials: Sequence[TrialRow]) -> dict[FlagKind, list[Flag]]:
-    by_kind: dict[FlagKind, list[Flag]] = {}
-    for flag in (flag for trial in trials for flag in trial.flags):
-        by_kind.setdefault(kind_of(flag), []).append(flag)
-    return by_kind
+    return grouped((flag for trial in trials for flag in trial.flags), kind_of)
 
 
 # -- what differs besides the isolation ------------------------------------------------------------
@@ -1141,10 +1137,10 @@ def _other_paths(context: Context) -> Iterator[Remark]:
             yield PathsUnrecorded()
         return
     alike: dict[OtherPath, dict[str, None]] = {}
-    for workload, level in context.labels:
-        for name in plan.compared_on(workload, level):
-            if unlike := paths.difference(workload, level, name, plan.baseline):
-                place = paths.place(paths.client_of(level)) if len(paths.clients) > 1 else None
+    for cell in context.cells:
+        for name in plan.compared_on(cell):
+            if unlike := paths.difference(cell, name, plan.baseline):
+                place = paths.place(paths.client_of(cell.level)) if len(paths.clients) > 1 else None
                 alike.setdefault(OtherPath(unlike, place=place), {})[name] = None
     yield from (replace(each, environments=tuple(names)) for each, names in alike.items())
 
@@ -1168,15 +1164,15 @@ class FixedTime(Remark):
 def _fixed_time(context: Context) -> Iterator[Remark]:
     """Of programs of the user's whose time is the headline, in every environment."""
     written = context.study.workloads if context.study is not None else {}
-    for (workload, level), label in context.labels.items():
-        options = written.get(workload, {})
+    for cell in context.cells:
+        options = written.get(cell.workload, {})
         if options.get("kind") != "command" or options.get("metrics") or options.get("adapter"):
             continue
-        trials = [trial for trial in context.of_cell(workload, level) if trial.ok and "time" in trial.values]
+        trials = [trial for trial in context.of_cell(cell) if trial.ok and "time" in trial.values]
         times = [trial.values["time"] for trial in trials]
         enough = len(times) >= MIN_BLOCKS_VERDICT and len({trial.environment for trial in trials}) > 1
         if enough and min(times) >= FIXED_TIME_S and _seem_fixed(times):
-            yield FixedTime(label, min(times))
+            yield FixedTime(cell.label, min(times))
 
 
 def _seem_fixed(times: Sequence[float]) -> bool:

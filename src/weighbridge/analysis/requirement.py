@@ -14,7 +14,7 @@ from typing import Literal, cast
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.model.decisions import ComparedArm
+from weighbridge.model.address import ArmId
 from weighbridge.model.measurement import scale_of
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS, parse_percent
 
@@ -108,9 +108,9 @@ class Target:
         return f"{self.environment}.{self.workload}.{self.metric}"
 
     @property
-    def arm(self) -> ComparedArm | None:
+    def arm(self) -> ArmId | None:
         """The arm that was measured for the target; None where the workload was not measured."""
-        return None if self.report is None else (self.report.workload, self.report.level, self.environment)
+        return None if self.report is None else ArmId(self.report.cell, self.environment)
 
 
 def parse_requirement(text: str, spelling: Spelling) -> Requirement:

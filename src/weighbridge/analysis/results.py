@@ -17,10 +17,10 @@ from weighbridge.analysis.plan import StepChange
 from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.address import ArmId, HasMetricId, MetricId, grouped
 from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.explained import DescribedMechanism
-from weighbridge.model.level import Level
 from weighbridge.model.measurement import is_resource_use
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, Looks, SlowRuns, Verdict
@@ -146,15 +146,10 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricReport:
+class MetricReport(HasMetricId):
     """Every comparison on one metric of one workload at one level."""
 
-    workload: str
-    level: Level
-    """The swept factors."""
-    label: str
-    """The workload with its level, as people read it."""
-    metric: str
+    metric_id: MetricId
     unit: str
     better: Better
     headline: bool
@@ -378,10 +373,10 @@ class Analysis:
     """The merged histograms of the workloads that give them."""
     sweeps: tuple[LoadSweep, ...] = ()
     """The workloads that name their load, with at least three levels of it."""
-    broken: Mapping[tuple[str, Level, str], Breakage] = field(default_factory=dict)
-    """Where trials broke under their load: workload, level, environment."""
-    bottlenecks: Mapping[tuple[str, Level, str], LimitCounts] = field(default_factory=dict)
-    """How many good trials had which bottleneck, by workload, level and environment."""
+    broken: Mapping[ArmId, Breakage] = field(default_factory=dict)
+    """Where trials broke under their load."""
+    bottlenecks: Mapping[ArmId, LimitCounts] = field(default_factory=dict)
+    """How many good trials had which bottleneck."""
     durability: Mapping[str, Durabilities] = field(default_factory=dict)
     """By label what a power cut leaves of what the workload's server has acknowledged."""
     power_cuts: PowerCuts = ()
@@ -414,10 +409,7 @@ class Analysis:
     """The trials of each label that has any, in the order in which they ran."""
 
     def __post_init__(self) -> None:
-        by_label: dict[str, list[TrialRow]] = {}
-        for trial in self.trials:
-            by_label.setdefault(trial.label, []).append(trial)
-        object.__setattr__(self, "trials_of", by_label)
+        object.__setattr__(self, "trials_of", grouped(self.trials, lambda trial: trial.label))
 
     @property
     def failed(self) -> tuple[TrialRow, ...]:
@@ -502,8 +494,7 @@ class Analysis:
         """Return an environment's values of a metric, in its unit, by block: in each the first good attempt's."""
         values: dict[int, float] = {}
         for trial in sorted(self.trials_of.get(report.label, ()), key=lambda each: (each.block, each.attempt)):
-            about = (trial.workload, trial.level, trial.environment)
-            if about == (report.workload, report.level, environment) and report.metric in trial.values:
+            if trial.environment == environment and report.metric in trial.values:
                 values.setdefault(trial.block, trial.values[report.metric])
         return values
 

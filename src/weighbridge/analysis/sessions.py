@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 from weighbridge.analysis.conditions import COMPARED, COMPARED_BEGINNINGS, Fact
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.address import grouped
 from weighbridge.model.isolation import OUTSIDE
-from weighbridge.model.level import Level
 
 HOST = "host"
 """Scope of the facts of this machine."""
@@ -68,11 +68,8 @@ def sessions(
         RunSession(starts[each], tuple(sorted({trial.block for trial in trials if number[trial.id] == each})))
         for each in used
     )
-    together: dict[tuple[int, int, str, Level], set[int]] = {}
-    for trial in (each for each in trials if each.ok):
-        where = (trial.block, trial.attempt, trial.workload, trial.level)
-        together.setdefault(where, set()).add(number[trial.id])
-    mixed = {block for (block, *_), numbers in together.items() if len(numbers) > 1}
+    together = grouped((each for each in trials if each.ok), lambda trial: (trial.block, trial.attempt, trial.cell))
+    mixed = {block for (block, *_), arms in together.items() if len({number[trial.id] for trial in arms}) > 1}
     return Sessions(used_sessions, tuple(sorted(mixed)), _differences(facts, starts, used, {*COMPARED, *kinds}))
 
 

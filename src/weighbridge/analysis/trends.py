@@ -29,12 +29,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.level import Level
+from weighbridge.model.address import ArmId, HasMetricId, MetricId, grouped
 from weighbridge.statistics import Flags, flags, place_p_value, place_slopes, verdicts
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
-SeriesKey = tuple[str, Level, str, str]
-"""Workload, level, environment and metric."""
+SeriesKey = tuple[ArmId, str]
+"""An arm and the name of a metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def series_of(trials: Iterable[TrialRow]) -> dict[SeriesKey, list[float]]:
     series: dict[SeriesKey, list[float]] = {}
     for trial in trials:
         for metric, value in trial.values.items():
-            series.setdefault((trial.workload, trial.level, trial.environment, metric), []).append(value)
+            series.setdefault((trial.arm, metric), []).append(value)
     return series
 
 
@@ -78,22 +78,15 @@ def surviving(series: Iterable[Flags]) -> Iterator[bool]:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceEffect:
+class PlaceEffect(HasMetricId):
     """A metric whose value depends on a trial's place in its block."""
 
-    workload: str
-    level: Level
-    metric: str
+    metric_id: MetricId
     per_place: float
     """By how much a value typically rises from one place to the next: its logarithm, or in the metric's unit."""
     logs: bool
     adjusted_p: float
     blocks: int
-
-    @property
-    def key(self) -> tuple[str, Level, str]:
-        """Workload, level and metric."""
-        return self.workload, self.level, self.metric
 
 
 def place_effects(trials: Iterable[TrialRow]) -> tuple[PlaceEffect, ...]:
@@ -101,8 +94,9 @@ def place_effects(trials: Iterable[TrialRow]) -> tuple[PlaceEffect, ...]:
 
     A block that was run again is one more block. Of fewer blocks than a verdict needs nothing is said.
     """
-    tested: list[tuple[tuple[str, Level, str], bool, list[float]]] = []
-    for (workload, level), blocks in _blocks(trials).items():
+    tested: list[tuple[MetricId, bool, list[float]]] = []
+    for cell, of_cell in grouped(trials, lambda trial: trial.cell).items():
+        blocks = [*grouped(of_cell, lambda trial: (trial.block, trial.attempt)).values()]
         for metric in dict.fromkeys(metric for block in blocks for trial in block for metric in trial.values):
             placed = [
                 [(place, trial.environment, trial.values[metric]) for place, trial in enumerate(block)
@@ -112,19 +106,10 @@ def place_effects(trials: Iterable[TrialRow]) -> tuple[PlaceEffect, ...]:
             slopes = place_slopes(placed)
             if len(slopes) >= MIN_BLOCKS_VERDICT:
                 logs = all(value > 0 for block in placed for *_, value in block)
-                tested.append(((workload, level, metric), logs, slopes))
+                tested.append((MetricId(cell, metric), logs, slopes))
     adjusted = verdicts.holm([place_p_value(slopes) for *_, slopes in tested])
     return tuple(
-        PlaceEffect(*key, median(slopes), logs, p_value, len(slopes))
-        for (key, logs, slopes), p_value in zip(tested, adjusted, strict=True)
+        PlaceEffect(metric_id, median(slopes), logs, p_value, len(slopes))
+        for (metric_id, logs, slopes), p_value in zip(tested, adjusted, strict=True)
         if p_value <= verdicts.ALPHA
     )
-
-
-def _blocks(trials: Iterable[TrialRow]) -> dict[tuple[str, Level], list[list[TrialRow]]]:
-    """The trials of each attempt of each block, by workload and level, in the order in which they ran."""
-    blocks: dict[tuple[str, Level], dict[tuple[int, int], list[TrialRow]]] = {}
-    for trial in trials:
-        of_cell = blocks.setdefault((trial.workload, trial.level), {})
-        of_cell.setdefault((trial.block, trial.attempt), []).append(trial)
-    return {cell: list(each.values()) for cell, each in blocks.items()}

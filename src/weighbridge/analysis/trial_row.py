@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from weighbridge.model.address import HasArm
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level
 
 
 @dataclass(frozen=True, slots=True)
-class TrialRow:
+class TrialRow(HasArm):
     """One trial that ended, whatever its outcome. Times are seconds; ``started_at`` is seconds since the epoch."""
 
     id: int
@@ -19,7 +20,6 @@ class TrialRow:
     environment: str
     workload: str
     level: Level
-    label: str
     outcome: str
     message: str
     started_at: float

@@ -77,7 +77,7 @@ def by_level(store: RunStore, analysis: Analysis) -> list[ByLevel]:
     for group in groups_of(store):
         rows = []
         for level in group.levels:
-            mine = analysis.trials_of.get(level.label, ())
+            mine = analysis.trials_of.get(level.cell.label, ())
             for environment in analysis.environments:
                 trials = [trial for trial in mine if trial.environment == environment]
                 if trials:

@@ -116,9 +116,8 @@ def _to_cross(analysis: "Analysis", report: "MetricReport", row: "Comparison") -
     from weighbridge.analysis.explanation import second_pass
     from weighbridge.report.text.environments import display_name
 
-    place = (row.environment, report.workload, report.level)
-    explained = {(each.environment, each.report.workload, each.report.level): each for each in analysis.explanations}
-    if (explanation := explained.get(place)) is None:
+    explained = {(each.environment, each.report.cell): each for each in analysis.explanations}
+    if (explanation := explained.get((row.environment, report.cell))) is None:
         return ()
     if not (kinds := second_pass(explanation)):
         few = "fewer than two of its mechanisms have a significant cost"

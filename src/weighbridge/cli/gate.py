@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from weighbridge.analysis.gate_looks import GatePlan, Spending
     from weighbridge.analysis.requirement import Requirement
     from weighbridge.analysis.results import Analysis
-    from weighbridge.model.decisions import ComparedArm
+    from weighbridge.model.address import ArmId
     from weighbridge.report.text.gate import GateRow
     from weighbridge.store.run import RunStore
 
@@ -334,9 +334,7 @@ def _opened_to_look(run: Path) -> "Iterator[tuple[RunStore, bool]]":
         yield store, True
 
 
-def _keep_look(
-    store: "RunStore", spending: "Spending", still_open: "tuple[ComparedArm, ...]", until: int | None
-) -> None:
+def _keep_look(store: "RunStore", spending: "Spending", still_open: "tuple[ArmId, ...]", until: int | None) -> None:
     """Store the present interim look with the run; ``until`` is the number of rounds that it requests.
 
     If the look was stored before, only ``until`` changes.
@@ -350,7 +348,7 @@ def _keep_look(
 
 
 def _keep_first_look(
-    store: "RunStore", spending: "Spending", still_open: "tuple[ComparedArm, ...]", *, keeps: bool
+    store: "RunStore", spending: "Spending", still_open: "tuple[ArmId, ...]", *, keeps: bool
 ) -> None:
     """Store an interim look with the run if it is new. Print a note if the run is not writable."""
     if spending.now is None:

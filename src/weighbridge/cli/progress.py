@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from weighbridge.cli.output import err
 from weighbridge.model.isolation import SiteLayers
-from weighbridge.model.level import cell_label
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.text import printable
 from weighbridge.model.trial import Trial, TrialRecord
@@ -300,7 +299,7 @@ def _where(trial: Trial) -> str:
     """Return ``redis (clients=50) in bridge``."""
     from weighbridge.report.text.environments import display_name
 
-    return f"{cell_label(trial.workload, trial.level)} in {display_name(trial.environment)}"
+    return f"{trial.label} in {display_name(trial.environment)}"
 
 
 def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "Table":

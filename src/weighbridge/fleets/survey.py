@@ -14,6 +14,7 @@ from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.packages import missing_on
 from weighbridge.linux.process import run
+from weighbridge.model.address import grouped
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import MACHINE_ID, NODE, Host, RunContext
 from weighbridge.model.host_kind import HostOptions
@@ -88,13 +89,10 @@ def _other_weighbridge(answer: Completed) -> str:
 
 def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMachine]:
     """Return the machines with a note for those that share a kernel, as nodes of kind do."""
-    by_kernel: dict[str, list[str]] = {}
-    for each in machines:
-        if each.boot:
-            by_kernel.setdefault(each.boot, []).append(each.name)
+    on_kernel = grouped(machines, lambda machine: machine.boot)
     noted = []
     for each in machines:
-        others = [name for name in by_kernel.get(each.boot, ()) if name != each.name]
+        others = [other.name for other in on_kernel[each.boot] if each.boot and other.name != each.name]
         shared = f"runs on the same kernel as {', '.join(others[:3])}{' ...' * (len(others) > 3)}, so they share CPUs"
         noted.append(replace(each, notes=(*each.notes, shared)) if others else each)
     return noted
@@ -207,12 +205,10 @@ def notes_of(machines: Sequence[SurveyedMachine]) -> list[str]:
 
 def refusals(machines: Sequence[SurveyedMachine]) -> list[str]:
     """Return why a fleet of these machines is refused: missing requirements, and one machine under two names."""
-    sentences: dict[str, list[str]] = {}
-    for each in machines:
-        if each.lacks:
-            sentences.setdefault("; ".join(each.lacks), []).append(each.name)
+    lacking = grouped((each for each in machines if each.lacks), lambda machine: "; ".join(machine.lacks))
     reasons = [
-        f"{', '.join(names)}{'' if reason.startswith('(') else ':'} {reason}" for reason, names in sentences.items()
+        f"{', '.join(each.name for each in alike)}{'' if why.startswith('(') else ':'} {why}"
+        for why, alike in lacking.items()
     ]
     known: dict[tuple[str, str], str] = {}
     for each in machines:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from weighbridge.model.level import LevelText, cell_label
+from weighbridge.model.address import ArmId, HasCell
+from weighbridge.model.level import LevelText
 
 
 class LeftOut(BaseModel):
@@ -42,7 +43,7 @@ def left_out_of(text: str) -> tuple[LeftOut, ...]:
 _Seconds = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 
 
-class TrialLength(BaseModel):
+class TrialLength(HasCell, BaseModel):
     """The length chosen for a workload at a level, in seconds of its work.
 
     ``asked_s`` is how long the work lasted in the pilot block, as the study says it; ``beside_s`` is what a trial
@@ -73,9 +74,8 @@ def chosen_length(asked_s: float, shortest_s: float, beside_s: float, warm_up: f
 
 def length_text(length: TrialLength) -> str:
     """As people read it: ``tcp (clients=2): 0.3 s instead of 1 s, plus 0.04 s of overhead``."""
-    label = cell_label(length.workload, length.level)
     lasts = f"{length.chosen_s:.2g} s instead of {length.asked_s:.2g} s"
-    return f"{label}: {lasts}, plus {length.beside_s:.2g} s of overhead"
+    return f"{length.cell.label}: {lasts}, plus {length.beside_s:.2g} s of overhead"
 
 
 _LENGTHS = TypeAdapter(tuple[TrialLength, ...])
@@ -94,7 +94,7 @@ def lengths_of(text: str) -> tuple[TrialLength, ...]:
 _BlockNumber = Annotated[int, Field(ge=0, le=10**6)]
 
 
-class Allotment(BaseModel):
+class Allotment(HasCell, BaseModel):
     """Of the blocks ``after`` one up to and with ``until``, a workload at a level is in so many ``blocks``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -133,8 +133,6 @@ LEAST_SHARE = 1e-6
 """The least that a look spends of the error: no interval of a higher confidence is told from the whole line."""
 LARGEST_COUNT = 10**6
 """Of blocks; more is damage."""
-ComparedArm = tuple[str, LevelText, str]
-"""Workload, level and environment: what takes part in blocks together with the baseline."""
 
 
 def _tellable(share: float) -> float:
@@ -149,7 +147,7 @@ class GateLook(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     blocks: Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
     share: Annotated[float, Field(ge=0, le=1), AfterValidator(_tellable)]
-    open: tuple[ComparedArm, ...]
+    open: tuple[ArmId, ...]
     """The comparisons that were not decided."""
     until: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     """How many blocks were asked for then, in which those that are open take part alone; None: no more were.
@@ -159,9 +157,9 @@ class GateLook(BaseModel):
     trials: Annotated[int, Field(ge=0)] | None = None
     """How many trials the run had, by which a block that was completed later is seen; None: not kept."""
 
-    def goes_on(self, place: ComparedArm) -> bool:
+    def goes_on(self, arm: ArmId) -> bool:
         """Whether a comparison takes part in the blocks that were asked for."""
-        return self.until is not None and (not self.open or place in self.open)
+        return self.until is not None and (not self.open or arm in self.open)
 
 
 _LOOKS = TypeAdapter(tuple[GateLook, ...])

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from weighbridge.model.address import HasCell
 from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.level import Level
 from weighbridge.model.secret import SecretName, secrets_in
@@ -58,7 +59,7 @@ class StoredFile(_Written):
     meters: StoredMeters = StoredMeters()
 
 
-class StoredOwnOptions(_Stored):
+class StoredOwnOptions(HasCell, _Stored):
     """The options of a workload at a level in one environment only."""
 
     workload: str
@@ -123,8 +124,8 @@ def secrets_of(study: Study) -> tuple[SecretName, ...]:
 
 def _arm(arm: Arm) -> dict[str, Any]:
     own = [
-        {"workload": workload, "level": level, "options": _data(options)}
-        for (workload, level), options in arm.workloads.items()
+        {"workload": cell.workload, "level": cell.level, "options": _data(options)}
+        for cell, options in arm.workloads.items()
     ]
     same = {"name", "kind", "aa_of", "clients", "optional"}
     same |= {key for key in ("userland", "resources", "shm_size", "sysctls", "explains") if getattr(arm, key)}

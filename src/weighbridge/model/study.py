@@ -20,11 +20,12 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from weighbridge.model.address import CellId
 from weighbridge.model.companion import Companion, ComposeOptions
 from weighbridge.model.explained import DescribedMechanism, Explains, Off
 from weighbridge.model.facts import CpuIdle
 from weighbridge.model.host_kind import HostOptions
-from weighbridge.model.level import NO_LEVEL, Level, cell_label
+from weighbridge.model.level import NO_LEVEL, Level
 from weighbridge.model.options import ArmName, Brings, Name, Options, by_kind
 from weighbridge.model.quantity import CpuList, Duration, Share, Size
 from weighbridge.model.traced import TracerName
@@ -381,7 +382,7 @@ class Arm(BaseModel):
 
     ``userland`` is where its programs come from, if from elsewhere than those of others; the study's clients, where
     they have a userland of theirs, keep it. ``workloads`` are the options that workloads have in this environment
-    only, whole and checked, by cell (workload, level). ``clients`` are the hosts whose clients it is measured with;
+    only, whole and checked, by cell. ``clients`` are the hosts whose clients it is measured with;
     None: all. An ``optional`` one is left out, and the run says so, where it cannot be opened before the first trial.
     ``shm_size`` is what /dev/shm of its sites holds in bytes; None: what its kind gives. ``sysctls``: settings of the
     kernel that its sites have of their own.
@@ -393,7 +394,7 @@ class Arm(BaseModel):
     options: Any
     aa_of: str | None = None
     userland: SerializeAsAny[SourceOptions] | None = None
-    workloads: dict[tuple[str, Level], Any] = {}
+    workloads: dict[CellId, Any] = {}
     clients: tuple[str, ...] | None = None
     optional: bool = False
     resources: Resources | None = None
@@ -435,9 +436,14 @@ class Cell(BaseModel):
     """In how many sites of an environment it runs at a time."""
 
     @property
+    def id(self) -> CellId:
+        """Return the workload and level as one key."""
+        return CellId(self.workload, self.level)
+
+    @property
     def label(self) -> str:
         """The workload's name with its level, as people read it: ``redis (clients=50)``."""
-        return cell_label(self.workload, self.level)
+        return self.id.label
 
 
 class Study(BaseModel):
@@ -511,7 +517,7 @@ class Study(BaseModel):
 
     def options(self, arm: Arm, cell: Cell) -> Any:
         """The options of a workload in an environment: the cell's, unless the environment has its own."""
-        return arm.workloads.get((cell.workload, cell.level), cell.options)
+        return arm.workloads.get(cell.id, cell.options)
 
     def arms_of(self, cell: Cell) -> tuple[Arm, ...]:
         """The environments that are measured on a cell: those that clients on its client's host reach."""

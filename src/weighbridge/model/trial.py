@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from weighbridge.model.address import HasArm
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Outcome
@@ -12,7 +13,7 @@ from weighbridge.model.options import Options
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(HasArm):
     """One fresh run that is to be made. ``attempt`` counts the repetitions of its block from 0."""
 
     block: int

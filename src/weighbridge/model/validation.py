@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
+from weighbridge.model.address import grouped
 from weighbridge.model.secret import is_ordinary, is_secret_place, is_secret_text
 from weighbridge.model.spelling import nearest
 from weighbridge.model.text import one_line
@@ -252,15 +253,9 @@ def with_allowed(model: type[BaseModel], written: Mapping[Any, Any], error: Vali
     The errors of the forms that one option can have (``auto``, or a whole number) become one.
     """
     items = error.errors(include_url=False)
-    errors = [each for items_of_key in _by_key(items) for each in _of_option(model, written, items_of_key)]
+    by_key = grouped(items, lambda item: item["loc"][:1])
+    errors = [each for items_of_key in by_key.values() for each in _of_option(model, written, items_of_key)]
     return ValidationError.from_exception_data(error.title, errors)
-
-
-def _by_key(items: Iterable[ErrorDetails]) -> Iterable[list[ErrorDetails]]:
-    by_key: dict[Any, list[ErrorDetails]] = {}
-    for item in items:
-        by_key.setdefault(item["loc"][:1], []).append(item)
-    return by_key.values()
 
 
 def _of_option(

@@ -18,6 +18,7 @@ from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.overload import without_retries
 from weighbridge.analysis.remarks import remarks_about
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.model.address import MetricId
 from weighbridge.model.level import level_label
 from weighbridge.replication import proof
 from weighbridge.replication.proof import PublishedPair, PublishedRow, PublishedSpread
@@ -197,8 +198,8 @@ def report_of(analysis: Analysis, measured: Measured, level: Mapping[str, str]) 
 
 # -- comparisons of a run that a published study asks for ------------------------------------------
 
-Key = tuple[str, str, str, str]
-"""A metric's label and name, an environment, and what it is compared with."""
+ComparedPair = tuple[MetricId, str, str]
+"""A metric, an environment, and the environment that it is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,14 +243,14 @@ def judged_together(family: Sequence[UnjudgedComparison | None]) -> list[Compari
 
 def judged_rows(
     analysis: Analysis, published: Iterable[tuple[Compared, Sequence[PublishedRow]]]
-) -> dict[Key, Comparison]:
+) -> dict[ComparedPair, Comparison]:
     """Return a run's verdicts on the published comparisons, each once even if it has several published figures."""
-    family: dict[Key, UnjudgedComparison | None] = {}
+    family: dict[ComparedPair, UnjudgedComparison | None] = {}
     for compared, rows in published:
         for row in rows:
             if (report := report_of(analysis, compared.measured, row.level)) is not None:
                 both = row.environment, row.against or analysis.baseline
-                key = report.label, report.metric, *both
+                key = report.metric_id, *both
                 family[key] = family[key] if key in family else compare_environments(analysis, report, *both)
     together = judged_together([*family.values()])
     return {key: each for key, each in zip(family, together, strict=True) if each is not None}
@@ -275,13 +276,13 @@ def _values(analysis: Analysis, report: MetricReport) -> Iterator[Value]:
 
 def _compared_row(
     study: Published, analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer],
-    measured: Mapping[Key, Comparison],
+    measured: Mapping[ComparedPair, Comparison],
 ) -> ComparedRow:  # fmt: skip
     report, both = (
         report_of(analysis, compared.measured, row.level),
         (row.environment, row.against or analysis.baseline),
     )
-    counterpart = measured.get((report.label, report.metric, *both)) if report else None
+    counterpart = measured.get((report.metric_id, *both)) if report else None
     level = level_label(row.level)
     if report is None or counterpart is None or counterpart.cost is None:
         name = f"{row.environment} / {row.against}" if row.against else row.environment
@@ -426,8 +427,11 @@ def _broke(analysis: Analysis, row: PublishedRow, environments: Sequence[str]) -
     """Return how often and why the environment or the baseline was overloaded at this level; empty if never."""
     target = row.compared.measured
     level, workload = {**target.level, **row.level}, target.workload
-    broken = {name: broke for (name_of_workload, measured, name), broke in analysis.broken.items()
-            if name_of_workload == workload and measured.factors == level}  # fmt: skip
+    broken = {
+        arm.environment: broke
+        for arm, broke in analysis.broken.items()
+        if (arm.cell.workload, arm.cell.level.factors) == (workload, level)
+    }
     return "; ".join(
         f"{name} {broke_count(broken[name])}: {broken[name].reason}" for name in environments if name in broken
     )

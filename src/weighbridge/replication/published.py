@@ -1,7 +1,6 @@
 """The figures of a published study, and the measured metric for each of them: read and checked."""
 
 import csv
-from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache, cached_property
@@ -11,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from weighbridge.errors import StudyError
+from weighbridge.model.address import grouped
 from weighbridge.model.study import Parameter
 
 TEST = "test"
@@ -247,12 +247,8 @@ class Published(_Data):
 
     @cached_property
     def _by_subject(self) -> Mapping[tuple[str, str, str, str], list[Figure]]:
-        """Return the figures by environment, workload, metric and statistic, because a page needs thousands of
-        them."""
-        figures = defaultdict(list)
-        for figure in self.figures:
-            figures[(figure.environment, figure.workload, figure.metric, figure.statistic)].append(figure)
-        return figures
+        """Return the figures by environment, workload, metric and statistic; a page needs thousands of them."""
+        return grouped(self.figures, lambda each: (each.environment, each.workload, each.metric, each.statistic))
 
     def _origin(self, compared: Compared, environment: str) -> Origin:
         usual = Origin(labels=compared.labels, tests=compared.tests, level=compared.level)

@@ -268,7 +268,7 @@ def variant(store: RunStore) -> str:
 
 def setup_rows(study: Published, store: RunStore, analysis: Analysis) -> list[tuple[str, str, str]]:
     """Return the setups of the published study and of this run: name, published, measured."""
-    options = {workload: options for workload, _, _, _, options in store.cells()}
+    options = {cell.workload: cell.options for cell in store.cells()}
     return [(each.what, each.published, _measured_setup(each, store, analysis, options)) for each in study.setup]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompared
 from weighbridge.analysis.history import History, PastRun
 from weighbridge.analysis.results import MetricReport
-from weighbridge.model.level import Level
 from weighbridge.report.charts import between, history
 from weighbridge.report.charts.base import MarkStyle
 from weighbridge.report.page import FULL_PX, HALF_PX, ChartPlace, Page, PageCharts, write_page
@@ -157,9 +156,9 @@ def _compare_page(comparison: RunsCompared) -> ComparePage:
 def _reports(comparison: RunsCompared) -> list[MetricReport]:
     """The first run's metrics that some other run has too, headlines first."""
     shared = {
-        _key(metric.before): metric.before for pair in comparison.pairs for metric in pair.metrics if metric.rows
+        metric.before.metric_id: metric.before for pair in comparison.pairs for metric in pair.metrics if metric.rows
     }
-    reports = [shared[key] for each in comparison.first.analysis.metrics if (key := _key(each)) in shared]
+    reports = [shared[key] for each in comparison.first.analysis.metrics if (key := each.metric_id) in shared]
     return sorted(reports, key=lambda each: (not each.headline, each.resource_use))
 
 
@@ -204,17 +203,13 @@ def _metric(page: PageCharts, comparison: RunsCompared, report: MetricReport, nu
 
 
 def _of(pair: RunPair, report: MetricReport) -> list[MetricChanges]:
-    return [each for each in pair.metrics if _key(each.before) == _key(report)]
+    return [each for each in pair.metrics if each.before.metric_id == report.metric_id]
 
 
 def _floor(metric: MetricChanges, second: str) -> list[str]:
     """Both runs' noise floors together, where they are known."""
     changes = [row.change for row in metric.rows if row.change is not None and row.change.floor is not None]
     return [f"{run_letter(0)} and {second} {floor_words(each, metric.before.unit)}" for each in changes[:1]]
-
-
-def _key(report: MetricReport) -> tuple[str, Level, str]:
-    return report.workload, report.level, report.metric
 
 
 def _rows(metric: MetricChanges, first: str, second: str) -> list[ChangeLine]:

@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Literal
 
 from weighbridge import registry
-from weighbridge.model.level import Level
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.model.trial import Trial
 
@@ -17,9 +17,6 @@ _READINGS = 20
 
 _RECENT = 50
 """Trials of an environment by which the next ones are forecast."""
-
-TimedBy = tuple[str, Level, str]
-"""What takes its own time: a workload at a level in an environment."""
 
 
 def seconds(study: Study) -> tuple[float, float]:
@@ -76,22 +73,22 @@ class TimeLeft:
 
     def __init__(self, study: Study, trial_s: Callable[[Cell], float | None] = lambda cell: None) -> None:
         """``trial_s``: the seconds of a trial, where they are known beforehand."""
-        self._seen_s: dict[tuple[str, Level], list[float]] = {}
-        self._succeeded_s: dict[tuple[str, Level], list[float]] = {}
-        self._durations_s: dict[TimedBy, list[float]] = {
-            (cell.workload, cell.level, arm.name): [trial_s(cell) or mean(_trial_s(arm, cell))]
+        self._seen_s: dict[CellId, list[float]] = {}
+        self._succeeded_s: dict[CellId, list[float]] = {}
+        self._durations_s: dict[ArmId, list[float]] = {
+            ArmId(cell.id, arm.name): [trial_s(cell) or mean(_trial_s(arm, cell))]
             for arm in study.arms
             for cell in study.cells
         }
 
     def note(self, trial: Trial, seconds: float, *, succeeded: bool = True) -> None:
         """Note how long a trial took with the pause before it, but without the opening of sites before the first."""
-        self._durations_s[trial.workload, trial.level, trial.environment].append(seconds)
-        self._seen_s.setdefault((trial.workload, trial.level), []).append(seconds)
+        self._durations_s[trial.arm].append(seconds)
+        self._seen_s.setdefault(trial.cell, []).append(seconds)
         if succeeded:
-            self._succeeded_s.setdefault((trial.workload, trial.level), []).append(seconds)
+            self._succeeded_s.setdefault(trial.cell, []).append(seconds)
 
-    def left_s(self, remaining: Mapping[TimedBy, int]) -> float:
+    def left_s(self, remaining: Mapping[ArmId, int]) -> float:
         """Seconds that so many trials of each take: of each the mean, as those that are left have slow ones too.
 
         That of the last `_RECENT`, as a machine becomes busy and idle. The first of all counts only where there
@@ -100,14 +97,13 @@ class TimeLeft:
         """
         return sum(count * self._trial_s(each) for each, count in remaining.items())
 
-    def first_s(self, cells: Iterable[tuple[str, Level]]) -> float | None:
+    def first_s(self, cells: Iterable[CellId]) -> float | None:
         """Seconds of a trial of these workloads and levels together; None while one of them has not succeeded."""
         seen = [self._succeeded_s.get(each) for each in cells]
         return sum(mean(each) for each in seen if each) if all(seen) else None
 
-    def _trial_s(self, timed: TimedBy) -> float:
-        workload, level, _ = timed
-        own_s, seen_s = self._durations_s[timed], self._seen_s.get((workload, level))
+    def _trial_s(self, arm: ArmId) -> float:
+        own_s, seen_s = self._durations_s[arm], self._seen_s.get(arm.cell)
         return mean((own_s[2:] or own_s[1:] or seen_s or own_s)[-_RECENT:])
 
 

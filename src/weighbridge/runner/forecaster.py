@@ -10,7 +10,7 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import Trial
 from weighbridge.runner.estimate import Forecast, TimeLeft, clock, forecast
 from weighbridge.runner.lengths import PILOT, Lengths
-from weighbridge.runner.rounds import RoundWalk, cell_key
+from weighbridge.runner.rounds import RoundWalk
 from weighbridge.runner.stopper import Stopper
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.pace import pause_s
@@ -47,14 +47,14 @@ class Forecaster:
     def trial_s(self) -> float | None:
         """Mean seconds of a trial; None before every cell has succeeded once."""
         cells = self.walk.study.cells
-        total_s = self.time.first_s(cell_key(cell) for cell in cells)
+        total_s = self.time.first_s(cell.id for cell in cells)
         return None if total_s is None else total_s / len(cells)
 
     def forecast(self, now: Sequence[Trial], at: float) -> Forecast:
         """Return when the run ends if the trials ``now`` are left of its current round. ``at``: the time."""
         walk, looks = self.walk, self.stopper.looks
         planned, round_s = walk.last_planned, self.time.left_s(walk.one_round())
-        rest_s = self.time.left_s(Counter((trial.workload, trial.level, trial.environment) for trial in now))
+        rest_s = self.time.left_s(Counter(trial.arm for trial in now))
         left_s, limit_s = self.time.left_s(walk.remaining(now)), self.stopper.left_s(at)
         if not self.timed and self.trial_s is None:
             left_s = rest_s = math.inf

@@ -10,8 +10,8 @@ from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.decisions import TrialLength, chosen_length, lengths_text
-from weighbridge.model.level import Level
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.model.workload import Length
 from weighbridge.store.reader import LENGTHS
@@ -42,15 +42,15 @@ class Lengths:
 
     study: Study
     store: RunStore
-    _chosen: dict[tuple[str, Level], TrialLength] = field(default_factory=dict)
-    _pilot: dict[tuple[str, Level, str], PilotTrial] = field(default_factory=dict)
+    _chosen: dict[CellId, TrialLength] = field(default_factory=dict)
+    _pilot: dict[ArmId, PilotTrial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._read()
 
     def _read(self) -> None:
-        self._chosen = {(each.workload, each.level): each for each in self.store.lengths()}
-        self._pilot = {(each.workload, each.level, each.environment): each for each in self.store.pilot()}
+        self._chosen = {each.cell: each for each in self.store.lengths()}
+        self._pilot = {each.arm: each for each in self.store.pilot()}
 
     @property
     def cells(self) -> list[Cell]:
@@ -81,7 +81,7 @@ class Lengths:
 
     def options(self, arm: Arm, cell: Cell) -> Any:
         """The options with which a workload is run in an environment. RunDirectoryError: its pilot is not there."""
-        options, length, chosen = self.study.options(arm, cell), length_of(cell), self._chosen.get(_key(cell))
+        options, length, chosen = self.study.options(arm, cell), length_of(cell), self._chosen.get(cell.id)
         if length is None or chosen is None:
             return options
         rate = self._rates(cell, length).get(arm.name)
@@ -97,7 +97,7 @@ class Lengths:
         """
         rates: dict[str, float] = {}
         for arm in self.study.arms_of(cell):
-            pilot = self._pilot.get((*_key(cell), arm.name))
+            pilot = self._pilot.get(ArmId(cell.id, arm.name))
             if pilot is not None and (rate := length.per_second(pilot.values)) is not None:
                 rates[arm.name] = rate
         same = {arm.name: arm.aa_of or arm.name for arm in self.study.arms if arm.name in rates}
@@ -105,7 +105,7 @@ class Lengths:
 
     def trial_s(self, cell: Cell) -> float | None:
         """Seconds that a whole trial of the chosen length takes; None where its length is as asked for."""
-        chosen = self._chosen.get(_key(cell))
+        chosen = self._chosen.get(cell.id)
         return None if chosen is None else chosen.chosen_s + chosen.beside_s
 
     def _length(self, cell: Cell) -> TrialLength | None:
@@ -116,7 +116,7 @@ class Lengths:
         asked_seconds, trial_seconds, warm_up, shortest = [], [], [], []
         rates = self._rates(cell, length)
         for arm in self.study.arms_of(cell):
-            pilot = self._pilot.get((*_key(cell), arm.name))
+            pilot = self._pilot.get(ArmId(cell.id, arm.name))
             own = None if pilot is None else length.per_second(pilot.values)
             if pilot is None or own is None:
                 return None
@@ -170,7 +170,3 @@ def _mean(rates: list[float]) -> float:
 def length_of(cell: Cell) -> Length | None:
     """How trials of a workload at a level are given a length; None where they last as its options say."""
     return registry.workloads()[cell.kind].length(cell.options)
-
-
-def _key(cell: Cell) -> tuple[str, Level]:
-    return cell.workload, cell.level

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from weighbridge import registry
+from weighbridge.model.address import ArmId, MetricId
 from weighbridge.model.decisions import Allotment, GateLook, allotments_text
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.explained import (
@@ -18,7 +19,6 @@ from weighbridge.model.explained import (
     single_cost,
 )
 from weighbridge.model.facts import HOST_DIFFERENCES
-from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome, scale_of
 from weighbridge.model.study import MOST_BLOCKS, Cell, Repetitions, Study, is_weighed
 from weighbridge.runner.estimate import TimeLeft
@@ -228,8 +228,8 @@ class Precision:
     store: RunStore
     repetitions: Repetitions = field(init=False)
     """Those of the study, with what was changed after the run had begun."""
-    _left: set[tuple[str, Level, str]] = field(default_factory=set)
-    _for_verdict: set[tuple[str, Level, str]] = field(default_factory=set)
+    _left: set[ArmId] = field(default_factory=set)
+    _for_verdict: set[ArmId] = field(default_factory=set)
     """What had the study's target at a look and was undecided."""
     _changes: tuple[RunExtension, ...] = field(init=False)
     _gate_looks: tuple[GateLook, ...] = field(init=False)
@@ -279,7 +279,7 @@ class Precision:
 
     def _open(self, cell: Cell) -> list[Compared]:
         """Return what is compared on a cell and has not reached the target."""
-        return [each for each in comparisons_of(self.study, cell) if (*_key(cell), each.name) not in self._left]
+        return [each for each in comparisons_of(self.study, cell) if ArmId(cell.id, each.name) not in self._left]
 
     def look(self, blocks: int) -> list[Standing]:
         """Look after ``blocks`` blocks: comparisons that reached the target leave. Gives those that were open.
@@ -296,7 +296,7 @@ class Precision:
             for each in self._open(cell):
                 standings.append(self._standing(cell, each, blocks, self._cost(cell, each, values, blocks)))
                 if standings[-1].reached:
-                    self._left.add((*_key(cell), each.name))
+                    self._left.add(ArmId(cell.id, each.name))
         self._come_back(blocks)
         return standings
 
@@ -347,14 +347,16 @@ class Precision:
         if blocks in self._changed_at:
             self._left.clear()
         for gate_look in (each for each in self._gate_looks if each.blocks == blocks and each.until):
-            every = ((*_key(cell), one.name) for cell in self.study.cells for one in comparisons_of(self.study, cell))
-            self._left = {place for place in every if not gate_look.goes_on(place)}
+            every = (
+                ArmId(cell.id, one.name) for cell in self.study.cells for one in comparisons_of(self.study, cell)
+            )
+            self._left = {arm for arm in every if not gate_look.goes_on(arm)}
 
     def _standing(self, cell: Cell, compared: Compared, blocks: int, cost: Cost | None) -> Standing:
-        place = (*_key(cell), compared.name)
+        arm = ArmId(cell.id, compared.name)
         if cost is not None and self._undecided(cost, compared, blocks):
-            self._for_verdict.add(place)
-        target, for_verdict = self._target(cell, compared, blocks), place in self._for_verdict
+            self._for_verdict.add(arm)
+        target, for_verdict = self._target(cell, compared, blocks), arm in self._for_verdict
         if cost is None or target is None:  # where one breaks under the load every time, more blocks tell nothing
             broke = self._broke(cell, compared)
             return Standing(cell.label, compared.name, float("inf"), broke, None, target=target)
@@ -375,7 +377,7 @@ class Precision:
     def _target(self, cell: Cell, compared: Compared, blocks: int) -> float | None:
         """The half-width that a comparison is to have, as a fraction; None where the study has no target."""
         target, margin = self.repetitions.target, self.study.file.equivalence
-        if target is None or (*_key(cell), compared.name) not in self._for_verdict:
+        if target is None or ArmId(cell.id, compared.name) not in self._for_verdict:
             return target
         return min(target, deciding_half_width(margin, self._family(compared), self._looks_until(blocks)))
 
@@ -385,19 +387,16 @@ class Precision:
         return sum(each.part == compared.part for each in every)
 
     def _broke(self, cell: Cell, compared: Compared) -> bool:
-        sides = {(*_key(cell), side) for side in compared.contrast.arms}
-        return any(
-            row.outcome is Outcome.BROKE and (row.workload, row.level, row.environment) in sides
-            for row in self.store.trials()
-        )
+        sides = {ArmId(cell.id, side) for side in compared.contrast.arms}
+        return any(row.outcome is Outcome.BROKE and row.arm in sides for row in self.store.trials())
 
     def _cost(
         self, cell: Cell, compared: Compared, values: Sequence[Value], blocks: int, *, interim: bool = False
     ) -> Cost | None:
         """What a comparison costs in a workload's first metric so far; None without a block that has all its arms."""
         metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
-        key = (*_key(cell), metric.name)
-        mine = [value for value in values if (value.workload, value.level, value.metric) == key]
+        metric_id = MetricId(cell.id, metric.name)
+        mine = [value for value in values if value.metric_id == metric_id]
         sides = arm_values(mine, compared.contrast.arms)
         if not sides[0]:
             return None
@@ -406,10 +405,6 @@ class Precision:
             sides, better=metric.better, equivalence=self.study.file.equivalence, looks=looks,
             scale=scale_of(metric.name, metric.unit),
         )  # fmt: skip
-
-
-def _key(cell: Cell) -> tuple[str, Level]:
-    return cell.workload, cell.level
 
 
 @dataclass(slots=True)
@@ -428,7 +423,7 @@ class Allotments:
 
     def includes(self, cell: Cell, block: int) -> bool:
         """Whether a workload at a level is in a block, as far as its share of the time goes."""
-        mine = (each for each in self._allotments if (each.workload, each.level) == (cell.workload, cell.level))
+        mine = (each for each in self._allotments if each.cell == cell.id)
         return all(each.includes(block) for each in mine if each.after < block <= each.until)
 
     def decide(
@@ -472,7 +467,7 @@ class Allotments:
     def _contender(self, cell: Cell, standings: Sequence[Standing], time: TimeLeft) -> Contender:
         """Return what a cell takes; the seconds of an arm are those of the last comparison that needs it."""
         baseline, arms = self.study.file.baseline, self.study.arms_of(cell)
-        seconds = {arm.name: time.left_s(Counter({(cell.workload, cell.level, arm.name): 1})) for arm in arms}
+        seconds = {arm.name: time.left_s(Counter({ArmId(cell.id, arm.name): 1})) for arm in arms}
         contrasts = {each.name: each.contrast for each in comparisons_of(self.study, cell)}
         needed = [math.inf if each.predicted_blocks is None else each.predicted_blocks for each in standings]
         own_s = [0.0] * len(standings)

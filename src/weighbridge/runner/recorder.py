@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from weighbridge.errors import TrialsFailed
-from weighbridge.model.level import Level
+from weighbridge.model.address import CellId
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Cell, Study
 from weighbridge.model.trial import Trial, TrialRecord
@@ -49,27 +49,27 @@ class RepeatedFailures:
     """What became of the trials of each workload, level and environment, and which of these are given up."""
 
     study: Study
-    _endings: dict[tuple[str, Level], dict[str, Counter[Ending]]] = field(default_factory=dict)
-    _attempts: dict[tuple[str, Level], set[tuple[int, int]]] = field(default_factory=dict)
+    _endings: dict[CellId, dict[str, Counter[Ending]]] = field(default_factory=dict)
+    _attempts: dict[CellId, set[tuple[int, int]]] = field(default_factory=dict)
 
     def note(self, trial: Trial, outcome: Outcome, message: str) -> None:
         """Note how a trial ended. A lost environment says nothing of what it was to measure."""
         if outcome is not Outcome.ENVIRONMENT_LOST:
-            by_environment = self._endings.setdefault((trial.workload, trial.level), {})
+            by_environment = self._endings.setdefault(trial.cell, {})
             by_environment.setdefault(trial.environment, Counter())[Ending.of(outcome, message)] += 1
-            self._attempts.setdefault((trial.workload, trial.level), set()).add((trial.block, trial.attempt))
+            self._attempts.setdefault(trial.cell, set()).add((trial.block, trial.attempt))
 
-    def given_up(self, workload: str, level: Level) -> Mapping[str, Repeated]:
+    def given_up(self, cell: CellId) -> Mapping[str, Repeated]:
         """The environments in which a workload is not tried again at a level.
 
         It is all of them where every one failed alike, in more than one block (what disturbs the machine for a minute
         fails them alike, too), where the baseline is among them, and where nothing is left to compare with it.
         """
-        by_environment = self._endings.get((workload, level), {})
+        by_environment = self._endings.get(cell, {})
         repeats = {name: repeated for name, endings in by_environment.items() if (repeated := _repeated(endings))}
         arms = {arm.name: arm.aa_of for arm in self.study.arms}
         compared = [arm.name for arm in self.study.arms if arm.own and arm.name != self.study.file.baseline]
-        again = len(self._attempts.get((workload, level), ())) > 1
+        again = len(self._attempts.get(cell, ())) > 1
         alike = _repeated(sum(by_environment.values(), Counter())) if again else None
         of_all = alike or repeats.get(self.study.file.baseline)
         if of_all is None and compared and all(name in repeats for name in compared):
@@ -89,7 +89,7 @@ def require_results(study: Study, failures: RepeatedFailures, has_result: Callab
     failed_labels: dict[str, list[str]] = {}
     hopeless = []
     for cell in study.cells:
-        given_up = failures.given_up(cell.workload, cell.level)
+        given_up = failures.given_up(cell.id)
         if given_up:
             same, where = next(iter(given_up.values())), ", ".join(given_up)
             failure = f"failed {same.times} times in the same way in {where} ({same.outcome}: {same.message})"
@@ -131,10 +131,10 @@ class Recorder:
     def gives_up(self, record: TrialRecord) -> bool:
         """Note how a trial ended. Return whether its workload is now abandoned in one more environment."""
         trial = record.trial
-        before = len(self.failures.given_up(trial.workload, trial.level))
+        before = len(self.failures.given_up(trial.cell))
         self.failures.note(trial, record.outcome, record.message)
-        return len(self.failures.given_up(trial.workload, trial.level)) > before
+        return len(self.failures.given_up(trial.cell)) > before
 
     def has_given_up(self, trial: Trial) -> bool:
         """Return whether a trial is not made because others like it always failed."""
-        return trial.environment in self.failures.given_up(trial.workload, trial.level)
+        return trial.environment in self.failures.given_up(trial.cell)

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from weighbridge.model.level import Level
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.study import Cell, Study
 from weighbridge.model.trial import Trial
-from weighbridge.runner.estimate import TimedBy
 from weighbridge.runner.lengths import PILOT
 from weighbridge.runner.precision import Allotments, Precision
 from weighbridge.runner.recorder import RESULTS, Recorder
@@ -27,7 +26,7 @@ class RoundWalk:
     allotments: Allotments
     blocks: int = 0
     """The number of the current round."""
-    _arms: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
+    _arms: dict[int, dict[CellId, list[str]]] = field(default_factory=dict)
     """The environments that each planned round measures, by cell."""
 
     def restart(self, precision: Precision) -> None:
@@ -36,7 +35,7 @@ class RoundWalk:
 
     def arms(self, cell: Cell) -> list[str]:
         """Return the environments that the next round measures for a cell."""
-        given_up = self.recorder.failures.given_up(*cell_key(cell))
+        given_up = self.recorder.failures.given_up(cell.id)
         return [arm for arm in self.precision.arms_of(cell) if arm not in given_up]
 
     @property
@@ -48,7 +47,7 @@ class RoundWalk:
         """Plan the rounds up to an interim look."""
         for number in range(self.blocks + 1, look + 1):
             included = [cell for cell in self.study.cells if self.allotments.includes(cell, number)]
-            self._arms[number] = {cell_key(cell): self.arms(cell) for cell in included}
+            self._arms[number] = {cell.id: self.arms(cell) for cell in included}
 
     def next_round(self) -> list[Trial]:
         """Begin the next round, and return its trials."""
@@ -57,7 +56,7 @@ class RoundWalk:
 
     def pilot(self, cells: Iterable[Cell]) -> Iterator[list[Trial]]:
         """Yield the trials of an uncounted round of these cells; it is planned until it is over."""
-        self._arms[PILOT] = {cell_key(cell): self.arms(cell) for cell in cells}
+        self._arms[PILOT] = {cell.id: self.arms(cell) for cell in cells}
         yield self._trials(PILOT)
         del self._arms[PILOT]
 
@@ -70,8 +69,8 @@ class RoundWalk:
 
     def is_complete(self, cell: Cell, number: int) -> bool:
         """Return whether an attempt of a round has a result of every environment that is not abandoned."""
-        given_up, finished = self.recorder.failures.given_up(*cell_key(cell)), self.recorder.finished
-        arms = [arm for arm in self._arms[number].get(cell_key(cell), ()) if arm not in given_up]
+        given_up, finished = self.recorder.failures.given_up(cell.id), self.recorder.finished
+        arms = [arm for arm in self._arms[number].get(cell.id, ()) if arm not in given_up]
         return any(
             all(finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) in RESULTS for arm in arms)
             for attempt in range(REPEATS + 1)
@@ -79,7 +78,7 @@ class RoundWalk:
 
     def has_result(self, cell: Cell) -> bool:
         """Return whether a round of a cell is complete."""
-        return any(arms.get(cell_key(cell)) and self.is_complete(cell, number) for number, arms in self._arms.items())
+        return any(arms.get(cell.id) and self.is_complete(cell, number) for number, arms in self._arms.items())
 
     @property
     def last_planned(self) -> int:
@@ -91,30 +90,25 @@ class RoundWalk:
         """The number of planned trials, up to the next interim look."""
         return sum(len(arms) for cells in self._arms.values() for arms in cells.values())
 
-    def one_round(self, cells: Iterable[Cell] | None = None) -> Counter[TimedBy]:
+    def one_round(self, cells: Iterable[Cell] | None = None) -> Counter[ArmId]:
         """Return the trials of the next round, or of these cells in it, by workload, level and environment."""
         every = self.study.cells if cells is None else cells
-        return Counter((*cell_key(cell), arm) for cell in every for arm in self.arms(cell))
+        return Counter(ArmId(cell.id, arm) for cell in every for arm in self.arms(cell))
 
-    def remaining(self, now: Iterable[Trial]) -> Counter[TimedBy]:
+    def remaining(self, now: Iterable[Trial]) -> Counter[ArmId]:
         """Return the trials up to the next interim look, by workload, level and environment.
 
         The repeated ones among those that run ``now`` are added to the planned ones.
         """
-        counts = Counter((trial.workload, trial.level, trial.environment) for trial in now if trial.attempt)
+        counts = Counter(trial.arm for trial in now if trial.attempt)
         for number in range(self.blocks, self.last_planned + 1):
-            for (workload, level), arms in self._arms[number].items():
-                for arm in set(arms) - self.recorder.failures.given_up(workload, level).keys():
-                    trial = Trial(number, 0, workload, level, arm)
-                    counts[workload, level, arm] += trial not in self.recorder.finished
+            for cell, arms in self._arms[number].items():
+                for arm in set(arms) - self.recorder.failures.given_up(cell).keys():
+                    trial = Trial(number, 0, cell.workload, cell.level, arm)
+                    counts[ArmId(cell, arm)] += trial not in self.recorder.finished
         return counts
 
     def _trials(self, number: int, attempt: int = 0, cells: Iterable[Cell] | None = None) -> list[Trial]:
         planned = self._arms[number]
         trials = schedule.block(self.study, number, attempt=attempt, cells=cells)
-        return [trial for trial in trials if trial.environment in planned.get((trial.workload, trial.level), ())]
-
-
-def cell_key(cell: Cell) -> tuple[str, Level]:
-    """Return the workload and level of a cell."""
-    return cell.workload, cell.level
+        return [trial for trial in trials if trial.environment in planned.get(trial.cell, ())]

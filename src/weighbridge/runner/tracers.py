@@ -205,10 +205,11 @@ def trace_explained(
     pids = runner.pollers.pids if runner.pollers else ()
     traces = []
     for environment, arm, cell in traced_trials(study):
-        if arm in recorder.failures.given_up(cell.workload, cell.level):
+        if arm in recorder.failures.given_up(cell.id):
             continue
         say(f"tracing {cell.label} in {arm} with {tracer} (not counted)")
-        items, total, failure = (), 0, why_not
+        items: tuple[TracedItem, ...] = ()
+        total, failure = 0, why_not
         if not failure:
             trial = Trial(PILOT, 0, cell.workload, cell.level, arm)
             try:

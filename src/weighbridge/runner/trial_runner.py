@@ -100,7 +100,7 @@ class TrialRunner:
         """Run a trial. Raises EnvironmentLost if its environment, or another one, was lost before it."""
         study = self.study
         arm = next(arm for arm in study.arms if arm.name == trial.environment)
-        cell = next(cell for cell in study.cells if (cell.workload, cell.level) == (trial.workload, trial.level))
+        cell = next(cell for cell in study.cells if cell.id == trial.cell)
         try:
             if self.pollers is not None:
                 self.pollers.require()

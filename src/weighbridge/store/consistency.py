@@ -17,7 +17,7 @@ _LONGEST = 200
 def require_consistent(store: RunStore) -> None:
     """Raise RunDirectoryError if a row refers to something that the run does not have: the file is damaged."""
     environments = {name for name, *_ in store.environments()}
-    cells = {(workload, level) for workload, level, *_ in store.cells()}
+    cells = {cell.id for cell in store.cells()}
     baseline = store.info().get("baseline", "")
     if baseline not in environments:
         raise _damage_error(store, f"the baseline '{baseline}' is not one of its environments")
@@ -27,7 +27,7 @@ def require_consistent(store: RunStore) -> None:
     for trial in store.trials():
         if trial.environment not in environments:
             raise _damage_error(store, f"trial {trial.id} belongs to an unknown environment '{trial.environment}'")
-        if (trial.workload, trial.level) not in cells:
+        if trial.cell not in cells:
             raise _damage_error(
                 store, f"trial {trial.id} belongs to an unknown workload '{trial.workload}' {trial.level.text}"
             )
@@ -40,10 +40,10 @@ def require_same_study(store: RunStore, study: StoredStudy) -> None:
     environments, workloads = store.environments(), store.cells()
     if arms != [(name, kind, aa_of) for name, kind, _, aa_of in environments]:
         raise _damage_error(store, "the environments of its study differ from the environments of its tables")
-    if cells != [(workload, level, kind) for workload, level, kind, *_ in workloads]:
+    if cells != [(row.workload, row.level, row.kind) for row in workloads]:
         raise _damage_error(store, "the workloads of its study differ from the workloads of its tables")
     pairs = [(arm.name, arm.options, row[2]) for arm, row in zip(study.arms, environments, strict=True)]
-    pairs += [(cell.workload, cell.options, row[-1]) for cell, row in zip(study.cells, workloads, strict=True)]
+    pairs += [(cell.workload, cell.options, row.options) for cell, row in zip(study.cells, workloads, strict=True)]
     for name, ours, theirs in pairs:
         if wrong := _contradiction(ours, theirs):
             raise _damage_error(store, f"'{wrong}' of '{name}' is stored twice with different values")

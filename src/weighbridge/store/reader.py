@@ -21,7 +21,6 @@ from weighbridge.model.decisions import (
     left_out_of,
     lengths_of,
 )
-from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.names import RunId
 from weighbridge.model.secret import SecretName, hidden_text
@@ -33,6 +32,7 @@ from weighbridge.store.database import saving
 from weighbridge.store.rows import (
     PREPARATION,
     WARM_UP,
+    CellRow,
     PilotTrial,
     StoredProcess,
     StoredSample,
@@ -140,10 +140,9 @@ class RunReader:
         """Return the environments that could not be opened and are not measured, with the reasons."""
         return left_out_of(self.info().get(LEFT_OUT, "[]"))
 
-    def cells(self) -> list[tuple[str, Level, str, str, dict[str, object]]]:
+    def cells(self) -> list[CellRow]:
         """Return each workload and level in the study's order: workload, level, kind, label, options."""
-        query = "SELECT workload, level, kind, label, options FROM cell ORDER BY position"
-        return self._read(reading.CELLS, "workloads", query)
+        return self._rows(reading.CELLS, CellRow, "workloads", "cell ORDER BY position")
 
     def facts(self) -> list[tuple[str, str, str, float]]:
         """Return every fact: scope, key, value, time (epoch seconds)."""

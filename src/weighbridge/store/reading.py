@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.address import ArmId
 from weighbridge.model.decisions import Allotment, GateLook, LeftOut, TrialLength
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level, LevelText
@@ -109,7 +110,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "repetitions": TypeAdapter(Json[_Repetitions]),
     "ladder": TypeAdapter(Json[list[str | tuple[str, str | None]]]),
     "networked": TypeAdapter(Json[list[str]]),
-    "absent": TypeAdapter(Json[list[tuple[str, LevelText, str]]]),
+    "absent": TypeAdapter(Json[tuple[ArmId, ...]]),
     "loads": TypeAdapter(Json[dict[str, str]]),
     "left_out": TypeAdapter(Json[tuple[LeftOut, ...]]),
     "trial_lengths": TypeAdapter(Json[tuple[TrialLength, ...]]),
@@ -120,7 +121,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
 }
 """The types of the values of these keys of a run."""
 ENVIRONMENTS = TypeAdapter(list[tuple[str, str, StoredOptions, str | None]])
-CELLS = TypeAdapter(list[tuple[str, LevelText, str, str, StoredOptions]])
+CELLS = TypeAdapter(list[tuple[str, LevelText, str, StoredOptions]])
 FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
 FINISHED = TypeAdapter(list[tuple[Number, Number, str, RowLevel, str, AnyOutcome, str]])
 VALUES = TypeAdapter(list[tuple[Number, str, str, Literal["higher", "lower"], Measured]])

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from weighbridge.model.address import ArmId, CellId, MetricId
 from weighbridge.model.flag import OF_MEASURED_TIME, Flag
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
@@ -36,6 +37,16 @@ class StoredTrial(NamedTuple):
     flags: tuple[Flag, ...]
     measured_from_s: float | None
     """Seconds into the trial when the measured program began; None if it did not, or in older runs."""
+
+    @property
+    def cell(self) -> CellId:
+        """Return the workload and level as one key."""
+        return CellId(self.workload, self.level)
+
+    @property
+    def arm(self) -> ArmId:
+        """Return the workload, level and environment as one key."""
+        return ArmId(self.cell, self.environment)
 
     @property
     def window(self) -> tuple[float, float] | None:
@@ -85,6 +96,16 @@ class Value(NamedTuple):
     started_at: float
     flags: tuple[Flag, ...]
 
+    @property
+    def cell(self) -> CellId:
+        """Return the workload and level as one key."""
+        return CellId(self.workload, self.level)
+
+    @property
+    def metric_id(self) -> MetricId:
+        """Return the workload, level and metric as one key."""
+        return MetricId(self.cell, self.metric)
+
 
 def ladder_text(ladder: Sequence[Rung]) -> str:
     """Return a ladder as it is stored: a JSON list of names and bases."""
@@ -105,6 +126,20 @@ def arm_row(position: int, arm: Arm) -> Sequence[object]:
     return arm.name, position, arm.kind, arm.options.model_dump_json(), arm.aa_of
 
 
+class CellRow(NamedTuple):
+    """A workload at a level, with its options as data."""
+
+    workload: str
+    level: Level
+    kind: str
+    options: dict[str, object]
+
+    @property
+    def id(self) -> CellId:
+        """Return the workload and level as one key."""
+        return CellId(self.workload, self.level)
+
+
 class PilotTrial(NamedTuple):
     """The measurements of a successful trial of the pilot block, by metric, with its seconds and those of its
     warm-up.
@@ -120,6 +155,11 @@ class PilotTrial(NamedTuple):
     warm_up_s: float
     throttled_s: float | None
     values: Mapping[str, float]
+
+    @property
+    def arm(self) -> ArmId:
+        """Return the workload, level and environment as one key."""
+        return ArmId(CellId(self.workload, self.level), self.environment)
 
 
 def cell_row(position: int, cell: Cell) -> Sequence[object]:

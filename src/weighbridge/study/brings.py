@@ -103,7 +103,7 @@ def _settings(arm: Arm) -> Iterator[Brought]:
 
 
 def _own_workloads(arm: Arm) -> list[tuple[str, Options]]:
-    return [(f"environments.{arm.name}.workloads.{workload}", own) for (workload, _), own in arm.workloads.items()]
+    return [(f"environments.{arm.name}.workloads.{cell.workload}", own) for cell, own in arm.workloads.items()]
 
 
 def brought_by_machines(hosts: Mapping[str, Options]) -> tuple[Brought, ...]:

@@ -252,7 +252,7 @@ def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
         every: list[tuple[Place, object]] = [(("workloads", cell.workload), cell.options) for cell in mine]
         for arm in arms:
             own_place: Place = ("environments", arm.name.split("[")[0], "workloads")
-            own = ((cell.workload, arm.workloads.get((cell.workload, cell.level))) for cell in mine)
+            own = ((cell.workload, arm.workloads.get(cell.id)) for cell in mine)
             every += [((*own_place, name), options) for name, options in own if options is not None]
         for option in workload.fixed_per_study:
             values = {str(getattr(options, option)): place for place, options in every}
@@ -265,7 +265,7 @@ def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, st
     """Options of an environment's own that make another workload of one: there is nothing to compare it with."""
     for arm in arms:
         for cell in cells:
-            options = arm.workloads.get((cell.workload, cell.level), cell.options)
+            options = arm.workloads.get(cell.id, cell.options)
             place: Place = ("environments", arm.name.split("[")[0], "workloads", cell.workload)
             workload = registry.workloads()[cell.kind]
             if workload.fixed_port(options) != workload.fixed_port(cell.options):

@@ -95,7 +95,7 @@ def _is_again(arm: Arm, baseline: Arm) -> bool:
 
 def _arm(arm: StoredArm, kinds: Mapping[str, str]) -> Arm:
     own = {
-        (each.workload, each.level): _options(
+        each.cell: _options(
             registry.workloads(), kinds.get(each.workload, ""), each.options, f"{arm.name}: {each.workload}"
         )
         for each in arm.workloads

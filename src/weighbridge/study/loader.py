@@ -7,6 +7,7 @@ from pydantic import Field, SerializeAsAny, StrictBool
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
+from weighbridge.model.address import CellId
 from weighbridge.model.level import Level
 from weighbridge.model.options import Name, Options, by_kind
 from weighbridge.model.plugin import Plugin
@@ -194,7 +195,7 @@ def _expand(
 
 def own_options(
     environment: str, source: Source, cells: list[Cell], problems: list[tuple[Place, str]]
-) -> dict[tuple[str, Level], Options]:
+) -> dict[CellId, Options]:
     """The options that workloads have in this environment only: the workload's, with its own on top, checked."""
     entry = source.data["environments"][environment]
     mine = entry.get("workloads") if isinstance(entry, Mapping) else None
@@ -204,7 +205,7 @@ def own_options(
     if not isinstance(mine, Mapping):
         problems.append((place, "workloads: write 'NAME: {options}' for each workload with other options here"))
         return {}
-    own_by_level = {}
+    own_options = {}
     for name, changed in mine.items():
         own_cells = [cell for cell in cells if cell.workload == name]
         if not own_cells and name in source.data.get("workloads", {}):
@@ -221,5 +222,5 @@ def own_options(
             options = validated(model, values, (*place, name), problems)
             if options is None:
                 break
-            own_by_level[cell.workload, cell.level] = options
-    return own_by_level
+            own_options[cell.id] = options
+    return own_options

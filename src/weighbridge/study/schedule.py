@@ -22,15 +22,11 @@ def block(
     on the seed, the number and the attempt.
     """
     rng = random.Random(f"{study.file.seed}/{number}/{attempt}")  # noqa: S311 - a schedule, not a secret
-    included = {(cell.workload, cell.level) for cell in (study.cells if cells is None else cells)}
+    included = {cell.id for cell in (study.cells if cells is None else cells)}
     trials = []
     for cell in rng.sample(study.cells, len(study.cells)):
         measured = {arm.name for arm in study.arms_of(cell)}
         for arm in rng.sample(study.arms, len(study.arms)):
-            if (
-                arm.name in measured
-                and (cell.workload, cell.level) in included
-                and (arms is None or arm.name in arms)
-            ):
+            if arm.name in measured and cell.id in included and (arms is None or arm.name in arms):
                 trials.append(Trial(number, attempt, cell.workload, cell.level, arm.name))
     return trials

@@ -190,7 +190,7 @@ def _rows(
             "interval": limits, "blocks": point.blocks, "broke": broke_count(point.broke) if point.broke else "no",
             "peak": peak is not None, "ring": 130 + 110 * analysis.environments.index(curve.environment),
             "aa": curve.environment == analysis.aa_arm, "doubt": _doubt(sweep, curve.environment, peak),
-            "link": _link(analysis, point.level.label, curve.environment),
+            "link": _link(analysis, point.level.cell.label, curve.environment),
         })  # fmt: skip
     return rows
 
@@ -203,7 +203,7 @@ def _errors(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
     return [
         {
             "environment": display_name(name), "load": each.first.load, "what": errors_words(sweep.load, each),
-            "link": _link(analysis, each.first.label, name),
+            "link": _link(analysis, each.first.cell.label, name),
         }
         for name, each in sweep.errors.items()
     ]  # fmt: skip
@@ -213,7 +213,7 @@ def _breaks(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
     return [
         {
             "environment": display_name(name), "load": level.load, "what": broke_words(sweep.load, [(level, each)]),
-            "link": _link(analysis, level.label, name),
+            "link": _link(analysis, level.cell.label, name),
         }
         for name, broken_levels in sweep.broke.items()
         for level, each in broken_levels

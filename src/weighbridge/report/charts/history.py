@@ -6,7 +6,7 @@ from typing import Any
 
 from weighbridge.analysis.history import History, PastRun
 from weighbridge.analysis.results import Comparison, MetricReport
-from weighbridge.model.level import Level
+from weighbridge.model.address import MetricId
 from weighbridge.report.charts.base import (
     BASELINE,
     Canvas,
@@ -44,10 +44,10 @@ class CostSeries:
 
 def series_of(run_history: History) -> list[CostSeries]:
     """Give each headline metric of each series of runs, in the order in which they first appeared."""
-    by: dict[tuple[int, str, Level, str, str], list[tuple[int, MetricReport, Comparison]]] = {}
+    by: dict[tuple[int, MetricId, str], list[tuple[int, MetricReport, Comparison]]] = {}
     for number, past in enumerate(run_history.runs, 1):
         for report, row in past.costs:
-            key = past.series, report.workload, report.level, report.metric, report.unit
+            key = past.series, report.metric_id, report.unit
             by.setdefault(key, []).append((number, report, row))
     names = series_names(run_history)
     return [

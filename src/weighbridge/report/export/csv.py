@@ -6,6 +6,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.metered import PLACES
 from weighbridge.analysis.program_use import OF_SITES, UNITS
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.model.address import MetricId
 from weighbridge.model.text import printable
 from weighbridge.report.export.document import VERSION
 from weighbridge.report.export.json import cost_json, finite, limits_of
@@ -71,7 +72,7 @@ def write_csv(store: RunStore, directory: Path, analysis: Analysis | None = None
 
 
 def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]]:
-    what = {(v.workload, v.level, v.metric): (v.unit, v.better) for v in store.values()}
+    what = {value.metric_id: (value.unit, value.better) for value in store.values()}
     rows: list[dict[str, object]] = []
     for trial in analysis.trials:
         about: dict[str, object] = {
@@ -82,7 +83,7 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
             **_within(analysis, trial.environment),
         }  # fmt: skip
         for metric, value in trial.values.items():
-            unit, better = what[trial.workload, trial.level, metric]
+            unit, better = what[MetricId(trial.cell, metric)]
             rows.append({**about, "metric": metric, "unit": unit, "better": better, "value": value})
         if not trial.values:
             rows.append(about)

@@ -88,13 +88,13 @@ def _ratio(cost: Cost | None) -> PeakCost | None:
 
 def programs_json(store: RunStore, analysis: Analysis) -> list[ProgramRow]:
     """One object per workload, level, role and environment, with medians over the blocks."""
-    cells = {trial.label: (trial.workload, trial.level) for trial in analysis.trials}
+    cells = {trial.label: trial.cell for trial in analysis.trials}
     return [
         {
             "environment": each.environment,
             **within_json(analysis, each.environment),
-            "workload": cells[label][0],
-            "level": cells[label][1].factors,
+            "workload": cells[label].workload,
+            "level": cells[label].level.factors,
             "role": each.role,
             "blocks": each.blocks,
             "medians": dict(each.medians),
@@ -199,14 +199,14 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "percentiles": [_percentiles(analysis, report, row) for report in analysis.latencies for row in report.rows],
         "curves": curves_json(analysis),
         "bottlenecks": [
-            {"environment": name, **within_json(analysis, name), "workload": workload, "level": level.factors,
-             "trials": dict(each.by_kind), "of": each.of}
-            for (workload, level, name), each in analysis.bottlenecks.items()
+            {"environment": arm.environment, **within_json(analysis, arm.environment), "workload": arm.cell.workload,
+             "level": arm.cell.level.factors, "trials": dict(each.by_kind), "of": each.of}
+            for arm, each in analysis.bottlenecks.items()
         ],
         "broke": [
-            {"environment": name, **within_json(analysis, name), "workload": workload, "level": level.factors,
-             "broke": each.trials, "of": each.of, "reason": each.reason}
-            for (workload, level, name), each in analysis.broken.items()
+            {"environment": arm.environment, **within_json(analysis, arm.environment), "workload": arm.cell.workload,
+             "level": arm.cell.level.factors, "broke": each.trials, "of": each.of, "reason": each.reason}
+            for arm, each in analysis.broken.items()
         ],
         "left_out": [
             {"environment": each.environment, "kind": each.kind, "why": each.why, "remedy": each.remedy}
@@ -254,12 +254,12 @@ def _pairs(row: Comparison) -> Pairs:
 
 def place_effects_json(analysis: Analysis) -> list[PlaceEffectRow]:
     """Give the metrics whose value depends on a trial's place in its block; positive: it rises with the place."""
-    units = {(each.workload, each.level, each.metric): each.unit for each in analysis.metrics}
+    units = {each.metric_id: each.unit for each in analysis.metrics}
     return [
         {
             "workload": each.workload, "metric": each.metric, "level": each.level.factors,
             "per_place": 100 * math.expm1(each.per_place) if each.logs else each.per_place,
-            "per_place_unit": "%" if each.logs else difference_unit(units[each.key]),
+            "per_place_unit": "%" if each.logs else difference_unit(units[each.metric_id]),
             "adjusted_p": each.adjusted_p, "blocks": each.blocks,
         }
         for each in analysis.trust.places

@@ -7,6 +7,7 @@ from textwrap import shorten
 from weighbridge.analysis.curves import CurvePoint, EnvironmentCurve, LoadSweep, MetricCurve, SweptLevel
 from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.model.address import MetricId
 from weighbridge.model.text import printable
 from weighbridge.report import charts
 from weighbridge.report.anchors import load_id, trials_id, workload_id
@@ -134,11 +135,11 @@ def _empty(analysis: Analysis, sweep: LoadSweep) -> CurveArticle:
 def _level(
     analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel, arms: list[str]
 ) -> CurveLine:
-    report = next((m for m in analysis.of(level.label) if m.metric == metric.metric and m.level == level.level), None)
+    report = next((m for m in analysis.metrics if m.metric_id == MetricId(level.cell, metric.metric)), None)
     rows = {row.environment: row for row in report.comparisons} if report else {}
     cells = [_baseline(analysis, sweep, metric, level)]
     cells += [_cost(analysis, sweep, metric, level, name, report, rows.get(name)) for name in arms]
-    return CurveLine(level_number(level), cells, workload_id(analysis, level.label))
+    return CurveLine(level_number(level), cells, workload_id(analysis, level.cell.label))
 
 
 def _baseline(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel) -> CurveCell:
@@ -182,8 +183,8 @@ def _noted(text: str, broke: Breakage | None, *, beside: bool) -> CurveCell:
 
 
 def _linked(analysis: Analysis, level: SweptLevel, name: str, cell: CurveCell) -> CurveCell:
-    has_trials = any(trial.environment == name for trial in analysis.trials_of.get(level.label, ()))
-    return replace(cell, link=trials_id(analysis, level.label, name) if has_trials else "")
+    has_trials = any(trial.environment == name for trial in analysis.trials_of.get(level.cell.label, ()))
+    return replace(cell, link=trials_id(analysis, level.cell.label, name) if has_trials else "")
 
 
 def _broke(sweep: LoadSweep, name: str, level: SweptLevel) -> Breakage | None:

@@ -7,6 +7,7 @@ from weighbridge.analysis.metered import HOST, QUANTITIES, Key
 from weighbridge.analysis.overtime import Picture, pictures
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import ByLevel, MedianUse, UseRow, by_level, never, unit_of
+from weighbridge.model.address import grouped
 from weighbridge.report.anchors import trials_id
 from weighbridge.report.charts.base import MarkStyle
 from weighbridge.report.charts.overtime import KIND_STYLES, of_prometheus, over_time
@@ -108,15 +109,13 @@ def _by_quantity(key: Key) -> tuple[int, bool]:
 
 def _table(analysis: Analysis, use: ByLevel) -> UseTable:
     unused = [key for key in use.quantities if never(use, key)]
-    places: dict[str, list[Key]] = {}
-    for key in [each for each in use.quantities if each not in unused]:
-        places.setdefault(key.place, []).append(key)
+    places = grouped((key for key in use.quantities if key not in unused), lambda key: key.place)
     columns = [key for keys in places.values() for key in keys]
     levels: dict[str, list[UseCells]] = {}
     for row in use.rows:
         cells = UseCells(
             environment=display_name(row.environment),
-            link=trials_id(analysis, row.level.label, row.environment),
+            link=trials_id(analysis, row.level.cell.label, row.environment),
             cells=[_median(row.use, key) for key in columns],
             limits=_limits(row),
         )

@@ -117,7 +117,7 @@ def _link(analysis: Analysis, row: MatrixRow) -> str:
     """The id of what tells more: the metric, or the curve or the table of its levels."""
     first = row.reports[0]
     for number, sweep in enumerate(analysis.sweeps):
-        if sweep.workload == first.workload and any(level.level == first.level for level in sweep.levels):
+        if any(level.cell == first.cell for level in sweep.levels):
             return load_id(number)
     return levels_id(first.workload) if row.levels > 1 else metric_id(analysis, first.label)
 

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.address import grouped
 from weighbridge.model.text import printable
 from weighbridge.report.anchors import trials_id
 from weighbridge.report.page import PLAIN_CHARACTERS, fragment, packed
@@ -137,9 +138,7 @@ class TrialGroup:
 def trial_groups(analysis: Analysis, processes: Mapping[int, Sequence[TrialProcess]]) -> list[TrialGroup]:
     """Return the groups that have trials, in the study's order."""
     units = {(m.label, m.metric): m.unit for m in analysis.metrics}
-    places: dict[tuple[str, str], list[TrialRow]] = {}
-    for trial in analysis.trials:
-        places.setdefault((trial.label, trial.environment), []).append(trial)
+    places = grouped(analysis.trials, lambda trial: (trial.label, trial.environment))
     order = [(label, name) for label in analysis.labels for name in analysis.environments if (label, name) in places]
     texts = {
         place: fragment(

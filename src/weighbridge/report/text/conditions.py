@@ -123,7 +123,7 @@ def durability_of(analysis: Analysis, label: str) -> str:
 
 def sweep_durability(analysis: Analysis, sweep: LoadSweep) -> str:
     """Return the durability of a workload under a rising load; empty if it has none."""
-    return "; ".join(dict.fromkeys(filter(None, (durability_of(analysis, each.label) for each in sweep.levels))))
+    return "; ".join(dict.fromkeys(filter(None, (durability_of(analysis, each.cell.label) for each in sweep.levels))))
 
 
 # -- sessions --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from weighbridge.analysis.curves import (
 )
 from weighbridge.analysis.overload import Breakage, without_figures
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.level import Level
+from weighbridge.model.address import CellId
 from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import SPACE, cost_of, plural, quantity, whole
 from weighbridge.report.text.metric_names import load_unit, metric_label
@@ -68,16 +68,15 @@ def _count(broke: Breakage) -> str:
 def broke_sentences(analysis: Analysis) -> list[str]:
     """Return a sentence for each overload; environments with the same overload share one."""
     names_by_text: dict[str, list[str]] = {}
-    swept_levels: set[tuple[str, Level]] = set()
+    swept_cells: set[CellId] = set()
     for sweep in analysis.sweeps:
-        swept_levels |= {(sweep.workload, level.level) for level in sweep.levels}
+        swept_cells |= {level.cell for level in sweep.levels}
         for name, broke in sweep.broke.items():
             names_by_text.setdefault(broke_words(sweep.load, broke, sweep.title), []).append(name)
-    labels = {(trial.workload, trial.level): trial.label for trial in analysis.trials}
-    for (workload, level, name), each in analysis.broken.items():
-        if (workload, level) not in swept_levels:
-            text = f"overloaded in {labels.get((workload, level), workload)}: {_why(each)} ({_count(each)})"
-            names_by_text.setdefault(text, []).append(name)
+    for arm, each in analysis.broken.items():
+        if arm.cell not in swept_cells:
+            text = f"overloaded in {arm.cell.label}: {_why(each)} ({_count(each)})"
+            names_by_text.setdefault(text, []).append(arm.environment)
     return [f"{join_names(names)}: {text}" for text, names in names_by_text.items()]
 
 

@@ -87,10 +87,10 @@ def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
     The place of the clients is named as in the answer above the matrix.
     """
     many = swept(analysis)
-    sweeps = {(sweep.workload, level.level): sweep.title for sweep in analysis.sweeps for level in sweep.levels}
+    sweeps = {level.cell: sweep.title for sweep in analysis.sweeps for level in sweep.levels}
     reports_by_title: dict[str, list[MetricReport]] = {}
     for report in analysis.headlines:
-        place = sweeps.get((report.workload, report.level), report.workload)
+        place = sweeps.get(report.cell, report.workload)
         title = metric_title(report)
         title = (
             title.replace(label_words(report.label, report.workload), place, 1) if report.workload in many else title
@@ -102,11 +102,11 @@ def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
 
 
 def _cell(analysis: Analysis, reports: Sequence[MetricReport], environment: str) -> MatrixCosts | None:
-    measured_levels = {(t.workload, t.level) for t in analysis.trials if t.environment == environment}
+    measured_cells = {trial.cell for trial in analysis.trials if trial.environment == environment}
     rows = tuple(
         (report, row)
         for report in reports
-        if (report.workload, report.level) in measured_levels
+        if report.cell in measured_cells
         for row in report.comparisons
         if row.environment == environment
     )

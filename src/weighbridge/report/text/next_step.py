@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.remarks import NoPath, TargetMissed, Unproven
 from weighbridge.analysis.results import EXTENDED_ERROR, Analysis, Comparison, MetricReport
+from weighbridge.model.address import CellId
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.formatting import level, margin, whole
 from weighbridge.report.text.verdicts import duration_text
@@ -138,10 +139,9 @@ def _more(analysis: Analysis, needed: list[tuple[MetricReport, Comparison, int]]
     """Return the time that the workloads need for further rounds; empty if it is not known."""
     if analysis.context is None:
         return ""
-    seconds: dict[object, float] = {}
+    seconds: dict[CellId, float] = {}
     for report, row, blocks in needed:
-        block_s = analysis.context.block_s(report.workload, report.level)
-        key = report.workload, report.level
-        seconds[key] = max(seconds.get(key, 0.0), (blocks - row.blocks) * block_s)
+        further_s = (blocks - row.blocks) * analysis.context.block_s(report.cell)
+        seconds[report.cell] = max(seconds.get(report.cell, 0.0), further_s)
     total = sum(seconds.values())
     return f" ({duration_text(total)} more)" if total > 0 else ""

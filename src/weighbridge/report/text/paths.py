@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from weighbridge.analysis.paths import ClientPlace, Mechanism, PathDifference, PathFigures, PathTable, ProxiedFigures
+from weighbridge.model.address import grouped
 from weighbridge.model.facts import NetworkPath
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import plain
@@ -94,10 +95,7 @@ def figure_cells(row: Mechanism) -> list[str]:
 
 def first_of_each_client(tables: Sequence[PathTable]) -> list[list[PathTable]]:
     """Return the tables in groups of the same clients, whose paths are the same."""
-    groups: dict[str, list[PathTable]] = {}
-    for table in tables:
-        groups.setdefault(table.client, []).append(table)
-    return list(groups.values())
+    return list(grouped(tables, lambda table: table.client).values())
 
 
 def _rules(path: NetworkPath) -> str:

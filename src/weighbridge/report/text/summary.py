@@ -16,6 +16,7 @@ from weighbridge.analysis.remarks import (
     without_flags,
 )
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.model.address import grouped
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.text import printable
@@ -188,10 +189,8 @@ def _levels(analysis: Analysis, workload: str) -> int:
 def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[str]:
     """Return the range of each environment's significant costs in the workloads with many levels."""
     sentences = []
-    by_arm: dict[tuple[str, str], list[_Row]] = {}
-    for report, row in rows:
-        if report.workload in many:
-            by_arm.setdefault((report.workload, row.environment), []).append((report, row))
+    swept_rows = [each for each in rows if each[0].workload in many]
+    by_arm = grouped(swept_rows, lambda each: (each[0].workload, each[1].environment))
     for (workload, environment), mine in by_arm.items():
         name = over_levels(mine[0][0])
         for worse in (True, False):
@@ -307,14 +306,13 @@ def failure_lines(analysis: Analysis, shown: int = 3) -> list[str]:
     """Return how many trials failed, and a line for each of the first `shown` environments and kinds of failure."""
     if not analysis.failed:
         return []
-    trials: dict[tuple[str, str, str], list[str]] = {}
-    for trial in analysis.failed:
-        trials.setdefault((trial.environment, trial.outcome, trial.message), []).append(trial.label)
+    trials = grouped(analysis.failed, lambda trial: (trial.environment, trial.outcome, trial.message))
     ways = sorted(trials.items(), key=lambda each: -len(each[1]))
     lines = [
-        f"{plural(len(labels), 'trial')} in {display_name(name)} ({', '.join(dict.fromkeys(labels))}) "
+        f"{plural(len(failed), 'trial')} in {display_name(name)} "
+        f"({', '.join(dict.fromkeys(trial.label for trial in failed))}) "
         f"{FAILED.get(outcome, outcome)}{f': {message}' if message else ''}"
-        for (name, outcome, message), labels in ways[:shown]
+        for (name, outcome, message), failed in ways[:shown]
     ]
     more = [f"and {len(ways) - shown} other kinds of failure"] if len(ways) > shown else []
     return [f"{len(analysis.failed)} of {len(analysis.trials)} trials failed", *map(printable, lines), *more]

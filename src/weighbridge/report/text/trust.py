@@ -76,12 +76,12 @@ def unchecked_sentence(trust: Trust, shown: int = 3) -> str:
 
 def place_sentence(analysis: Analysis, shown: int = 3) -> str:
     """Return in which metrics a trial's place in its round changes its value; empty if it does in none."""
-    titles = {(each.workload, each.level, each.metric): metric_title(each) for each in analysis.metrics}
-    units = {(each.workload, each.level, each.metric): each.unit for each in analysis.metrics}
+    titles = {each.metric_id: metric_title(each) for each in analysis.metrics}
+    units = {each.metric_id: each.unit for each in analysis.metrics}
     effects = [
-        f"{titles[each.key]} ({size} per place)"
+        f"{titles[each.metric_id]} ({size} per place)"
         for each in analysis.trust.places
-        if (size := _per_place(each, units[each.key]))
+        if (size := _per_place(each, units[each.metric_id]))
     ]
     if not effects:
         return ""
