@@ -19,7 +19,7 @@ from weighbridge.cli.options import (
     trace_option,
     yes_flag,
 )
-from weighbridge.model.power_cut import Promise
+from weighbridge.model.choices import Promise
 
 
 @dataclass(frozen=True, slots=True)

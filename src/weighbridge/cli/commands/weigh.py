@@ -16,7 +16,7 @@ from weighbridge.cli.options import (
     quick_test_flag,
     trace_option,
 )
-from weighbridge.model.facts import CpuIdle
+from weighbridge.model.choices import CpuIdle
 
 
 class ProgramLast(Command):
