@@ -9,9 +9,12 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weighbridge.linux import process
-from weighbridge.model.host import Host
+
+if TYPE_CHECKING:
+    from weighbridge.model.host import Host
 
 TABLE = Path(__file__).with_name("packages.txt")
 OS_RELEASE = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
@@ -75,7 +78,7 @@ def this_distribution() -> Distribution | None:
     return None
 
 
-def distribution_on(host: Host) -> Distribution | None:
+def distribution_on(host: "Host") -> Distribution | None:
     """Return the distribution of a host, by its own os-release; None where that cannot be read or is not known."""
     for file in OS_RELEASE:
         try:
@@ -109,7 +112,7 @@ def install_here(programs: Iterable[str], otherwise: Mapping[str, str] | None = 
     return install(programs, this_distribution(), otherwise)
 
 
-def install_on(host: Host, programs: Iterable[str]) -> str:
+def install_on(host: "Host", programs: Iterable[str]) -> str:
     """Return what installs these programs or files on a host."""
     return install(programs, distribution_on(host))
 
