@@ -20,7 +20,8 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent / "src")]
 
 from weighbridge import errors, registry  # noqa: E402
-from weighbridge.cli.schema import Document, schema_of  # noqa: E402
+from weighbridge.cli.commands.studies import Document  # noqa: E402
+from weighbridge.cli.schema import schema_of  # noqa: E402
 from weighbridge.model.adapter import Adapter  # noqa: E402
 from weighbridge.model.environment import Environment  # noqa: E402
 from weighbridge.model.host_kind import HostKind  # noqa: E402
@@ -117,7 +118,7 @@ def _command(name: str, command: Any, heading: str = "##") -> str:
         for entry in entries
     ]
     part += [table(("option", "what it does"), rows)] if rows and not inner else []
-    lines = examples_of(command)
+    lines = [each.line for each in examples_of(command)]
     part += ["```sh\n" + "\n".join(lines) + "\n```"] if lines else []
     part += [_command(f"{name} {each}", inside, f"{heading}#") for each, inside in inner.items()]
     return "\n\n".join(part)
@@ -125,7 +126,7 @@ def _command(name: str, command: Any, heading: str = "##") -> str:
 
 def exit_codes() -> str:
     """Every exit code with its meaning: those of failures from their classes, the shell's own beside them."""
-    from weighbridge.cli.output import WRONG_COMMAND_LINE
+    from weighbridge.cli.messages import WRONG_COMMAND_LINE
 
     meanings: dict[int, list[str]] = {0: ["Done."], WRONG_COMMAND_LINE: ["The command line is wrong, or incomplete."]}
     for kind in vars(errors).values():

@@ -54,7 +54,7 @@ def _commands(group: Any, context: Any) -> Iterator[str]:
         usage = " ".join(command.collect_usage_pieces(inner))
         yield f".SS {_plain(path)} {_plain(usage)}"
         yield from (*_paragraphs((command.help or "").split("\n\n")), *_parameters(command))
-        yield from _examples(examples_of(command))
+        yield from _examples([each.line for each in examples_of(command)])
         if hasattr(command, "commands"):
             yield from _commands(command, inner)
 

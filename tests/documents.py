@@ -5,7 +5,8 @@ import json
 
 from jsonschema import Draft202012Validator
 
-from weighbridge.cli.schema import Document, schema_of
+from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.schema import schema_of
 
 
 @functools.cache

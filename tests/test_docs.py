@@ -18,7 +18,8 @@ from weighbridge import errors, registry, workloads
 from weighbridge.analysis import remarks
 from weighbridge.analysis.results import Remark
 from weighbridge.cli.app import app
-from weighbridge.cli.schema import Document, schema_of
+from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.schema import schema_of
 from weighbridge.linux.packages import TABLE, distributions
 from weighbridge.live.families import Families
 from weighbridge.live.snapshot import Snapshot

@@ -15,10 +15,11 @@ from weighbridge.analysis.conditions import Calibration, by_label, calibration_o
 from weighbridge.analysis.readings import ReadingRate
 from weighbridge.analysis.remarks import confounders, few_readings, figure_ranges, kind_of, on_top
 from weighbridge.meters import host
+from weighbridge.model.choices import Promise
 from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
-from weighbridge.model.power_cut import SCOPE, PowerCut, Promise, power_cut_facts
+from weighbridge.model.power_cut import SCOPE, PowerCut, power_cut_facts
 from weighbridge.model.stored_study import StoredFile
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html

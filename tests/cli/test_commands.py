@@ -21,7 +21,7 @@ from sentences import assert_sentence
 from weighbridge import errors
 from weighbridge.cli import approval, output, progress
 from weighbridge.cli.app import app
-from weighbridge.cli.schema import Document
+from weighbridge.cli.commands.studies import Document
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
 from weighbridge.model.command import Completed
 from weighbridge.model.environment import Environment
@@ -55,7 +55,7 @@ from weighbridge.userland import build, commands
 from .command_line import Weighbridge, one_sentence, users_machine
 
 LEFT = Forecast(60.0, 10, 60.0, 10, "blocks")
-COMMANDS = sorted(str(command.callback.__name__) for command in app.registered_commands)
+COMMANDS = sorted(str(command.name) for command in app.registered_commands)
 
 
 # -- help ------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ import pytest
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import Interrupted
+from weighbridge.model.choices import Promise
 from weighbridge.model.decisions import LeftOut
-from weighbridge.model.power_cut import PowerCut, Promise
+from weighbridge.model.power_cut import PowerCut
 from weighbridge.runner import durability
 from weighbridge.runner.durability import Durability
 from weighbridge.store.run import RunStore

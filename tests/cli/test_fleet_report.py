@@ -7,7 +7,7 @@ import pytest
 from documents import fits
 from report.made_up_fleets import make_fleet, new_fleet
 from sentences import assert_sentence
-from weighbridge.cli.schema import Document
+from weighbridge.cli.commands.studies import Document
 from weighbridge.errors import RunDirectoryError, WeighbridgeError
 from weighbridge.report import fleet_page
 

@@ -1,14 +1,32 @@
 """The panels of ``--help``, the old spellings of options, and command lines that cannot be parsed."""
 
+import inspect
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import typer.main
 
 from weighbridge.cli.app import app
+from weighbridge.cli.commands import fleet, machine, measurements, results, studies, weigh
+from weighbridge.cli.declared import Declared
 from weighbridge.cli.help import DURATION, LIMITS, MEASURE, OLD_NAMES, OUTPUT, WHAT, WHERE
 
 from .command_line import Weighbridge, one_sentence
+
+DECLARED = [
+    each
+    for module in (weigh, machine, studies, measurements, results, fleet)
+    for each in vars(module).values()
+    if isinstance(each, Declared)
+]
+
+
+@pytest.mark.parametrize("declared", DECLARED, ids=lambda declared: declared.runs)
+def test_a_command_runs_a_function_that_takes_its_options(declared: Declared):
+    module, _, name = declared.runs.partition(":")
+    (options,) = inspect.signature(getattr(import_module(module), name)).parameters.values()
+    assert options.annotation is declared.options
 
 
 def test_weigh_has_six_panels_with_an_example_each(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):

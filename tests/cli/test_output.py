@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sentences import assert_sentence
-from weighbridge.cli import output
+from weighbridge.cli import messages, output, variables
 from weighbridge.cli.app import main
 from weighbridge.cli.progress import Shown
 from weighbridge.model.level import Level
@@ -48,7 +48,7 @@ def _in_a_bar() -> None:
 
 def _failed() -> None:
     with pytest.raises(SystemExit):
-        output.fail(f"the server refuses the query: {HOSTILE}", 3)
+        messages.fail(f"the server refuses the query: {HOSTILE}", 3)
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ def test_on_a_terminal_lines_break_between_words_and_no_path_is_cut(monkeypatch:
     ],
 )
 def test_a_command_line_is_shown_without_values(words: list[str], shown: list[str]):
-    assert output.without_values(words) == shown
+    assert variables.without_values(words) == shown
 
 
 @pytest.mark.parametrize("option", ["my-name=canary", "=canary", "A=\udcffcanary", "NONE_OF_OURS"])
 def test_a_wrong_variable_is_told_without_its_value(option: str, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as ended:
-        output.given_variables([option])
+        variables.given_variables([option])
     said = capsys.readouterr().err
     assert ended.value.code == 2 and "canary" not in said
     assert_sentence(said.strip())

@@ -28,10 +28,10 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux import process
 from weighbridge.linux.process import Process, SocketStream
-from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.command import SITE_ENV, Command, Completed, Transport
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.sampling import SampledFile
-from weighbridge.model.site import SITE_ENV, Site, SiteRequest
+from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
 
 from .conftest import open_run

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.model.power_cut import PowerCut, Promise, Verdict
+from weighbridge.model.choices import Promise
+from weighbridge.model.power_cut import PowerCut, Verdict
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
 from weighbridge.runner.durability import USERLAND, check_durability

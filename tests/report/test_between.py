@@ -13,7 +13,7 @@ from weighbridge.analysis.between_runs import compare_runs
 from weighbridge.analysis.compared_run import FactChange, FactKind, read_run
 from weighbridge.analysis.conditions import Isolation
 from weighbridge.analysis.history import history
-from weighbridge.cli.schema import Document
+from weighbridge.cli.commands.studies import Document
 from weighbridge.model.isolation import Layer, SiteLayers
 from weighbridge.report.between_pages import write_comparison, write_history
 from weighbridge.report.charts.between import changes_of_pair, costs_of_runs

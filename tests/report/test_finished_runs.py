@@ -8,7 +8,7 @@ import pytest
 from documents import fits
 from weighbridge.analysis.gate import judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement
-from weighbridge.cli.schema import Document
+from weighbridge.cli.commands.studies import Document
 from weighbridge.replication.comparison import replication
 from weighbridge.replication.document import replication_json
 from weighbridge.replication.published import published

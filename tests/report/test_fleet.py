@@ -11,7 +11,7 @@ from documents import fits
 from sentences import assert_sentence
 from weighbridge.analysis.fleet import SharedFact, UnlikeFact, read_fleet
 from weighbridge.analysis.fleet_changes import compare_fleets
-from weighbridge.cli.schema import Document
+from weighbridge.cli.commands.studies import Document
 from weighbridge.report.charts.fleet import NAMED_MACHINES, caterpillar, heat_map
 from weighbridge.report.export.fleet_json import fleet_json
 from weighbridge.report.fleet_page import odd_lines, write_fleet

@@ -17,7 +17,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.gate import Reason, judge, judge_gate
 from weighbridge.analysis.gate_looks import Spending
 from weighbridge.analysis.requirement import BUDGET, LIMIT, MARGIN, parse_requirement
-from weighbridge.cli.schema import Document
+from weighbridge.cli.commands.studies import Document
 from weighbridge.report.export.gate import (
     bmf,
     gate_json,

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from sentences import raises_sentence
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.model.choices import Promise
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Capabilities
 from weighbridge.model.power_cut import (
     RECORD,
     Ledger,
     PowerCut,
-    Promise,
     Verdict,
     power_cut_facts,
     power_cut_of,

@@ -6,71 +6,52 @@ from typing import Any
 
 import typer
 
-from weighbridge.cli import (
-    calibrate,
-    clean,
-    compare,
-    doctor,
-    durability,
-    explain,
-    export,
-    fleet,
-    gate,
-    history,
-    init,
-    kit,
-    plan,
-    replicate,
-    report,
-    run,
-    schema,
-    studies,
-    userland,
-    weigh,
-)
-from weighbridge.cli.help import App, usage_problem
-from weighbridge.cli.output import fail, reader_gone, take_any_character
-from weighbridge.cli.version import version_text
+from weighbridge.cli.commands import fleet, machine, measurements, results, studies, weigh
+from weighbridge.cli.declared import App, later
+from weighbridge.cli.messages import fail, reader_gone, take_any_character
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 from weighbridge.secret_values import take_over
 
 app = App(
-    name="weighbridge",
-    help="Measure what isolation costs: run the same programs natively and isolated, and compare.\n\n"
+    "weighbridge",
+    "Measure what isolation costs: run the same programs natively and isolated, and compare.\n\n"
     "Start with 'weighbridge weigh -- ./prog'. Run 'weighbridge doctor' to see what this machine can measure.",
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    (
+        weigh.WEIGH,
+        machine.DOCTOR,
+        studies.STUDIES,
+        studies.INIT,
+        studies.PLAN,
+        measurements.RUN,
+        measurements.REPLICATE,
+        results.REPORT,
+        measurements.EXPLAIN,
+        results.COMPARE,
+        results.HISTORY,
+        results.GATE,
+        results.EXPORT,
+        studies.KIT,
+        studies.USERLAND,
+        measurements.CALIBRATE,
+        measurements.DURABILITY,
+        machine.CLEAN,
+        studies.SCHEMA,
+    ),
+)
+app.add_typer(
+    App(
+        "fleet",
+        "Run one study on many machines, or on pairs of machines.",
+        (fleet.PLAN, fleet.SUBMIT, fleet.STATUS, fleet.CONTINUE, fleet.CANCEL, fleet.DRIVE, fleet.REPORT),
+    )
 )
 _UsageError: Any = typer.BadParameter.__base__
 """The error of every command line that cannot be parsed; typer has no public name for it."""
-for module in (
-    weigh,
-    doctor,
-    studies,
-    init,
-    plan,
-    run,
-    replicate,
-    report,
-    explain,
-    compare,
-    history,
-    fleet,
-    gate,
-    export,
-    kit,
-    userland,
-    calibrate,
-    durability,
-    clean,
-    schema,
-):
-    module.register(app)
 
 
 def _print_version(version: bool) -> None:
     if version:
-        print(version_text())
+        print(later("weighbridge.cli.version:version_text")())
         raise typer.Exit
 
 
@@ -102,7 +83,7 @@ def main() -> None:
         if isinstance(code, int) and code:  # a command can also return another value
             sys.exit(code)
     except _UsageError as error:
-        fail(usage_problem(error), error.exit_code)
+        fail(later("weighbridge.cli.usage:usage_problem")(error), error.exit_code)
     except typer.Abort:
         fail("not started", 1)
     except WeighbridgeError as error:

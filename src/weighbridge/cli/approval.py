@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, err, fail
+from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.output import err
 from weighbridge.errors import StudyError
 from weighbridge.report.text.formatting import plural
 from weighbridge.study.source import Origin, OriginKind

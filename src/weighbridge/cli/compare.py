@@ -2,105 +2,48 @@
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import typer
+from weighbridge.analysis.between_runs import RunsCompared, compare_runs
+from weighbridge.analysis.compared_run import ComparedRun, FactNotChangedError, OtherQuestionError, read_run
+from weighbridge.cli.commands.results import CompareOptions
+from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.output import err, out, print_json
+from weighbridge.cli.runs import run_directory
+from weighbridge.errors import RunDirectoryError
+from weighbridge.model.quantity import parse_percent
+from weighbridge.report.between_pages import write_comparison
+from weighbridge.report.compare_markdown import compare_markdown
+from weighbridge.report.export.compare_json import compare_json
+from weighbridge.report.terminal_between import print_compared
+from weighbridge.store.run import RunStore
 
-from weighbridge.cli.help import MEASURE, OUTPUT
-from weighbridge.cli.options import JsonFlag
-from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, print_json
 
-if TYPE_CHECKING:
-    from weighbridge.analysis.between_runs import RunsCompared
-    from weighbridge.analysis.compared_run import ComparedRun
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-
-    @app.command(
-        epilog=examples(
-            "weighbridge compare runs/before runs/after",
-            "weighbridge compare runs/before runs/after --html changes.html",
-            'weighbridge compare runs/before runs/after --markdown >> "$GITHUB_STEP_SUMMARY"',
-            "weighbridge compare runs/before runs/after --changed sysctl:vm.swappiness",
-            "weighbridge compare runs/docker-20 runs/docker-27 runs/docker-29 --json",
+def compare(options: CompareOptions) -> None:
+    """Compare the runs, and print the result in the chosen format."""
+    if options.as_json and options.as_markdown:
+        fail("--json and --markdown both use standard output: choose one", WRONG_COMMAND_LINE)
+    within = None if options.margin is None else percent("--margin", options.margin)
+    if within == 0:
+        fail("--margin 0% can never be met: use a margin such as 3%", WRONG_COMMAND_LINE)
+    comparison = compared(options.runs, percent("--allowance", options.allowance), within, options.changed)
+    if options.page is not None:
+        write_comparison(comparison, options.page)
+    if options.as_json:
+        print_json(compare_json(comparison))
+    elif options.as_markdown:
+        print(compare_markdown(comparison, all_metrics=options.all_metrics), end="", flush=True)
+    else:
+        pages = [] if options.page is None else [f"page: {options.page}"]
+        print_compared(
+            comparison, out(), all_metrics=options.all_metrics, runs=[str(each) for each in options.runs], pages=pages
         )
-    )
-    def compare(
-        runs: list[Path] = typer.Argument(
-            metavar="RUN...", help="Two or more run directories. Each is compared with the first."
-        ),
-        as_json: bool = JsonFlag,
-        as_markdown: bool = typer.Option(
-            False,
-            "--markdown",
-            help="Print Markdown to standard output, and nothing else.",
-            rich_help_panel=OUTPUT,
-        ),
-        page: Path | None = typer.Option(
-            None, "--html", metavar="FILE", help="Write a page with all runs in every chart.", rich_help_panel=OUTPUT
-        ),
-        all_metrics: bool = typer.Option(
-            False, "--all", help="Show the table of every metric, not only the first.", rich_help_panel=OUTPUT
-        ),
-        margin: str | None = typer.Option(
-            None,
-            "--margin",
-            metavar="PERCENT",
-            help="Changes within this margin are equivalent, for example 3%. Default: the study's margin.",
-            rich_help_panel=MEASURE,
-        ),
-        allowance: str = typer.Option(
-            "1%",
-            "--allowance",
-            metavar="PERCENT",
-            help="How much a cost can differ between two identical sessions.",
-            rich_help_panel=MEASURE,
-        ),
-        changed: list[str] = typer.Option(
-            [],
-            "--changed",
-            metavar="FACT",
-            help="A fact that you changed on purpose, for example sysctl:vm.swappiness. Absolute rates are still "
-            "compared. Repeatable.",
-            rich_help_panel=MEASURE,
-        ),
-    ) -> None:
-        """Compare runs of one study: what changed, and how much each cost changed."""
-        from weighbridge.report.compare_markdown import compare_markdown
-        from weighbridge.report.export.compare_json import compare_json
-        from weighbridge.report.terminal_between import print_compared
-
-        if as_json and as_markdown:
-            fail("--json and --markdown both use standard output: choose one", WRONG_COMMAND_LINE)
-        within = None if margin is None else percent("--margin", margin)
-        if within == 0:
-            fail("--margin 0% can never be met: use a margin such as 3%", WRONG_COMMAND_LINE)
-        comparison = compared(runs, percent("--allowance", allowance), within, changed)
-        if page is not None:
-            from weighbridge.report.between_pages import write_comparison
-
-            write_comparison(comparison, page)
-        if as_json:
-            print_json(compare_json(comparison))
-        elif as_markdown:
-            print(compare_markdown(comparison, all_metrics=all_metrics), end="", flush=True)
-        else:
-            pages = [] if page is None else [f"page: {page}"]
-            print_compared(comparison, out(), all_metrics=all_metrics, runs=[str(each) for each in runs], pages=pages)
-            return
-        if page is not None:
-            err().print(f"page: {page}", markup=False)
+        return
+    if options.page is not None:
+        err().print(f"page: {options.page}", markup=False)
 
 
-def compared(runs: "list[Path]", allowance: float, margin: float | None, on_purpose: list[str]) -> "RunsCompared":
+def compared(runs: list[Path], allowance: float, margin: float | None, on_purpose: list[str]) -> RunsCompared:
     """Read and compare runs. Exit with a message if they cannot be compared."""
-    from weighbridge.analysis.between_runs import compare_runs
-    from weighbridge.analysis.compared_run import FactNotChangedError, OtherQuestionError
-    from weighbridge.cli.runs import run_directory
-    from weighbridge.errors import RunDirectoryError
-
     if len(runs) < 2:
         fail(f"name at least two runs, not just {runs[0]}", WRONG_COMMAND_LINE)
     places = [run_directory(each) for each in runs]
@@ -118,19 +61,13 @@ def compared(runs: "list[Path]", allowance: float, margin: float | None, on_purp
 
 def percent(option: str, text: str) -> float:
     """Return a percentage as a fraction. Exit with a message if it is not a percentage below 100%."""
-    from weighbridge.model.quantity import parse_percent
-
     with contextlib.suppress(ValueError):
         if (percentage := parse_percent(text)) < 100:
             return percentage / 100
     fail(f"{option} '{text}' is not a percentage below 100%: write {option} 3%", WRONG_COMMAND_LINE)
 
 
-def _read(directory: Path, name: str) -> "ComparedRun":
-    from weighbridge.analysis.compared_run import read_run
-    from weighbridge.errors import RunDirectoryError
-    from weighbridge.store.run import RunStore
-
+def _read(directory: Path, name: str) -> ComparedRun:
     with RunStore(directory) as store:
         run = read_run(store, name)
     if not run.analysis.metrics:

@@ -4,19 +4,32 @@ import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from weighbridge.cli.help import MEASURE, OUTPUT, WHERE
-from weighbridge.cli.options import AllowConcurrentOption, ContextOption, JsonFlag, NamespaceOption
-from weighbridge.cli.output import err, examples, out, print_json
-
-if TYPE_CHECKING:
-    from weighbridge.analysis.noise import MachineNoise
-    from weighbridge.model.environment import Environment
-    from weighbridge.model.plugin import Readiness
-    from weighbridge.runner.default_environments import DefaultEnvironments
+from weighbridge import registry
+from weighbridge.analysis.noise import TARGETS, MachineNoise, machine_noise
+from weighbridge.cli.commands.machine import DoctorOptions
+from weighbridge.cli.output import err, out, print_json
+from weighbridge.cli.progress import show
+from weighbridge.errors import Interrupted, Unavailable
+from weighbridge.model.environment import Environment
+from weighbridge.model.plugin import Readiness
+from weighbridge.report.screen import LINES
+from weighbridge.report.text.formatting import plain
+from weighbridge.report.text.noise import cause_lines
+from weighbridge.runner import known_noise, living, preflight, userlands
+from weighbridge.runner import run as running
+from weighbridge.runner.default_environments import DefaultEnvironments, default_environments
+from weighbridge.runner.estimate import clock
+from weighbridge.runner.planned import plan
+from weighbridge.runner.signals import interruptible
+from weighbridge.store.run import RunStore
+from weighbridge.study import loader
+from weighbridge.study.source import bundled_study
 
 UNVERIFIED = "untested on real hardware"
 NOISE_STUDY = "noise"
@@ -35,65 +48,28 @@ OFTEN_PER_S = 100.0
 """Interrupts per second that are reported. At 5 us each, they use 0.05% of a CPU."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
+def doctor(options: DoctorOptions) -> None:
+    """Print what this machine, or the cluster, can measure."""
+    if options.noisy:
+        living.require_alone(beside_others=options.allow_concurrent)
+        measure_noise(as_json=options.as_json)
+        return
 
-    @app.command(
-        epilog=examples(
-            "weighbridge doctor",
-            "weighbridge doctor --all",
-            "weighbridge doctor --noise",
-            "weighbridge doctor --cluster",
-        )
-    )
-    def doctor(
-        everything: bool = typer.Option(
-            False, "--all", help="Show every plug-in, and everything that is missing.", rich_help_panel=OUTPUT
-        ),
-        noisy: bool = typer.Option(
-            False,
-            "--noise",
-            help="Measure this machine's noise for a minute, and find its causes.",
-            rich_help_panel=MEASURE,
-        ),
-        cluster: bool = typer.Option(
-            False,
-            "--cluster",
-            help="Check the Kubernetes cluster of kubectl's current context instead.",
-            rich_help_panel=WHERE,
-        ),
-        context: str = ContextOption,
-        namespace: str = NamespaceOption,
-        allow_concurrent: bool = AllowConcurrentOption,
-        as_json: bool = JsonFlag,
-    ) -> None:
-        """Check this machine: what can be measured, what is missing, and how to add it.
-
-        The first lines show the environments that weigh compares by default.
-        """
-        if noisy:
-            from weighbridge.runner.living import require_alone
-
-            require_alone(beside_others=allow_concurrent)
-            measure_noise(as_json=as_json)
-            return
-        from weighbridge.errors import Unavailable
-
-        of_cluster = cluster or context or namespace
-        sections = examine_cluster(context, namespace) if of_cluster else examine()
-        if as_json:
-            print_json(sections)
-        elif of_cluster:
-            _print_sections(sections, remedies_title="to do")
-        if of_cluster and not sections["cluster"][0]["ready"]:  # the cluster does not answer
-            raise typer.Exit(Unavailable.exit_code)
-        if as_json or of_cluster:
-            return
-        for line in summary_lines(sections, out().width, whole=everything):
-            out().print(line, markup=False)
-        if everything:
-            out().print()
-            _print_sections(sections)
+    of_cluster = options.cluster or options.context or options.namespace
+    sections = examine_cluster(options.context, options.namespace) if of_cluster else examine()
+    if options.as_json:
+        print_json(sections)
+    elif of_cluster:
+        _print_sections(sections, remedies_title="to do")
+    if of_cluster and not sections["cluster"][0]["ready"]:  # the cluster does not answer
+        raise typer.Exit(Unavailable.exit_code)
+    if options.as_json or of_cluster:
+        return
+    for line in summary_lines(sections, out().width, whole=options.everything):
+        out().print(line, markup=False)
+    if options.everything:
+        out().print()
+        _print_sections(sections)
 
 
 def _print_sections(sections: Mapping[str, Sequence[Mapping[str, Any]]], remedies_title: str = "to install") -> None:
@@ -112,9 +88,6 @@ def summary_lines(
 
     With ``whole``, return only the default comparison. Its reasons are left out if the summary has no room for them.
     """
-    from weighbridge.report.screen import LINES
-    from weighbridge.runner.default_environments import default_environments
-
     defaults = {label: default_environments("host", server=server) for label, server in _WEIGHED.items()}
     long, short = (
         ["weigh compares by default (--in changes this):"]
@@ -174,7 +147,7 @@ def _shown_name(row: Mapping[str, Any]) -> str:
     return str(row["name"]).replace(", ", " ")
 
 
-def _default_words(defaults: "DefaultEnvironments", *, reasons: bool) -> str:
+def _default_words(defaults: DefaultEnvironments, *, reasons: bool) -> str:
     """Return ``native against netns; not docker: no Docker engine is installed``, with or without the ``reasons``."""
     if not defaults.ready:
         return f"nothing yet. Install one of: {defaults.remedies}"
@@ -196,8 +169,6 @@ def _group_lines(
 
     ``most`` is the maximum number of lines of each of the two parts.
     """
-    from weighbridge.runner.preflight import most_helpful
-
     names: dict[bool, list[str]] = {True: [], False: []}
     for row in rows:
         names[row["ready"]].append(_shown_name(row) + (_limits_mark(row) if row["ready"] else ""))
@@ -211,7 +182,7 @@ def _group_lines(
         if not lines[-1].endswith(_CUT):
             break
     lacking = [(_shown_name(row), row["remedy"]) for row in rows if not row["ready"]]
-    command, helped = most_helpful(lacking)
+    command, helped = preflight.most_helpful(lacking)
     if not command:
         return lines
     of_all = len(helped) == len(names[False])
@@ -260,9 +231,6 @@ def rows_of(section: Sequence[Mapping[str, Any]], remedies: list[str]) -> list[t
 
 
 def _print(title: str, rows: Sequence[tuple[str, str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     if not rows:
         return
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -275,24 +243,14 @@ def _print(title: str, rows: Sequence[tuple[str, str]]) -> None:
 
 def examine() -> dict[str, Any]:
     """Return the readiness of every plug-in and of the machine itself, with the parts untested on real hardware."""
-    from weighbridge import registry
-    from weighbridge.runner.preflight import (
-        checks,
-        environment_readiness,
-        lacking_here,
-        ready,
-        source_readiness,
-        workload_readiness,
-    )
-
     environments, unverified = {}, {}
     groups: dict[tuple[str, str], str] = {}
     for kind, plugin in registry.environments().items():
-        environments[kind] = _as_weighed(plugin, environment_readiness(plugin))
+        environments[kind] = _as_weighed(plugin, preflight.environment_readiness(plugin))
         unverified["environments", kind] = plugin.unverified()
         groups["environments", kind] = plugin.group
         for name, options in plugin.variants().items():
-            environments[name] = ready(plugin, options)
+            environments[name] = preflight.ready(plugin, options)
             unverified["environments", name] = plugin.unverified(options)
             groups["environments", name] = "network" if "network" in options.model_fields_set else plugin.group
     for section, plugins in (
@@ -300,16 +258,16 @@ def examine() -> dict[str, Any]:
         ("userlands", registry.userlands()), ("workloads", registry.workloads()),
     ):  # fmt: skip
         groups |= {(section, kind): each.group for kind, each in plugins.items()}
-    workloads = {kind: workload_readiness(plugin) for kind, plugin in registry.workloads().items()}
-    storage = {kind: ready(plugin) for kind, plugin in registry.storage().items()}
-    hosts = {kind: lacking_here(plugin) or plugin.ready() for kind, plugin in registry.hosts().items()}
+    workloads = {kind: preflight.workload_readiness(plugin) for kind, plugin in registry.workloads().items()}
+    storage = {kind: preflight.ready(plugin) for kind, plugin in registry.storage().items()}
+    hosts = {kind: preflight.lacking_here(plugin) or plugin.ready() for kind, plugin in registry.hosts().items()}
     sections = {
         "environments": environments,
         "storage": storage,
         "hosts": hosts,
-        "userlands": {kind: source_readiness(plugin) for kind, plugin in registry.userlands().items()},
+        "userlands": {kind: preflight.source_readiness(plugin) for kind, plugin in registry.userlands().items()},
         "workloads": workloads,
-        "machine": checks(),
+        "machine": preflight.checks(),
     }
     unverified |= {("hosts", kind): plugin.unverified() for kind, plugin in registry.hosts().items()}
     return _documents(sections, unverified, groups)
@@ -317,19 +275,16 @@ def examine() -> dict[str, Any]:
 
 def examine_cluster(context: str, namespace: str) -> dict[str, Any]:
     """Return what the user can measure in a namespace of a cluster. "" stands for kubectl's current ones."""
-    from weighbridge import registry
-    from weighbridge.runner.preflight import lacking_here
-
     rows: dict[str, Readiness] = {}
     for kind, plugin in registry.hosts().items():
         if plugin.options.traits.managed:
-            lacking = lacking_here(plugin)
+            lacking = preflight.lacking_here(plugin)
             rows |= plugin.survey(context, namespace) if lacking is None else {kind: lacking}
     return _documents({"cluster": rows}, {}, {})
 
 
 def _documents(
-    sections: Mapping[str, Mapping[str, "Readiness"]],
+    sections: Mapping[str, Mapping[str, Readiness]],
     unverified: Mapping[tuple[str, str], str],
     groups: Mapping[tuple[str, str], str],
 ) -> dict[str, Any]:
@@ -344,60 +299,44 @@ def _documents(
     }  # fmt: skip
 
 
-def _as_weighed(plugin: "Environment", state: "Readiness") -> "Readiness":
+def _as_weighed(plugin: Environment, state: Readiness) -> Readiness:
     """Return whether ``weigh --in`` can use the environment whose name is the kind, if the kind has several names."""
-    from weighbridge.runner.preflight import ready
-
     names = plugin.weighed_in()
     if not state.ready or len(names) == 1 or plugin.kind not in names:
         return state
-    named = ready(plugin, plugin.options.model_validate(names[plugin.kind]))
+    named = preflight.ready(plugin, plugin.options.model_validate(names[plugin.kind]))
     return state if named.ready else named
 
 
 def measure_noise(*, as_json: bool) -> None:
     """Measure and print the noise of this machine. Raises the errors of a run."""
-    from weighbridge.analysis.noise import machine_noise
-    from weighbridge.cli.progress import show
-    from weighbridge.errors import Interrupted
-    from weighbridge.runner.known_noise import counted_interrupts, keep, run_folder
-    from weighbridge.runner.planned import plan
-    from weighbridge.runner.run import run_study
-    from weighbridge.runner.signals import interruptible
-    from weighbridge.runner.userlands import userlands_built
-    from weighbridge.store.run import RunStore
-    from weighbridge.study.loader import load
-    from weighbridge.study.source import bundled_study
-
-    study = load(bundled_study(NOISE_STUDY))
+    study = loader.load(bundled_study(NOISE_STUDY))
     plan(study).require()
     first = (
         ""
-        if userlands_built(study)
+        if userlands.userlands_built(study)
         else "first builds a root filesystem with its programs (once, a few minutes), then "
     )
     err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for about a minute")
-    with run_folder() as folder:
+    with known_noise.run_folder() as folder:
         try:
-            with interruptible(), counted_interrupts(OFTEN_PER_S) as often, show() as progress:
-                run_study(study, folder / "run", progress, lambda store: None)
+            with interruptible(), known_noise.counted_interrupts(OFTEN_PER_S) as often, show() as progress:
+                running.run_study(study, folder / "run", progress, lambda store: None)
         except Interrupted as ended:
             ended.discarded = True
             raise
         with RunStore(folder / "run") as store:
             noise = replace(machine_noise(store), interrupts=tuple(often))
     document = {**noise_document(noise), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}
-    keep(document)
+    known_noise.keep(document)
     if as_json:
         print_json(document)
     else:
         _print_noise(noise)
 
 
-def noise_document(noise: "MachineNoise") -> dict[str, Any]:
+def noise_document(noise: MachineNoise) -> dict[str, Any]:
     """Return the document of ``--json``, in fractions and seconds."""
-    from weighbridge.analysis.noise import TARGETS
-
     return {
         "version": 1,
         "noise": [
@@ -418,14 +357,7 @@ def noise_document(noise: "MachineNoise") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _print_noise(noise: "MachineNoise") -> None:
-    from rich.table import Table
-
-    from weighbridge.analysis.noise import TARGETS
-    from weighbridge.report.text.formatting import plain
-    from weighbridge.report.text.noise import cause_lines
-    from weighbridge.runner.estimate import clock
-
+def _print_noise(noise: MachineNoise) -> None:
     table = Table("what", "between runs", *(f"to ±{100 * each:g}%" for each in TARGETS), box=None, pad_edge=False)
     for row in noise.rows:
         times = (clock(row.seconds(each)) for each in TARGETS)

@@ -11,15 +11,34 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import typer
 
-from weighbridge.cli.help import DURATION, LIMITS, OUTPUT
-from weighbridge.cli.options import AllowConcurrentOption, EnvToExtendOption, JsonFlag
-from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, print_json, without_values
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.compared_run import ComparedRun, OtherQuestionError, read_run
+from weighbridge.analysis.gate import Gate, failed_workloads, judge_gate
+from weighbridge.analysis.gate_changes import judge_changes
+from weighbridge.analysis.gate_looks import (
+    GatePlan,
+    Spending,
+    blocks_of,
+    look_of,
+    looks_of_both,
+    plan_gate,
+    share_of_end,
+    spending_of,
+)
+from weighbridge.analysis.requirement import BUDGET, MARGIN, Requirement, RequirementError, parse_requirement
+from weighbridge.analysis.results import Analysis
+from weighbridge.cli import approval
+from weighbridge.cli.commands.results import Annotations, GateOptions
+from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.output import err, out, print_json
+from weighbridge.cli.progress import show
+from weighbridge.cli.runs import continuable, run_directory
+from weighbridge.cli.variables import without_values
 from weighbridge.errors import (
     Interrupted,
     LimitExceeded,
@@ -29,137 +48,67 @@ from weighbridge.errors import (
     Untrusted,
     WeighbridgeError,
 )
-
-if TYPE_CHECKING:
-    from weighbridge.analysis.compared_run import ComparedRun
-    from weighbridge.analysis.gate import Gate
-    from weighbridge.analysis.gate_looks import GatePlan, Spending
-    from weighbridge.analysis.requirement import Requirement
-    from weighbridge.analysis.results import Analysis
-    from weighbridge.model.address import ArmId
-    from weighbridge.report.text.gate import GateRow
-    from weighbridge.store.run import RunStore
+from weighbridge.model.address import ArmId
+from weighbridge.model.decisions import gate_looks_text
+from weighbridge.model.quantity import TIME_UNITS, parse_quantity
+from weighbridge.model.text import printable
+from weighbridge.report import html
+from weighbridge.report.export.gate import (
+    bmf,
+    gate_json,
+    gate_markdown,
+    github_commands,
+    gitlab_code_quality,
+    junit_xml,
+)
+from weighbridge.report.screen import print_screen
+from weighbridge.report.terminal_layout import styled
+from weighbridge.report.text.gate import (
+    GateRow,
+    disturbance_sentence,
+    gate_answer,
+    gate_rows,
+    intervals_sentence,
+    next_sentence,
+)
+from weighbridge.runner import living
+from weighbridge.runner import run as running
+from weighbridge.runner.signals import interruptible
+from weighbridge.runner.stopper import BlockExtender
+from weighbridge.store.extensions import extend
+from weighbridge.store.reader import GATE_LOOKS
+from weighbridge.store.run import DATABASE, RunStore
 
 T = TypeVar("T")
-EXAMPLES = (
-    "weighbridge gate RUN --budget 'bridge.tcp.throughput<=35%' --budget '*.latency_p99<=10%'",
-    "weighbridge gate RUN --budget '*.throughput<=35%' --extend 10min --yes",
-    "weighbridge gate RUN --budget '*.throughput<=35%' --extend 10min --env API_TOKEN",
-    "weighbridge gate RUN --against OLD-RUN --margin 3%",
-    "weighbridge gate RUN --budget '*.throughput<=35%' --junit gate.xml --markdown gate.md --annotations github",
-)
-
-
 GATE_STYLES = {"failed": "bold red", "undecided": "yellow", "passed": "green"}
 """The style of each outcome, worst first."""
 
 
-class Annotations(StrEnum):
-    """The services whose annotations can be written."""
-
-    GITHUB = "github"
-    GITLAB = "gitlab"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-
-    @app.command(epilog=examples(*EXAMPLES))
-    def gate(
-        run: Path = typer.Argument(metavar="RUN", help="A run directory."),
-        budget: list[str] = typer.Option(
-            [],
-            "--budget",
-            metavar="BUDGET",
-            help="A budget for a cost: ENVIRONMENT.WORKLOAD.METRIC<=35%, with * for any part. Repeatable.",
-            rich_help_panel=LIMITS,
-        ),
-        against: Path | None = typer.Option(
-            None,
-            "--against",
-            metavar="RUN",
-            help="An earlier run. The cost of a primary metric can rise above it by at most --margin.",
-            rich_help_panel=LIMITS,
-        ),
-        margin: str | None = typer.Option(
-            None,
-            "--margin",
-            metavar="PERCENT",
-            help="Largest allowed increase over the earlier run, for example 3%.",
-            rich_help_panel=LIMITS,
-        ),
-        extend: str | None = typer.Option(
-            None,
-            "--extend",
-            metavar="TIME",
-            help="If undecided, run more rounds for at most this time, for example 10min.",
-            rich_help_panel=DURATION,
-        ),
-        yes: bool = typer.Option(
-            False, "--yes", "-y", help="Run more rounds without asking.", rich_help_panel=DURATION
-        ),
-        env: list[str] = EnvToExtendOption,
-        allow_concurrent: bool = AllowConcurrentOption,
-        junit: Path | None = typer.Option(
-            None, "--junit", metavar="FILE", help="Write a JUnit report.", rich_help_panel=OUTPUT
-        ),
-        markdown: Path | None = typer.Option(
-            None,
-            "--markdown",
-            metavar="FILE",
-            help="Append a Markdown summary to this file.",
-            rich_help_panel=OUTPUT,
-        ),
-        annotations: Annotations | None = typer.Option(
-            None,
-            "--annotations",
-            metavar="github|gitlab",
-            help="github: also print workflow commands. gitlab: print only a code quality report.",
-            rich_help_panel=OUTPUT,
-        ),
-        bmf: Path | None = typer.Option(
-            None,
-            "--bmf",
-            metavar="FILE",
-            help="Write the costs in Bencher Metric Format.",
-            rich_help_panel=OUTPUT,
-        ),
-        as_json: bool = JsonFlag,
-    ) -> None:
-        """Check a run's costs against budgets, and report the answer as the exit code.
-
-        A cost passes if its whole interval is within the budget, fails if the whole interval is above, and is
-        undecided otherwise. Exit codes: 0 passed, 11 failed, 12 undecided, 9 undecided because trials failed, 10 the
-        control failed.
-        """
-        from weighbridge.cli.runs import run_directory
-        from weighbridge.store.run import RunStore
-
-        outputs = Outputs(junit, markdown, annotations, bmf, as_json)
-        outputs.require_possible()
-        questions, limit_s = _questions(budget, against, margin), _seconds(extend)
-        run, ended = run_directory(run), None
-        with _opened_to_look(run) as (store, keeps):
-            judged = questions.judge(store, limit_s)
-            _keep_first_look(store, judged.spending, judged.gate.open, keeps=keeps)
-            extends = limit_s is not None and bool(judged.gate.open)
-            refused = [] if extends else outputs.write(judged, store)
-        if extends and limit_s is not None:
-            ended = _extend(run, questions, judged, limit_s, yes=yes, allow_concurrent=allow_concurrent)
-            with RunStore(run) as store:
-                judged = questions.judge(store)
-                refused = outputs.write(judged, store)
-        for sentence in refused:
-            err().print(sentence, markup=False)
-        if ended is not None:
-            raise ended
-        _end(judged, refused, run)
+def gate(options: GateOptions) -> None:
+    """Judge a run, with more rounds if it is undecided. Raises the answer unless the gate has passed."""
+    outputs = Outputs(options.junit, options.markdown, options.annotations, options.bmf, options.as_json)
+    outputs.require_possible()
+    questions, limit_s = _questions(options.budget, options.against, options.margin), _seconds(options.extend)
+    run, ended = run_directory(options.run), None
+    with _opened_to_look(run) as (store, keeps):
+        judged = questions.judge(store, limit_s)
+        _keep_first_look(store, judged.spending, judged.gate.open, keeps=keeps)
+        extends = limit_s is not None and bool(judged.gate.open)
+        refused = [] if extends else outputs.write(judged, store)
+    if extends and limit_s is not None:
+        ended = _extend(run, questions, judged, limit_s, yes=options.yes, allow_concurrent=options.allow_concurrent)
+        with RunStore(run) as store:
+            judged = questions.judge(store)
+            refused = outputs.write(judged, store)
+    for sentence in refused:
+        err().print(sentence, markup=False)
+    if ended is not None:
+        raise ended
+    _end(judged, refused, run)
 
 
 def _seconds(extend: str | None) -> float | None:
     """Return the time for more rounds in seconds. Exit with a message if it is wrong."""
-    from weighbridge.model.quantity import TIME_UNITS, parse_quantity
-
     if extend is None:
         return None
     try:
@@ -184,18 +133,16 @@ def _end(judged: "JudgedRun", refused: list[str], run: Path) -> None:
 class JudgedRun:
     """A run as judged at an interim look. ``plan`` has this and the following looks if the run can be extended."""
 
-    gate: "Gate"
-    analysis: "Analysis"
-    against: "Analysis | None"
+    gate: Gate
+    analysis: Analysis
+    against: Analysis | None
     """The earlier run."""
-    spending: "Spending"
-    plan: "GatePlan | None" = None
+    spending: Spending
+    plan: GatePlan | None = None
 
     @property
-    def rows(self) -> "tuple[GateRow, ...]":
+    def rows(self) -> tuple[GateRow, ...]:
         """Every finding as a sentence."""
-        from weighbridge.report.text.gate import gate_rows
-
         return gate_rows(self.gate, self.analysis)
 
     @property
@@ -207,29 +154,21 @@ class JudgedRun:
     @property
     def disturbance(self) -> str:
         """A sentence about the load of other programs in both runs; empty if there was none."""
-        from weighbridge.report.text.gate import disturbance_sentence
-
         return "" if self.against is None else disturbance_sentence(self.analysis, self.against)
 
     @property
     def failed(self) -> list[str]:
         """The workloads of findings without a complete round, because trials failed."""
-        from weighbridge.analysis.gate import failed_workloads
-
         return failed_workloads(self.gate.findings, self.analysis)
 
     @property
     def notes(self) -> list[str]:
         """The sentences below the findings: the reason for another interval level, and the next step."""
-        from weighbridge.report.text.gate import intervals_sentence, next_sentence
-
         return [*filter(None, (intervals_sentence(self.gate), next_sentence(self.gate)))]
 
     @property
     def answer(self) -> str:
         """The answer as a sentence."""
-        from weighbridge.report.text.gate import gate_answer
-
         return gate_answer(self.gate)
 
 
@@ -237,17 +176,15 @@ class JudgedRun:
 class Questions:
     """The budgets, and the earlier run with its margin."""
 
-    budgets: "tuple[Requirement, ...]"
-    margin: "Requirement | None" = None
-    against: "ComparedRun | None" = None
+    budgets: tuple[Requirement, ...]
+    margin: Requirement | None = None
+    against: ComparedRun | None = None
 
-    def judge(self, store: "RunStore", limit_s: float | None = None) -> JudgedRun:
+    def judge(self, store: RunStore, limit_s: float | None = None) -> JudgedRun:
         """Judge a run; with ``limit_s``, as the first of the interim looks that fit into that many more seconds.
 
         Exits with a message if a budget names something that the run does not have.
         """
-        from weighbridge.analysis.gate_looks import plan_gate, spending_of
-
         spending = spending_of(store)
         if limit_s is None:
             return self.judge_at(store, spending)
@@ -256,14 +193,8 @@ class Questions:
             spending = replace(spending, now=plan.shares[0])
         return replace(self.judge_at(store, spending), plan=plan)
 
-    def judge_at(self, store: "RunStore", spending: "Spending") -> JudgedRun:
+    def judge_at(self, store: RunStore, spending: Spending) -> JudgedRun:
         """Judge a run with a given share of the error rate."""
-        from weighbridge.analysis.analyse import analyse
-        from weighbridge.analysis.compared_run import read_run
-        from weighbridge.analysis.gate import judge_gate
-        from weighbridge.analysis.gate_changes import judge_changes
-        from weighbridge.analysis.gate_looks import looks_of_both
-
         if self.against is None or self.margin is None:
             analysis = analyse(store)
             gate = checked(lambda: judge_gate(self.budgets, store, analysis, spending))
@@ -280,11 +211,6 @@ class Questions:
 
 def _questions(budgets: Sequence[str], against: Path | None, margin: str | None) -> Questions:
     """Return the questions of the command line. Exit with a message if they are wrong."""
-    from weighbridge.analysis.compared_run import read_run
-    from weighbridge.analysis.requirement import BUDGET, MARGIN, parse_requirement
-    from weighbridge.cli.runs import run_directory
-    from weighbridge.store.run import RunStore
-
     if not budgets and against is None and margin is None:
         message = "a gate needs --budget 'ENVIRONMENT.WORKLOAD.METRIC<=35%', or --against RUN --margin 3%"
         fail(message, WRONG_COMMAND_LINE)
@@ -302,10 +228,6 @@ def _questions(budgets: Sequence[str], against: Path | None, margin: str | None)
 
 def checked(judge: Callable[[], T], prefix: str = "--budget: ") -> T:
     """Return the result of ``judge``. A wrong requirement exits as a wrong command line."""
-    from weighbridge.analysis.compared_run import OtherQuestionError
-    from weighbridge.analysis.requirement import RequirementError
-    from weighbridge.model.text import printable
-
     try:
         return judge()
     except OtherQuestionError as error:
@@ -315,15 +237,12 @@ def checked(judge: Callable[[], T], prefix: str = "--budget: ") -> T:
 
 
 @contextmanager
-def _opened_to_look(run: Path) -> "Iterator[tuple[RunStore, bool]]":
+def _opened_to_look(run: Path) -> Iterator[tuple[RunStore, bool]]:
     """Open a run to judge it, and yield with it whether a new interim look can be stored with the run.
 
     The run is opened for writing only if this look is new. Raises RunDirectoryError if another process is writing a
     run that has grown since its last look.
     """
-    from weighbridge.analysis.gate_looks import spending_of
-    from weighbridge.store.run import DATABASE, RunStore
-
     with RunStore(run) as store:
         is_new = spending_of(store).now is not None
         keeps = is_new and os.access(run, os.W_OK) and os.access(run / DATABASE, os.W_OK)
@@ -334,22 +253,16 @@ def _opened_to_look(run: Path) -> "Iterator[tuple[RunStore, bool]]":
         yield store, True
 
 
-def _keep_look(store: "RunStore", spending: "Spending", still_open: "tuple[ArmId, ...]", until: int | None) -> None:
+def _keep_look(store: RunStore, spending: Spending, still_open: tuple[ArmId, ...], until: int | None) -> None:
     """Store the present interim look with the run; ``until`` is the number of rounds that it requests.
 
     If the look was stored before, only ``until`` changes.
     """
-    from weighbridge.analysis.gate_looks import look_of
-    from weighbridge.model.decisions import gate_looks_text
-    from weighbridge.store.reader import GATE_LOOKS
-
     look = look_of(store, spending, still_open).model_copy(update={"until": until})
     store.set_info(GATE_LOOKS, gate_looks_text((*spending.earlier, look)))
 
 
-def _keep_first_look(
-    store: "RunStore", spending: "Spending", still_open: "tuple[ArmId, ...]", *, keeps: bool
-) -> None:
+def _keep_first_look(store: RunStore, spending: Spending, still_open: tuple[ArmId, ...], *, keeps: bool) -> None:
     """Store an interim look with the run if it is new. Print a note if the run is not writable."""
     if spending.now is None:
         return
@@ -366,19 +279,11 @@ def _extend(
     run: Path, questions: Questions, judged: JudgedRun, limit_s: float, *, yes: bool, allow_concurrent: bool
 ) -> WeighbridgeError | Interrupted | None:
     """Run more rounds. Return the error that ended them early, so that the gate can first print its answer."""
-    from weighbridge.cli.approval import confirm_continued
-    from weighbridge.cli.progress import show
-    from weighbridge.cli.runs import continuable
-    from weighbridge.runner.living import require_alone
-    from weighbridge.runner.run import run_study
-    from weighbridge.runner.signals import interruptible
-    from weighbridge.runner.stopper import BlockExtender
-
     if judged.plan is None or not judged.plan.goes_on:
         err().print("no round fits into the time of --extend: allow more time", markup=False)
         return None
     try:
-        confirm_continued(run, yes=yes)
+        approval.confirm_continued(run, yes=yes)
     except (typer.Abort, KeyboardInterrupt):
         err().print("no more rounds will run", markup=False)
         return None
@@ -387,9 +292,9 @@ def _extend(
     extension = GateExtender(questions, limit_s, judged.plan)
     extender = BlockExtender(limit_s, extension.total_blocks)
     try:
-        require_alone(beside_others=allow_concurrent)
+        living.require_alone(beside_others=allow_concurrent)
         with interruptible(), show() as progress, continuable(run, *without_values(sys.argv[1:])):
-            run_study(None, run, progress, _write_page, extender=extender)
+            running.run_study(None, run, progress, _write_page, extender=extender)
     except TrialsFailed:
         pass  # the gate reports each comparison as far as it was measured
     except (WeighbridgeError, Interrupted) as ended:
@@ -399,12 +304,9 @@ def _extend(
     return None
 
 
-def _write_page(store: "RunStore") -> None:
+def _write_page(store: RunStore) -> None:
     """Rewrite the run's page."""
-    from weighbridge.analysis.analyse import analyse
-    from weighbridge.report.html import write_html
-
-    write_html(store, store.directory / "report.html", analyse(store))
+    html.write_html(store, store.directory / "report.html", analyse(store))
 
 
 @dataclass(slots=True)
@@ -417,12 +319,10 @@ class GateExtender:
 
     questions: Questions
     limit_s: float
-    plan: "GatePlan"
+    plan: GatePlan
 
-    def total_blocks(self, store: "RunStore") -> int | None:
+    def total_blocks(self, store: RunStore) -> int | None:
         """Judge the run. Return the total of rounds at the next look, or None if nothing is left to decide."""
-        from weighbridge.analysis.gate_looks import blocks_of, plan_gate, spending_of
-
         blocks, spending = blocks_of(store), spending_of(store)
         completed = spending.now is not None and not self.plan.share(blocks)  # part of a round since the last look
         if completed or not self.plan.plans(blocks):
@@ -431,7 +331,7 @@ class GateExtender:
             spending = replace(spending, now=self.plan.share(blocks))
         return self._look(store, spending, self.plan.following(blocks))
 
-    def _look(self, store: "RunStore", spending: "Spending", following: int | None) -> int | None:
+    def _look(self, store: RunStore, spending: Spending, following: int | None) -> int | None:
         gate = self.questions.judge_at(store, spending).gate
         until = following if gate.open else None
         _keep_look(store, spending, gate.open, until)
@@ -443,11 +343,6 @@ class GateExtender:
         At the end of the time, this look gets the remaining error rate of the plan. After an interruption it gets
         only the share of the next look, so that enough remains for a continued run.
         """
-        from weighbridge.analysis.gate_looks import blocks_of, share_of_end, spending_of
-        from weighbridge.runner.run import study_of
-        from weighbridge.store.extensions import extend
-        from weighbridge.store.run import RunStore
-
         with RunStore(run, writable=True) as store:
             looks, blocks, spending = store.gate_looks(), blocks_of(store), spending_of(store)
             pending = bool(looks) and looks[-1].until is not None
@@ -458,7 +353,7 @@ class GateExtender:
             if spending.now is not None or pending:
                 self._look(store, spending, None)
             if pending:
-                extend(store, study_of(store).file.repetitions, blocks)
+                extend(store, running.study_of(store).file.repetitions, blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,10 +383,8 @@ class Outputs:
             if why:
                 fail(f"{path} {why}", WeighbridgeError.exit_code)
 
-    def write(self, judged: JudgedRun, store: "RunStore") -> list[str]:
+    def write(self, judged: JudgedRun, store: RunStore) -> list[str]:
         """Print and write everything. Return a sentence for each file that could not be written."""
-        from weighbridge.report.export.gate import bmf, gate_markdown, junit_xml
-
         self._print(judged, store)
         study, rows = judged.analysis.study, judged.rows
         files: list[tuple[Path | None, str, Callable[[], bytes]]] = [
@@ -510,9 +403,7 @@ class Outputs:
                 refused.append(f"{path} cannot be written: {error.strerror}")
         return refused
 
-    def _print(self, judged: JudgedRun, store: "RunStore") -> None:
-        from weighbridge.report.export.gate import gate_json, github_commands, gitlab_code_quality
-
+    def _print(self, judged: JudgedRun, store: RunStore) -> None:
         if self.as_json:
             print_json(gate_json(judged.gate, judged.analysis, judged.against))
         elif self.annotations is Annotations.GITLAB:
@@ -540,9 +431,6 @@ def _print_lines(judged: JudgedRun) -> None:
 
 def _print_screen(judged: JudgedRun) -> None:
     """Print the findings that fit on the screen, failed ones first, and the number of hidden ones."""
-    from weighbridge.report.screen import print_screen
-    from weighbridge.report.terminal_layout import styled
-
     rows = zip(judged.rows, judged.sentences, strict=True)
     ordered = sorted(rows, key=lambda each: [*GATE_STYLES].index(each[0].outcome))
     print_screen(

@@ -6,13 +6,12 @@ are made from it.
 
 import shutil
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.models import CommandFunctionType
 
 WHAT: Final = "What to run"
 WHERE: Final = "Where"
@@ -61,12 +60,17 @@ def panels_of(command: Any) -> dict[str, list[Entry]]:
     return dict(ordered) | getattr(command, "provider_panels", dict)()
 
 
-def examples_of(command: Any) -> list[str]:
-    """Return the examples of a command, without the names of the panels in which ``--help`` shows them."""
-    lines = [line.removeprefix("- ") for line in (command.epilog or "").split("\n\n")[1:]]
-    for panel in (WHAT, WHERE, MEASURE, LIMITS, DURATION, OUTPUT):
-        lines = [line.removesuffix(f"  # {panel}") for line in lines]
-    return lines
+class Example(NamedTuple):
+    """An example of a command, and the panel in which ``--help`` shows it; "" is the end of the help."""
+
+    line: str
+    panel: str
+
+
+def examples_of(command: Any) -> list[Example]:
+    """Return the examples of a command. Each is a line of its epilog, with the panel as a comment."""
+    lines = [line.partition("  # ") for line in (command.epilog or "").splitlines()]
+    return [Example(line, panel) for line, _, panel in lines]
 
 
 def _argument(argument: Any) -> Entry:
@@ -112,25 +116,22 @@ class _Helpful:
         yield from textwrap.wrap(usage, width, subsequent_indent=" " * len("Usage: "), break_on_hyphens=False)
         for text in (self.help or "").split("\n\n"):
             yield from ("", *_wrapped(text, width))
-        head, *examples = [line for line in (self.epilog or "").split("\n\n") if line] or [""]
+        examples = examples_of(self)
         for name, entries in panels_of(self).items():
             yield from ("", f"{_BOLD}{name}{_PLAIN}")
             for entry in entries:
                 yield from _two_columns(entry.usage, entry.about, width)
-            own = [line for line in examples if line.endswith(f"  # {name}")]
-            for line in own:
-                example = f"Example: {line.removeprefix('- ').rpartition('  # ')[0]}"
-                yield from ("", *_wrapped(example, width, indent=_INDENT, hanging=_INDENT + 2))
-            examples = [line for line in examples if line not in own]
+            for each in (each for each in examples if each.panel == name):
+                yield from ("", *_wrapped(f"Example: {each.line}", width, indent=_INDENT, hanging=_INDENT + 2))
         commands = getattr(self, "commands", {})
         if shown := {name: each for name, each in commands.items() if not each.hidden}:
             yield from ("", f"{_BOLD}{_COMMANDS}{_PLAIN}")
             for name, each in shown.items():
                 yield from _two_columns(name, (each.help or "").partition("\n\n")[0], width)
-        if examples:
-            yield from ("", f"{_BOLD}{head.removesuffix(':')}{_PLAIN}")
-            for line in examples:
-                yield from _wrapped(line.removeprefix("- "), width, indent=_INDENT, hanging=_INDENT + 2)
+        if last := [each.line for each in examples if not each.panel]:
+            yield from ("", f"{_BOLD}{'Example' if len(examples) == 1 else 'Examples'}{_PLAIN}")
+            for line in last:
+                yield from _wrapped(line, width, indent=_INDENT, hanging=_INDENT + 2)
 
 
 def _wrapped(text: str, width: int, *, indent: int = 0, hanging: int = 0) -> list[str]:
@@ -177,51 +178,3 @@ class Group(_Helpful, TyperGroup):
             typer.echo(ctx.get_help())
             ctx.exit(2)
         return super().parse_args(ctx, args)
-
-
-class App(typer.Typer):
-    """A Typer that uses the classes above."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(cls=Group, **settings)
-
-    def command(
-        self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **settings: Any
-    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
-        """Register a command."""
-        return super().command(name, cls=cls, **settings)
-
-
-def usage_problem(error: Any) -> str:
-    """Return the sentence for a command line that cannot be parsed: the option, what is wrong, and where to look."""
-    from weighbridge.model.spelling import nearest
-
-    parameter, options = getattr(error, "param", None), getattr(error, "possibilities", None)
-    if parameter is not None:
-        problem = f"{_name_of(parameter)}{_problem_of_value(error)}"
-    elif options is not None:
-        known = [each for each in options if each not in OLD_NAMES]
-        problem = f"unknown option {error.option_name}{nearest(error.option_name, known)}"
-    else:
-        message = error.format_message().rstrip(".").replace("(s)", "s")
-        problem = message[:1].lower() + message[1:]
-    path = f"weighbridge {error.ctx.command_path.partition(' ')[2]}".strip() if error.ctx else "weighbridge"
-    end = "" if problem.endswith("?") else "."
-    return f"{problem.rstrip('.')}{end} Try '{path} --help'"
-
-
-def _name_of(parameter: Any) -> str:
-    if parameter.param_type_name == "argument":
-        return str(parameter.metavar or parameter.name.upper())
-    return str(max(parameter.opts, key=len))
-
-
-def _problem_of_value(error: Any) -> str:
-    """Return what is wrong with the value of an option: ``: must be at least 1, not 0``."""
-    from pydantic import ValidationError
-
-    from weighbridge.model.validation import first_problem
-
-    if not isinstance(error.__cause__, ValidationError):
-        return f": {error.message}" if error.message else " is missing"
-    return f": {first_problem(error.__cause__)[1]}"

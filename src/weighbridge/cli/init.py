@@ -3,10 +3,11 @@
 import re
 from pathlib import Path
 
-import typer
-
-from weighbridge.cli.output import examples, out, write_new
+from weighbridge.cli.commands.studies import InitOptions
+from weighbridge.cli.output import out, write_new
 from weighbridge.errors import StudyError
+from weighbridge.model.spelling import nearest
+from weighbridge.study.source import bundled, plain
 
 TEMPLATE = """\
 # A study: one question, answered by `weighbridge run {file}`.
@@ -41,20 +42,11 @@ seed: 1                       # the same seed gives the same order
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-
-    @app.command(epilog=examples("weighbridge init my-study.yaml", "weighbridge init --from first-look mine.yaml"))
-    def init(
-        file: Path = typer.Argument(Path("study.yaml"), metavar="FILE", help="The file to write."),
-        of: str | None = typer.Option(
-            None, "--from", metavar="STUDY", help="Copy this bundled study instead of the template."
-        ),
-    ) -> None:
-        """Write a commented study file to start from."""
-        text = _template(file) if of is None else _copied(of)
-        write_new(file, text)
-        out().print(f"{file} written. Next: weighbridge plan {file}", markup=False, soft_wrap=True)
+def init(options: InitOptions) -> None:
+    """Write the template, or a bundled study, to a new file."""
+    text = _template(options.file) if options.of is None else _copied(options.of)
+    write_new(options.file, text)
+    out().print(f"{options.file} written. Next: weighbridge plan {options.file}", markup=False, soft_wrap=True)
 
 
 def _template(file: Path) -> str:
@@ -67,9 +59,6 @@ def _template(file: Path) -> str:
 
 def _copied(study: str) -> str:
     """Return the text of a bundled study. Raises StudyError if the name is unknown."""
-    from weighbridge.model.spelling import nearest
-    from weighbridge.study.source import bundled, plain
-
     studies = bundled()
     if study not in studies:
         hint = nearest(study, studies) or ". 'weighbridge studies' lists them"

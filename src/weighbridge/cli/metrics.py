@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from weighbridge.cli.help import OUTPUT
-from weighbridge.cli.output import WRONG_COMMAND_LINE, err, fail
-
-if TYPE_CHECKING:
-    from weighbridge.model.study import Study
-    from weighbridge.runner.session import Progress
+from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.output import err
+from weighbridge.live import server
+from weighbridge.live.fanout import ProgressFanout
+from weighbridge.live.snapshot import Live
+from weighbridge.model.study import Study
+from weighbridge.runner.session import Progress
+from weighbridge.store.run import RunStore
 
 Address = tuple[str, int]
 MetricsOption = typer.Option(
@@ -28,16 +30,15 @@ def address(text: str | None) -> Address | None:
     """Return the address of ``--metrics``. Exit with a message if it is wrong."""
     if text is None:
         return None
-    from weighbridge.live.server import address_of
 
     try:
-        return address_of(text)
+        return server.address_of(text)
     except ValueError as wrong:
         fail(f"--metrics: {wrong}", WRONG_COMMAND_LINE)
 
 
 @contextmanager
-def watched(at: Address | None, progress: "Progress", study: "Study | None", directory: Path) -> Iterator["Progress"]:
+def watched(at: Address | None, progress: Progress, study: Study | None, directory: Path) -> Iterator[Progress]:
     """Yield the progress that informs the user and, if there is an address, also Prometheus.
 
     Raises Unavailable if the port is in use.
@@ -45,19 +46,14 @@ def watched(at: Address | None, progress: "Progress", study: "Study | None", dir
     if at is None:
         yield progress
         return
-    from weighbridge.live.fanout import ProgressFanout
-    from weighbridge.live.server import serving
-    from weighbridge.live.snapshot import Live
 
     live = Live()
-    with serving(at, live, study.file.study if study is not None else _name(directory)) as url:
+    with server.serving(at, live, study.file.study if study is not None else _name(directory)) as url:
         err().print(f"metrics: {url}", markup=False)
         yield ProgressFanout(progress, live)
 
 
 def _name(directory: Path) -> str:
     """Return the name of the study of a continued run."""
-    from weighbridge.store.run import RunStore
-
     with RunStore(directory) as store:
         return store.info().get("study", "")

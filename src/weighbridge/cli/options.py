@@ -1,110 +1,92 @@
-"""The options that several commands share."""
+"""The options that several commands share, and the completion of words in a shell."""
 
-from typing import Any
+from functools import partial
 
-import typer
-
+from weighbridge.cli.declared import flag, later, option
 from weighbridge.cli.help import DURATION, LIMITS, MEASURE, OUTPUT, WHAT, WHERE
-from weighbridge.cli.output import given_variables
+from weighbridge.cli.variables import offered
 
 EXPLAIN = "explain=true"
 """The value that ``--explain`` sets in a study."""
 
 
-def _offer(env: list[str]) -> list[str]:
-    from weighbridge.secret_values import offer
-
-    given = given_variables(env)
-    for name, value in given.items():
-        offer(name, value)
-    return [*given]
+def complete_study(incomplete: str) -> list[str]:
+    """Return the bundled studies that begin with a word. For other words, the shell completes file names."""
+    studies: list[str] = later("weighbridge.cli.complete:complete_study")(incomplete)
+    return studies
 
 
-JsonFlag = typer.Option(
-    False, "--json", help="Print JSON to standard output, and nothing else.", rich_help_panel=OUTPUT
+def complete_environments(incomplete: str) -> list[str]:
+    """Return the ways to continue the comma-separated list of names after `weigh --in`."""
+    names: list[str] = later("weighbridge.cli.complete:complete_environments")(incomplete)
+    return names
+
+
+_env = partial(
+    option,
+    "--env -e NAME[=VALUE]",
+    "Pass a secret to the study. NAME alone is read from your environment; other users can see NAME=VALUE. "
+    "Repeatable.",
+    default=[],
+    callback=offered,
 )
-ProfileOption = typer.Option(
-    None,
-    "--profile",
-    metavar="NAME",
-    help="Use this profile of the study. Default: the study itself.",
-    rich_help_panel=WHAT,
+json_flag = partial(flag, "--json", "Print JSON to standard output, and nothing else.", OUTPUT)
+profile_option = partial(option, "--profile NAME", "Use this profile of the study. Default: the study itself.", WHAT)
+set_option = partial(
+    option,
+    "--set KEY=VALUE",
+    "Set one value of the study, for example hosts.a.node=worker-1. Repeatable.",
+    WHAT,
+    default=[],
 )
-SetOption = typer.Option(
-    [],
-    "--set",
-    metavar="KEY=VALUE",
-    help="Set one value of the study, for example hosts.a.node=worker-1. Repeatable.",
-    rich_help_panel=WHAT,
-)
-
-
-def _env_option(panel: str) -> Any:
-    return typer.Option(
-        [],
-        "--env",
-        "-e",
-        metavar="NAME[=VALUE]",
-        callback=_offer,
-        help="Pass a secret to the study. NAME alone is read from your environment; other users can see NAME=VALUE. "
-        "Repeatable.",
-        rich_help_panel=panel,
-    )
-
-
-EnvOption: list[str] = _env_option(WHAT)
-EnvToExtendOption: list[str] = _env_option(DURATION)
-ExplainOption: bool = typer.Option(
-    False,
+env_option = partial(_env, WHAT)
+env_option_to_extend = partial(_env, DURATION)
+explain_flag = partial(
+    flag,
     "--explain",
-    help="Also find the cause: measure again with one mechanism at a time switched off (seccomp, NAT, limits, ...).",
-    rich_help_panel=MEASURE,
+    "Also find the cause: measure again with one mechanism at a time switched off (seccomp, NAT, limits, ...).",
+    MEASURE,
 )
-TraceOption: str | None = typer.Option(
-    None,
-    "--trace",
-    metavar="perf|bpftrace",
-    help="After the measurement, record one extra run with perf (functions) or bpftrace (kernel events). It does not "
+trace_option = partial(
+    option,
+    "--trace perf|bpftrace",
+    "After the measurement, record one extra run with perf (functions) or bpftrace (kernel events). It does not "
     "count.",
-    rich_help_panel=MEASURE,
+    MEASURE,
 )
-RoundsOption: int | None = typer.Option(
-    None,
-    "--rounds",
-    metavar="N",
-    min=1,
-    max=1000,
-    help="Run this many rounds instead of the study's.",
-    rich_help_panel=DURATION,
+rounds_option = partial(
+    option, "--rounds N", "Run this many rounds instead of the study's.", DURATION, min=1, max=1000
 )
-QuickTestOption: bool = typer.Option(
-    False,
+quick_test_flag = partial(
+    flag,
     "--quick-test",
+    "Allow fewer rounds than a verdict needs.",
+    DURATION,
     envvar=["WEIGHBRIDGE_QUICK_TEST", "WEIGHBRIDGE_REHEARSAL"],
     show_envvar=False,
-    help="Allow fewer rounds than a verdict needs.",
-    rich_help_panel=DURATION,
 )
-AllowConcurrentOption: bool = typer.Option(
-    False,
+allow_concurrent_flag = partial(
+    flag,
     "--allow-concurrent",
+    "Measure even though another run is active (both reports say so).",
+    LIMITS,
     envvar=["WEIGHBRIDGE_ALLOW_CONCURRENT", "WEIGHBRIDGE_BESIDE_OTHERS"],
     show_envvar=False,
-    help="Measure even though another run is active (both reports say so).",
-    rich_help_panel=LIMITS,
 )
-YesOption: bool = typer.Option(False, "--yes", "-y", help="Start without asking.")
-ContextOption: str = typer.Option(
-    "",
-    "--context",
-    metavar="NAME",
-    help="With --cluster: a context of the kubeconfig other than the current one.",
-    rich_help_panel=WHERE,
+yes_flag = partial(flag, "--yes -y", "Start without asking.")
+context_option = partial(
+    option,
+    "--context NAME",
+    "With --cluster: a context of the kubeconfig other than the current one.",
+    WHERE,
+    default="",
 )
-NamespaceOption: str = typer.Option(
-    "",
-    "--namespace",
-    metavar="NAME",
-    help="With --cluster: a namespace other than the context's.",
-    rich_help_panel=WHERE,
+namespace_option = partial(
+    option, "--namespace NAME", "With --cluster: a namespace other than the context's.", WHERE, default=""
+)
+metrics_option = partial(
+    option,
+    "--metrics 127.0.0.1:PORT",
+    "Serve the progress of the run to Prometheus at this loopback address. Port 0 selects any free port.",
+    OUTPUT,
 )

@@ -12,19 +12,12 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from weighbridge.cli.approval import decides_sentence, nothing_switched, secrets_lines, tell, traced_afterwards
-from weighbridge.cli.complete import complete_study
+from weighbridge.cli.commands.studies import PlanOptions
 from weighbridge.cli.doctor import UNVERIFIED
-from weighbridge.cli.help import OUTPUT
 from weighbridge.cli.options import (
     EXPLAIN,
-    ExplainOption,
-    JsonFlag,
-    ProfileOption,
-    QuickTestOption,
-    RoundsOption,
-    SetOption,
 )
-from weighbridge.cli.output import examples, out, print_json
+from weighbridge.cli.output import out, print_json
 from weighbridge.model.level import level_label
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.report.text.formatting import plural
@@ -179,59 +172,29 @@ class PlanDocument(TypedDict):
     warnings: list[str]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
+def plan(options: PlanOptions) -> None:
+    """Print the plan of a study. Exits with the code of the refusal if a run would be refused."""
+    from weighbridge.cli.approval import approved_already, load_named
+    from weighbridge.errors import StudyError, Unavailable
+    from weighbridge.runner.planned import plan as make_plan
+    from weighbridge.runner.preflight import too_few_blocks
+    from weighbridge.study.loader import with_blocks
+    from weighbridge.study.settings import with_settings
 
-    @app.command(
-        epilog=examples(
-            "weighbridge plan first-look", "weighbridge plan first-look --explain", "weighbridge plan my.yaml --yes"
-        )
+    named, origin = load_named(options.study, options.profile, yes=options.yes)
+    loaded = with_settings(named, [*options.settings, *([EXPLAIN] if options.explain else [])])
+    chosen = approved_already(
+        loaded if options.rounds is None else with_blocks(loaded, options.rounds), origin, yes=options.yes
     )
-    def plan(
-        study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
-        profile: str | None = ProfileOption,
-        settings: list[str] = SetOption,
-        explain: bool = ExplainOption,
-        rounds: int | None = RoundsOption,
-        quick_test: bool = QuickTestOption,
-        as_json: bool = JsonFlag,
-        trials: bool = typer.Option(
-            False, "--trials", help="Also list every trial, in running order.", rich_help_panel=OUTPUT
-        ),
-        yes: bool = typer.Option(
-            False,
-            "--yes",
-            "-y",
-            help="Also run docker-compose, read the study's files and images, and contact its cluster and Prometheus "
-            "server. Only a run contacts ssh hosts.",
-        ),
-    ) -> None:
-        """Show what a study will run and how long it takes. Runs nothing.
-
-        Without --yes, Weighbridge starts and contacts nothing that your own study names.
-
-        If 'weighbridge run' would refuse the study, the plan gives the reason and exits with the same code: 3 for too
-        few rounds, 4 if something is missing on this machine.
-        """
-        from weighbridge.cli.approval import approved_already, load_named
-        from weighbridge.errors import StudyError, Unavailable
-        from weighbridge.runner.planned import plan as make_plan
-        from weighbridge.runner.preflight import too_few_blocks
-        from weighbridge.study.loader import with_blocks
-        from weighbridge.study.settings import with_settings
-
-        named, origin = load_named(study, profile, yes=yes)
-        loaded = with_settings(named, [*settings, *([EXPLAIN] if explain else [])])
-        chosen = approved_already(loaded if rounds is None else with_blocks(loaded, rounds), origin, yes=yes)
-        planned = make_plan(chosen)
-        document = describe(planned, quick_test=quick_test)
-        if as_json:
-            print_json(document)
-        else:
-            _print(document, planned, with_trials=trials)
-        if document["refusals"]:
-            few = not quick_test and too_few_blocks(chosen)
-            raise typer.Exit((StudyError if few else Unavailable).exit_code)
+    planned = make_plan(chosen)
+    document = describe(planned, quick_test=options.quick_test)
+    if options.as_json:
+        print_json(document)
+    else:
+        _print(document, planned, with_trials=options.trials)
+    if document["refusals"]:
+        few = not options.quick_test and too_few_blocks(chosen)
+        raise typer.Exit((StudyError if few else Unavailable).exit_code)
 
 
 def describe(planned: "PlannedRun", *, quick_test: bool = False) -> PlanDocument:

@@ -4,23 +4,35 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.constrain import Constrain
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.table import Column, Table
+from rich.text import Text
 
 from weighbridge.cli.output import err
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.text import printable
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.report.text.formatting import plural
+from weighbridge.report.text.environments import display_name
+from weighbridge.report.text.formatting import (
+    difference_interval,
+    margin,
+    percent_interval,
+    plural,
+    quantity,
+    share_short,
+)
+from weighbridge.report.text.trust import disturbance_words, what_helps
+from weighbridge.report.text.verdicts import cost_effect, metric_direction
+from weighbridge.runner import preflight
 from weighbridge.runner.estimate import Forecast, clock
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing, needed_s
 from weighbridge.secret_values import redacted
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.live import Live
-    from rich.progress import Progress as Bar
-    from rich.table import Table
 
 _LINES_S = (0.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 """Seconds after the first trial at which a line is due without a terminal; the last interval repeats."""
@@ -36,7 +48,7 @@ _REFRESHES = 4
 class Shown:
     """Shows the progress of a session to the user. Implements ``Progress`` of the session."""
 
-    def __init__(self, bar: "Bar | None") -> None:
+    def __init__(self, bar: Bar | None) -> None:
         self._bar = bar
         self._task = bar.add_task("starting", total=None, count="", left="") if bar else None
         self._live: Live | None = None
@@ -141,9 +153,6 @@ class Shown:
 
         The expected width is in `prospect`, which the next interim looks correct.
         """
-        from weighbridge.report.text.formatting import margin
-        from weighbridge.report.text.trust import disturbance_words, what_helps
-
         took = disturbance_words(out_of_reach.disturbance, out_of_reach.baseline)
         missed, every = len(out_of_reach.expected), out_of_reach.comparisons
         number = "the cost" if every == 1 else f"{missed} of {every} costs"
@@ -156,31 +165,24 @@ class Shown:
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
         """Print the duration of one run of the program, including start and readings, and the time of the verdict."""
-        from weighbridge.report.text.formatting import quantity
-
         self._line(f"one run takes {quantity(trial_s, 's')} in total: {verdict_time(left)}")
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
         """Store the costs so far, which the screen or the next line shows."""
         self._estimates = estimates
 
-    def attach(self, live: "Live") -> None:
+    def attach(self, live: Live) -> None:
         """Show this progress with ``live`` until `close`."""
         self._live = live
 
-    def rendered(self) -> "RenderableType":
+    def rendered(self) -> RenderableType:
         """Return the screen: the progress of the run, and one line per cost so far.
 
         It leaves room for the ``^C`` that a terminal prints; otherwise the bar would stay above it.
         """
-        from rich.constrain import Constrain
-
         return Constrain(self._rendered(), max(1, err().width - len("^C") - 1))
 
-    def _rendered(self) -> "RenderableType":
-        from rich.console import Group
-        from rich.text import Text
-
+    def _rendered(self) -> RenderableType:
         bar = self._bar.get_renderable() if self._bar is not None else ""
         if not self._estimates:
             return bar
@@ -210,14 +212,12 @@ def _left(left: Forecast) -> str:
 
 def verdict_time(left: Forecast) -> str:
     """Return when a run ends at the earliest and at the latest, and after how many rounds."""
-    from weighbridge.runner.preflight import can_decide
-
     first = f"{clock(left.first_s)} ({plural(left.first_blocks, 'round')})"
     last = f"{clock(left.last_s)} ({plural(left.last_blocks, 'round')})"
     if left.ends_by != "blocks":
         last = f"{clock(left.last_s)} (time limit"
         last += ")" if left.at_most else f", about {plural(left.last_blocks, 'round')})"
-    if not can_decide(left.last_blocks):
+    if not preflight.can_decide(left.last_blocks):
         return f"the measurement ends in about {last}, with too few rounds for a verdict"
     if left.at_most:
         return f"the measurement ends in {first} at the earliest, {last} at the latest"
@@ -231,8 +231,6 @@ def prospect(standings: Sequence[Standing], since_s: float = 0.0, *, has_time_li
     reached``, or ``the time limit allows only about ±13% to ±27%, not ±2%`` if that is almost certain. For costs that
     are precise enough but undecided it forecasts ``a verdict``.
     """
-    from weighbridge.report.text.formatting import margin, share_short
-
     open_ = [each for each in standings if not each.reached]
     target = next((each.target for each in open_ if not each.for_verdict), None)
     if not any(each.target for each in open_):
@@ -276,8 +274,6 @@ def _costs_so_far(estimates: Sequence[Estimate], expected: str) -> str:
 
     The text is empty before the first cost.
     """
-    from weighbridge.report.text.formatting import margin
-
     if not estimates:
         return ""
     widest = max(estimates, key=_half_width)
@@ -297,19 +293,14 @@ def _round(trial: Trial) -> str:
 
 def _where(trial: Trial) -> str:
     """Return ``redis (clients=50) in bridge``."""
-    from weighbridge.report.text.environments import display_name
-
     return f"{trial.label} in {display_name(trial.environment)}"
 
 
-def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "Table":
+def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> Table:
     """Return one line per cost so far. If ``height`` has no room for all, the least precise costs come first.
 
     A bar is full when the interval has reached its target.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     lines = max(2, height)
     shown = sorted(estimates, key=_reached)[: lines - 1] if len(estimates) > lines else estimates
     several = len({each.cell for each in estimates}) > 1
@@ -348,9 +339,6 @@ def _cost(estimate: Estimate) -> str:
     word for its direction. Before the first verdict the interval is left out: if it excluded 0, it would look like a
     verdict.
     """
-    from weighbridge.report.text.formatting import difference_interval, percent_interval
-    from weighbridge.report.text.verdicts import cost_effect, metric_direction
-
     cost, worsening, metric = estimate.cost, estimate.cost.worsening, estimate.metric
     after = f"after {plural(cost.blocks, 'round')}"
     if not (estimate.few or cost.exploratory) and (worsening.low > 0 or worsening.high < 0):
@@ -368,9 +356,6 @@ def show() -> Iterator[Shown]:
     if not err().is_terminal:
         yield Shown(None)
         return
-    from rich.live import Live
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.table import Column
 
     rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # shortens the description before any number
     columns = (

@@ -1,58 +1,53 @@
 """The options of ``weighbridge fleet`` that belong to each provider of machines: ``--partition compute``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from weighbridge.cli.help import Command, Entry
+from weighbridge import registry
+from weighbridge.cli.help import Entry
 
-_KEY = "weighbridge.provider_options"
+_GIVEN = "weighbridge.provider_options"
+"""The key of the given options in the context of a command."""
 SET_BY_ON = {"kind", "file", "listed", "server"}
 """Options whose values come from the word of ``--on`` or from the provider."""
 
 
-class ProviderCommand(Command):
-    """A command that also accepts the options of every provider of machines.
-
-    The options are known only once the providers are loaded, and no other command should wait for that.
-    """
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Remove the providers' options from the words before the command's own options are read."""
-        own, given = [], dict[str, Any]()
-        known, words = _flags(), iter(args)
-        for word in words:
-            option, equals, value = word.partition("=")
-            name = option.removeprefix("--").replace("-", "_")
-            if word == "--" or not option.startswith("--") or name not in known:
-                own.append(word)
-            elif equals:
-                given[name] = value
-            elif known[name]:
-                given[name] = True
-            elif (following := next(words, None)) is not None:
-                given[name] = following
-            else:
-                ctx.fail(f"option {word} needs a value")
-        ctx.meta[_KEY] = given
-        return super().parse_args(ctx, own)
-
-    def provider_panels(self) -> dict[str, list[Entry]]:
-        """Return the providers' options, a panel for each provider."""
-        from weighbridge import registry
-
-        return {
-            f"--on {provider.word or kind}: {provider.summary}": [
-                Entry(f"--{name.replace('_', '-')}", _value(name, field), _about(field))
-                for name, field in _fields(provider).items()
-            ]
-            for kind, provider in registry.providers().items()
-        }
+def without_given(ctx: Any, words: Sequence[str]) -> list[str]:
+    """Return the words without the providers' options, which are stored in the context."""
+    own, given = [], dict[str, Any]()
+    known, rest = _flags(), iter(words)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        name = option.removeprefix("--").replace("-", "_")
+        if word == "--" or not option.startswith("--") or name not in known:
+            own.append(word)
+        elif equals:
+            given[name] = value
+        elif known[name]:
+            given[name] = True
+        elif (following := next(rest, None)) is not None:
+            given[name] = following
+        else:
+            ctx.fail(f"option {word} needs a value")
+    ctx.meta[_GIVEN] = given
+    return own
 
 
 def given_options(ctx: Any) -> Mapping[str, Any]:
     """Return the providers' options that the command line gives, by the names of their fields."""
-    given: Mapping[str, Any] = ctx.meta.get(_KEY, {})
+    given: Mapping[str, Any] = ctx.meta.get(_GIVEN, {})
     return given
+
+
+def panels() -> dict[str, list[Entry]]:
+    """Return the providers' options, a panel for each provider."""
+    return {
+        f"--on {provider.word or kind}: {provider.summary}": [
+            Entry(f"--{name.replace('_', '-')}", _value(name, field), _about(field))
+            for name, field in _fields(provider).items()
+        ]
+        for kind, provider in registry.providers().items()
+    }
 
 
 def _value(name: str, field: Any) -> str:
@@ -72,8 +67,6 @@ def _fields(provider: Any) -> Mapping[str, Any]:
 
 def _flags() -> dict[str, bool]:
     """Return every option of any provider, and whether it is a flag (True) or needs a value."""
-    from weighbridge import registry
-
     flags: dict[str, bool] = {}
     for provider in registry.providers().values():
         for name, field in _fields(provider).items():

@@ -4,35 +4,28 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-import typer
-
-from weighbridge.cli.options import JsonFlag
-from weighbridge.cli.output import examples, out, print_json
+from weighbridge.cli.commands.studies import StudiesOptions
+from weighbridge.cli.output import out, print_json
+from weighbridge.study import loader
+from weighbridge.study.source import bundled, bundled_study
 
 INDENT = "    "
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-
-    @app.command(epilog=examples("weighbridge studies", "weighbridge init --from first-look mine.yaml"))
-    def studies(as_json: bool = JsonFlag) -> None:
-        """List the bundled studies and their profiles."""
-        listed = describe()
-        if as_json:
-            print_json(listed)
-            return
-        for study in listed:
-            for line in lines(study, out().width):
-                out().print(line, markup=False, soft_wrap=True)
+def studies(options: StudiesOptions) -> None:
+    """Print the bundled studies."""
+    listed = describe()
+    if options.as_json:
+        print_json(listed)
+        return
+    for study in listed:
+        for line in lines(study, out().width):
+            out().print(line, markup=False, soft_wrap=True)
 
 
 def describe() -> list[dict[str, Any]]:
     """Return the bundled studies: ``study``, ``question``, ``profiles``, ``environments``, ``workloads``."""
-    from weighbridge.study.loader import load
-    from weighbridge.study.source import bundled, bundled_study
-
-    files = {name: load(bundled_study(name)).file for name in bundled()}
+    files = {name: loader.load(bundled_study(name)).file for name in bundled()}
     return [
         {
             "study": name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.engines import gvisor
-from weighbridge.model.site import SITE_ENV
+from weighbridge.model.command import SITE_ENV
 from weighbridge.model.storage import DiskOptions
 
 PROGRAM = "dockerd"

@@ -8,9 +8,10 @@ from weighbridge.kit.contents import KitEnvironment
 from weighbridge.kit.scripts import secrets_of
 from weighbridge.kit.text import compose_text, kit_variable, one_line
 from weighbridge.model.by_hand import Setting
+from weighbridge.model.command import SITE_ENV
 from weighbridge.model.host import Limits
 from weighbridge.model.secret import reference
-from weighbridge.model.site import DATA, SITE_ENV
+from weighbridge.model.site import DATA
 from weighbridge.model.study import Resources
 
 KIT = "/kit"

@@ -8,10 +8,9 @@ from pathlib import PurePosixPath
 from weighbridge.errors import StudyError
 from weighbridge.kit.contents import KitCell, KitEnvironment
 from weighbridge.kit.text import one_line, shell_line, shell_word
-from weighbridge.model.command import Command
+from weighbridge.model.command import SITE_ENV, Command
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.secret import SecretName, secrets_in
-from weighbridge.model.site import SITE_ENV
 from weighbridge.model.study import Role
 
 Files = dict[str, bytes]

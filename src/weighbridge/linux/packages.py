@@ -9,10 +9,13 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weighbridge.linux import process
 from weighbridge.model.command import Command
-from weighbridge.model.host import Host
+
+if TYPE_CHECKING:
+    from weighbridge.model.host import Host
 
 TABLE = Path(__file__).with_name("packages.txt")
 OS_RELEASE = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
@@ -77,7 +80,7 @@ def this_distribution() -> Distribution | None:
     return None
 
 
-def distribution_on(host: Host) -> Distribution | None:
+def distribution_on(host: "Host") -> Distribution | None:
     """Return the distribution of a host by its os-release; None if it is unreadable or unknown."""
     for file in OS_RELEASE:
         try:
@@ -108,7 +111,7 @@ def install_here(programs: Iterable[str], otherwise: Mapping[str, str] | None = 
     return install(programs, this_distribution(), otherwise)
 
 
-def missing_on(host: Host, programs: Collection[str]) -> str:
+def missing_on(host: "Host", programs: Collection[str]) -> str:
     """Return which programs another machine lacks, as a part of a sentence; "" if none, or if it is this machine."""
     if not programs or host.this_machine:
         return ""
@@ -118,7 +121,7 @@ def missing_on(host: Host, programs: Collection[str]) -> str:
     return f"the program{'s' * plural} {names} {'are' if plural else 'is'} not installed" if missing else ""
 
 
-def install_on(host: Host, programs: Iterable[str]) -> str:
+def install_on(host: "Host", programs: Iterable[str]) -> str:
     """Return how to install these programs or files on a host."""
     return install(programs, distribution_on(host))
 

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import IO
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import SITE_ENV, Command, Completed
 from weighbridge.model.names import RunId
-from weighbridge.model.site import SITE_ENV
 
 RUN_VARIABLE = "WEIGHBRIDGE_RUN"
 """The variable in all processes that a run starts, by which ``weighbridge clean`` finds them."""

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 Transport = Literal["tcp", "udp"]
+SITE_ENV: Mapping[str, str] = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
+}  # fmt: skip
+"""The environment variables of every program in every site: the user's own must not reach some of them only."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -103,8 +103,6 @@ IN_NAMESPACE = "unprivileged in a user namespace"
 
 There files of other users and groups are nobody's, so that a write to one may fail that a container allows.
 """
-CpuIdle = Literal["halt", "poll", "auto"]
-"""``auto``: they poll where they are those of a virtual machine."""
 IDLE_CPUS = "idle CPUs"
 """The key of the fact."""
 HALT, POLL = "halt", "poll"

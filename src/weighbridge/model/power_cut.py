@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
+from weighbridge.model.choices import Promise
 from weighbridge.model.command import Command
 from weighbridge.model.plugin import Durability
 
@@ -36,18 +37,6 @@ TOKEN = 16
 _PART = 32
 _Count = Annotated[int, Field(ge=0, le=2**53)]
 _DIGITS = 19
-
-
-class Promise(StrEnum):
-    """How a record is kept before it is acknowledged.
-
-    Written and synced, written to a file opened so, written and no more, or committed by a workload's server.
-    """
-
-    FSYNC = "fsync"
-    O_DSYNC = "O_DSYNC"
-    WRITE = "write"
-    COMMIT = "commit"
 
 
 def record(token: str, number: int) -> bytes:

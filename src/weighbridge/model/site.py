@@ -12,10 +12,6 @@ from weighbridge.model.names import SafeName
 from weighbridge.model.sampling import Sampler
 from weighbridge.model.userland import Userland
 
-SITE_ENV: Mapping[str, str] = {
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
-}  # fmt: skip
-"""The environment variables of every program in every site: the user's own must not reach some of them only."""
 SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
 """Folders at the top of the root that each site has of its own."""
 NO_START_FOLDERS = ("/proc", "/sys", "/dev", "/run")

@@ -21,9 +21,9 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from weighbridge.model.address import CellId
+from weighbridge.model.choices import CpuIdle
 from weighbridge.model.companion import Companion, ComposeOptions
 from weighbridge.model.explained import DescribedMechanism, Explains, Off
-from weighbridge.model.facts import CpuIdle
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.level import NO_LEVEL, Level
 from weighbridge.model.options import ArmName, Brings, Name, Options, by_kind

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weighbridge.errors import StudyError
-from weighbridge.model.facts import CpuIdle
+from weighbridge.model.choices import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import WEIGHED

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux.process import run
-from weighbridge.model.command import Command
-from weighbridge.model.site import SITE_ENV, SITES_OWN
+from weighbridge.model.command import SITE_ENV, Command
+from weighbridge.model.site import SITES_OWN
 from weighbridge.model.userland import Userland
 from weighbridge.secret_values import revealed
 

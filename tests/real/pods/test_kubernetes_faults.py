@@ -19,9 +19,9 @@ from weighbridge.errors import EnvironmentLost
 from weighbridge.hosts.kubernetes import objects
 from weighbridge.hosts.kubernetes.session import LEASE_S
 from weighbridge.launcher.launch import Launcher
-from weighbridge.model.command import Command
+from weighbridge.model.command import SITE_ENV, Command
 from weighbridge.model.host import Host
-from weighbridge.model.site import SITE_ENV, Site
+from weighbridge.model.site import Site
 from weighbridge.model.userland import Userland
 
 from ..cluster import PAUSE, Cluster

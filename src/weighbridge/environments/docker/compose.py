@@ -13,7 +13,7 @@ from weighbridge.model.by_hand import (
     ByHandRequest,
     Setting,
 )
-from weighbridge.model.site import SITE_ENV
+from weighbridge.model.command import SITE_ENV
 
 PARENT = Setting("PARENT", "eth0", "the interface that macvlan and ipvlan networks use")
 _VXLAN = 50

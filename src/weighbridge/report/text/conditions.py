@@ -7,7 +7,8 @@ from weighbridge.analysis.conditions import READABLE, Durabilities
 from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sessions import RunSession, SessionDifference
-from weighbridge.model.power_cut import PowerCut, Promise, Verdict
+from weighbridge.model.choices import Promise
+from weighbridge.model.power_cut import PowerCut, Verdict
 from weighbridge.model.study import nearest_base
 from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import margin

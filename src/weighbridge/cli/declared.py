@@ -1,0 +1,123 @@
+"""Commands as data: the options as a frozen dataclass, examples, and the name of the function that does the work.
+
+``--help`` imports only declarations. The module with the function is imported when the command runs.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from weighbridge.cli.help import Command, Group
+
+_OPTION = "option"
+"""The key of typer's description of an option in the metadata of a field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A command. ``runs`` is ``module:function``; the function gets an instance of ``options``.
+
+    A field of the options is an option or an argument, or a dataclass with more of them. The docstring is the help.
+    """
+
+    runs: str
+    options: type
+    examples: Sequence[str]
+    cls: type[Command] = Command
+    hidden: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the command: that of the function."""
+        return self.runs.partition(":")[2].rstrip("_")
+
+
+class App(typer.Typer):
+    """A group of declared commands."""
+
+    def __init__(self, name: str, about: str, commands: Sequence[Declared]) -> None:
+        super().__init__(name=name, help=about, cls=Group, pretty_exceptions_enable=False, rich_markup_mode=None)
+        for each in commands:
+            self.command(
+                each.name,
+                cls=each.cls,
+                help=inspect.getdoc(each.options),
+                epilog="\n".join(each.examples),
+                hidden=each.hidden,
+            )(_callback(each))
+
+
+def later(place: str) -> Callable[..., Any]:
+    """Return a function that calls ``module:function``, and imports the module only then."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        module, _, name = place.partition(":")
+        return getattr(import_module(module), name)(*arguments, **named)
+
+    return call
+
+
+def option(spelling: str, about: str, panel: str | None = None, *, default: Any = None, **settings: Any) -> Any:
+    """Return a field for an option. ``spelling`` has its names and, if it has a value, the metavar: ``--out DIR``."""
+    names = [word for word in spelling.split() if word.startswith("-")]
+    metavar = spelling.rpartition(" ")[2]
+    shown = None if metavar in names else metavar
+    return _field(typer.Option(*names, metavar=shown, help=about, rich_help_panel=panel, **settings), default)
+
+
+def flag(spelling: str, about: str, panel: str | None = None, **settings: Any) -> Any:
+    """Return a field for an option without a value."""
+    return option(spelling, about, panel, default=False, **settings)
+
+
+def argument(
+    metavar: str | None, about: str, panel: str | None = None, *, default: Any = MISSING, **settings: Any
+) -> Any:
+    """Return a field for an argument, which is required if it has no default."""
+    return _field(typer.Argument(metavar=metavar, help=about, rich_help_panel=panel, **settings), default)
+
+
+def _field(info: Any, default: Any) -> Any:
+    if isinstance(default, list):
+        return field(default_factory=default.copy, metadata={_OPTION: info})
+    return field(default=default, metadata={_OPTION: info})
+
+
+def _callback(declared: Declared) -> Callable[..., None]:
+    """Return the function of a command for typer, with a parameter for each option."""
+
+    def run(**given: Any) -> None:
+        later(declared.runs)(_filled(declared.options, given))
+
+    run.__signature__ = inspect.Signature([*_parameters(declared.options)])  # type: ignore[attr-defined]
+    return run
+
+
+def _parameters(options: Any) -> Iterator[inspect.Parameter]:
+    for each in fields(options):
+        if is_dataclass(each.type):
+            yield from _parameters(each.type)
+        else:
+            annotation = Annotated[each.type, each.metadata[_OPTION]] if each.metadata else each.type
+            kind = inspect.Parameter.KEYWORD_ONLY
+            yield inspect.Parameter(each.name, kind, default=_default(each), annotation=annotation)
+
+
+def _default(option: "Field[Any]") -> Any:
+    if option.default_factory is not MISSING:
+        return option.default_factory()
+    return inspect.Parameter.empty if option.default is MISSING else option.default
+
+
+def _filled(options: Any, given: Mapping[str, Any]) -> Any:
+    """Return an instance of the options, with the values that typer gives."""
+    return options(
+        **{
+            each.name: _filled(each.type, given) if is_dataclass(each.type) else given[each.name]
+            for each in fields(options)
+        }
+    )

@@ -1,0 +1,19 @@
+"""Values that users choose from. No library is used here, because every ``--help`` imports this module."""
+
+from enum import StrEnum
+from typing import Literal
+
+CpuIdle = Literal["halt", "poll", "auto"]
+"""How idle CPUs wait. ``auto``: they poll if they belong to a virtual machine."""
+
+
+class Promise(StrEnum):
+    """How a record is kept before it is acknowledged.
+
+    Written and synced, written to a file opened with O_DSYNC, only written, or committed by a workload's server.
+    """
+
+    FSYNC = "fsync"
+    O_DSYNC = "O_DSYNC"
+    WRITE = "write"
+    COMMIT = "commit"
