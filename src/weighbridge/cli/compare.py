@@ -68,9 +68,7 @@ def register(app: typer.Typer) -> None:
         ),
     ) -> None:
         """Compare runs of one study: what changed, and how much each cost changed."""
-        from weighbridge.report.compare_markdown import compare_markdown
-        from weighbridge.report.export.compare_json import compare_json
-        from weighbridge.report.terminal_between import print_compared
+        from weighbridge.report.compare import compare_document
 
         if as_json and as_markdown:
             fail("--json and --markdown both use standard output: choose one", WRONG_COMMAND_LINE)
@@ -78,17 +76,23 @@ def register(app: typer.Typer) -> None:
         if within == 0:
             fail("--margin 0% can never be met: use a margin such as 3%", WRONG_COMMAND_LINE)
         comparison = compared(runs, percent("--allowance", allowance), within, changed)
+        document = compare_document(comparison)
         if page is not None:
-            from weighbridge.report.between_pages import write_comparison
+            from weighbridge.report.render_page import write_document
 
-            write_comparison(comparison, page)
+            write_document(document, page)
         if as_json:
+            from weighbridge.report.export.compare import compare_json
+
             print_json(compare_json(comparison))
         elif as_markdown:
-            print(compare_markdown(comparison, all_metrics=all_metrics), end="", flush=True)
+            from weighbridge.report.render_markdown import markdown
+
+            print(markdown(document, details=all_metrics), end="", flush=True)
         else:
-            pages = [] if page is None else [f"page: {page}"]
-            print_compared(comparison, out(), all_metrics=all_metrics, runs=[str(each) for each in runs], pages=pages)
+            from weighbridge.report.render_terminal import print_document
+
+            print_document(document, out(), full=all_metrics, pages=[] if page is None else [f"page: {page}"])
             return
         if page is not None:
             err().print(f"page: {page}", markup=False)

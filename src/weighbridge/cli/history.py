@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
         """
         from weighbridge.analysis.history import history as read_history
         from weighbridge.errors import RunDirectoryError
-        from weighbridge.report.export.history_json import history_json
+        from weighbridge.report.export.history import history_json
         from weighbridge.report.terminal_between import print_history
         from weighbridge.report.text.between_runs import why_skipped
 

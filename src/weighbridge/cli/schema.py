@@ -49,10 +49,11 @@ def schema_of(document: Document) -> dict[str, Any]:
     from weighbridge.cli.fleet_runs import FleetStatusDocument
     from weighbridge.cli.plan import PlanDocument
     from weighbridge.replication.document import ReplicationDocument
-    from weighbridge.report.export.compare_document import CompareDocument, HistoryDocument
+    from weighbridge.report.export.compare import CompareDocument
     from weighbridge.report.export.document import Report
     from weighbridge.report.export.fleet_document import FleetDocument
     from weighbridge.report.export.gate import GateDocument
+    from weighbridge.report.export.history import HistoryDocument
 
     types: dict[Document, Any] = {
         Document.REPORT: Report,
