@@ -22,7 +22,7 @@ from weighbridge.model.address import CellId, MetricId
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
-from weighbridge.report.export.compare_json import compare_json
+from weighbridge.report.export.compare import compare_json
 from weighbridge.report.text.between_runs import (
     disturbance_sentence,
     on_purpose_words,

@@ -15,16 +15,18 @@ from weighbridge.analysis.conditions import Isolation
 from weighbridge.analysis.history import history
 from weighbridge.cli.commands.studies import Document
 from weighbridge.model.isolation import Layer, SiteLayers
-from weighbridge.report.between_pages import write_comparison, write_history
+from weighbridge.report.between_pages import write_history
 from weighbridge.report.charts.between import changes_of_pair, costs_of_runs
 from weighbridge.report.charts.history import changes, over_runs, series_of
-from weighbridge.report.compare_markdown import compare_markdown
-from weighbridge.report.export.compare_json import compare_json
-from weighbridge.report.export.history_json import history_json
+from weighbridge.report.compare import compare_document
+from weighbridge.report.document import plain_text
+from weighbridge.report.export.compare import compare_json
+from weighbridge.report.export.history import history_json
+from weighbridge.report.render_page import write_document
+from weighbridge.report.render_terminal import print_document
 from weighbridge.report.screen import LINES
-from weighbridge.report.terminal_between import print_compared, print_history
+from weighbridge.report.terminal_between import print_history
 from weighbridge.report.text.between_runs import (
-    brief_pair_answer,
     change_sentence,
     changes_in_short,
     fact_lines,
@@ -35,7 +37,7 @@ from weighbridge.report.text.between_runs import (
 )
 
 from .made_up_runs import LOSS, RETRANSMITS, TCP, Workload
-from .test_html import HOSTILE, Page
+from .test_html import Page
 from .test_svg import drawing, elements
 from .vega_lite import definition_of
 
@@ -57,13 +59,13 @@ def compared(run):
 
 def shown(found, width=80, *, whole=False) -> str:
     file = io.StringIO()
-    print_compared(found, Console(file=file, width=width, highlight=False), all_metrics=whole)
+    print_document(compare_document(found), Console(file=file, width=width, highlight=False), full=whole)
     return file.getvalue().replace("\u00a0", " ")
 
 
 def page_of(found, tmp_path) -> Page:
     path = tmp_path / "compared.html"
-    write_comparison(found, path)
+    write_document(compare_document(found), path)
     return Page(path.read_text())
 
 
@@ -91,8 +93,8 @@ def test_it_is_a_screen_with_the_answer_in_twenty_words(compared, width: int):
     found = compared({**recipe, "costs": costs}, {**recipe, "costs": {**costs, "environment-1": 1.5}, "facts": LATER})
     lines = shown(found, width).splitlines()
     assert 10 <= len(lines) <= LINES and max(map(len, lines)) <= width
-    assert lines[-1].endswith("weighbridge compare RUN RUN --all")
-    words = brief_pair_answer(found.pairs[0], "A", "B")
+    assert lines[-1].endswith("weighbridge compare run0 run1 --all")
+    words = plain_text(pair_answer(found.pairs[0], "A", "B", brief=True))
     assert len(words.split()) <= 20 and "environment-1" in words
     interval = next(number for number, line in enumerate(lines) if "[" in line)
     name = "".join(line.split("  ")[0] for line in lines[interval - 1 : interval + 1])
@@ -103,7 +105,7 @@ def test_an_untrusted_run_is_said_on_top(compared):
     found = compared({}, {"aa_factor": 1.3})
     assert shown(found, 80).count("CONTROL FAILED") == 2, "beside its name, and why"
     text = shown(found, 120, whole=True)
-    assert "B: run1 (2" in text.replace("\n", " ") and "CONTROL FAILED" in text.split("what changed")[0]
+    assert "CONTROL FAILED" in text.split("What changed")[0]
     assert "Absolute rates are not compared: the control of run1 failed." in text
 
 
@@ -113,7 +115,7 @@ def test_what_took_a_verdict_stands_beside_it(compared):
     (pair,) = compared(loud, {**loud, "costs": {"bridge": 1.25, "host": 1.005}}).pairs
     rows = {row.environment: row for row in pair.metrics[0].rows}
     assert why_inconclusive(rows["bridge"], "bit/s").startswith("within both runs' noise floors (±")
-    sentence = change_sentence(pair.metrics[0], rows["bridge"], "A", "B", "native")
+    sentence = plain_text(change_sentence(pair.metrics[0], rows["bridge"], "A", "B", "native"))
     assert sentence.startswith("bridge: TCP throughput against native: the cost changes by ")
     assert " from A to B - undecided; within both runs' noise floors" in sentence
     assert why_inconclusive(rows["native-again"], "bit/s") == ""
@@ -125,18 +127,21 @@ def test_sentences_of_every_verdict(compared):
     quiet = Workload("tcp", [(TCP.metrics[0][0], 8e9, 0.002)])
     (pair,) = compared({"workloads": [quiet]}, {"workloads": [quiet], "costs": {"bridge": 1.0, "host": 1.0}}).pairs
     told = {
-        row.environment: change_sentence(pair.metrics[0], row, "A", "B", "native") for row in pair.metrics[0].rows
+        row.environment: plain_text(change_sentence(pair.metrics[0], row, "A", "B", "native"))
+        for row in pair.metrics[0].rows
     }
     assert re.search(r"is (19|20)\.\d% \[.*\] higher in B than in A - significant$", told["bridge"]), told
     assert "changes by " in told["host"] and told["host"].endswith("from A to B - within ±3%"), told
-    assert "costs changed significantly from A to B: bridge TCP throughput is" in pair_answer(pair, "A", "B")
+    assert "costs changed significantly from A to B: bridge TCP throughput is" in plain_text(
+        pair_answer(pair, "A", "B")
+    )
 
 
 def test_few_blocks_have_no_verdict(compared):
     found = compared({"blocks": 3}, {"blocks": 3})
     assert "too few rounds" in shown(found)
     assert {each["verdict"] for each in compare_json(found)["pairs"][0]["costs"]} == {"inconclusive"}
-    assert pair_answer(found.pairs[0], "A", "B").startswith("No cost could be compared")
+    assert plain_text(pair_answer(found.pairs[0], "A", "B")).startswith("No cost could be compared")
 
 
 def test_facts_in_words():
@@ -178,28 +183,6 @@ def test_the_page_has_every_run_in_every_chart(compared, tmp_path):
     assert len(charts) == 4 and len(of_metrics) == 2, "two pairs, two metrics"
     for each in of_metrics:
         assert {row["run"] for rows in each["datasets"].values() for row in rows if "run" in row} == {"A", "B", "C"}
-
-
-def test_hostile_texts_are_only_text(compared, tmp_path):
-    recipe = {
-        "costs": {HOSTILE: 1.25}, "study": HOSTILE, "question": HOSTILE, "facts": {"host": {HOSTILE: HOSTILE}},
-        "workloads": [Workload(HOSTILE, TCP.metrics, (("factor", HOSTILE),))],
-        "options": {HOSTILE: {HOSTILE: HOSTILE}},
-    }  # fmt: skip
-    other = {**recipe, "facts": {"host": {HOSTILE: f"{HOSTILE}2"}}, "options": {HOSTILE: {HOSTILE: "\x1b[2J"}}}
-    found = compared(recipe, other)
-    page = page_of(found, tmp_path)
-    assert not page.all("img") and len(page.scripts) == 4
-    assert all(not name.startswith("on") for _, attrs in page.elements for name in attrs)
-    assert HOSTILE in page.text
-    assert "\x1b" not in shown(found) and "\x1b" not in compare_markdown(found)
-    assert "<script>" not in compare_markdown(found).replace("\\<", "")
-
-
-def test_markdown_is_tables_that_nothing_breaks(compared):
-    text = compare_markdown(compared({}, {"facts": LATER, "costs": {"bridge": 1.4, "host": 1.0}}))
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert {re.sub(r"\\.", "", line).count("|") for line in rows} == {7}
 
 
 def test_charts_are_valid_and_drawn_without_a_script(compared):

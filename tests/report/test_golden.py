@@ -28,12 +28,12 @@ from weighbridge.replication.comparison import replication
 from weighbridge.replication.page import write_replication
 from weighbridge.replication.published import published
 from weighbridge.replication.words import print_replication, print_replication_screen
-from weighbridge.report.between_pages import write_comparison, write_history
-from weighbridge.report.compare_markdown import compare_markdown
+from weighbridge.report.between_pages import write_history
+from weighbridge.report.compare import compare_document
 from weighbridge.report.fleet_page import write_fleet
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
-from weighbridge.report.terminal_between import print_compared, print_history
+from weighbridge.report.terminal_between import print_history
 from weighbridge.report.terminal_fleet import print_fleet
 from weighbridge.store.run import RunStore
 
@@ -41,6 +41,7 @@ from .made_up_fleets import RECIPE as FLEET
 from .made_up_fleets import make_fleet, make_pairs, make_unit, rounds
 from .made_up_runs import CREATED, LOSS, RETRANSMITS, TCP, Recipe, Workload, make_run, rising_load
 from .rich_runs import TCG
+from .serialised import serialised
 from .swept_runs import Sweep, make_sweep
 from .visible_text import VisibleText
 
@@ -131,11 +132,7 @@ def test_several_runs(golden, tmp_path):
     compared = compare_runs(*(read_run(store, store.directory.name) for store in stores))
     for store in stores:
         store.close()
-    write_comparison(compared, tmp_path / "compared.html")
-    golden("page-compare", VisibleText((tmp_path / "compared.html").read_text()).text())
-    golden("markdown-compare", compare_markdown(compared).replace("\u00a0", " "))
-    golden("terminal-compare", printed(lambda console: print_compared(compared, console)))
-    golden("terminal-compare-all", printed(lambda console: print_compared(compared, console, all_metrics=True)))
+    golden("document-compare", serialised(compare_document(compared)))
     past = history(tmp_path / "runs")
     write_history(past, tmp_path / "history.html")
     golden("page-history", VisibleText((tmp_path / "history.html").read_text()).text())
@@ -178,8 +175,9 @@ def test_fleets(golden, tmp_path):
 def test_every_file_is_compared():
     runs = {f"{kind}-{name}" for name in [*RUNS, "rich"] for kind in ("page", "terminal")}
     runs |= {f"terminal-{name}-all" for name in [*WHOLE, "rich"]}
-    between = {"page-compare", "markdown-compare", "terminal-compare", "terminal-compare-all", "page-history",
+    rendered = {f"rendered-{each}" for each in ("terminal", "terminal-all", "terminal-narrow", "markdown", "page")}
+    between = {"document-compare", "page-history",
                "terminal-history", "page-replication", "terminal-replication",
                "terminal-replication-all", "page-fleet", "terminal-fleet", "terminal-fleet-against",
                "page-fleet-pairs", "terminal-fleet-pairs"}  # fmt: skip
-    assert {path.stem for path in GOLDEN.iterdir()} == runs | between
+    assert {path.stem for path in GOLDEN.iterdir()} == runs | between | rendered

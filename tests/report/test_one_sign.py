@@ -14,14 +14,14 @@ from weighbridge.analysis.requirement import BUDGET, LIMIT, parse_requirement
 from weighbridge.model.measurement import Metric
 from weighbridge.report.charts import forest
 from weighbridge.report.charts.between import costs_of_runs
-from weighbridge.report.compare_markdown import compare_markdown
-from weighbridge.report.export.compare_json import compare_json
+from weighbridge.report.compare import compare_document
+from weighbridge.report.export.compare import compare_json
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.gate import bmf, gate_json, gate_markdown, limits_json
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
+from weighbridge.report.render_markdown import markdown
 from weighbridge.report.text.gate import gate_rows
-from weighbridge.report.text.metric_names import metric_title
 
 from .made_up_runs import Workload
 from .test_terminal import shown
@@ -71,7 +71,7 @@ def test_every_place_says_the_same_cost(run, tmp_path, name: str, factor: float)
 
     sides = read_run(store, "a"), read_run(store, "b")
     compared = compare_runs(*sides)
-    assert numbers(compare_markdown(compared), f"| {metric_title(analysis.metrics[0])} | bridge |") == rounded
+    assert numbers(markdown(compare_document(compared)), "| bridge | A") == rounded
     (change, *_) = compare_json(compared)["pairs"][0]["costs"]
     assert (change["before"]["cost"], change["after"]["cost_low"]) == pytest.approx(expected[:2])
     chart = costs_of_runs({"A": analysis.metrics[0]})

@@ -11,10 +11,11 @@ from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.runs import run_directory
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.quantity import parse_percent
-from weighbridge.report.between_pages import write_comparison
-from weighbridge.report.compare_markdown import compare_markdown
-from weighbridge.report.export.compare_json import compare_json
-from weighbridge.report.terminal_between import print_compared
+from weighbridge.report.compare import compare_document
+from weighbridge.report.export.compare import compare_json
+from weighbridge.report.render_markdown import markdown
+from weighbridge.report.render_page import write_document
+from weighbridge.report.render_terminal import print_document
 from weighbridge.store.run import RunStore
 
 
@@ -26,17 +27,16 @@ def compare(options: CompareOptions) -> None:
     if within == 0:
         fail("--margin 0% can never be met: use a margin such as 3%", WRONG_COMMAND_LINE)
     comparison = compared(options.runs, percent("--allowance", options.allowance), within, options.changed)
+    document = compare_document(comparison)
     if options.page is not None:
-        write_comparison(comparison, options.page)
+        write_document(document, options.page)
     if options.as_json:
         print_json(compare_json(comparison))
     elif options.as_markdown:
-        print(compare_markdown(comparison, all_metrics=options.all_metrics), end="", flush=True)
+        print(markdown(document, details=options.all_metrics), end="", flush=True)
     else:
         pages = [] if options.page is None else [f"page: {options.page}"]
-        print_compared(
-            comparison, out(), all_metrics=options.all_metrics, runs=[str(each) for each in options.runs], pages=pages
-        )
+        print_document(document, out(), full=options.all_metrics, pages=pages)
         return
     if options.page is not None:
         err().print(f"page: {options.page}", markup=False)

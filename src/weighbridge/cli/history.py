@@ -5,7 +5,7 @@ from weighbridge.cli.commands.results import HistoryOptions
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.errors import RunDirectoryError
 from weighbridge.report.between_pages import write_history
-from weighbridge.report.export.history_json import history_json
+from weighbridge.report.export.history import history_json
 from weighbridge.report.terminal_between import print_history
 from weighbridge.report.text.between_runs import why_skipped
 

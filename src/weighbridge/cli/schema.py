@@ -9,10 +9,11 @@ from weighbridge.cli.fleet_runs import FleetStatusDocument
 from weighbridge.cli.output import print_json
 from weighbridge.cli.plan import PlanDocument
 from weighbridge.replication.document import ReplicationDocument
-from weighbridge.report.export.compare_document import CompareDocument, HistoryDocument
+from weighbridge.report.export.compare import CompareDocument
 from weighbridge.report.export.document import Report
 from weighbridge.report.export.fleet_document import FleetDocument
 from weighbridge.report.export.gate import GateDocument
+from weighbridge.report.export.history import HistoryDocument
 from weighbridge.study.schema import json_schema
 
 

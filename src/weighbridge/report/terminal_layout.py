@@ -77,7 +77,7 @@ def table(columns: Sequence[Column], widths: Sequence[int] = (), right: Collecti
 def fits(rows: Sequence[Sequence[Text]], width: int) -> bool:
     """Return whether a `fitted_table` of these rows folds nothing but names and verdicts."""
     columns = _columns(rows)
-    return sum(_least(columns, width)) <= _room(len(columns), width)
+    return sum(_least(columns, width)) <= room_for(len(columns), width)
 
 
 def fitted_table(
@@ -91,9 +91,9 @@ def fitted_table(
     columns = _columns(rows)
     least = _least(columns, width)
     if not fits(rows, width):
-        least = [_narrowest(each) if number in narrowed else least[number] for number, each in enumerate(columns)]
+        least = [narrowest(each) if number in narrowed else least[number] for number, each in enumerate(columns)]
     order = dict.fromkeys([*narrowed, 0, *range(len(columns))])
-    return table(columns, _widths(columns, least, _room(len(columns), width), [*order]), right)
+    return table(columns, _widths(columns, least, room_for(len(columns), width), [*order]), right)
 
 
 class SplitTable:
@@ -108,20 +108,20 @@ class SplitTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         first, *others = self._columns
-        alone = min(_longest(first), options.max_width // 2)
+        alone = min(longest(first), options.max_width // 2)
         part: list[Column] = []
         for column in others:
-            if part and alone + sum(map(_narrowest, [*part, column])) > _room(len(part) + 2, options.max_width):
+            if part and alone + sum(map(narrowest, [*part, column])) > room_for(len(part) + 2, options.max_width):
                 yield self._table([first, *part], alone, options.max_width)
                 part = []
             part.append(column)
         yield self._table([first, *part], alone, options.max_width)
 
     def _table(self, columns: Sequence[Column], first: int, width: int) -> Table:
-        least = [first, *map(_narrowest, columns[1:])]
+        least = [first, *map(narrowest, columns[1:])]
         order = (*range(1, len(columns)), 0)
         right = range(1, len(columns)) if self._numbers else ()
-        return table(columns, _widths(columns, least, _room(len(columns), width), order), right)
+        return table(columns, _widths(columns, least, room_for(len(columns), width), order), right)
 
 
 def _columns(rows: Sequence[Sequence[Text]]) -> list[Column]:
@@ -130,24 +130,24 @@ def _columns(rows: Sequence[Sequence[Text]]) -> list[Column]:
 
 def _least(columns: Sequence[Column], width: int) -> list[int]:
     """The width of each column that folds nothing but names and verdicts."""
-    least = [_longest(column) for column in columns]
-    least[0] = min(least[0], max(width // 4, _narrowest(columns[0])))
+    least = [longest(column) for column in columns]
+    least[0] = min(least[0], max(width // 4, narrowest(columns[0])))
     least[-1] = min(least[-1], _VERDICT)
     return least
 
 
-def _room(columns: int, width: int) -> int:
-    """How many of a terminal's characters are left for what is in so many columns."""
+def room_for(columns: int, width: int) -> int:
+    """Return the width that remains for the content of a number of columns."""
     return width - _EDGES - _BETWEEN * (columns - 1)
 
 
-def _longest(column: Column) -> int:
-    """How many characters wide a column is that folds nothing."""
+def longest(column: Column) -> int:
+    """Return the width of a column that folds nothing, in characters."""
     return max(len(line) for cell in column for line in cell.plain.split("\n"))
 
 
-def _narrowest(column: Column) -> int:
-    """How many characters wide a column must be for its words to stay whole, if these are not very long."""
+def narrowest(column: Column) -> int:
+    """Return the width that a column needs to keep its words together, unless they are very long."""
     words = (word for cell in column for line in cell.plain.split("\n") for word in line.split(" "))
     return max(len(word) if _FIGURE.match(word) else min(len(word), _WORD) for word in words)
 
@@ -159,7 +159,7 @@ def _widths(columns: Sequence[Column], least: Sequence[int], room: int, order: S
     """
     widths, left = list(least), room - sum(least)
     for number in order:
-        change = max(1 - widths[number], min(left, _longest(columns[number]) - widths[number]))
+        change = max(1 - widths[number], min(left, longest(columns[number]) - widths[number]))
         widths[number] += change
         left -= change
     return widths

@@ -22,6 +22,7 @@ from weighbridge.report.charts.base import (
     title_axis,
 )
 from weighbridge.report.charts.costs import axis_numbers, cost_axis_title, cost_limits, kept_inside
+from weighbridge.report.document import plain_text
 from weighbridge.report.text.between_runs import change_amount, change_verdict, run_letter
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
@@ -29,6 +30,11 @@ from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 RUN_PX = 16
 """Height of a run within the row of an environment."""
+CHANGES_CAPTION = (
+    "Change of each primary metric's cost with its 95% interval; right is worse. Grey: both noise floors, or the "
+    "allowance between two sessions."
+)
+"""The caption of `changes_of_pair`."""
 TOOLTIP = [nominal("run"), nominal("environment"), nominal("typical"), nominal("verdict")]
 
 
@@ -86,7 +92,7 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
         {
             "environment": display_name(row.environment), "metric": metric_title(metric.before),
             "cost": kept_inside(numbers[0], limits), "low": kept_inside(numbers[1], limits),
-            "high": kept_inside(numbers[2], limits), "typical": change_amount(row, metric.before.unit),
+            "high": kept_inside(numbers[2], limits), "typical": plain_text([change_amount(row, metric.before.unit)]),
             "verdict": change_verdict(row), "run": "",
         }
         for (metric, row, _), numbers in zip(drawn, intervals, strict=True)

@@ -17,22 +17,13 @@ from weighbridge.analysis.compared_run import ComparedRun, FactChange, FactKind,
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.history import History, Skipped
 from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.report.document import Amount, CostOf, Env, Inline, Text
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import display_name, join_names
-from weighbridge.report.text.formatting import (
-    TOO_FEW,
-    Shown,
-    difference_interval,
-    margin,
-    percent_interval,
-    plural,
-    quantity,
-    share,
-)
+from weighbridge.report.text.formatting import TOO_FEW, Shown, margin, plural, quantity, share
 from weighbridge.report.text.metric_names import metric_phrase, value_unit
 from weighbridge.report.text.trust import others_words
 from weighbridge.report.text.verdicts import cost_text, direction_word, size_of, verdict_word
-from weighbridge.statistics import Interval
 from weighbridge.statistics.between import CostShift
 from weighbridge.statistics.verdicts import ALPHA
 
@@ -44,15 +35,26 @@ WHY_NO_CHANGE = {
 HOW_TO_READ = (
     "A change is the second run's cost ratio divided by the first's; positive is worse. The rounds of the two runs"
     " are independent, so the interval of a change is wider than the interval of either cost. Verdicts allow for"
-    " differences between sessions and for both noise floors."
+    " differences between sessions and for both noise floors.",
+    "Significant: the change's interval, widened by the allowance between sessions, excludes zero after Holm's"
+    " correction, and the change exceeds both noise floors. Within the margin: the widened change is within the"
+    ' margin. Undecided does not mean "no change". If the control of a run failed, every change is undecided; if'
+    " other load on the machine differed, no change is significant.",
 )
 
 
-def change_amount(row: ChangeRow, unit: str) -> str:
+def cost_in_run(row: Comparison, unit: str) -> Inline:
+    """Return a cost with its interval, positive is worse; or why there is none."""
+    if row.cost is None or row.few:
+        return cost_text(row, unit)
+    return CostOf(row.cost.worsening, row.cost.scale, unit)
+
+
+def change_amount(row: ChangeRow, unit: str) -> Inline:
     """Return a change with its 95% interval, positive is worse: ``9.1% [7.0, 11.2]``."""
     if row.change is None:
         return "–"
-    return TOO_FEW if row.few else _amount(row.change.worsening, row.change, unit)
+    return TOO_FEW if row.few else CostOf(row.change.worsening, row.change.scale, unit)
 
 
 def change_verdict(row: ChangeRow) -> str:
@@ -77,38 +79,35 @@ def shown_as(row: ChangeRow) -> str:
     return "few" if row.few else row.verdict
 
 
-def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: str, baseline: str) -> str:
+def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: str, baseline: str) -> Text:
     """Return one change as a sentence, with the reason if it is undecided.
 
     ``bridge: TCP throughput against native is 9.1% [7.0, 11.2] lower in B than in A - significant``
     """
-    what = f"{display_name(row.environment)}: {metric_phrase(metric.before)} against {display_name(baseline)}"
+    what = (Env(row.environment), f": {metric_phrase(metric.before)} against ", Env(baseline))
+    verdict, amount = change_verdict(row), change_amount(row, metric.before.unit)
     if row.change is None or row.few:
-        return f"{what}: {change_verdict(row)}"
+        return (*what, f": {verdict}")
     if row.verdict == "hidden":
         where = " and ".join(
             letter for letter, side in ((first, row.before), (second, row.after)) if side.verdict == "hidden"
         )
-        return f"{what}: hidden by a bottleneck; both sides reached the same limit in {where}"
-    verdict = change_verdict(row)
+        return (*what, f": hidden by a bottleneck; both sides reached the same limit in {where}")
     if row.verdict == "equivalent" and row.change.margin is not None:
-        amount = _amount(row.change.worsening, row.change, metric.before.unit)
-        return f"{what} changes by {amount} from {first} to {second} - {verdict}"
+        return (*what, " changes by ", amount, f" from {first} to {second} - {verdict}")
     if row.verdict != "different":
         why = f"; {reason}" if (reason := why_inconclusive(row, metric.before.unit)) else ""
-        changed = f"the cost changes by {change_amount(row, metric.before.unit)} from {first} to {second}"
-        return f"{what}: {changed} - {verdict}{why}"
-    amount, word = change_effect(metric, row)
-    return f"{what} is {amount} {word} in {second} than in {first} - {verdict}"
+        return (*what, ": the cost changes by ", amount, f" from {first} to {second} - {verdict}{why}")
+    return (*what, " is ", *change_effect(metric, row), f" in {second} than in {first} - {verdict}")
 
 
-def change_effect(metric: MetricChanges, row: ChangeRow) -> tuple[str, str]:
+def change_effect(metric: MetricChanges, row: ChangeRow, *, short: bool = False) -> Text:
     """Return the amount of a change, positive in the direction of the word, and the word: slower, higher, ..."""
     change = row.change
     if change is None:
-        return "–", ""
+        return ("–",)
     word = direction_word(metric.before, worse=change.worsening.estimate >= 0)
-    return _amount(size_of(change.worsening), change, metric.before.unit), word
+    return CostOf(size_of(change.worsening), change.scale, metric.before.unit, short), f" {word}"
 
 
 def why_inconclusive(row: ChangeRow, unit: str) -> str:
@@ -130,24 +129,17 @@ def why_inconclusive(row: ChangeRow, unit: str) -> str:
     return next((words for holds, words in reasons if holds), "")
 
 
-def beside_verdict(metric: MetricChanges, row: ChangeRow) -> str:
-    """Return why a change is not significant, or the medians of both sides of a significant change.
+def medians(metric: MetricChanges, row: ChangeRow) -> Text:
+    """Return the medians of both sides of a change; empty if one is missing.
 
     ``medians: bridge 8.2 → 7.1 Gbit/s, baseline 9.1 → 9.1 Gbit/s``. A cost also falls if its baseline gets worse.
     """
-    if row.aa or shown_as(row) != "different":
-        return why_inconclusive(row, metric.before.unit)
-    sides = (display_name(row.environment), row.before.value, row.after.value), (
-        "baseline", row.before.baseline_value, row.after.baseline_value
-    )  # fmt: skip
-    words, shown = [], value_unit_of(metric)
-    for name, before, after in sides:
-        if before is None or after is None:
-            return ""
-        words.append(
-            f"{name} {quantity(before, metric.before.unit, shown)} → {quantity(after, metric.before.unit, shown)}"
-        )
-    return f"medians: {', '.join(words)}"
+    values = row.before.value, row.after.value, row.before.baseline_value, row.after.baseline_value
+    if None in values:
+        return ()
+    before, after, *baseline = (Amount(each, metric.before.unit, value_unit_of(metric)) for each in values)
+    sides = "medians: ", Env(row.environment), " ", before, " → ", after
+    return (*sides, ", baseline ", baseline[0], " → ", baseline[1])
 
 
 def floor_words(change: CostShift, unit: str) -> str:
@@ -159,55 +151,40 @@ def floor_words(change: CostShift, unit: str) -> str:
     return f"±{quantity(change.floor, difference_unit(unit))}"
 
 
-def pair_answer(pair: RunPair, first: str, second: str) -> str:
-    """Return the result of the comparison of two runs on the primary metrics, in one sentence."""
-    rows = [(metric, row) for metric in pair.headlines for row in metric.rows if not row.aa]
-    decided = [each for each in rows if each[1].change is not None and not each[1].few]
+def pair_answer(pair: RunPair, first: str, second: str, *, brief: bool = False) -> Text:
+    """Return the result of the comparison of two runs on the primary metrics, in one sentence.
+
+    `brief`: in about twenty words, without the interval of the largest change.
+    """
+    decided = [
+        (metric, row)
+        for metric in pair.headlines
+        for row in metric.rows
+        if row.change is not None and not row.aa and not row.few
+    ]
     if not decided:
-        return f"No cost could be compared between {first} and {second}: too few complete rounds."
+        return (f"No cost could be compared between {first} and {second}: too few complete rounds.",)
     different = [each for each in decided if each[1].verdict == "different"]
     same = sum(row.verdict == "equivalent" for _, row in decided)
-    open_ = len(decided) - len(different) - same
+    undecided = len(decided) - len(different) - same
     rest = ", ".join(
-        filter(None, [f"{same} within the margin" if same else "", f"{open_} undecided" if open_ else ""])
+        [*([f"{same} within the margin"] if same else []), *([f"{undecided} undecided"] if undecided else [])]
     )
     if not different:
-        return f"No cost of a primary metric changed significantly from {first} to {second}: {rest}."
-    largest = max(different, key=lambda each: abs(_size(each[1])))
-    amount, word = change_effect(*largest)
-    against = display_name(pair.first.analysis.baseline)
-    what = f"{display_name(largest[1].environment)} {metric_phrase(largest[0].before)}"
-    largest_words = f"{what} is {amount} {word} against {against}"
-    count = f"{len(different)} of {len(decided)} costs changed significantly from {first} to {second}"
-    end = f"; {rest}" if rest else ""
-    return f"{count}{': ' if len(different) == 1 else ', the largest: '}{largest_words}{end}."
-
-
-def brief_pair_answer(pair: RunPair, first: str, second: str) -> str:
-    """Return the same in about twenty words: how many costs changed, and the largest change without its interval."""
-    rows = [
-        (metric, row) for metric in pair.headlines for row in metric.rows if row.change and not (row.aa or row.few)
-    ]
-    different = [each for each in rows if each[1].verdict == "different"]
-    if not different:
-        return pair_answer(pair, first, second)
+        return (f"No cost of a primary metric changed significantly from {first} to {second}: {rest}.",)
     metric, row = max(different, key=lambda each: abs(_size(each[1])))
-    amount, word = change_effect(metric, row)
-    against = display_name(pair.first.analysis.baseline)
-    change = f"is {amount.partition(' [')[0]} {word} against {against}"
-    what = f"{display_name(row.environment)} {metric_phrase(metric.before)} {change}"
-    count = f"{len(different)} of {len(rows)} costs changed significantly from {first} to {second}"
-    return f"{count}{': ' if len(different) == 1 else ', the largest: '}{what}."
+    colon = ": " if len(different) == 1 else ", the largest: "
+    return (
+        f"{len(different)} of {len(decided)} costs changed significantly from {first} to {second}{colon}",
+        Env(row.environment), f" {metric_phrase(metric.before)} is ", *change_effect(metric, row, short=brief),
+        " against ", Env(pair.first.analysis.baseline), f"; {rest}." if rest and not brief else ".",
+    )  # fmt: skip
 
 
-def own_values_words(metric: MetricChanges, own: OwnValues) -> tuple[str, str, str]:
+def own_values_amounts(metric: MetricChanges, own: OwnValues) -> tuple[Inline, Inline, Inline]:
     """Return an environment's own values in both runs and the shift between them, positive is worse."""
-    before, after = (quantity(each, metric.before.unit, value_unit_of(metric)) for each in (own.before, own.after))
-    if own.worsening is None:
-        return before, after, "–"
-    if own.scale == "ratio":
-        return before, after, percent_interval(own.worsening)
-    return before, after, difference_interval(own.worsening, metric.before.unit)
+    before, after = (Amount(each, metric.before.unit, value_unit_of(metric)) for each in (own.before, own.after))
+    return before, after, "–" if own.worsening is None else CostOf(own.worsening, own.scale, metric.before.unit)
 
 
 def value_unit_of(metric: MetricChanges) -> Shown:
@@ -221,21 +198,9 @@ def _size(row: ChangeRow) -> float:
     return row.change.worsening.estimate if row.change is not None and row.change.scale == "ratio" else 0.0
 
 
-def _amount(worsening: Interval, change: CostShift, unit: str) -> str:
-    return percent_interval(worsening) if change.scale == "ratio" else difference_interval(worsening, unit)
-
-
 # -- differences between two runs: facts, settings, and parts that only one of them has ------------
 
 
-KINDS = {
-    FactKind.KERNEL: "kernel", FactKind.ENGINE: "engine", FactKind.MITIGATIONS: "mitigations",
-    FactKind.PATH: "network path", FactKind.PACKAGES: "package", FactKind.LAUNCHER: "launcher",
-    FactKind.PROGRAM: "measured program",
-    FactKind.CPU: "CPU", FactKind.WEIGHBRIDGE: "Weighbridge", FactKind.IDLE: "idle CPUs",
-    FactKind.MACHINE: "machine", FactKind.SITE: "environment",
-}  # fmt: skip
-"""The subjects of facts."""
 LONGEST = 160
 """Letters of a value that are shown."""
 NAMED = 4

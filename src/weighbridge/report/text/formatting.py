@@ -175,11 +175,15 @@ def percent_interval(percent: Interval) -> str:
     A very large cost is a multiple: a guest can start a thousand times slower than a process.
     """
     low, high = _limits(percent)
+    return f"{percent_estimate(percent)} [{low},{SPACE}{high}]"
+
+
+def percent_estimate(percent: Interval) -> str:
+    """Return the same without the limits: ``27.4%``, ``251 times``."""
     if in_times(percent.estimate):
         way, sign = (-1, "-") if percent.estimate < 0 else (1, "")
-        return f"{sign}{_times(way * percent.estimate)}{SPACE}times [{low},{SPACE}{high}]"
-    estimate = in_percent(_fixed(percent.estimate, _interval_places(percent)))
-    return f"{estimate} [{low},{SPACE}{high}]"
+        return f"{sign}{_times(way * percent.estimate)}{SPACE}times"
+    return in_percent(_fixed(percent.estimate, _interval_places(percent)))
 
 
 def percent_limits(percent: Interval) -> str:
@@ -233,6 +237,16 @@ def difference_interval(interval: Interval, unit: str, shown_in: Shown | None = 
 
     A metric that is itself in percent differs by percentage points, which cannot be mistaken for a cost in percent.
     """
+    return "".join(_difference(interval, unit, shown_in))
+
+
+def difference_estimate(interval: Interval, unit: str) -> str:
+    """Return the same without the limits: ``0.12 points``."""
+    return _difference(interval, unit, None)[0]
+
+
+def _difference(interval: Interval, unit: str, shown_in: Shown | None) -> tuple[str, str]:
+    """Return the estimate with its unit, and the limits."""
     finite = [abs(v) for v in (interval.estimate, interval.low, interval.high) if math.isfinite(v)]
     shown, factor = shown_in or readable_unit(max(finite), unit)
     numbers = [value * factor for value in (interval.estimate, interval.low, interval.high)]
@@ -240,7 +254,7 @@ def difference_interval(interval: Interval, unit: str, shown_in: Shown | None = 
     places = max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else 3
     estimate, low, high = (_fixed(value, places) for value in numbers)
     limits = f" [{low},{SPACE}{high}]" if math.isfinite(half) else ""
-    return f"{estimate}{SPACE}{_points(shown)}".strip() + limits
+    return f"{estimate}{SPACE}{_points(shown)}".strip(), limits
 
 
 def _points(unit: str) -> str:
