@@ -26,8 +26,7 @@ _MEND = "fix or uninstall it"
 
 
 class RegistryError(WeighbridgeError):
-    """A module cannot be loaded or has no plug-in, or two have the same kind: a fault of the program or of an
-    add-on."""
+    """A module cannot be loaded or has no plug-in, or two have the same kind: a bug here or in an add-on."""
 
 
 def register(plugins: Iterable[tuple[str, object]], base: type[P]) -> Mapping[str, P]:
@@ -52,8 +51,7 @@ def _needed(base: type[Plugin]) -> Iterable[str]:
 
 
 def _discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
-    """Yield the objects of a package's modules, and of the entry points of ``group`` (default: the package's
-    name)."""
+    """Yield the objects of a package's modules, and of entry points of ``group`` (default: the package)."""
     package = importlib.import_module(package_name)
     for module_info in pkgutil.iter_modules(package.__path__):
         if module_info.name.startswith("_"):

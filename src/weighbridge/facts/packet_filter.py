@@ -28,8 +28,7 @@ Met = tuple[str, bool]
 
 @dataclass(slots=True)
 class PacketFilter:
-    """A packet filter at one moment. ``packets`` has the count of each rule and policy, by a key that stays the
-    same."""
+    """A packet filter at one moment. ``packets`` counts for each rule and policy, by a constant key."""
 
     packets: dict[tuple[str, ...], int] = field(default_factory=dict)
     met: dict[tuple[str, ...], Met] = field(default_factory=dict)

@@ -99,7 +99,6 @@ def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMa
 
 
 def _id(fleet: str, name: str) -> RunId:
-    """Return the id of a machine's survey, which is always the same within one fleet."""
     return RunId(hashlib.sha256(f"{fleet}\0{name}".encode()).hexdigest()[:12]) if fleet else RunId.new()
 
 

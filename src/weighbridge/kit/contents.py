@@ -204,8 +204,6 @@ def _endpoints(by_hand: ByHand, fixed: int | None, port: int) -> Mapping[Role, E
 
 
 class _Folders:
-    """Unique names for files: letters, digits and hyphens."""
-
     def __init__(self) -> None:
         self._taken_names: set[str] = set()
 

@@ -122,7 +122,6 @@ def _level_pause(parameters: Sequence[Parameter]) -> str:
 
 
 def _cpus(study: Study) -> dict[str, str]:
-    """Return the CPUs of each role: as pinned by the study, else its host's."""
     pin, hosts = study.file.resources.pin, study.file.hosts
     if pin == "spread":
         return {"server": "0", "client": "1"}
@@ -135,7 +134,6 @@ def _services_and_networks(environment: KitEnvironment) -> list[Any]:
 
 
 def _tag(name: str) -> str:
-    """Return a study's name in the format of image names."""
     return "".join(each if each.isalnum() else "-" for each in name.lower()).strip("-") or "study"
 
 

@@ -171,8 +171,7 @@ def samples(frame: Frame, count: int) -> Samples:
 
 
 def hello(frame: Frame) -> tuple[int, int, int]:
-    """Return the protocol version, the launcher's process number, and the open files of a process. Raises
-    ValueError."""
+    """Return the protocol version, the launcher's process number, and its limit of open files. Raises ValueError."""
     if len(frame.body) != _HELLO.size:
         raise ValueError("a damaged greeting")
     version, pid, files = _HELLO.unpack(frame.body)

@@ -143,8 +143,7 @@ class Launcher:
             raise Unavailable(f"{self.name}: its processes cannot be stopped: {os.strerror(error)}")
 
     def begin_sampling(self, hz: float, files: Sequence[SampledFile]) -> None:
-        """Implement ``Sampler.begin_sampling``. The launcher reads, since another process would count for the
-        site."""
+        """Implement ``Sampler.begin_sampling``, without another process, which would count for the site."""
         self._sampled = len(files)
         self._ask_or_raise(frames.sample(next(self._numbers), 1 / hz, files), Kind.DATA, "what is sampled")
 

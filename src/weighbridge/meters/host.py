@@ -132,8 +132,7 @@ def _resolution_s(kinds: int, cpus: int) -> float:
 
 
 def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: int) -> list[Flag]:
-    """Return a flag if client and server share full ``cpus`` and the client uses more, so that it might be the
-    limit."""
+    """Return a flag if client and server share full ``cpus`` and the client, which uses more, can be the limit."""
     client, server = (used.get(role, {}).get("cpu_s", 0.0) / busy_s for role in ("client", "server"))
     if client + server <= FULL * cpus or client <= server:
         return []

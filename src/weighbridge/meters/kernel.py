@@ -59,7 +59,6 @@ class KernelMeter:
         return MeterReadings(series(readings, offset), readings.own_cpu_s)
 
     def _ask(self, process: HostProcess, stream: Stream, message: Mapping[str, object]) -> bytes:
-        """Send the sampler one line, and return its answer line."""
         deadline, answer = time.monotonic() + ANSWER_S, b""
         try:
             stream.send(json.dumps(message).encode() + b"\n")

@@ -112,8 +112,7 @@ class IdleLevels:
 
     @property
     def levels(self) -> dict[str, Idle]:
-        """Return the median of the last looks at each machine, because one look only resolves a hundredth of a
-        second."""
+        """Return the median of the last looks at each machine; one look only resolves a hundredth of a second."""
         return {
             name: Idle(median(each.busy_cpus for each in looks), median(each.switches_per_s for each in looks))
             for name, looks in self._looks.items()

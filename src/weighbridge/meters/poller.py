@@ -16,8 +16,7 @@ import sys
 import time
 
 GAP_NS = 2000
-"""The time that counts as an interruption: reads are some 100 ns apart, and a kernel's shortest interrupt is
-longer."""
+"""The time that counts as an interruption: reads are some 100 ns apart, a kernel's interrupts longer."""
 SLOW_NS = GAP_NS / 4
 """The time of a read from which it cannot measure interruptions."""
 TRIES = 5

@@ -111,7 +111,6 @@ class Watched:
     def _read_query(
         self, ask: Ask, name: str, span: Span, scraped: Mapping[float, float]
     ) -> tuple[list[Series], list[Flag]]:
-        """Return the series of one query in a trial's time, and flags."""
         query = self.options.queries[name]
         series = fresh_series(ask, query.query, span, scraped)
         nonempty = [each for each in series[:MOST_SERIES] if each.values]
@@ -152,6 +151,5 @@ def _missing(series: Sequence[QueriedSeries], span: Span) -> list[str]:
 
 
 def _runs(moments: Iterable[int], last: int) -> list[tuple[int, int]]:
-    """Return the first and last of each run of at least two steps that are not among ``moments``."""
     edges = [-1, *sorted(moments), last + 1]
     return [(a + 1, b - 1) for a, b in itertools.pairwise(edges) if b - a > 2]

@@ -74,7 +74,6 @@ def _rates(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -
 
 
 def _growth(name: str, read: Sequence[tuple[float, Mapping[str, float]]]) -> list[tuple[float, float]]:
-    """Return a counter's growth per second in each interval, by the interval's end."""
     points: list[tuple[float, float]] = []
     before = was = math.nan
     for moment, each in read:

@@ -395,7 +395,6 @@ def _why_impossible(study: Published, analysis: Analysis, environment: str) -> s
 
 
 def _why_not_measured(study: Published, analysis: Analysis, environment: str) -> str:
-    """Return why a run does not measure an environment; empty if it does."""
     impossible = _why_impossible(study, analysis, environment)
     return impossible or ("" if environment in analysis.environments else f"{environment} is not in this run")
 

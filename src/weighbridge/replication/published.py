@@ -247,8 +247,7 @@ class Published(_Data):
 
     @cached_property
     def _by_subject(self) -> Mapping[tuple[str, str, str, str], list[Figure]]:
-        """Return the figures by environment, workload, metric and statistic, because a page needs thousands of
-        them."""
+        """Return the figures by environment, workload, metric and statistic, for thousands of look-ups."""
         figures = defaultdict(list)
         for figure in self.figures:
             figures[(figure.environment, figure.workload, figure.metric, figure.statistic)].append(figure)

@@ -117,8 +117,7 @@ def measured_text(row: ComparedRow) -> str:
 
 
 def _signed_difference(difference: Interval, unit: str) -> str:
-    """Return an environment's value minus the baseline's, as published; unlike a cost, positive is not always
-    worse."""
+    """Return an environment's value minus the baseline's, as published; not as a cost (positive is worse)."""
     return f"{'+' if difference.estimate > 0 else ''}{difference_interval(difference, unit)}"
 
 

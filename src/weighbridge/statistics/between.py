@@ -57,8 +57,7 @@ class CostShift:
     typical: float
     """Hodges-Lehmann estimate of the shift."""
     low: float
-    """Lower limit for `typical`, from the blocks alone; 0 (ratio) or -inf (difference) if there are too few blocks.
-    """
+    """Lower limit for `typical`, from the blocks alone; 0 (ratio) or -inf (difference) with too few blocks."""
     high: float
     """Upper limit for `typical`, from the blocks alone; inf if there are too few blocks."""
     blocks: tuple[int, int]

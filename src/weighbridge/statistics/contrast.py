@@ -242,8 +242,7 @@ def compare(
     looks: int | Looks = 1,
     scale: Scale | None = None,
 ) -> Cost:
-    """Return the cost of `other` against `baseline`, as `Contrast.cost` does. ``other[i]`` ran in the block of
-    ``baseline[i]``."""
+    """Return the cost of `other` against `baseline` (see `Contrast.cost`); value *i* of both is from block *i*."""
     return OF_TWO.cost(
         (baseline, other), better=better, confidence=confidence, equivalence=equivalence, looks=looks, scale=scale
     )

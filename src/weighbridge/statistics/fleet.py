@@ -64,8 +64,7 @@ MIN_MACHINES_RANKS = MIN_BLOCKS_SIGNED_RANK
 """Number of machines from which the typical cost is computed by ranks, as with blocks."""
 
 MIN_PARTNERS = 2
-"""Number of partners from which a machine in pairs has an effect: with fewer, it cannot be separated from its pair's.
-"""
+"""Number of partners from which a machine in pairs has an effect that can be separated from its pair's."""
 
 MIN_MACHINES_ODD = 3
 """Number of machines from which outliers and predictions are possible: of two, the other one has no spread."""
@@ -162,11 +161,9 @@ class FleetCost:
     """A cost over a fleet, on the scale of the effects."""
 
     typical: Interval
-    """Hodges-Lehmann estimate over machines, corrected for noise of runs; `mean` for fewer than ten, and for pairs.
-    """
+    """Hodges-Lehmann estimate over machines, corrected for noise; `mean` for fewer than ten, and for pairs."""
     prediction: Interval | None
-    """Prediction for the next machine, or for the next pair of two new machines; None for fewer than three machines.
-    """
+    """Prediction for the next machine, or for the next pair of two new machines; None below three machines."""
     spread: Spread
     machines: tuple[MachineEffect, ...]
     """Effects by name, without machines that have only one partner; empty for fewer than three machines."""
@@ -564,7 +561,6 @@ def _solved(products: Floats, values: Floats) -> Floats:
 def _effects(
     units: _Units, margin: float, confidence: float
 ) -> tuple[tuple[MachineEffect, ...], tuple[PairEffect, ...]]:
-    """Return the distances of machines and pairs from the others, and which of them are outliers."""
     if min(len(units.names), len(units.keys)) < MIN_MACHINES_ODD:
         return (), ()
     alpha = 1 - confidence
@@ -658,7 +654,6 @@ def _distances(model: _Model, margin: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _covariance(model: _Model, margin: float) -> tuple[Floats, Floats]:
-    """Return the covariance of the outliers' shifts, and the degrees of freedom of each."""
     freedom, covariance = model.freedoms()[model.odd], model.covariance[1:, 1:]
     if not margin:
         return covariance, freedom

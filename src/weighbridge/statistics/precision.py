@@ -156,8 +156,7 @@ def half_width_after(half_width: float, blocks: int, later: int, spread: float =
 
 
 def blocks_to_target(half_width: float, blocks: int, target: float, spread: float = 0.0) -> int | None:
-    """Return the total number of blocks at which `half_width_after` is ``target``, at least ``blocks``; None if
-    never."""
+    """Return the total number of blocks, at least ``blocks``, at which `half_width_after` is ``target``; or None."""
     if not half_width < 1e6 or blocks < 1:
         return None
     low, high = blocks, max(blocks, math.ceil(blocks * (math.log1p(half_width) / math.log1p(target)) ** 2))
@@ -344,8 +343,6 @@ def allotted(contenders: Sequence[Contender], left_s: float, most: int) -> list[
 
 
 class _GainCurve:
-    """The cumulative gain and seconds of a contender's further blocks, within the time that is left."""
-
     def __init__(self, contender: Contender, left_s: float, most: int) -> None:
         needed = max(contender.needed, default=0)
         last = max(0, min(most, math.ceil(min(needed, most))) - contender.blocks)

@@ -77,7 +77,6 @@ def _sources(project: str) -> list[str]:
 
 
 def _build(project: str, work: Path, libc: Libc | None = None) -> None:
-    """Build a project's program; its sources are read in place."""
     folder, cc = PROJECTS / project, compiler(libc)
     cc.output(folder, cc.program, *_OPTIONS, "-o", str(work / program_of(project)), *_sources(project))
     (work / _COMPILER).write_text(cc.output(folder, cc.program, "--version").partition("\n")[0])

@@ -55,7 +55,6 @@ def by_hand(project: str, place: str) -> Build:
 
 
 def _build(project: str, work: Path) -> None:
-    """Build a project's program; its sources are read in place, with the modules in go.sum."""
     folder, program = PROJECTS / project, work / program_of(project)
     COMPILER.output(folder, "go build", "build", *_OPTIONS, "-o", str(program), ".")
     contents = COMPILER.output(folder, "go version", "version", "-m", str(program)).replace(

@@ -232,8 +232,7 @@ class Cluster:
         return Break(cut, AWAY_S, of_server=away(done))
 
     def _denied(self, words: str, more: str = "") -> Break:
-        """Return a break for a denied right: an API server that has just started might still answer correctly
-        soon."""
+        """Return a break for a denied right, which an API server denies wrongly just after its start."""
         if self._patience.denied(words):
             return Break(words, AWAY_S + DENIED_S, of_server=True)
         return Break(f"{words}{more}")

@@ -72,8 +72,7 @@ class Denied(Refused):
 
 
 class Exists(Unavailable):
-    """An object of this name exists. ``again`` means that an earlier attempt, whose answer was lost, could have made
-    it."""
+    """An object of this name exists. ``again`` means that an earlier attempt could have made it."""
 
     again = False
 
@@ -287,7 +286,6 @@ class Kubectl:
                 left = rest
 
     def _not_there(self, manifests: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the manifests without an existing object."""
         kind = manifests[0]["kind"].lower()
         selector = ",".join(f"{key}={value}" for key, value in manifests[0]["metadata"]["labels"].items())
         names = {*self.must("get", kind, f"--selector={selector}", "--output=name", needed=True).split()}
@@ -390,8 +388,7 @@ class Kubectl:
         return Configuration("", "", "", self.namespace or USUAL_NAMESPACE)
 
     def talk(self, pod: str, argv: Sequence[str]) -> tuple[Process, SocketStream]:
-        """Start an interactive program in a pod, with a stream to its standard input and output. Raises
-        Unavailable."""
+        """Start an interactive program in a pod, with a stream to its input and output. Raises Unavailable."""
         into = ("exec", "--stdin", "--quiet", f"pod/{pod}", f"--container={CONTAINER}")
         return process.talk(Command((*self._argv, *into, "--", *argv)), env=self._variables)
 

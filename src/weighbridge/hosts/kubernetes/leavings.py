@@ -84,8 +84,7 @@ def _labelled(kubectl: Kubectl, selector: str) -> list[Mapping[str, Any]]:
 
 
 def remove(kubectl: Kubectl, run_id: str, within_s: float = GONE_S) -> None:
-    """Delete all objects of a run in a place, and wait for their end. Raises Unavailable, or OSError if some
-    remain."""
+    """Delete all objects of a run in a place, and wait. Raises Unavailable, or OSError if some remain."""
     began, forced, swept, freed = time.monotonic(), False, False, False
     mine = f"--selector={RUN_LABEL}={run_id}"
     kubectl.delete(KINDS, mine)

@@ -293,8 +293,7 @@ def claim_state(about: Mapping[str, Any], events: Mapping[str, Any]) -> ClaimSta
 
 
 def only_on(node: str) -> dict[str, Any]:
-    """Return a selector of a node by name that keeps the scheduler's rules, so that it reports taints and missing
-    CPUs."""
+    """Return a selector of a node by name under the scheduler's rules, which reports taints and missing CPUs."""
     return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
 
 
@@ -382,8 +381,7 @@ def last_warning(events: Mapping[str, Any]) -> str:
 
 
 def _failed_and_when(event: Mapping[str, Any]) -> tuple[bool, str]:
-    """Return a sort key: kubelet repeats minor warnings (MissingClusterDNS) with each failure
-    (FailedCreatePodSandBox)."""
+    """Return a sort key that prefers failures: kubelet repeats minor warnings with each of them."""
     time = event.get("lastTimestamp") or event.get("eventTime") or ""
     return str(event.get("reason", "")).startswith("Failed"), str(time)
 
@@ -429,8 +427,7 @@ class NodeInfo:
     more_images: bool = False
 
     def holds(self, image: str) -> bool | None:
-        """Return whether it has an image of this name, as reported by kubelet some ten seconds ago; None if
-        unknown."""
+        """Return whether kubelet reported this image some ten seconds ago; None if unknown."""
         return True if image in self.images else None if self.more_images else False
 
 

@@ -164,7 +164,6 @@ def _in_quotas(quotas: Sequence[Any]) -> Iterator[Room]:
 
 
 def _addresses(kubectl: Kubectl) -> tuple[int, int]:
-    """Return the number of addresses for Services, and of those in use; 0 if unknown."""
     ranges: list[str] = []
     with contextlib.suppress(Unavailable):  # from Kubernetes 1.33 on
         listed = kubectl.get("servicecidrs").get("items") or ()

@@ -251,7 +251,6 @@ class ImageSupply:
         return image.reference
 
     def _cluster(self) -> str:
-        """Return the tool's cluster, by the name of the context that it made. Raises Unavailable."""
         tool = self._options.tool if self._options is not None else None
         if tool is None or self._context.startswith(tool.contexts):
             return self._context.removeprefix(tool.contexts) if tool is not None else ""
@@ -319,7 +318,6 @@ def names_on_nodes(options: NodeImages | None, userland: Userland, cache: Path) 
 
 
 def _pushed_before(cache: Path) -> dict[str, str]:
-    """Return the digests of images pushed from this machine, by tag."""
     with contextlib.suppress(OSError, ValueError):
         return dict(json.loads((cache / _PUSHED).read_text()))
     return {}
@@ -341,7 +339,6 @@ def supply(run: RunContext, kubectl: Kubectl, context: str, options: NodeImages 
 
 @contextmanager
 def _file(run: RunContext, pieces: Iterator[bytes]) -> Iterator[str]:
-    """Yield a temporary file in the run's data folder on the disk."""
     folder = run.cache / "engines" / run.id
     folder.mkdir(parents=True, exist_ok=True)
     try:

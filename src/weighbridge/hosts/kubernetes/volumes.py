@@ -267,8 +267,7 @@ def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) 
 
 
 def _owner_of(kubectl: Kubectl, run_id: str) -> Owner:
-    """Return the run's owner with the launcher, made again if it is gone; listed, because a run need not have
-    "get"."""
+    """Return the run's owner, made again if it is gone; it is listed because a run need not have "get"."""
     for each in kubectl.get("configmaps", f"--field-selector=metadata.name={object_name(run_id)}")["items"]:
         return Owner.of(each)
     program = build.ensure(cache_folder(), lambda _: None).read_bytes()
