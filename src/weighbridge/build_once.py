@@ -19,12 +19,12 @@ _ELSEWHERE = "fix that, or set WEIGHBRIDGE_CACHE to another folder"
 Built = TypeVar("Built")
 
 
-def _make(folder: Path, key: str, what: str, say: Callable[[str], None], build: Callable[[Path], None]) -> None:
+def _make(folder: Path, key: str, label: str, say: Callable[[str], None], build: Callable[[Path], None]) -> None:
     """Make ``folder/key`` by ``build``, which fills the given new folder, unless it exists.
 
     If ``build`` raises, or is killed, only a folder for `half_built` remains. Raises OSError.
     """
-    with _locked(folder, key, what, say):
+    with _locked(folder, key, label, say):
         if (folder / key).exists():
             return
         work = folder / f"{_BUILDING}{key}"
@@ -104,14 +104,14 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 @contextmanager
-def _locked(folder: Path, key: str, what: str, say: Callable[[str], None]) -> Iterator[None]:
+def _locked(folder: Path, key: str, label: str, say: Callable[[str], None]) -> Iterator[None]:
     folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     folder.mkdir(mode=0o755, exist_ok=True)  # other users cannot change it, whatever the umask
     with (folder / f"{key}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another run to finish building {what}")
+            say(f"waiting for another run to finish building {label}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

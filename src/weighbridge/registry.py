@@ -120,8 +120,8 @@ def itself_in(traits: HostTraits) -> str:
     """Return the name of `weighed_in` that is a host with these traits itself. Raises RegistryError without one."""
     environment, options = the_host(traits)
     for name, written in weighed_in(traits).items():
-        own = {key: value for key, value in written.items() if key != "kind"}
-        if written["kind"] == environment.kind and environment.options.model_validate(own) == options:
+        named_options = {key: value for key, value in written.items() if key != "kind"}
+        if written["kind"] == environment.kind and environment.options.model_validate(named_options) == options:
             return name
     raise RegistryError(f"the environment {environment.kind} has no name of --in as the host itself")
 

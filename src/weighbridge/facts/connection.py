@@ -127,18 +127,18 @@ def _send_again(watch: Watch, send: Callable[[int], object | None]) -> None:
 
 
 def _send(
-    server: Site, client: Site, at: Mapping[Role, Endpoint], transport: Transport, size: int
+    server: Site, client: Site, endpoints: Mapping[Role, Endpoint], transport: Transport, size: int
 ) -> tuple[End, End] | None:
     """Send ``size`` bytes; return the reports of the client's and the server's end, or None if nothing arrives."""
 
     def end(role: str, address: str, port: int) -> Command:
         return probe_of("connection", SECONDS, role, transport, address, str(port), str(SECONDS), str(size))
 
-    listener = server.start(end("listen", at["server"].listen, at["server"].port))
+    listener = server.start(end("listen", endpoints["server"].listen, endpoints["server"].port))
     try:
-        if not listens(listener, server, transport, at["server"].port):
+        if not listens(listener, server, transport, endpoints["server"].port):
             return None
-        client_completed = client.run(end("connect", at["client"].address, at["client"].port))
+        client_completed = client.run(end("connect", endpoints["client"].address, endpoints["client"].port))
         listener.wait(SECONDS if client_completed.returncode == 0 else 0.0)
     finally:
         server_completed = listener.stop()

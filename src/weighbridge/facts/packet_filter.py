@@ -164,5 +164,5 @@ def _targets(part: Any) -> Iterator[str]:
             else:
                 yield from _targets(value)
     elif isinstance(part, list):
-        for each in part:
-            yield from _targets(each)
+        for element in part:
+            yield from _targets(element)

@@ -87,14 +87,14 @@ def _other_weighbridge(answer: Completed) -> str:
 def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMachine]:
     """Return the machines with a note for those that share a kernel, as nodes of kind do."""
     by_kernel: dict[str, list[str]] = {}
-    for each in machines:
-        if each.boot:
-            by_kernel.setdefault(each.boot, []).append(each.name)
+    for machine in machines:
+        if machine.boot:
+            by_kernel.setdefault(machine.boot, []).append(machine.name)
     noted = []
-    for each in machines:
-        others = [name for name in by_kernel.get(each.boot, ()) if name != each.name]
+    for machine in machines:
+        others = [name for name in by_kernel.get(machine.boot, ()) if name != machine.name]
         shared = f"runs on the same kernel as {', '.join(others[:3])}{' ...' * (len(others) > 3)}, so they share CPUs"
-        noted.append(replace(each, notes=(*each.notes, shared)) if others else each)
+        noted.append(replace(machine, notes=(*machine.notes, shared)) if others else machine)
     return noted
 
 
@@ -191,28 +191,28 @@ def _without(name: str, reason: str) -> str:
 def notes_of(machines: Sequence[SurveyedMachine]) -> list[str]:
     """Return the notes of these machines, each sentence once with all of its machines."""
     names: dict[str, list[str]] = {}
-    for each in machines:
-        for note in each.notes:
-            names.setdefault(note, []).append(each.name)
+    for machine in machines:
+        for note in machine.notes:
+            names.setdefault(note, []).append(machine.name)
     return [f"{', '.join(machine_names)}: {note}" for note, machine_names in names.items()]
 
 
 def refusals(machines: Sequence[SurveyedMachine]) -> list[str]:
     """Return why a fleet of these machines is refused: missing requirements, and one machine under two names."""
     sentences: dict[str, list[str]] = {}
-    for each in machines:
-        if each.lacks:
-            sentences.setdefault("; ".join(each.lacks), []).append(each.name)
+    for machine in machines:
+        if machine.lacks:
+            sentences.setdefault("; ".join(machine.lacks), []).append(machine.name)
     reasons = [
         f"{', '.join(names)}{'' if reason.startswith('(') else ':'} {reason}" for reason, names in sentences.items()
     ]
     known: dict[tuple[str, str], str] = {}
-    for each in machines:
-        if not each.machine_id:
+    for machine in machines:
+        if not machine.machine_id:
             continue
-        first = known.setdefault((each.machine_id, each.boot), each.name)
-        if first != each.name:
-            reasons.append(f"{first} and {each.name} are two names for one machine: remove one of them")
+        first = known.setdefault((machine.machine_id, machine.boot), machine.name)
+        if first != machine.name:
+            reasons.append(f"{first} and {machine.name} are two names for one machine: remove one of them")
     return reasons
 
 

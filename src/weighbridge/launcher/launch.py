@@ -82,8 +82,8 @@ class Launcher:
             self.close()
             raise Unavailable(f"{name}: its launcher did not start: {why()}")
         if greeting.frame.kind is Kind.REFUSED:
-            what = greeting.frame.body[4:].decode(errors="replace")
-            raise Unavailable(f"{name} cannot be started: {what}: {os.strerror(frames.errno_of(greeting.frame))}")
+            reason = greeting.frame.body[4:].decode(errors="replace")
+            raise Unavailable(f"{name} cannot be started: {reason}: {os.strerror(frames.errno_of(greeting.frame))}")
         version, self.pid, self.open_files = frames.hello(greeting.frame)
         if version != frames.VERSION:
             raise Unavailable(f"{name}: its launcher has another version ({version})")

@@ -301,9 +301,9 @@ def _compared_row(
     )  # fmt: skip
 
 
-def _outside(row: PublishedRow, own: Comparison, unit: str) -> bool:
+def _outside(row: PublishedRow, measured: Comparison, unit: str) -> bool:
     """Return whether the published figure, or its entire interval, lies outside of the measured interval."""
-    cost, compared = own.cost, row.compared
+    cost, compared = measured.cost, row.compared
     if cost is None or cost.blocks < 2 or cost.scale != compared.scale:
         return False
     if cost.scale == "difference" and unit != compared.shown_unit:

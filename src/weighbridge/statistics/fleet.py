@@ -228,10 +228,10 @@ def _check(measured: Sequence[Measured], margin: float, confidence: float) -> No
         raise ValueError(f"The margin must be finite and not negative, not {margin}.")
     if len({len(each.machines) for each in measured}) > 1:
         raise ValueError("A fleet is of single machines or of pairs, not of both.")
-    for each in measured:
-        if len({*each.machines}) != len(each.machines) or len(each.machines) not in {1, 2}:
-            raise ValueError(f"A run is of one machine or of two different ones, not of {each.machines}.")
-        if not (math.isfinite(each.effect) and 0 <= each.standard_error < math.inf and each.blocks >= 2):
+    for run in measured:
+        if len({*run.machines}) != len(run.machines) or len(run.machines) not in {1, 2}:
+            raise ValueError(f"A run is of one machine or of two different ones, not of {run.machines}.")
+        if not (math.isfinite(run.effect) and 0 <= run.standard_error < math.inf and run.blocks >= 2):
             raise ValueError("Every run needs two blocks, a finite effect and a finite standard error.")
 
 
@@ -240,8 +240,8 @@ class _Units:
 
     def __init__(self, measured: Sequence[Measured]) -> None:
         runs: dict[frozenset[str], list[int]] = {}
-        for i, each in enumerate(measured):
-            runs.setdefault(frozenset(each.machines), []).append(i)
+        for i, run in enumerate(measured):
+            runs.setdefault(frozenset(run.machines), []).append(i)
         self.keys = [measured[places[0]].machines for places in runs.values()]
         self.names = sorted({name for key in self.keys for name in key})
         self.paired = bool(self.keys) and len(self.keys[0]) == 2
@@ -388,16 +388,16 @@ class _Model:
     def freedom(self) -> int:
         """Return the degrees of freedom of the spread without the outliers."""
         machines = len(self.units.names)
-        odd = sum(each < machines for each in self.odd)
-        return max(1, min(machines - odd, len(self.units.keys) - (len(self.odd) - odd)) - 1)
+        machines_out = sum(each < machines for each in self.odd)
+        return max(1, min(machines - machines_out, len(self.units.keys) - (len(self.odd) - machines_out)) - 1)
 
     def freedoms(self) -> Floats:
         """Return the degrees of freedom of the comparison for each candidate.
 
         For machines it is `freedom`; for pairs, the number of pairs beyond those that machines explain.
         """
-        odd = sum(self.are_pairs[each] for each in self.odd)
-        spare = max(0, len(self.units.values) - len(self.units.sizes) - odd)
+        pairs_out = sum(self.are_pairs[each] for each in self.odd)
+        spare = max(0, len(self.units.values) - len(self.units.sizes) - pairs_out)
         return np.where(self.are_pairs, float(spare), float(self.freedom))
 
     def _pair_variance(self) -> float:
@@ -575,8 +575,10 @@ def _effects(
         place, distance = int(places[i]), float(distances[places[i]])
         level = ONE_BY_ONE * alpha / (len(places) - min(rank, rejected))
         half = t_quantile(float(freedom[place]), 1 - level) * math.sqrt(float(variances[place]))
-        odd = adjusted[i] <= alpha and abs(distance) >= margin and _with_every_partner(model, place, distance, margin)
-        results[place] = distance, Interval(distance, distance - half, distance + half), adjusted[i], odd
+        is_outlier = (
+            adjusted[i] <= alpha and abs(distance) >= margin and _with_every_partner(model, place, distance, margin)
+        )
+        results[place] = distance, Interval(distance, distance - half, distance + half), adjusted[i], is_outlier
     machines = len(units.names)
     return (
         tuple(

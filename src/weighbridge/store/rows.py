@@ -140,8 +140,8 @@ def trial_row(record: TrialRecord) -> Sequence[object]:
 def series_rows(number: int, record: TrialRecord) -> Iterator[Sequence[object]]:
     """Return the rows for the series of a trial."""
     times = functools.cache(_numbers)  # many series have the same times
-    for each in record.series:
-        yield number, each.place, each.name, times(each.at_s), _numbers(each.values)
+    for one_series in record.series:
+        yield number, one_series.place, one_series.name, times(one_series.at_s), _numbers(one_series.values)
 
 
 def _numbers(values: Sequence[float]) -> str:

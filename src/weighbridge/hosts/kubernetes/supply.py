@@ -448,8 +448,8 @@ def _needed(kubectl: Kubectl, run_id: str, place: str, reference: str) -> Iterat
     alive = {each.id for each in runs_at([*marks, *pods], kubectl.clock()) if each.alive}
     uses = [each for each in map(ImageUse.of, marks) if each.run in alive and each.covers(place, reference)]
     yield from (each for each in uses if not each.is_removal)
-    for each in pods:
-        if any(container.get("image") == reference for container in each["spec"]["containers"]):
+    for pod in pods:
+        if any(container.get("image") == reference for container in pod["spec"]["containers"]):
             yield ImageUse("", place, reference, removes=False)
 
 
@@ -503,9 +503,9 @@ class LoadedImage:
         )
         try:
             with ExitStack() as announced:
-                for each in kubectls:  # first, so that the later of two ending runs sees no need
-                    each.delete(f"configmap/{need_of_run.name}")
-                    announced.enter_context(_announced(each, replace(need_of_run, is_removal=True)))
+                for kubectl in kubectls:  # first, so that the later of two ending runs sees no need
+                    kubectl.delete(f"configmap/{need_of_run.name}")
+                    announced.enter_context(_announced(kubectl, replace(need_of_run, is_removal=True)))
                 needs = [need for each in kubectls for need in _needed(each, run_id, place, self.reference)]
                 if needs:
                     return "" if any(each.removes for each in needs) else f"{problem}: another run needs it"

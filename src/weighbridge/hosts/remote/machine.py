@@ -117,5 +117,5 @@ def told_failures(channel: Channel, run: RunContext) -> Iterator[None]:
         yield
     finally:
         channel.close()
-        for each in channel.failures():
-            run.say(each)
+        for failure in channel.failures():
+            run.say(failure)
