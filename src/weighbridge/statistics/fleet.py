@@ -22,25 +22,25 @@ pairs cannot separate it from the spread between machines. Coverage is at least 
 analysis of pairs as independent machines would cover 63 to 89%.
 
 **Next machine**: by the confidence distribution of the spread. The usual t interval (k - 1 or k - 2 degrees) covers
-87 to 93% of next machines if the noise of runs equals the spread of machines, and with k - 2 it is three times as
-wide for 3 machines. This method covers 89 to 94% for 3 to 10 machines with a skewed spread, and at least 93%
-otherwise.
+87 to 93% of next machines if the noise of runs equals the spread of machines. With k - 2 it is three times as wide
+for 3 machines. This method covers 89 to 94% for 3 to 10 machines with a skewed spread, and at least 93% otherwise.
 
 **Outliers**: a machine is compared with the others, without the outliers among them. Sets of suspects grow by the
 furthest machine each time, as in Rosner's generalized extreme studentized deviate test (Technometrics 25, 1983), so
-that several outliers do not mask one another. The result is the largest set in which each member is an outlier by
-Student's t of its distance and Holm over all machines and pairs, and all members together by F among all sets of that
-size. The distance must reach the margin. Its variance is the spread of the others plus the noise of the machine. The
-spread of few machines is uncertain, so the margin provides a prior: `PRIOR` more machines that differ by half of it,
-if the others differ by less.
+that several outliers do not mask one another. The result is the largest set that passes two tests. Each member is an
+outlier by Student's t of its distance and Holm over all machines and pairs, and all members together are by F among
+all sets of that size. The distance must reach the margin. Its variance is the spread of the others plus the noise of
+the machine. The spread of few machines is uncertain, so the margin provides a prior: `PRIOR` more machines that
+differ by half of it, if the others differ by less.
 
 False alarms stay at 5% of fleets for normal spreads. Skewed spreads contain machines that are far from the others:
 with 50 machines and an exponential spread of a third of the margin, 37 to 49% of fleets have a false outlier (fewer
-if runs are noisy), with a lognormal spread half of them. Alternatives were tried on these fleets, and on fleets of 50
-with one machine that is worse by two margins, which this rule finds in 89 to 92%: a gap to the next machine that
-occurs in 10% of tails (13% false alarms, 82% found) or in 20% (23% and 90%), half-spreads of each side (17% and 83%),
-a gamma distribution with the others' skewness (18% and 89%). With a lognormal or contaminated spread they still have
-25 to 40% false alarms. None was adopted: every reported outlier is far from the others, whatever the reason.
+if runs are noisy). With a lognormal spread, half of them have one. Alternatives were tried on these fleets, and on
+fleets of 50 with one machine that is worse by two margins, which this rule finds in 89 to 92%: a gap to the next
+machine that occurs in 10% of tails (13% false alarms, 82% found) or in 20% (23% and 90%). The others were
+half-spreads of each side (17% and 83%), and a gamma distribution with the others' skewness (18% and 89%). With a
+lognormal or contaminated spread they still have 25 to 40% false alarms. None was adopted: every reported outlier is
+far from the others, whatever the reason.
 
 **Pairs**: the effect of a machine can be separated from the effect of its pair from two partners on, because spreads
 are random. With two partners each, only a very slow pair stands out from its machines; with three or more (pairs

@@ -103,7 +103,7 @@ def spread(values: Sequence[float]) -> Spread | None:
 # -- slow runs ----------------------------------------------------------------------------------
 
 SLOW = 0.15
-"""The fraction by which a slow run is worse than the median run."""
+"""How much worse a slow run is than the median run, as a fraction."""
 
 
 @dataclass(frozen=True, slots=True)

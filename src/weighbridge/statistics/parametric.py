@@ -32,7 +32,7 @@ class TTest:
     """Student's t-test that the mean of some differences is 0, as papers print it.
 
     ``mean`` and ``deviation`` (n - 1) are in the differences' unit, ``p`` is two-sided. ``t`` and ``p`` are None if
-    all differences are equal, so that there is no test.
+    all differences are equal.
     """
 
     mean: float

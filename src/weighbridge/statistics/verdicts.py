@@ -149,7 +149,7 @@ def proves_nothing(cost: Cost) -> bool:
 
 
 def within_noise(cost: Cost, aa: Cost | None) -> bool:
-    """Return whether the typical cost is no larger than the cost of the A/A arm on the same scale."""
+    """Return whether the typical cost lies within the noise that the A/A arm shows on the same scale."""
     if aa is None or aa.scale != cost.scale:
         return False
     if cost.scale == "difference":

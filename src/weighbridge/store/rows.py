@@ -101,7 +101,7 @@ def rungs_of(text: str) -> tuple[Rung, ...]:
 
 
 def arm_row(position: int, arm: Arm) -> Sequence[object]:
-    """An environment."""
+    """Return the row of an environment."""
     return arm.name, position, arm.kind, arm.options.model_dump_json(), arm.aa_of
 
 
@@ -123,7 +123,7 @@ class PilotTrial(NamedTuple):
 
 
 def cell_row(position: int, cell: Cell) -> Sequence[object]:
-    """A workload at a level."""
+    """Return the row of a workload at a level."""
     return cell.workload, cell.level.text, position, cell.kind, cell.options.model_dump_json(), cell.label
 
 
