@@ -5,7 +5,7 @@ import sys
 
 def main() -> None:
     """Run the command line."""
-    if sys.argv[1:] == ["--version"]:  # asked by scripts: without the libraries of the commands
+    if sys.argv[1:] == ["--version"]:  # scripts use this: it needs no libraries of the commands
         from weighbridge.cli.version import version_text
 
         print(version_text())
@@ -14,7 +14,7 @@ def main() -> None:
         from weighbridge.cli.app import main as run
 
         run()
-    except KeyboardInterrupt:  # while modules are imported; commands have an answer of their own
+    except KeyboardInterrupt:  # during imports; commands have their own answer
         sys.exit(130)
 
 

@@ -1,4 +1,4 @@
-"""Things of the cache that are built once under a key: whole or not at all, by one builder at a time."""
+"""Parts of the cache that are built once under a key: completely or not at all, by one builder at a time."""
 
 import contextlib
 import errno
@@ -13,18 +13,18 @@ from weighbridge.errors import DiskFull, Unavailable, UserlandError
 from weighbridge.linux.deletion import OwnFolder, remove_tree
 
 KINDS = ("userlands", "jars", "programs", "kernels", "ramdisks", "disks", "media", "systems")
-"""The folders of the cache that hold such things, each under its key."""
+"""The folders of the cache with such parts, each under its key."""
 _BUILDING = ".building-"
 _ELSEWHERE = "fix that, or set WEIGHBRIDGE_CACHE to another folder"
 Built = TypeVar("Built")
 
 
-def _make(folder: Path, key: str, what: str, say: Callable[[str], None], build: Callable[[Path], None]) -> None:
-    """Make ``folder/key`` by ``build``, which fills the new folder that it is given, unless it is there.
+def _make(folder: Path, key: str, label: str, say: Callable[[str], None], build: Callable[[Path], None]) -> None:
+    """Make ``folder/key`` by ``build``, which fills the given new folder, unless it exists.
 
-    Where ``build`` raises, or is killed, nothing is left but what `half_built` finds. Raises OSError.
+    If ``build`` raises, or is killed, only a folder for `half_built` remains. Raises OSError.
     """
-    with _locked(folder, key, what, say):
+    with _locked(folder, key, label, say):
         if (folder / key).exists():
             return
         work = folder / f"{_BUILDING}{key}"
@@ -47,10 +47,10 @@ def ensure(
     say: Callable[[str], None],
     build: Callable[[Path], None],
 ) -> Built:
-    """Return what ``cached`` returns, built by ``build`` if need be; ``what`` is its name in messages.
+    """Return the result of ``cached``, built by ``build`` if needed; ``what`` is its name in messages.
 
-    Raises Unavailable where something is ``lacking`` (with what helps), DiskFull, UserlandError where it cannot be
-    made for another reason, and what ``build`` raises.
+    Raises Unavailable if a requirement is ``lacking`` (with a remedy), DiskFull, UserlandError for other failures,
+    and the errors of ``build``.
     """
     if (ready := cached()) is not None:
         return ready
@@ -79,7 +79,7 @@ def ensure_file(
     build: Callable[[Path], None],
     lacking: Callable[[], tuple[str, str] | None] = lambda: None,
 ) -> Path:
-    """As `ensure`, of one file, which is below the folder of its key."""
+    """Return one file, built as by `ensure`, in the folder named by its key."""
     key = file.parent
 
     def cached() -> Path | None:
@@ -89,7 +89,7 @@ def ensure_file(
 
 
 def key_of_folder(folder: Path) -> str:
-    """A name for what the files below a folder are called and hold: sixteen hexadecimal digits."""
+    """Return a digest of the names and contents of the files below a folder: sixteen hexadecimal digits."""
     content = hashlib.sha256()
     for path, data in files_below(folder).items():
         for part in (path.encode(), data):
@@ -98,26 +98,26 @@ def key_of_folder(folder: Path) -> str:
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder by its path in it, in the order of their paths."""
+    """Return every file below a folder by its path in it, in the order of their paths."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 @contextmanager
-def _locked(folder: Path, key: str, what: str, say: Callable[[str], None]) -> Iterator[None]:
+def _locked(folder: Path, key: str, label: str, say: Callable[[str], None]) -> Iterator[None]:
     folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    folder.mkdir(mode=0o755, exist_ok=True)  # others change nothing in it, whatever the umask
+    folder.mkdir(mode=0o755, exist_ok=True)  # other users cannot change it, whatever the umask
     with (folder / f"{key}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another run to finish building {what}")
+            say(f"waiting for another run to finish building {label}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def half_built(cache: Path) -> list[Path]:
-    """The folders below the cache whose builder was killed: nobody holds their lock."""
+    """Return the folders below the cache whose builder was killed, since their lock is free."""
     folders = []
     for work in (path for kind in KINDS for path in (cache / kind).glob(f"{_BUILDING}*")):
         lock = work.with_name(work.name.removeprefix(_BUILDING) + ".lock")
@@ -128,5 +128,5 @@ def half_built(cache: Path) -> list[Path]:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder, if it is there. Raises OSError."""
+    """Remove a folder if it exists. Raises OSError."""
     remove_tree(OwnFolder.at(folder))

@@ -30,11 +30,11 @@ _MEND = "fix or uninstall it"
 
 
 class RegistryError(WeighbridgeError):
-    """A module cannot be loaded or has no plug-in, or two share one kind: a fault of the program or of an add-on."""
+    """A module cannot be loaded or has no plug-in, or two have the same kind: a bug here or in an add-on."""
 
 
 def register(plugins: Iterable[tuple[str, object]], base: type[P]) -> Mapping[str, P]:
-    """The plug-ins by kind, sorted. ``plugins``: each object with where it is defined. Raises RegistryError."""
+    """Return the plug-ins by kind, sorted; ``plugins`` has each object with its origin. Raises RegistryError."""
     by_kind: dict[str, P] = {}
     origin: dict[str, str] = {}
     for where, plugin in plugins:
@@ -49,13 +49,13 @@ def register(plugins: Iterable[tuple[str, object]], base: type[P]) -> Mapping[st
 
 
 def _needed(base: type[Plugin]) -> Iterable[str]:
-    """The members that a kind of plug-ins declares and gives no value."""
+    """Return the members that a kind of plug-ins declares without a value."""
     declared = dict.fromkeys(name for each in base.__mro__ for name in vars(each).get("__annotations__", {}))
     return (name for name in declared if not name.startswith("_") and not hasattr(base, name))
 
 
 def _discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
-    """The objects of a package's modules, and of the entry points of ``group`` (default: the package's name)."""
+    """Yield the objects of a package's modules, and of entry points of ``group`` (default: the package)."""
     package = importlib.import_module(package_name)
     for module_info in pkgutil.iter_modules(package.__path__):
         if module_info.name.startswith("_"):
@@ -74,7 +74,7 @@ def _named(where: str, loaded: object) -> Iterable[tuple[str, object]]:
 
 
 def _loaded(where: str, load: Callable[[], object]) -> object:
-    """Return what ``load`` returns; raise RegistryError where the plug-in's own code fails, in whatever way."""
+    """Return the result of ``load``; raise RegistryError if the plug-in's own code fails in any way."""
     try:
         return load()
     except Exception as error:
@@ -84,20 +84,20 @@ def _loaded(where: str, load: Callable[[], object]) -> object:
 
 @functools.cache
 def adapters() -> Mapping[str, Adapter]:
-    """Every adapter, which reads the output of one program, by its kind."""
+    """Return every adapter, which reads the output of one program, by its kind."""
     return register(_discover("weighbridge.adapters"), Adapter)
 
 
 @functools.cache
 def environments() -> Mapping[str, Environment]:
-    """Every environment by its kind."""
+    """Return every environment by its kind."""
     return register(_discover("weighbridge.environments"), Environment)  # type: ignore[type-abstract]
 
 
 def the_host(traits: HostTraits) -> tuple[Environment, Any]:
-    """The environment that is a host of such traits itself, in which roles outside of all others are; its options.
+    """Return the environment that is a host with these traits itself, for roles outside of all others; its options.
 
-    Raises RegistryError where there is none (`has_itself`), or more than one.
+    Raises RegistryError if there is none (`has_itself`), or more than one.
     """
     as_host = {kind: environment.as_host(traits) for kind, environment in environments().items()}
     kinds = [kind for kind, options in as_host.items() if options is not None]
@@ -108,14 +108,14 @@ def the_host(traits: HostTraits) -> tuple[Environment, Any]:
 
 
 def has_itself(traits: HostTraits) -> bool:
-    """Whether roles outside of all environments can be on hosts of such traits."""
+    """Return whether roles outside of all environments can be on hosts with these traits."""
     return any(environment.as_host(traits) is not None for environment in environments().values())
 
 
 def weighed_in(traits: HostTraits = THIS_MACHINE) -> Mapping[str, Mapping[str, Any]]:
-    """Each environment on hosts of such traits that ``weigh --in`` can name, as a study writes it, by that name.
+    """Return each environment on hosts with these traits that ``weigh --in`` can name, by name, as in a study.
 
-    Raises RegistryError where two environments have one name.
+    Raises RegistryError if two environments have the same name.
     """
     by_name: dict[str, Mapping[str, Any]] = {}
     for kind, environment in environments().items():
@@ -127,57 +127,57 @@ def weighed_in(traits: HostTraits = THIS_MACHINE) -> Mapping[str, Mapping[str, A
 
 
 def itself_in(traits: HostTraits) -> str:
-    """The name of `weighed_in` that is a host of such traits itself. Raises RegistryError where none is."""
+    """Return the name of `weighed_in` that is a host with these traits itself. Raises RegistryError without one."""
     environment, options = the_host(traits)
     for name, written in weighed_in(traits).items():
-        own = {key: value for key, value in written.items() if key != "kind"}
-        if written["kind"] == environment.kind and environment.options.model_validate(own) == options:
+        named_options = {key: value for key, value in written.items() if key != "kind"}
+        if written["kind"] == environment.kind and environment.options.model_validate(named_options) == options:
             return name
     raise RegistryError(f"the environment {environment.kind} has no name of --in as the host itself")
 
 
 def of_clusters() -> Mapping[str, HostKind]:
-    """Every kind of host that is one of a cluster's, on which another program starts everything."""
+    """Return every kind of host that belongs to a cluster, where another program starts everything."""
     return {kind: plugin for kind, plugin in hosts().items() if plugin.options.traits.managed}
 
 
 @functools.cache
 def mechanisms() -> Mapping[str, Mechanism]:
-    """Every mechanism by its kind."""
+    """Return every mechanism by its kind."""
     return register(_discover("weighbridge.mechanisms"), Mechanism)  # type: ignore[type-abstract]
 
 
 @functools.cache
 def hosts() -> Mapping[str, HostKind]:
-    """Every kind of host."""
+    """Return every kind of host."""
     return register(_discover("weighbridge.hosts.kinds", "weighbridge.hosts"), HostKind)  # type: ignore[type-abstract]
 
 
 @functools.cache
 def providers() -> Mapping[str, MachineProvider]:
-    """Every provider of a fleet's machines by its kind."""
+    """Return every provider of a fleet's machines by its kind."""
     return register(_discover("weighbridge.fleets.on", "weighbridge.fleets"), MachineProvider)  # type: ignore[type-abstract]
 
 
 @functools.cache
 def storage() -> Mapping[str, Storage]:
-    """Every storage back end by its kind."""
+    """Return every storage back end by its kind."""
     return register(_discover("weighbridge.storage"), Storage)  # type: ignore[type-abstract]
 
 
 @functools.cache
 def userlands() -> Mapping[str, UserlandSource]:
-    """Every source of userlands by its kind."""
+    """Return every source of root filesystems by its kind."""
     return register(_discover("weighbridge.userland.sources", "weighbridge.userlands"), UserlandSource)  # type: ignore[type-abstract]
 
 
 @functools.cache
 def workloads() -> Mapping[str, Workload]:
-    """Every workload by its kind."""
+    """Return every workload by its kind."""
     return register(_discover("weighbridge.workloads"), Workload)  # type: ignore[type-abstract]
 
 
 def leavings() -> tuple[Leavings, ...]:
-    """Every kind of leftover of runs, each once: those of hosts first, then of environments and storage."""
+    """Return every kind of leftover of runs once: first those of hosts, then of environments and storage."""
     plugins = [*hosts().values(), *environments().values(), *storage().values()]
     return tuple({type(each): each for plugin in plugins for each in plugin.leavings}.values())

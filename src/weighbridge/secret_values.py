@@ -159,13 +159,13 @@ def _found(name: SecretName) -> Comparison:
     ``changed`` can also describe a variable of this process whose value is not used.
     """
     variable = variable_of(name)
-    own = os.environ.get(variable)
+    inherited = os.environ.get(variable)
     if name not in _values:
         if (given := _offered.get(_own_variable(name), _offered.get(variable))) is not None:
             _values[name] = given
-        elif own is not None and _comparison(name, own) == "same":
-            _values[name] = own
-    value = _values.get(name, own)
+        elif inherited is not None and _comparison(name, inherited) == "same":
+            _values[name] = inherited
+    value = _values.get(name, inherited)
     return "new" if value is None else _comparison(name, value)
 
 
@@ -211,10 +211,12 @@ def _absent(names: Sequence[SecretName], again: str = "") -> str:
         return ""
     variables = variables_of(names)
     has = "has no value" if len(names) == 1 else "have no values"
-    why = ", because runs do not store secrets" if any(name in _digests for name in names) else ""
-    what = "it" if variables == [*names] and len(names) == 1 else _listed(variables)
+    reason = ", because runs do not store secrets" if any(name in _digests for name in names) else ""
+    subject = "it" if variables == [*names] and len(names) == 1 else _listed(variables)
     reads = f", or name the study again: {again}" if again else ""
-    return f"{_listed(names)} {has}{why}. Set {what} in your environment and add {env_options(variables)}{reads}."
+    return (
+        f"{_listed(names)} {has}{reason}. Set {subject} in your environment and add {env_options(variables)}{reads}."
+    )
 
 
 def _differing(names: Sequence[SecretName], *, same: bool) -> str:

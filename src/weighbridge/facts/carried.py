@@ -32,8 +32,7 @@ LONGEST_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """One sending of the probe: its bytes, and the bytes of each interface meanwhile and in an equally long
-    silence."""
+    """One sending of the probe: its bytes, and the bytes of each interface meanwhile and in an equal silence."""
 
     sent: int
     meanwhile: Mapping[Carrier, float]

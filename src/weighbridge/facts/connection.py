@@ -127,19 +127,18 @@ def _send_again(watch: Watch, send: Callable[[int], object | None]) -> None:
 
 
 def _send(
-    server: Site, client: Site, at: Mapping[Role, Endpoint], transport: Transport, size: int
+    server: Site, client: Site, endpoints: Mapping[Role, Endpoint], transport: Transport, size: int
 ) -> tuple[End, End] | None:
-    """Send ``size`` bytes, and return the reports of the client's and the server's end; None if nothing gets
-    through."""
+    """Send ``size`` bytes; return the reports of the client's and the server's end, or None if nothing arrives."""
 
     def end(role: str, address: str, port: int) -> Command:
         return probe_of("connection", SECONDS, role, transport, address, str(port), str(SECONDS), str(size))
 
-    listener = server.start(end("listen", at["server"].listen, at["server"].port))
+    listener = server.start(end("listen", endpoints["server"].listen, endpoints["server"].port))
     try:
-        if not listens(listener, server, transport, at["server"].port):
+        if not listens(listener, server, transport, endpoints["server"].port):
             return None
-        client_completed = client.run(end("connect", at["client"].address, at["client"].port))
+        client_completed = client.run(end("connect", endpoints["client"].address, endpoints["client"].port))
         listener.wait(SECONDS if client_completed.returncode == 0 else 0.0)
     finally:
         server_completed = listener.stop()
@@ -204,7 +203,6 @@ def _too_large(sender: End, receiver: End) -> bool:
 
 
 def _namespace(host: Host) -> Namespace | None:
-    """Return a host's own network namespace."""
     number = host.namespaces().get("net")
     return None if number is None else (_read(host, _BOOT), number)
 
@@ -220,7 +218,6 @@ def _packet_filter(host: Host) -> PacketFilter | None:
 
 
 def _output_of(host: Host, *argv: str) -> str | None:
-    """Return the output of a program of the host; None if it is missing or fails."""
     try:
         completed = host.run(Command(argv, 10))
     except Unavailable:
@@ -229,7 +226,6 @@ def _output_of(host: Host, *argv: str) -> str | None:
 
 
 def _read(place: Host | Site, path: str) -> str:
-    """Return a file of a host or a site; empty if it is unreadable."""
     try:
         return place.read(path).decode(errors="replace")
     except OSError:

@@ -104,8 +104,7 @@ def fingerprint() -> dict[str, str]:
 
 
 def volatile_facts() -> dict[str, str]:
-    """Return facts that change during a run: load, steal since boot, firewall rules, interfaces. Read before and
-    after."""
+    """Return facts that change during a run: load, steal since boot, firewall rules, interfaces."""
     steal = counters.cpu_ticks(_read("/proc/stat")).get("steal")
     return {
         "load": _read("/proc/loadavg"),

@@ -28,8 +28,7 @@ Met = tuple[str, bool]
 
 @dataclass(slots=True)
 class PacketFilter:
-    """A packet filter at one moment. ``packets`` has the count of each rule and policy, by a key that stays the
-    same."""
+    """A packet filter at one moment. ``packets`` counts for each rule and policy, by a constant key."""
 
     packets: dict[tuple[str, ...], int] = field(default_factory=dict)
     met: dict[tuple[str, ...], Met] = field(default_factory=dict)
@@ -165,5 +164,5 @@ def _targets(part: Any) -> Iterator[str]:
             else:
                 yield from _targets(value)
     elif isinstance(part, list):
-        for each in part:
-            yield from _targets(each)
+        for element in part:
+            yield from _targets(element)

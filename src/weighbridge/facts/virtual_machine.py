@@ -19,8 +19,7 @@ _CLOUDS = ("Amazon EC2", "Google")
 """Clouds that rent physical machines under the names of virtual ones, and set that bit correctly."""
 _SMBIOS = "sys/firmware/dmi/entries/0-0/raw"
 _SMBIOS_EXTENSION, _VIRTUAL_BIT = 0x13, 1 << 4
-"""Second extension of the BIOS characteristics: whether the table belongs to a virtual machine (SMBIOS 3,
-7.1.2.2)."""
+"""Second extension of the BIOS characteristics: the bit for a virtual machine (SMBIOS 3, 7.1.2.2)."""
 _DEVICE_TREE: Mapping[str, re.Pattern[str]] = {
     "proc/device-tree/hypervisor/compatible": re.compile(r".+"),
     "proc/device-tree/compatible": re.compile(r"linux,dummy-virt|qemu,.*"),

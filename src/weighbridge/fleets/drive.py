@@ -144,8 +144,7 @@ class Drive:
         return (*unfinished, *again(waiting, suspects.good, measured, pairs=self.fleet.pairs, seed=self.fleet.seed))
 
     def _round(self, number: int, units: Round, title: str) -> None:
-        """Start all missing units, up to the parallel limit, and wait for them. No run continues after this
-        method."""
+        """Start all missing units, up to the parallel limit, and wait for them. No run outlives this method."""
         missing = [unit for unit in units if not self.folder.is_finished(unit)]
         if not missing:
             return

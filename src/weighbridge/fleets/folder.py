@@ -316,8 +316,7 @@ class FleetFolder:
 
     @contextmanager
     def driving(self, part: str = "") -> Iterator[None]:
-        """Be the fleet's driver (or that of its ``part``) in this context. Raises RunDirectoryError if there is
-        another."""
+        """Be the fleet's driver (or that of its ``part``) in this context. RunDirectoryError if there is another."""
         with self._saving(), SafeFolder.open(self.path, writable=True) as folder:
             lock = folder.open_file(f"drive{part and '-'}{part}.lock", os.O_RDWR | os.O_CREAT)
         try:
@@ -358,7 +357,6 @@ def last_line(log: Path) -> str:
 
 
 def _looked_at(directory: Path) -> tuple[bool, int]:
-    """Return whether the run in a directory came to its end, and its number of trials."""
     if not (directory / DATABASE).is_file():
         return False, 0
     with contextlib.suppress(RunDirectoryError), RunStore(directory) as store:

@@ -89,7 +89,6 @@ def _circle(names: Sequence[str], random: Random) -> list[Round]:
 
 
 def _spread(units: Sequence[Unit], number: int, random: Random) -> list[Unit]:
-    """Choose units with disjoint machines as far as possible."""
     left = [*units]
     random.shuffle(left)
     chosen: list[Unit] = []

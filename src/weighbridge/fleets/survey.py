@@ -89,17 +89,16 @@ def _other_weighbridge(answer: Completed) -> str:
 
 def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMachine]:
     """Return the machines with a note for those that share a kernel, as nodes of kind do."""
-    on_kernel = grouped(machines, lambda machine: machine.boot)
+    by_kernel = grouped(machines, lambda machine: machine.boot)
     noted = []
-    for each in machines:
-        others = [other.name for other in on_kernel[each.boot] if each.boot and other.name != each.name]
+    for machine in machines:
+        others = [other.name for other in by_kernel[machine.boot] if machine.boot and other.name != machine.name]
         shared = f"runs on the same kernel as {', '.join(others[:3])}{' ...' * (len(others) > 3)}, so they share CPUs"
-        noted.append(replace(each, notes=(*each.notes, shared)) if others else each)
+        noted.append(replace(machine, notes=(*machine.notes, shared)) if others else machine)
     return noted
 
 
 def _id(fleet: str, name: str) -> RunId:
-    """Return the id of a machine's survey, which is always the same within one fleet."""
     return RunId(hashlib.sha256(f"{fleet}\0{name}".encode()).hexdigest()[:12]) if fleet else RunId.new()
 
 
@@ -197,26 +196,26 @@ def _without(name: str, reason: str) -> str:
 def notes_of(machines: Sequence[SurveyedMachine]) -> list[str]:
     """Return the notes of these machines, each sentence once with all of its machines."""
     names: dict[str, list[str]] = {}
-    for each in machines:
-        for note in each.notes:
-            names.setdefault(note, []).append(each.name)
+    for machine in machines:
+        for note in machine.notes:
+            names.setdefault(note, []).append(machine.name)
     return [f"{', '.join(machine_names)}: {note}" for note, machine_names in names.items()]
 
 
 def refusals(machines: Sequence[SurveyedMachine]) -> list[str]:
     """Return why a fleet of these machines is refused: missing requirements, and one machine under two names."""
-    lacking = grouped((each for each in machines if each.lacks), lambda machine: "; ".join(machine.lacks))
+    lacking = grouped((machine for machine in machines if machine.lacks), lambda machine: "; ".join(machine.lacks))
     reasons = [
-        f"{', '.join(each.name for each in alike)}{'' if why.startswith('(') else ':'} {why}"
-        for why, alike in lacking.items()
+        f"{', '.join(machine.name for machine in group)}{'' if reason.startswith('(') else ':'} {reason}"
+        for reason, group in lacking.items()
     ]
     known: dict[tuple[str, str], str] = {}
-    for each in machines:
-        if not each.machine_id:
+    for machine in machines:
+        if not machine.machine_id:
             continue
-        first = known.setdefault((each.machine_id, each.boot), each.name)
-        if first != each.name:
-            reasons.append(f"{first} and {each.name} are two names for one machine: remove one of them")
+        first = known.setdefault((machine.machine_id, machine.boot), machine.name)
+        if first != machine.name:
+            reasons.append(f"{first} and {machine.name} are two names for one machine: remove one of them")
     return reasons
 
 

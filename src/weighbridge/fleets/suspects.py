@@ -30,8 +30,8 @@ class Suspects:
         for run in fleet.runs:
             if (unit := unit_named(run.name)) is not None and len(unit.machines) == len(run.machines):
                 names |= dict(zip(run.machines, unit.machines, strict=True))
-        odd = {names[each] for each in fleet.odd_machines if each in names}
-        measured = {*names.values()} - odd
+        outliers = {names[each] for each in fleet.odd_machines if each in names}
+        measured = {*names.values()} - outliers
         return cls(
-            tuple(each for each in machines if each in odd), tuple(each for each in machines if each in measured)
+            tuple(each for each in machines if each in outliers), tuple(each for each in machines if each in measured)
         )

@@ -21,8 +21,7 @@ _FEATURES = "^has_journal,^metadata_csum,^resize_inode"
 
 
 def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
-    """Return the file with the disk of a root filesystem, made if needed. Raises Unavailable, UserlandError,
-    DiskFull."""
+    """Return the file with the disk of a root filesystem, made if needed. Unavailable, UserlandError, DiskFull."""
     userland.archive()  # fails for the machine's own root filesystem
     file = cache / _KIND / f"{userland.digest[:16]}-{_BUILDER}" / NAME
 
@@ -43,8 +42,7 @@ def place_on(host: Host, image: Path) -> str:
 
 
 def make_disk(file: Path, size: int, content: Path) -> None:
-    """Make a file system with a folder's content in a sparse file of ``size`` bytes. Raises UserlandError,
-    DiskFull."""
+    """Make a file system with a folder's content in a sparse file of ``size`` bytes. UserlandError, DiskFull."""
     with file.open("wb") as image:
         image.truncate(size)
     must("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", "-d", str(content), "-O", _FEATURES, str(file))

@@ -170,5 +170,4 @@ class QemuMachine:
 
 
 def _escaped(value: str) -> str:
-    """Return a value for QEMU's options, with commas doubled."""
     return value.replace(",", ",,")

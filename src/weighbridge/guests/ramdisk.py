@@ -63,8 +63,7 @@ def unsigned(module: bytes) -> bytes:
 
 
 def archive(files: Iterable[tuple[str, int, bytes]]) -> bytes:
-    """Return an archive of names, modes and data in the newc format (early-userspace/buffer-format.rst of the
-    kernel)."""
+    """Return an archive of names, modes and data in the kernel's newc format (early-userspace/buffer-format.rst)."""
     cpio = bytearray()
     for number, (name, mode, data) in enumerate((*files, ("TRAILER!!!", 0, b"")), 1):
         fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)

@@ -7,8 +7,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.model.command import Stream
 
 ASKS = b"\nweighbridge: the guest asks\n"
-"""The question that init.c writes once its end is open. Earlier input would be lost; earlier output is the
-firmware's."""
+"""The question that init.c writes once its end is open. Earlier input is lost; earlier output is the firmware's."""
 _LOOK_S = 1.0
 
 

@@ -54,7 +54,6 @@ class GuestSite(GroupedSite):
             self._frozen = True
 
     def _drivers(self) -> Iterator[tuple[str, str]]:
-        """Yield the drivers of the guest's interface and of its data disk, by /sys."""
         for fact, paths in _DEVICES.items():
             for path in paths:
                 with suppress(OSError):

@@ -23,7 +23,7 @@ class Addressed(Protocol):
 def words(
     name: str, modules: Iterable[str], disks: Sequence[str], network: Addressed | None, open_files: int
 ) -> tuple[str, ...]:
-    """Return the first process's arguments. ``disks`` are the devices of the root folder and, if given, of the
+    """Return the first process's arguments. ``disks`` are the devices of the root folder and, optionally, the
     data."""
     arguments = ["--modules", ",".join(modules)]
     for option, device in zip(("--disk", "--data"), disks, strict=False):

@@ -23,8 +23,7 @@ from weighbridge.model.userland import Userland
 
 
 class SinglePurpose:
-    """The single purpose that a host is changed for; testbed hosts do not need it, since another one is quickly
-    made."""
+    """The single purpose that a host is changed for; a testbed host can be copied instead."""
 
     def __init__(self, whose: str) -> None:
         self._whose = whose

@@ -248,7 +248,6 @@ def _check(completed: Completed) -> None:
 
 
 def _mask(cpus: list[int]) -> str:
-    """Return CPUs in the kernel's format: groups of 32 bits in hexadecimal, separated by commas."""
     bits = sum(1 << cpu for cpu in cpus)
     groups: list[str] = []
     while bits or not groups:

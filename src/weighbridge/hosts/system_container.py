@@ -170,8 +170,8 @@ def joined(stack: ExitStack, container: Container, argv: tuple[str, ...]) -> Lau
         process.stop()
 
     stack.callback(end)
-    why = _why(request.host, process)
-    return stack.enter_context(Launcher(stream, request.title, why, environment_of(request.run.id)))
+    reason = _why(request.host, process)
+    return stack.enter_context(Launcher(stream, request.title, reason, environment_of(request.run.id)))
 
 
 def remove(groups: list[Group]) -> None:

@@ -62,8 +62,7 @@ NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
 class TestbedHost(LocalHost):
-    """A host made of namespaces, which sees this machine's files. Implements ``DisposableHost`` and
-    ``LimitedCable``."""
+    """A host of namespaces that sees this machine's files. Implements ``DisposableHost`` and ``LimitedCable``."""
 
     __test__ = False  # not a test, despite its name
     this_machine = False

@@ -64,11 +64,11 @@ def settings_in(value: Any) -> Iterator[Setting]:
     if isinstance(value, Setting):
         yield value
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from settings_in(each)
+        for element in value.values():
+            yield from settings_in(element)
     elif isinstance(value, Sequence) and not isinstance(value, str):
-        for each in value:
-            yield from settings_in(each)
+        for element in value:
+            yield from settings_in(element)
 
 
 def _service(environment: KitEnvironment, role: str, resources: Resources, image: str) -> dict[str, Any]:
@@ -90,9 +90,9 @@ def _service(environment: KitEnvironment, role: str, resources: Resources, image
     }
 
 
-def _with_own(service: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def _with_own(service: Mapping[str, Any], additions: Mapping[str, Any]) -> dict[str, Any]:
     """Return a service with the keys that its environment adds, including variables."""
-    added = _literal(own)
+    added = _literal(additions)
     return {**service, **added, "environment": {**service["environment"], **added.get("environment", {})}}
 
 

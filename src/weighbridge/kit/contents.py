@@ -193,8 +193,8 @@ def _storage_way(arm: Arm, chosen: Iterable[tuple[Cell, Workload, Any]]) -> str:
 def _reached(workload: Workload, options: Any, port: int) -> Iterator[PublishedPort]:
     listens = workload.fixed_port(options) or port
     for transport in workload.transports(options):
-        for each in (0, 1) if workload.has_data_port else (0,):
-            yield PublishedPort(transport, port + each, listens + each)
+        for offset in (0, 1) if workload.has_data_port else (0,):
+            yield PublishedPort(transport, port + offset, listens + offset)
 
 
 def _endpoints(by_hand: ByHand, fixed: int | None, port: int) -> Mapping[Role, Endpoint]:
@@ -204,8 +204,6 @@ def _endpoints(by_hand: ByHand, fixed: int | None, port: int) -> Mapping[Role, E
 
 
 class _Folders:
-    """Unique names for files: letters, digits and hyphens."""
-
     def __init__(self) -> None:
         self._taken_names: set[str] = set()
 

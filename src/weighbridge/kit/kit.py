@@ -122,7 +122,6 @@ def _level_pause(parameters: Sequence[Parameter]) -> str:
 
 
 def _cpus(study: Study) -> dict[str, str]:
-    """Return the CPUs of each role: as pinned by the study, else its host's."""
     pin, hosts = study.file.resources.pin, study.file.hosts
     if pin == "spread":
         return {"server": "0", "client": "1"}
@@ -135,7 +134,6 @@ def _services_and_networks(environment: KitEnvironment) -> list[Any]:
 
 
 def _tag(name: str) -> str:
-    """Return a study's name in the format of image names."""
     return "".join(each if each.isalnum() else "-" for each in name.lower()).strip("-") or "study"
 
 
@@ -220,8 +218,11 @@ def _measured(cell: KitCell) -> str:
 def _secrets(kit_contents: Contents) -> dict[str, SecretName]:
     """Return the secrets that the kit needs, by their variables. Raises StudyError if two need the same variable."""
     secrets: dict[str, SecretName] = {}
-    for each in kit_contents.environments:
-        for name in (*secrets_in(str(each.by_hand.services)), *(n for cell in each.cells for n in secrets_of(cell))):
+    for environment in kit_contents.environments:
+        for name in (
+            *secrets_in(str(environment.by_hand.services)),
+            *(n for cell in environment.cells for n in secrets_of(cell)),
+        ):
             if (other := secrets.setdefault(kit_variable(name), name)) != name:
                 raise StudyError(
                     f"the secrets {other} and {name} have the same variable in a kit: rename one of them"

@@ -156,14 +156,14 @@ def samples(frame: Frame, count: int) -> Samples:
         while where < len(frame.body):
             moment, where = _MOMENT.unpack_from(frame.body, where)[0], where + _MOMENT.size
             reading: list[str | None] = []
-            for each in range(count):
+            for file in range(count):
                 length, where = _LENGTH.unpack_from(frame.body, where)[0], where + _LENGTH.size
                 if length < _SAME:
                     data, where = frame.body[where : where + length], where + length
                     if len(data) < length:
                         raise struct.error
-                    last[each] = data.decode("latin-1")
-                reading.append(None if length == _NONE else last[each])
+                    last[file] = data.decode("latin-1")
+                reading.append(None if length == _NONE else last[file])
             times.append(moment / 1e9)
             for column, text in zip(texts, reading, strict=True):
                 column.append(text)
@@ -171,8 +171,7 @@ def samples(frame: Frame, count: int) -> Samples:
 
 
 def hello(frame: Frame) -> tuple[int, int, int]:
-    """Return the protocol version, the launcher's process number, and the open files of a process. Raises
-    ValueError."""
+    """Return the protocol version, the launcher's process number, and its limit of open files. Raises ValueError."""
     if len(frame.body) != _HELLO.size:
         raise ValueError("a damaged greeting")
     version, pid, files = _HELLO.unpack(frame.body)

@@ -82,8 +82,8 @@ class Launcher:
             self.close()
             raise Unavailable(f"{name}: its launcher did not start: {why()}")
         if greeting.frame.kind is Kind.REFUSED:
-            what = greeting.frame.body[4:].decode(errors="replace")
-            raise Unavailable(f"{name} cannot be started: {what}: {os.strerror(frames.errno_of(greeting.frame))}")
+            reason = greeting.frame.body[4:].decode(errors="replace")
+            raise Unavailable(f"{name} cannot be started: {reason}: {os.strerror(frames.errno_of(greeting.frame))}")
         version, self.pid, self.open_files = frames.hello(greeting.frame)
         if version != frames.VERSION:
             raise Unavailable(f"{name}: its launcher has another version ({version})")
@@ -143,8 +143,7 @@ class Launcher:
             raise Unavailable(f"{self.name}: its processes cannot be stopped: {os.strerror(error)}")
 
     def begin_sampling(self, hz: float, files: Sequence[SampledFile]) -> None:
-        """Implement ``Sampler.begin_sampling``. The launcher reads, since another process would count for the
-        site."""
+        """Implement ``Sampler.begin_sampling``, without another process, which would count for the site."""
         self._sampled = len(files)
         self._ask_or_raise(frames.sample(next(self._numbers), 1 / hz, files), Kind.DATA, "what is sampled")
 

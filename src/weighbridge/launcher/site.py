@@ -110,8 +110,7 @@ def group_facts(host: Host, pid: int) -> dict[str, str]:
 
 
 class GroupedSite(LaunchedSite):
-    """A site whose processes are in a control group of Weighbridge; without a group it cannot be frozen or
-    metered."""
+    """A site whose processes are in our control group; without a group it cannot be frozen or metered."""
 
     def __init__(
         self, name: str, host: Host, launcher: Launcher, addresses: tuple[str, str], group: Group | None

@@ -109,8 +109,7 @@ def meters_of(read: Callable[[str], bytes], pid: int) -> dict[str, float]:
 
 
 def scope_of(read: Callable[[str], bytes], pid: int) -> dict[str, str]:
-    """Return the files of a process's group and network, by label, for `weighbridge.meters`; empty if it has
-    ended."""
+    """Return the files of a process's group and network, by label, for meters; empty if it has ended."""
     with contextlib.suppress(OSError):
         folder = folders_of(read(f"/proc/{pid}/cgroup").decode())
         return {**scope_files(version(), folder), **network_of(pid)}
@@ -227,6 +226,5 @@ def network_of(pid: int) -> dict[str, str]:
 
 
 def processes_of(pid: int) -> dict[str, str]:
-    """Return the file for every process in the mount namespace of ``pid``, for a native site without a control
-    group."""
+    """Return the file for all processes in the mount namespace of ``pid``, for a native site without a group."""
     return {PROCESSES: f"/proc/{pid}/ns/mnt"}

@@ -212,8 +212,7 @@ class Cgroup:
             ) from error
 
     def meters(self) -> dict[str, float]:
-        """Return ``cpu_s``, ``throttled_s`` (seconds since creation) and ``memory_bytes``, without unreadable
-        ones."""
+        """Return ``cpu_s``, ``throttled_s`` (seconds since creation) and ``memory_bytes``, if readable."""
         return cgroup_files.read_meters(self.version, self._path)
 
     def scope(self) -> dict[str, str]:

@@ -280,7 +280,6 @@ def _is_line(text: str) -> bool:
 
 
 def _whole_lines(text: str) -> list[str]:
-    """Return the lines that are not truncated."""
     return text.split("\n")[:-1]
 
 

@@ -75,8 +75,7 @@ def controllers(mount: Path = MOUNT) -> frozenset[str]:
 
 
 def user_slice() -> str | None:
-    """Return the slice in which systemd keeps everything of this user (``user-1000.slice``), or None outside of
-    it."""
+    """Return the systemd slice of this user (``user-1000.slice``), or None outside of it."""
     group, name = _own_group(MOUNT), f"user-{os.geteuid()}.slice"
     return name if group is not None and name in group.parts else None
 

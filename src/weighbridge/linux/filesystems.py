@@ -47,9 +47,11 @@ def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
     Its writes bypass the host's page cache, which would hold them a second time and defeat O_DIRECT. Raises
     Unavailable, DiskFull.
     """
-    image, at = folder / "disk.img", folder / "disk"
+    image, mount_point = folder / "disk.img", folder / "disk"
     make = _MAKE[disk.filesystem]
-    prepared = host.run(Command(("sh", "-c", _PREPARE, "prepare", str(at), str(image), str(disk.size), make[0]), 10))
+    prepared = host.run(
+        Command(("sh", "-c", _PREPARE, "prepare", str(mount_point), str(image), str(disk.size), make[0]), 10)
+    )
     if prepared.returncode != 0:
         reason = prepared.last_words or f"{make[0]} is not installed there: {install_on(host, [make[0]])}"
         raise Unavailable(f"host {host.name}: a disk cannot be created: {reason}")
@@ -58,11 +60,11 @@ def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
         raise DiskFull(f"host {host.name} has no room for a disk ({mkfs.last_words}): make room")
     if mkfs.returncode != 0:
         raise Unavailable(f"host {host.name}: a disk cannot be created: {mkfs.last_words}")
-    with mounted(host, disk.filesystem, str(image), at, ("loop",)):
+    with mounted(host, disk.filesystem, str(image), mount_point, ("loop",)):
         if host.run(Command(("sh", "-c", _DIRECT, "direct", str(image)), 10)).returncode != 0:
             raise Unavailable(
                 f"host {host.name}: a disk cannot be created because {folder} does not support direct I/O for loop "
                 "devices"
             )
-        host.run(Command(("rm", "-rf", "--", str(at / "lost+found")), 10))
-        yield at
+        host.run(Command(("rm", "-rf", "--", str(mount_point / "lost+found")), 10))
+        yield mount_point

@@ -87,7 +87,6 @@ def mounted_below(folder: Path) -> list[Path]:
 
 
 def unmount_below(folder: OwnFolder) -> None:
-    """Unmount everything at or below a folder at once; mounts in use end with their last user (umount(2),
-    MNT_DETACH)."""
+    """Unmount everything at or below a folder; mounts in use end with their last user (umount(2), MNT_DETACH)."""
     for point in mounted_below(folder.path):
         output(("umount", "--lazy", "--", str(point)), deadline_s=_UNMOUNT_S)

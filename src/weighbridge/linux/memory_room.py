@@ -26,10 +26,10 @@ def no_room(memory: int, where: str, room: Room, guests: int = 1) -> str:
     """Return why ``guests`` guests of ``memory`` bytes each do not fit on ``where``; "" if they do."""
     if room.promised + memory * guests <= room.available:
         return ""
-    each = f"a guest with {mib(memory)} does"
-    what = each if guests == 1 else f"{guests} guests with {mib(memory)} each do"
+    one_guest = f"a guest with {mib(memory)} does"
+    subject = one_guest if guests == 1 else f"{guests} guests with {mib(memory)} each do"
     others = f", of which other guests need {mib(room.promised)}" if room.promised else ""
-    return f"{what} not fit on {where} ({mib(room.available)} available{others})"
+    return f"{subject} not fit on {where} ({mib(room.available)} available{others})"
 
 
 def mib(size: int) -> str:

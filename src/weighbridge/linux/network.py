@@ -106,7 +106,6 @@ def interfaces_in(counters: str) -> list[str]:
 
 
 def _address(hexadecimal: str) -> IPv4Address:
-    """Return an address of /proc/net/route, which is in the machine's byte order."""
     return IPv4Address(int(hexadecimal, 16).to_bytes(4, sys.byteorder))
 
 

@@ -64,7 +64,6 @@ def disk_use(texts: Sequence[str | None]) -> list[Numbers | None]:
 
 
 def _io_files(text: str) -> list[tuple[str, tuple[float, float]]]:
-    """Return each process with a complete io file, and its bytes."""
     processes = []
     for part in text.split("pid: ")[1:]:
         process, *lines = part.split("\n")[:-1] or [""]

@@ -53,13 +53,11 @@ class RunSlices(Leavings):
 
 
 def _groups(name: str) -> list[Path]:
-    """Return the control groups of a slice, one for each hierarchy that has it."""
     path = Path(_ABOVE) if name == _ABOVE else Path(_ABOVE, name)
     return [group for base in hierarchies(MOUNT) if (group := base / path).exists()]
 
 
 def _inside(group: Path) -> list[str]:
-    """Return the names of the groups in a group; empty if it has vanished."""
     with contextlib.suppress(OSError):
         return [path.name for path in group.iterdir() if path.is_dir()]
     return []
@@ -71,7 +69,6 @@ def _above_is_empty() -> bool:
 
 
 def _stop(name: str) -> None:
-    """Stop a slice if it exists. Raises OSError if it remains."""
     if _groups(name):
         output(own_container.by_machine(("systemctl", "stop", name)))
     if remaining := _groups(name):

@@ -52,8 +52,7 @@ def compiler_for(machine: str) -> str:
 def compile_program(
     what: str, options: Sequence[str], sources: Sequence[str], program: Path, compiler: str = COMPILER
 ) -> None:
-    """Compile and link ``sources`` to ``program``, called ``what`` in errors. Raises UserlandError with the
-    reason."""
+    """Compile and link ``sources`` to ``program``, called ``what`` in errors. Raises UserlandError."""
     completed = run(Command((compiler, *options, "-o", str(program), *sources), DEADLINE_S))
     if completed.timed_out:
         raise UserlandError.too_slow(f"the compilation of {what}", DEADLINE_S)

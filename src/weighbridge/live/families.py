@@ -51,8 +51,10 @@ class Families:
         yield from _precision(moment)
 
 
-def _gauge(name: str, about: str, labels: tuple[str, ...] = (), value: float | None = None) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(PREFIX + name, about, labels=labels)
+def _gauge(
+    name: str, description: str, labels: tuple[str, ...] = (), value: float | None = None
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(PREFIX + name, description, labels=labels)
     if value is not None:
         family.add_metric((), value)
     return family
@@ -103,8 +105,8 @@ def _results(moment: Snapshot) -> Iterator[Metric]:
     yield durations
     yield measured
     values = _gauge("measurement", "Last value of each metric, in its unit", (*CELL, "metric", "unit"))
-    for (place, metric), each in moment.measurements.items():
-        values.add_metric((*_cell(place, moment), metric, each.metric.unit), each.value)
+    for (place, metric), measurement in moment.measurements.items():
+        values.add_metric((*_cell(place, moment), metric, measurement.metric.unit), measurement.value)
     yield values
 
 
@@ -127,11 +129,11 @@ def _precision(moment: Snapshot) -> Iterator[Metric]:
     width = _gauge("precision_ratio", "Half-width of a comparison's interval (0.02 is 2%)", COMPARED)
     reached = _gauge("precision_reached", "Whether a comparison has reached the target precision", COMPARED)
     blocks = _gauge("precision_predicted_blocks", "Rounds that a comparison needs, if known", COMPARED)
-    for (cell, environment), each in moment.standings.items():
+    for (cell, environment), standing in moment.standings.items():
         labels = (cell, *_named(environment, moment))
-        if math.isfinite(each.width):
-            width.add_metric(labels, each.width)
-        reached.add_metric(labels, float(each.reached))
-        if each.predicted_blocks is not None:
-            blocks.add_metric(labels, each.predicted_blocks)
+        if math.isfinite(standing.width):
+            width.add_metric(labels, standing.width)
+        reached.add_metric(labels, float(standing.reached))
+        if standing.predicted_blocks is not None:
+            blocks.add_metric(labels, standing.predicted_blocks)
     yield from (width, reached, blocks)

@@ -17,45 +17,45 @@ class ProgressFanout:
 
     def say(self, text: str) -> None:
         """Pass on a line about the current step."""
-        for each in self._listeners:
-            each.say(text)
+        for listener in self._listeners:
+            listener.say(text)
 
     def step(self, text: str) -> None:
         """Pass on the current step."""
-        for each in self._listeners:
-            each.step(text)
+        for listener in self._listeners:
+            listener.step(text)
 
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
         """Pass on the hypervisors of the environments."""
-        for each in self._listeners:
-            each.layers_known(layers)
+        for listener in self._listeners:
+            listener.layers_known(layers)
 
     def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
         """Pass on the start of a trial."""
-        for each in self._listeners:
-            each.trial_started(trial, finished, total, left)
+        for listener in self._listeners:
+            listener.trial_started(trial, finished, total, left)
 
     def trial_finished(self, record: TrialRecord) -> None:
         """Pass on a finished and saved trial."""
-        for each in self._listeners:
-            each.trial_finished(record)
+        for listener in self._listeners:
+            listener.trial_finished(record)
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """Pass on the result of an interim look."""
-        for each in self._listeners:
-            each.precision_checked(blocks, standings)
+        for listener in self._listeners:
+            listener.precision_checked(blocks, standings)
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """Pass on that other programs put the target precision out of reach."""
-        for each in self._listeners:
-            each.others_noticed(out_of_reach)
+        for listener in self._listeners:
+            listener.others_noticed(out_of_reach)
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
         """Pass on the duration of a trial."""
-        for each in self._listeners:
-            each.time_known(trial_s, left)
+        for listener in self._listeners:
+            listener.time_known(trial_s, left)
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
         """Pass on the costs so far."""
-        for each in self._listeners:
-            each.costs_estimated(blocks, estimates)
+        for listener in self._listeners:
+            listener.costs_estimated(blocks, estimates)

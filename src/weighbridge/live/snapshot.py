@@ -102,8 +102,8 @@ class Live:
             )  # fmt: skip
             self._outcomes[record.outcome] += 1
             self._lasted[place] = record.duration_s, record.measured_s
-            for each in record.measurements:
-                self._measurements[place, each.metric.name] = each
+            for measurement in record.measurements:
+                self._measurements[place, measurement.metric.name] = measurement
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """Record the precision of each comparison."""

@@ -1,7 +1,7 @@
-"""What the kernel counted of a trial's work beside CPU time: drops, packets, flushes, exits of guests.
+"""Events that the kernel counts during a trial in addition to CPU time: drops, packets, flushes, exits of guests.
 
-It is read once before the measured process and once after it, by what stands farthest from it: reading costs nothing
-that is measured. What a machine does not tell is absent, and never zero.
+They are read once before and once after the measured process, so that reading does not affect it. Missing counters
+are absent, never zero.
 """
 
 import contextlib
@@ -12,13 +12,13 @@ from weighbridge.linux import counters
 from weighbridge.meters.machines import Networks, Read
 
 _FLUSHES, _BUSY = "_disk_flushes", "_disk_busy_s"
-"""How the names of a disk's counters end, after its own name."""
+"""The ends of the names of a disk's counters."""
 _EXITS = "/sys/kernel/debug/kvm/exits"
-"""How often all guests of a machine were left, since they were started: root's, where debugfs is mounted."""
+"""The number of exits of all guests on a machine since their start; only root can read it, if debugfs is mounted."""
 
 
 def machine_events(read: Read, *, disks: bool) -> dict[str, float]:
-    """Return a machine's counters: of its network's software interrupts, of guests, where asked of each disk."""
+    """Return a machine's counters for network interrupts, for guests and, with ``disks``, for each disk."""
     events: dict[str, float] = {}
     with contextlib.suppress(OSError, ValueError):
         events |= counters.softnet(read("/proc/net/softnet_stat").decode())
@@ -32,7 +32,7 @@ def machine_events(read: Read, *, disks: bool) -> dict[str, float]:
 
 
 def network_events(networks: Networks) -> dict[str, float]:
-    """Return the IPv4 packets that all network namespaces received, and what their tables of connections dropped."""
+    """Return the IPv4 packets received in all network namespaces, and the drops of their connection tables."""
     total: dict[str, float] = {}
     for (_, dev), (read, snmp) in networks.items():
         with contextlib.suppress(OSError, ValueError):
@@ -43,10 +43,10 @@ def network_events(networks: Networks) -> dict[str, float]:
 
 
 def events_of_machines(used: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Return what all machines counted together, by how much each one's counters grew.
+    """Return the sum of all machines' counters, given the growth of each.
 
-    Of its disks the busiest counts (the same bytes pass several: a loop device and the disk below it), and the one
-    that flushed most. What some machine does not tell is left out.
+    Of a machine's disks, the busiest counts (the same bytes pass several: a loop device and the disk below it), and
+    the one with the most flushes. Counters that are missing on some machine are omitted.
     """
     machines = [_of_busiest_disk(grown) for grown in used.values()]
     told = set.intersection(*(set(events) for events in machines)) if machines else set()

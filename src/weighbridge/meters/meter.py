@@ -1,4 +1,4 @@
-"""What a meter is: begun before a trial's first program, ended after its last, and then it has series."""
+"""The contract of a meter: it begins before a trial's first program, ends after its last, and returns series."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,29 +8,30 @@ from weighbridge.model.sampling import Sampler
 from weighbridge.model.trial import Series
 
 Samplers = Mapping[Any, Sampler]
-"""By role."""
+"""The samplers of sites, by role."""
 NO_SAMPLERS: Samplers = {}
 
 
 class MeterFailed(Exception):
-    """There are no readings of a host; one sentence says why. It never fails a trial."""
+    """A host has no readings; the message is one sentence. It never fails a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeterReadings:
-    """What one host's meter read in a trial, and the CPU seconds that reading took itself (None: not known)."""
+    """The series of one host's meter in a trial, and the CPU seconds of reading (None: unknown)."""
 
     series: tuple[Series, ...]
     own_cpu_s: float | None = None
 
 
 class Meter(Protocol):
-    """Reads what a host and the sites on it use. Both methods raise MeterFailed."""
+    """Reads what a host and its sites use. Both methods raise MeterFailed."""
 
     def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
-        """Begin to read, the first time before this returns. ``sites``: each role's ``Site.scope()``.
+        """Begin to read, for the first time before this returns. ``sites`` has each role's ``Site.scope()``.
 
-        ``samplers``: of those roles whose sites have one of their own."""
+        ``samplers`` has the roles whose sites have their own.
+        """
 
     def end(self, since: float) -> MeterReadings:
-        """Read for the last time. ``since``: the moment (time.monotonic) from which the series count their time."""
+        """Read for the last time. ``since`` is the zero of the series' times, by time.monotonic."""

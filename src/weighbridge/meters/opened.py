@@ -1,4 +1,4 @@
-"""The meters of a session: one for each host, started when it is first asked for and ended with the session."""
+"""The meters of a session: one for each host, started at first use and ended with the session."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,17 +13,16 @@ from weighbridge.model.study import Meters
 
 
 class OpenMeters:
-    """The meters that were started so far."""
+    """The meters started so far."""
 
     def __init__(self, options: Meters, hz: float, stack: ExitStack, *, polled: bool = False) -> None:
         self._options, self._hz, self._stack, self._polled = options, hz, stack, polled
         self._meters: dict[str, Meter] = {}
 
     def of(self, hosts: Iterable[Host]) -> dict[str, Meter]:
-        """The meter of each of these hosts by its name; none with ``source: off``.
+        """Return the meter of each of these hosts by its name; empty with ``source: off``.
 
-        Raises Unavailable where sysstat is asked for and missing. A host on which the kernel's files cannot be read
-        only puts a flag on its trials.
+        Raises Unavailable if sysstat is requested and missing. A host with unreadable kernel files only causes flags.
         """
         metered_hosts = list(hosts) if self._options.source != "off" else []
         for host in metered_hosts:
@@ -43,7 +42,7 @@ class OpenMeters:
 
 @contextmanager
 def meters(options: Meters, hz: float, *, polled: bool = False) -> Iterator[OpenMeters]:
-    """The meters of a session, as the study asks for them, with ``hz`` readings a second.
+    """Yield the meters of a session, as the study configures them, with ``hz`` readings per second.
 
     ``polled``: the idle CPUs of this machine poll (`weighbridge.meters.polling`).
     """

@@ -1,11 +1,11 @@
-"""Keeps one CPU from halting: a program of the lowest scheduling class that looks at the clock without end.
+"""Keeps one CPU from halting: a program of the lowest scheduling class that reads the clock in a loop.
 
-It uses the standard library alone and nothing of this project: ``python3 -I -S -c SOURCE CPU FILE PARENT PROCS ...``.
-It joins the control groups of PROCS; whatever else wants the CPU then has it at once. In FILE it keeps the
-nanoseconds (8 bytes, the machine's order) for which nobody else had the CPU: the sum of the short times between two
-looks. In a long one somebody else had it, an interrupt or the hypervisor. The kernel's timer interrupts an idle CPU
-only because it polls, and keeping the count takes time too: what these two leave of a CPU that nobody else wants, as
-the best of all times of WINDOW_NS shows it, is the unit. It ends once PARENT, who started it, has ended.
+It only uses the standard library: ``python3 -I -S -c SOURCE CPU FILE PARENT PROCS ...``. It joins the control groups
+of PROCS; any other program gets the CPU at once. In FILE it stores the nanoseconds (8 bytes, the machine's order) for
+which no other program had the CPU: the sum of the short times between two reads. During a long one, another program,
+an interrupt or the hypervisor had it. The kernel's timer interrupts an idle CPU only because it polls, and counting
+needs time too. Therefore the unit is the share that these two leave of an otherwise idle CPU: the best of all windows
+of WINDOW_NS. The program ends when PARENT, which started it, has ended.
 """
 
 import mmap
@@ -16,21 +16,21 @@ import sys
 import time
 
 GAP_NS = 2000
-"""Looks are some 100 ns apart; a kernel's shortest interrupt takes about as long as this."""
+"""The time that counts as an interruption: reads are some 100 ns apart, a kernel's interrupts longer."""
 SLOW_NS = GAP_NS / 4
-"""A look that takes so long is no way to tell how long an interrupt took."""
+"""The time of a read from which it cannot measure interruptions."""
 TRIES = 5
-"""So often the clock is looked at before it is given up: the kernel tells a program's time in its calls from that
-outside by samples, few in so short a time, and a hypervisor makes any look a slow one."""
+"""The number of attempts before giving up: the kernel separates user and system time by few samples in such a short
+time, and a hypervisor can slow any read."""
 LOOKS = 4096
-"""So many looks are between two times of writing: less than a millisecond."""
+"""The number of reads between two writes: less than a millisecond."""
 WINDOW_NS = 100_000_000
 ALONE = 0.9
 """A poller that never had this share of a window has not seen its CPU idle."""
 
 
 def polling_obstacle() -> str:
-    """Why this machine's clock cannot be polled; empty where it can: a look is cheap, and no call into the kernel."""
+    """Return why this machine's clock cannot be polled; empty if reading is cheap and without a system call."""
     clock, before = time.monotonic_ns, resource.getrusage(resource.RUSAGE_SELF)
     looks = []
     last = start = clock()
@@ -50,11 +50,11 @@ def main() -> int:
     """Poll until the parent has ended."""
     cpu, path, parent = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     for procs in sys.argv[4:]:
-        with open(procs, "w") as group:  # noqa: PTH123 - pathlib would have to be loaded for it
+        with open(procs, "w") as group:  # noqa: PTH123 - avoids loading pathlib
             group.write("0")
     os.sched_setaffinity(0, {cpu})
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    os.nice(19)  # the kernel counts it as "nice" then, apart from everybody else
+    os.nice(19)  # the kernel then counts it as "nice", separately from others
     if all(why := polling_obstacle() for _ in range(TRIES)):
         sys.stderr.write(why + "\n")
         return 1

@@ -1,7 +1,7 @@
-"""The alternative meter: ``sadc`` of sysstat reads the host once a second or less often, ``sadf -j`` tells it.
+"""The alternative meter: ``sadc`` of sysstat reads the host at most once per second, ``sadf -j`` converts it.
 
-It knows the host only, no sites. The first record of ``sadc`` is the beginning of the first interval, so a trial that
-is shorter than an interval has no readings. Names and units of the series are those of `weighbridge.linux.counters`.
+It only measures the host, not sites. The first record of ``sadc`` is the beginning of the first interval, so a trial
+shorter than an interval has no readings. Names and units of the series are those of `weighbridge.linux.counters`.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ from weighbridge.model.host import Host
 from weighbridge.model.trial import Series
 
 FOLDERS = ("/usr/lib/sysstat", "/usr/lib64/sa", "/usr/lib/sa", "/usr/libexec/sysstat")
-"""Where distributions put ``sadc``."""
+"""The folders of ``sadc`` in distributions."""
 KIB = 1024.0
-# sadf reads a file that it can search, not a pipe; over ssh its input is one.
+# sadf reads a file that it can seek in, not a pipe; over ssh its input is a pipe.
 _SADF = 'f=$(mktemp) || exit 1; trap \'rm -f "$f"\' EXIT; cat >"$f" && sadf -j "$f" -- "$@"'
 _CPU = {
     "user": ("usr", "guest"), "nice": ("nice", "gnice"), "system": ("sys",), "iowait": ("iowait",),
@@ -40,7 +40,7 @@ _DISK = {
 
 
 class SysstatMeter:
-    """Implements ``Meter`` by sysstat. Unavailable where a host has none, or for more than one reading a second."""
+    """Implements ``Meter`` by sysstat. Raises Unavailable without sysstat, or above one reading per second."""
 
     def __init__(self, host: Host, hz: float = 1.0) -> None:
         if hz > 1:
@@ -70,7 +70,7 @@ class SysstatMeter:
             raise MeterFailed(str(error)) from error
 
     def end(self, since: float) -> MeterReadings:
-        """End ``sadc`` and read what it wrote."""
+        """End ``sadc`` and read its output."""
         running, self._running = self._running, None
         if running is None:
             raise MeterFailed("it was not started")
@@ -83,21 +83,21 @@ class SysstatMeter:
         except EnvironmentLost as error:
             raise MeterFailed(str(error)) from error
         if sadf.returncode != 0 and b'"timestamp"' not in sadf.stdout:
-            return MeterReadings(())  # too short for one interval: sadf has nothing to tell
+            return MeterReadings(())  # too short for one interval: sadf prints no records
         return MeterReadings(series(sadf.stdout, host_place(self._host.name), self._begun - since))
 
     def close(self) -> None:
-        """End what runs."""
+        """End ``sadc`` if it runs."""
         running, self._running = self._running, None
         if running is not None:
-            with contextlib.suppress(EnvironmentLost):  # with its host it has gone too
+            with contextlib.suppress(EnvironmentLost):  # it also ends with its host
                 running.stop()
 
 
 def series(text: bytes, place: str, offset_s: float = 0.0) -> tuple[Series, ...]:
-    """The series in the output of ``sadf -j FILE -- -u ALL -r -n DEV -d``; ``offset_s``: when ``sadc`` was started.
+    """Return the series in output of ``sadf -j FILE -- -u ALL -r -n DEV -d``; ``offset_s`` is the start of ``sadc``.
 
-    MeterFailed where it is something else. sysstat rounds to hundredths, and keeps times in whole seconds.
+    Raises MeterFailed for other text. sysstat rounds to hundredths, and stores times in full seconds.
     """
     points: dict[str, tuple[list[float], list[float]]] = {}
     at = offset_s

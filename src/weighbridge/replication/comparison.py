@@ -302,9 +302,9 @@ def _compared_row(
     )  # fmt: skip
 
 
-def _outside(row: PublishedRow, own: Comparison, unit: str) -> bool:
+def _outside(row: PublishedRow, measured: Comparison, unit: str) -> bool:
     """Return whether the published figure, or its entire interval, lies outside of the measured interval."""
-    cost, compared = own.cost, row.compared
+    cost, compared = measured.cost, row.compared
     if cost is None or cost.blocks < 2 or cost.scale != compared.scale:
         return False
     if cost.scale == "difference" and unit != compared.shown_unit:
@@ -396,7 +396,6 @@ def _why_impossible(study: Published, analysis: Analysis, environment: str) -> s
 
 
 def _why_not_measured(study: Published, analysis: Analysis, environment: str) -> str:
-    """Return why a run does not measure an environment; empty if it does."""
     impossible = _why_impossible(study, analysis, environment)
     return impossible or ("" if environment in analysis.environments else f"{environment} is not in this run")
 

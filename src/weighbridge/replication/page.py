@@ -216,7 +216,6 @@ def _points(table: ComparedTable, *, everywhere: bool) -> list[dict[str, Any]]:
 
 
 def _limits_of(cost: Cost) -> tuple[float, float, float]:
-    """Return the typical cost with its limits, which a single block does not have."""
     return (cost.typical, cost.low, cost.high) if cost.blocks > 1 else (cost.typical,) * 3
 
 

@@ -92,8 +92,6 @@ def _levels(study: Published, compared: Compared, environment: str) -> list[dict
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The printed figures of one environment, in the shown unit."""
-
     value: float | None
     deviation: float | None
     tests: tuple[float, ...]
@@ -209,8 +207,7 @@ class PublishedPair:
 
 
 def pair_rows(study: Published, table: PairTable) -> Iterator[PublishedPair]:
-    """Yield the printed figures of each difference (``docker-volume - nfs-sync``). Raises KeyError if one is
-    missing."""
+    """Yield the printed figures of each difference (``docker-volume - nfs-sync``). KeyError if one is missing."""
     for printed, (first, second) in table.pairs.items():
         figures = {f.statistic: f.value for f in study.figures if table.fits(f) and f.environment == printed}
         mean, deviation, t, p = (figures[statistic] for statistic in PAIRED)

@@ -58,10 +58,10 @@ def outcome_sentence(replication: Replication) -> str:
         )
     directions = ", ".join(f"{direction} {number}" for direction, number in replication.counts.items() if number)
     measured = [row for row in replication.rows if row.measured is not None]
-    apart = sum(row.apart for row in replication.rows)
+    outside = sum(row.apart for row in replication.rows)
     emulated = sum(row.emulated for row in measured)
     compared = len(measured) - emulated
-    size = f" {apart} of {compared} published sizes lie outside the measured interval."
+    size = f" {outside} of {compared} published sizes lie outside the measured interval."
     size = size if compared else ""
     if emulated:
         size += f" Sizes measured under emulation ({emulated}) are not comparable."
@@ -117,8 +117,7 @@ def measured_text(row: ComparedRow) -> str:
 
 
 def _signed_difference(difference: Interval, unit: str) -> str:
-    """Return an environment's value minus the baseline's, as published; unlike a cost, positive is not always
-    worse."""
+    """Return an environment's value minus the baseline's, as published; not as a cost (positive is worse)."""
     return f"{'+' if difference.estimate > 0 else ''}{difference_interval(difference, unit)}"
 
 

@@ -42,7 +42,7 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_S
 from weighbridge.statistics.verdicts import ALPHA, SAME, noise_floor
 
 SESSION_ALLOWANCE = 0.01
-"""The fraction by which the cost ratio of the same environment can differ between two sessions."""
+"""The fraction by which the cost ratio of one environment can differ between two sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,7 @@ class CostShift:
     typical: float
     """Hodges-Lehmann estimate of the shift."""
     low: float
-    """Lower limit for `typical`, from the blocks alone; 0 (ratio) or -inf (difference) if there are too few blocks.
-    """
+    """Lower limit for `typical`, from the blocks alone; 0 (ratio) or -inf (difference) with too few blocks."""
     high: float
     """Upper limit for `typical`, from the blocks alone; inf if there are too few blocks."""
     blocks: tuple[int, int]
@@ -66,7 +65,7 @@ class CostShift:
     exploratory: bool
     """True with fewer than 10 blocks in either run, because the interval then assumes normal data."""
     p_value: float
-    """Two-sided p-value, for Holm, of "the shift is no larger than the session allowance" (Welch's t)."""
+    """Two-sided p-value, for Holm, of "the shift stays within the session allowance" (Welch's t)."""
     equivalent: bool | None
     """Whether the change, with the session allowance, is proven to be within the margin; None if undecided."""
     floor: float | None
@@ -110,7 +109,7 @@ class CostShift:
 
     @property
     def within_noise(self) -> bool:
-        """Return whether the typical change is no larger than both runs' combined noise floor."""
+        """Return whether the typical change lies within both runs' combined noise floor."""
         if self.floor is None:
             return False
         if self.scale == "difference":

@@ -4,8 +4,8 @@ A cost is the contrast of two arms, ``environment - baseline``. A step of a ladd
 mechanism and the comparison of two whole curves are also contrasts. The *interaction* of two mechanisms is a contrast
 of four arms: ``both - first - second + neither``.
 
-The sum is over logarithms, so that a contrast is a ratio (for two arms: other / baseline). If there is no ratio, it
-is over plain values in the metric's unit. The weights add up to 0, so the drift, the neighbours and the unit that all
+The sum is over logarithms, so that a contrast is a ratio (for two arms: other / baseline). Without a ratio, it is
+over plain values in the metric's unit. The weights add up to 0, so the drift, the neighbours and the unit that all
 arms of a block share cancel.
 """
 
@@ -27,7 +27,7 @@ LOOKS_SHARE = 0.7
 
 
 FURTHER_SHARE = 0.5
-"""The factor by which each unplanned look reduces the share of the error."""
+"""The factor on the share of the error for each unplanned look."""
 
 INTERIM_SHARE = 0.06
 """The share of the error for a look at an unfinished run, relative to the look at its end.
@@ -135,17 +135,17 @@ class Contrast:
         exact signed-rank interval. With 2 to 9 blocks it has a t interval of the effects, marked exploratory, and
         with one block the interval 0 to inf. The cost also has the ratio of geometric means (t interval) and of
         arithmetic means (Fieller's interval for two arms, a linearised one for more). If any value is zero or
-        negative (loss, jitter), there is no ratio, and plain differences in the metric's unit are used:
+        negative (loss, jitter), a ratio does not exist, and plain differences in the metric's unit are used:
         ``scale="difference"``. `scale` can request differences even if a ratio exists, for example for counts (5000
         events against 1 are not a cost of 500,000%). "ratio" is refused if there is none.
 
         The p-value is from an exact sign-flip permutation test: of the signed-rank sum from 10 blocks on (the test
         that the interval inverts), of the mean effect below.
 
-        `equivalence` is the margin as a fraction. The cost is equivalent if two one-sided tests (Schuirmann 1987) at
-        level 1 - confidence show the ratio between 1 / (1 + margin) and 1 + margin, which is symmetric in its arms.
-        If a cost is both different and equivalent, equivalent wins: it is proven but negligible. On the difference
-        scale, a relative margin cannot be decided (None) unless all effects are exactly 0, which is equivalent.
+        `equivalence` is the margin as a fraction. Two one-sided tests (Schuirmann 1987) at level 1 - confidence must
+        show the ratio between 1 / (1 + margin) and 1 + margin, which is symmetric in its arms. If a cost is both
+        different and equivalent, equivalent wins: it is proven but negligible. On the difference scale, a relative
+        margin cannot be decided (None) unless all effects are exactly 0, which is equivalent.
 
         `looks` is the total number of looks at the data. With more than one, every interval, the equivalence tests
         and the p-value spend only 0.7 of the error (96.5% for 95%), and are reported as the nominal ones.
@@ -242,8 +242,7 @@ def compare(
     looks: int | Looks = 1,
     scale: Scale | None = None,
 ) -> Cost:
-    """Return the cost of `other` against `baseline`, as `Contrast.cost` does. ``other[i]`` ran in the block of
-    ``baseline[i]``."""
+    """Return the cost of `other` against `baseline` (see `Contrast.cost`); value *i* of both is from block *i*."""
     return OF_TWO.cost(
         (baseline, other), better=better, confidence=confidence, equivalence=equivalence, looks=looks, scale=scale
     )

@@ -13,7 +13,7 @@ Better = Literal["higher", "lower"]
 """The good direction of a metric: ``higher`` for throughput, ``lower`` for latency."""
 
 Scale = Literal["ratio", "difference"]
-"""Whether a cost is other/baseline (1 is no cost) or other - baseline in the metric's unit (0 is no cost)."""
+"""Whether a cost is other/baseline (1 means no cost) or other - baseline in the metric's unit (0 means no cost)."""
 
 Verdict = Literal["different", "equivalent", "inconclusive", "hidden"]
 """The conclusion about a cost. ``inconclusive`` never means "no difference".
@@ -57,9 +57,9 @@ def cost_difference(difference: Interval, better: Better) -> Interval:
 class Cost:
     """The cost of one environment against the baseline, or any other contrast, as computed by `Contrast.cost`.
 
-    On the ``ratio`` scale `typical`, `low`, `high`, `geometric` and `arithmetic` are other/baseline (1.0 is no cost).
-    On the ``difference`` scale (some value was zero or negative) they are other - baseline in the metric's unit (0.0
-    is no cost), and `geometric` is None.
+    On the ``ratio`` scale `typical`, `low`, `high`, `geometric` and `arithmetic` are other/baseline, and 1.0 means no
+    cost. On the ``difference`` scale (some value was zero or negative) they are other - baseline in the metric's
+    unit, 0.0 means no cost, and `geometric` is None.
     """
 
     typical: float

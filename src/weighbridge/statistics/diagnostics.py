@@ -28,7 +28,7 @@ class Flags:
     """The outliers, the drift and the autocorrelation of a series of runs."""
 
     outliers: tuple[int, ...]
-    """Positions (from 0) of values with ``|x - median| > 5 * 1.4826 * MAD``; none with fewer than 8 values or a MAD
+    """Positions (from 0) of values with ``|x - median| > 5 * 1.4826 * MAD``; none below 8 values or with a MAD
     of 0."""
     drift: Trend | None
     """Kendall's tau against run order (-1 .. 1), two-sided; None with fewer than 5 values or a constant series."""

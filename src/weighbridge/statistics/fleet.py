@@ -22,25 +22,25 @@ pairs cannot separate it from the spread between machines. Coverage is at least 
 analysis of pairs as independent machines would cover 63 to 89%.
 
 **Next machine**: by the confidence distribution of the spread. The usual t interval (k - 1 or k - 2 degrees) covers
-87 to 93% of next machines if the noise of runs equals the spread of machines, and with k - 2 it is three times as
-wide for 3 machines. This method covers 89 to 94% for 3 to 10 machines with a skewed spread, and at least 93%
-otherwise.
+87 to 93% of next machines if the noise of runs equals the spread of machines. With k - 2 it is three times as wide
+for 3 machines. This method covers 89 to 94% for 3 to 10 machines with a skewed spread, and at least 93% otherwise.
 
 **Outliers**: a machine is compared with the others, without the outliers among them. Sets of suspects grow by the
 furthest machine each time, as in Rosner's generalized extreme studentized deviate test (Technometrics 25, 1983), so
-that several outliers do not mask one another. The result is the largest set in which each member is an outlier by
-Student's t of its distance and Holm over all machines and pairs, and all members together by F among all sets of that
-size. The distance must reach the margin. Its variance is the spread of the others plus the noise of the machine. The
-spread of few machines is uncertain, so the margin provides a prior: `PRIOR` more machines that differ by half of it,
-if the others differ by less.
+that several outliers do not mask one another. The result is the largest set that passes two tests. Each member is an
+outlier by Student's t of its distance and Holm over all machines and pairs, and all members together are by F among
+all sets of that size. The distance must reach the margin. Its variance is the spread of the others plus the noise of
+the machine. The spread of few machines is uncertain, so the margin provides a prior: `PRIOR` more machines that
+differ by half of it, if the others differ by less.
 
 False alarms stay at 5% of fleets for normal spreads. Skewed spreads contain machines that are far from the others:
 with 50 machines and an exponential spread of a third of the margin, 37 to 49% of fleets have a false outlier (fewer
-if runs are noisy), with a lognormal spread half of them. Alternatives were tried on these fleets, and on fleets of 50
-with one machine that is worse by two margins, which this rule finds in 89 to 92%: a gap to the next machine that
-occurs in 10% of tails (13% false alarms, 82% found) or in 20% (23% and 90%), half-spreads of each side (17% and 83%),
-a gamma distribution with the others' skewness (18% and 89%). With a lognormal or contaminated spread they still have
-25 to 40% false alarms. None was adopted: every reported outlier is far from the others, whatever the reason.
+if runs are noisy). With a lognormal spread, half of them have one. Alternatives were tried on these fleets, and on
+fleets of 50 with one machine that is worse by two margins, which this rule finds in 89 to 92%: a gap to the next
+machine that occurs in 10% of tails (13% false alarms, 82% found) or in 20% (23% and 90%). The others were
+half-spreads of each side (17% and 83%), and a gamma distribution with the others' skewness (18% and 89%). With a
+lognormal or contaminated spread they still have 25 to 40% false alarms. None was adopted: every reported outlier is
+far from the others, whatever the reason.
 
 **Pairs**: the effect of a machine can be separated from the effect of its pair from two partners on, because spreads
 are random. With two partners each, only a very slow pair stands out from its machines; with three or more (pairs
@@ -64,8 +64,7 @@ MIN_MACHINES_RANKS = MIN_BLOCKS_SIGNED_RANK
 """Number of machines from which the typical cost is computed by ranks, as with blocks."""
 
 MIN_PARTNERS = 2
-"""Number of partners from which a machine in pairs has an effect: with fewer, it cannot be separated from its pair's.
-"""
+"""Number of partners from which a machine in pairs has an effect that can be separated from its pair's."""
 
 MIN_MACHINES_ODD = 3
 """Number of machines from which outliers and predictions are possible: of two, the other one has no spread."""
@@ -162,11 +161,9 @@ class FleetCost:
     """A cost over a fleet, on the scale of the effects."""
 
     typical: Interval
-    """Hodges-Lehmann estimate over machines, corrected for noise of runs; `mean` for fewer than ten, and for pairs.
-    """
+    """Hodges-Lehmann estimate over machines, corrected for noise; `mean` for fewer than ten, and for pairs."""
     prediction: Interval | None
-    """Prediction for the next machine, or for the next pair of two new machines; None for fewer than three machines.
-    """
+    """Prediction for the next machine, or for the next pair of two new machines; None below three machines."""
     spread: Spread
     machines: tuple[MachineEffect, ...]
     """Effects by name, without machines that have only one partner; empty for fewer than three machines."""
@@ -231,10 +228,10 @@ def _check(measured: Sequence[Measured], margin: float, confidence: float) -> No
         raise ValueError(f"The margin must be finite and not negative, not {margin}.")
     if len({len(each.machines) for each in measured}) > 1:
         raise ValueError("A fleet is of single machines or of pairs, not of both.")
-    for each in measured:
-        if len({*each.machines}) != len(each.machines) or len(each.machines) not in {1, 2}:
-            raise ValueError(f"A run is of one machine or of two different ones, not of {each.machines}.")
-        if not (math.isfinite(each.effect) and 0 <= each.standard_error < math.inf and each.blocks >= 2):
+    for run in measured:
+        if len({*run.machines}) != len(run.machines) or len(run.machines) not in {1, 2}:
+            raise ValueError(f"A run is of one machine or of two different ones, not of {run.machines}.")
+        if not (math.isfinite(run.effect) and 0 <= run.standard_error < math.inf and run.blocks >= 2):
             raise ValueError("Every run needs two blocks, a finite effect and a finite standard error.")
 
 
@@ -243,8 +240,8 @@ class _Units:
 
     def __init__(self, measured: Sequence[Measured]) -> None:
         runs: dict[frozenset[str], list[int]] = {}
-        for i, each in enumerate(measured):
-            runs.setdefault(frozenset(each.machines), []).append(i)
+        for i, run in enumerate(measured):
+            runs.setdefault(frozenset(run.machines), []).append(i)
         self.keys = [measured[places[0]].machines for places in runs.values()]
         self.names = sorted({name for key in self.keys for name in key})
         self.paired = bool(self.keys) and len(self.keys[0]) == 2
@@ -391,16 +388,16 @@ class _Model:
     def freedom(self) -> int:
         """Return the degrees of freedom of the spread without the outliers."""
         machines = len(self.units.names)
-        odd = sum(each < machines for each in self.odd)
-        return max(1, min(machines - odd, len(self.units.keys) - (len(self.odd) - odd)) - 1)
+        machines_out = sum(each < machines for each in self.odd)
+        return max(1, min(machines - machines_out, len(self.units.keys) - (len(self.odd) - machines_out)) - 1)
 
     def freedoms(self) -> Floats:
         """Return the degrees of freedom of the comparison for each candidate.
 
         For machines it is `freedom`; for pairs, the number of pairs beyond those that machines explain.
         """
-        odd = sum(self.are_pairs[each] for each in self.odd)
-        spare = max(0, len(self.units.values) - len(self.units.sizes) - odd)
+        pairs_out = sum(self.are_pairs[each] for each in self.odd)
+        spare = max(0, len(self.units.values) - len(self.units.sizes) - pairs_out)
         return np.where(self.are_pairs, float(spare), float(self.freedom))
 
     def _pair_variance(self) -> float:
@@ -564,7 +561,6 @@ def _solved(products: Floats, values: Floats) -> Floats:
 def _effects(
     units: _Units, margin: float, confidence: float
 ) -> tuple[tuple[MachineEffect, ...], tuple[PairEffect, ...]]:
-    """Return the distances of machines and pairs from the others, and which of them are outliers."""
     if min(len(units.names), len(units.keys)) < MIN_MACHINES_ODD:
         return (), ()
     alpha = 1 - confidence
@@ -579,8 +575,10 @@ def _effects(
         place, distance = int(places[i]), float(distances[places[i]])
         level = ONE_BY_ONE * alpha / (len(places) - min(rank, rejected))
         half = t_quantile(float(freedom[place]), 1 - level) * math.sqrt(float(variances[place]))
-        odd = adjusted[i] <= alpha and abs(distance) >= margin and _with_every_partner(model, place, distance, margin)
-        results[place] = distance, Interval(distance, distance - half, distance + half), adjusted[i], odd
+        is_outlier = (
+            adjusted[i] <= alpha and abs(distance) >= margin and _with_every_partner(model, place, distance, margin)
+        )
+        results[place] = distance, Interval(distance, distance - half, distance + half), adjusted[i], is_outlier
     machines = len(units.names)
     return (
         tuple(
@@ -658,7 +656,6 @@ def _distances(model: _Model, margin: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _covariance(model: _Model, margin: float) -> tuple[Floats, Floats]:
-    """Return the covariance of the outliers' shifts, and the degrees of freedom of each."""
     freedom, covariance = model.freedoms()[model.odd], model.covariance[1:, 1:]
     if not margin:
         return covariance, freedom

@@ -275,8 +275,8 @@ def merge_histograms(histograms: Sequence[Histogram]) -> Histogram:
         max(each.highest for each in histograms),
         min(each.significant_figures for each in histograms),
     )
-    for each in histograms:
-        merged.add(each)
+    for histogram in histograms:
+        merged.add(histogram)
     return merged
 
 

@@ -50,7 +50,6 @@ def has_median_interval(blocks: int) -> bool:
 
 
 def _rank(n: int) -> int:
-    """Return the largest k of the interval of `median_interval`; 0 if there is none."""
     below, k = 0.0, 0
     while k < n // 2 + 1:
         below += math.comb(n, k) / 2**n
@@ -104,7 +103,7 @@ def spread(values: Sequence[float]) -> Spread | None:
 # -- slow runs ----------------------------------------------------------------------------------
 
 SLOW = 0.15
-"""The fraction by which a slow run is worse than the median run."""
+"""How much worse a slow run is than the median run, as a fraction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class TTest:
     """Student's t-test that the mean of some differences is 0, as papers print it.
 
     ``mean`` and ``deviation`` (n - 1) are in the differences' unit, ``p`` is two-sided. ``t`` and ``p`` are None if
-    all differences are equal, so that there is no test.
+    all differences are equal.
     """
 
     mean: float
@@ -128,7 +128,6 @@ def welch_p_value(first: Sample, second: Sample, allowed: float = 0.0) -> float:
 
 
 def welch_degrees(parts: Sequence[float], runs: Sequence[int]) -> float:
-    """Return Satterthwaite's degrees of freedom; ``parts`` are the samples' variances divided by their runs, not all
-    0."""
+    """Return Satterthwaite's degrees of freedom; ``parts`` are the samples' variances by their runs, not all 0."""
     total = sum(parts)
     return 1 / sum((part / total) ** 2 / (number - 1) for part, number in zip(parts, runs, strict=True))

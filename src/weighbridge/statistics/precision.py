@@ -141,23 +141,22 @@ def half_width_after(half_width: float, blocks: int, later: int, spread: float =
     """Return the expected relative half-width after ``later`` blocks in all, given that after ``blocks`` blocks.
 
     Its logarithm falls with the square root of the blocks. A width from few blocks is itself uncertain, and too large
-    for blocks with heavy tails; then it falls by up to exp(``spread`` * sqrt(1 / blocks - 1 / later)) more. For
+    for blocks with heavy tails. It then falls by up to exp(``spread`` * sqrt(1 / blocks - 1 / later)) more. For
     normal blocks, a width's logarithm has a standard deviation of 0.7 / sqrt(blocks), in eight kept runs up to 2.
 
     `benchmarks/forecasts.py` simulates both as a run applies them, at each look, with noise of all sizes. "Out of
     reach" (`OUT_OF_REACH`) is wrong in 0 to 4% of the runs that get it (up to 11% for two alternating values, whose
-    interval narrows at once); the square root alone was wrong in 11 to 37%. With blocks resampled from four real runs
-    it is wrong in 3%, with stretches of 40 blocks in their order in 1 to 5% (23 to 32%). Targets are reached between
-    `SOONEST` and `LATEST` at 78 to 97% of the looks (noise in episodes 65%, real blocks in their order 72%, two
-    alternating values 56%).
+    interval narrows at once). The square root alone was wrong in 11 to 37%. With blocks resampled from four real runs
+    it is wrong in 3%, with stretches of 40 blocks in their order in 1 to 5% (square root: 23 to 32%). Targets are
+    reached between `SOONEST` and `LATEST` at 78 to 97% of the looks (noise in episodes 65%, real blocks in their
+    order 72%, two alternating values 56%).
     """
     factor = math.sqrt(blocks / later) * math.exp(spread * math.sqrt(max(0.0, 1 / blocks - 1 / later)))
     return math.expm1(min(700.0, math.log1p(half_width) * factor))
 
 
 def blocks_to_target(half_width: float, blocks: int, target: float, spread: float = 0.0) -> int | None:
-    """Return the total number of blocks at which `half_width_after` is ``target``, at least ``blocks``; None if
-    never."""
+    """Return the total number of blocks, at least ``blocks``, at which `half_width_after` is ``target``; or None."""
     if not half_width < 1e6 or blocks < 1:
         return None
     low, high = blocks, max(blocks, math.ceil(blocks * (math.log1p(half_width) / math.log1p(target)) ** 2))
@@ -207,7 +206,7 @@ POWER = 0.8
 
 
 SURE = 0.8
-"""The probability that the blocks' spread is no larger than the one that a visible effect assumes."""
+"""The probability that the blocks' spread is at most the one that a visible effect assumes."""
 
 
 def visible_effect(standard_error: float, blocks: int, level: float) -> float:
@@ -344,8 +343,6 @@ def allotted(contenders: Sequence[Contender], left_s: float, most: int) -> list[
 
 
 class _GainCurve:
-    """The cumulative gain and seconds of a contender's further blocks, within the time that is left."""
-
     def __init__(self, contender: Contender, left_s: float, most: int) -> None:
         needed = max(contender.needed, default=0)
         last = max(0, min(most, math.ceil(min(needed, most))) - contender.blocks)

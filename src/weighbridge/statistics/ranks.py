@@ -172,7 +172,6 @@ def signed_rank_p_value(differences: Floats) -> float:
 
 
 def _doubled_ranks(values: Floats) -> NDArray[np.int64]:
-    """Return twice the mid-ranks, which are whole numbers."""
     return (2 * mid_ranks(values)).astype(np.int64)
 
 

@@ -13,5 +13,4 @@ would depend on the assumption of normal noise, and reports show only values. Am
 more (`weighbridge.statistics.verdicts.fewest_blocks`)."""
 
 MIN_BLOCKS_SIGNED_RANK = 10
-"""Number of blocks from which the exact signed-rank interval is fine enough. Below it, a t interval is exploratory.
-"""
+"""Number of blocks from which the exact signed-rank interval is fine enough; below, a t interval is exploratory."""

@@ -1,7 +1,7 @@
 """The looks at which a gate can end, and the error that each can spend: a gate stops on its answer, not on precision.
 
-A procedure that stops as soon as an interval is on one side of a limit looks for the answer repeatedly, and with five
-looks at 95% is wrong nearly three times as often as with one. So the looks share the error: their levels add up to
+A procedure that stops as soon as an interval is on one side of a limit looks for the answer repeatedly. With five
+looks at 95% it is wrong nearly three times as often as with one. So the looks share the error: their levels add up to
 less than the total (Bonferroni), which holds for exact tests of any number of blocks and for any dependence between
 looks. Limits of Pocock or O'Brien and Fleming are a few per cent narrower, but assume normal differences. The
 intervals of all looks together hold at 95% (repeated confidence intervals: Jennison and Turnbull, "Interim analyses:
@@ -32,7 +32,7 @@ def decision_looks(blocks: int, most: int) -> tuple[int, ...]:
     """Return the numbers of blocks at which a gate looks, from ``blocks`` to ``most``, both included.
 
     Each is at least 1.27 times the one before if there is room for that. Raises ValueError if ``most`` is less than
-    ``blocks``, or there are no blocks.
+    ``blocks``, or without blocks.
     """
     if not 1 <= blocks <= most:
         raise ValueError(f"From {blocks} blocks a gate cannot go on to {most}.")

@@ -89,8 +89,7 @@ class PValues:
         return min(1.0, self.by_t if self.smallest * number > alpha and enough and one_sign else self.exact)
 
     def spending(self, share: float) -> "PValues":
-        """Return the p-values divided by ``share``, to be held to the full error although only that share can be
-        spent."""
+        """Return the p-values divided by ``share``, for a test at the full level that can spend only that share."""
         return replace(self, exact=self.exact / share, smallest=self.smallest / share, by_t=self.by_t / share)
 
 
@@ -150,7 +149,7 @@ def proves_nothing(cost: Cost) -> bool:
 
 
 def within_noise(cost: Cost, aa: Cost | None) -> bool:
-    """Return whether the typical cost is no larger than the cost of the A/A arm on the same scale."""
+    """Return whether the typical cost lies within the noise that the A/A arm shows on the same scale."""
     if aa is None or aa.scale != cost.scale:
         return False
     if cost.scale == "difference":

@@ -72,5 +72,5 @@ def _contradiction(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | 
     return None
 
 
-def _damage_error(store: RunStore, what: str) -> RunDirectoryError:
-    return RunDirectoryError(f"{store.directory} is damaged: {one_line(what, _LONGEST)}")
+def _damage_error(store: RunStore, fault: str) -> RunDirectoryError:
+    return RunDirectoryError(f"{store.directory} is damaged: {one_line(fault, _LONGEST)}")

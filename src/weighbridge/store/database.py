@@ -117,7 +117,6 @@ def _opened(uri: str, folder: SafeFolder) -> sqlite3.Connection:
 
 
 def _has_open(file: os.stat_result | None) -> bool:
-    """Return whether this process has a file open."""
     for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):  # the descriptor of this listing itself is closed by now
             if file is not None and os.path.samestat(file, os.fstat(int(descriptor.name))):

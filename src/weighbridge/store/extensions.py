@@ -42,8 +42,7 @@ def with_effect(changes: Sequence[RunExtension], blocks: int) -> tuple[RunExtens
 
 
 def looks_at_changes(changes: Iterable[RunExtension], least: int) -> frozenset[int]:
-    """Return the numbers of blocks after which the user changed the total, from ``least`` (enough for a verdict)
-    on."""
+    """Return the numbers of blocks, from ``least`` on, after which the user changed the total."""
     return frozenset(change.after for change in changes if change.after >= least)
 
 
@@ -68,8 +67,7 @@ def note_end(store: RunStore) -> None:
 
 
 def extensions(info: Mapping[str, str]) -> tuple[RunExtension, ...]:
-    """Return the changes of a run in order, from its keys (``RunStore.info``). Raises RunDirectoryError if
-    unreadable."""
+    """Return the changes of a run in order, from its keys (``RunStore.info``). Raises RunDirectoryError."""
     try:
         return _EXTENSIONS.validate_json(info.get(_KEY, "[]"))
     except ValueError:

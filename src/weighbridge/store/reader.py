@@ -213,8 +213,8 @@ class RunReader:
         measured = self._measured(f"NOT ({_COUNTED})")
         rows = self._rows(reading.PROCESSES, StoredProcess, "processes", f"process WHERE NOT ({_COUNTED})")
         spent_s: dict[tuple[int, str], float] = defaultdict(float)
-        for each in rows:
-            spent_s[each.trial, each.role.partition(" ")[0]] += each.duration_s
+        for process in rows:
+            spent_s[process.trial, process.role.partition(" ")[0]] += process.duration_s
         throttled: dict[int, float] = {}
         for sample in self._samples(f"NOT ({_COUNTED}) AND name IS 'throttled_s'"):
             throttled[sample.trial] = max(sample.value, throttled.get(sample.trial, 0.0))
@@ -292,11 +292,11 @@ class RunReader:
         self,
         kind: TypeAdapter[list[Row]],
         row_type: Callable[..., Stored],
-        what: str,
+        content: str,
         of: str,
     ) -> list[Stored]:
         columns = ", ".join(row_type._fields)  # type: ignore[attr-defined]  # of a NamedTuple
-        rows = self._read(kind, what, f"SELECT {columns} FROM {of}")  # noqa: S608 - fixed names
+        rows = self._read(kind, content, f"SELECT {columns} FROM {of}")  # noqa: S608 - fixed names
         return [row_type(*row) for row in rows]
 
     def _read_once(self, name: str, read: Callable[[], list[Stored]]) -> list[Stored]:
@@ -308,10 +308,10 @@ class RunReader:
         return cast(list[Stored], cached[1])
 
     def _read(
-        self, kind: TypeAdapter[list[Row]], what: str, query: str, values: tuple[object, ...] = ()
+        self, kind: TypeAdapter[list[Row]], content: str, query: str, values: tuple[object, ...] = ()
     ) -> list[Row]:
         """Return rows after validation. Raises RunDirectoryError."""
         with saving(self.directory):
             rows = self._db.execute(query, values).fetchall()
-        with reading.checked(self.directory, what):
+        with reading.checked(self.directory, content):
             return kind.validate_python(rows, strict=True)

@@ -45,8 +45,7 @@ def _outcome(text: Any) -> Outcome:
 
 
 class _Plausible:
-    """An annotation for values that `is_plausible` allows from ``least`` to ``most``, without a call for each
-    number."""
+    """An annotation for values that `is_plausible` allows in a range, without a call for each number."""
 
     def __init__(self, least: float, most: float) -> None:
         self._least, self._most = least, most

@@ -122,7 +122,7 @@ def rungs_of(text: str) -> tuple[Rung, ...]:
 
 
 def arm_row(position: int, arm: Arm) -> Sequence[object]:
-    """An environment."""
+    """Return the row of an environment."""
     return arm.name, position, arm.kind, arm.options.model_dump_json(), arm.aa_of
 
 
@@ -163,7 +163,7 @@ class PilotTrial(NamedTuple):
 
 
 def cell_row(position: int, cell: Cell) -> Sequence[object]:
-    """A workload at a level."""
+    """Return the row of a workload at a level."""
     return cell.workload, cell.level.text, position, cell.kind, cell.options.model_dump_json(), cell.label
 
 
@@ -180,8 +180,8 @@ def trial_row(record: TrialRecord) -> Sequence[object]:
 def series_rows(number: int, record: TrialRecord) -> Iterator[Sequence[object]]:
     """Return the rows for the series of a trial."""
     times = functools.cache(_numbers)  # many series have the same times
-    for each in record.series:
-        yield number, each.place, each.name, times(each.at_s), _numbers(each.values)
+    for one_series in record.series:
+        yield number, one_series.place, one_series.name, times(one_series.at_s), _numbers(one_series.values)
 
 
 def _numbers(values: Sequence[float]) -> str:

@@ -97,7 +97,6 @@ class RunStore(RunReader):
         self._db.execute("PRAGMA query_only=ON")
 
     def _names_to_discard(self) -> tuple[str, ...]:
-        """Return the names in the directory, "" for itself, that exist only because of this run."""
         names = (DATABASE, *COMPANIONS, _LOCK, STATUS, _RAW, "")
         was_a_run = (self.directory / DATABASE).is_file()
         return tuple(name for name in names if was_a_run or not os.path.lexists(self.directory / name))

@@ -112,7 +112,6 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
 
 @cache
 def _columns() -> dict[str, set[str]]:
-    """Return the columns of each table of the present version."""
     with closing(sqlite3.connect(":memory:")) as empty:
         empty.executescript("".join((TABLES, *UPGRADES.values())))
         tables = empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()

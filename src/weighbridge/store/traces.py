@@ -1,5 +1,4 @@
-"""The folder of a run for the observations of tracers, separate from the trials so that no statistics include
-them."""
+"""The folder of a run for the observations of tracers, separate from the trials, so that they do not count."""
 
 import os
 from collections.abc import Sequence

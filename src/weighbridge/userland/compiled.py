@@ -72,8 +72,7 @@ class Compiler:
         )
 
     def output(self, folder: Path, what: str, *arguments: str) -> str:
-        """Return the compiler's output in a folder, called ``what`` in errors; Go's own option for this needs
-        1.20."""
+        """Return the compiler's output in a folder, called ``what`` in errors; go's own option needs 1.20."""
         argv = ("setpriv", "--pdeathsig", "KILL", "--", "env", f"--chdir={folder}", self.program, *arguments)
         completed = run(Command(argv, self.deadline_s, self.variables))
         if completed.timed_out:

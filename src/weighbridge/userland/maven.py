@@ -82,7 +82,6 @@ def by_hand(project: str) -> Build:
 
 
 def _build(project: str, work: Path) -> None:
-    """Build in a copy of the project, and keep only the jars."""
     source = work / "source"
     shutil.copytree(PROJECTS[project], source)
     argv = ("setpriv", "--pdeathsig", "KILL", "--", "mvn", *_OPTIONS,

@@ -82,7 +82,6 @@ def _variables(userland: Userland, command: Command) -> dict[str, str]:
 
 
 def _file_of(userland: Userland, word: str, command: Command, *, on_path: bool) -> Path | None:
-    """Return the path of the file that a word of a command names, or None."""
     if not word or "\0" in word:
         return None
     folders = [command.cwd]

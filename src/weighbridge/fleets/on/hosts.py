@@ -49,8 +49,7 @@ class Hosts(DrivenHere):
     programs: ClassVar = ("ssh", "setpriv")
 
     def named_by(self, word: str) -> Mapping[str, Any] | None:
-        """Return the machines in a file, one per line: destination, then options of ssh hosts
-        (``address=10.0.0.7``)."""
+        """Return the machines in a file: per line a destination and options of ssh hosts (``address=10.0.0.7``)."""
         path = Path(word)
         if not (path.is_file() or "/" in word or path.suffix):
             return None
@@ -145,7 +144,6 @@ def _by_name(options: HostsOptions) -> dict[str, dict[str, Any]]:
 
 
 def _plain(text: str) -> str:
-    """Return a text as a machine's name."""
     name = re.sub(r"-{2,}", "-", re.sub(r"[^A-Za-z0-9_.-]", "_", text))[:60].strip("-_.") or "machine"
     return name if re.match(MACHINE_NAME, name) else f"{name}_"
 

@@ -303,7 +303,6 @@ def _named(known: Sequence[Partition], names: str | None) -> list[Partition]:
 
 
 def _driver_state(job: str, states: Sequence[tuple[str, str]]) -> DriverState:
-    """Return the state of a job, or of all jobs of an array together."""
     names = [state for state, _ in states]
     known: Literal["waiting", "running", "ended"]
     known = "running" if {*names} & _RUNNING else "waiting" if {*names} & _WAITING else "ended"
@@ -328,7 +327,6 @@ def _killed_or_not_started(job: str) -> str:
 
 
 def _accounted(job: str) -> str:
-    """Return the state of a job by the accounting; "" without one."""
     try:
         answer = slurm.call(
             "sacct", "--noheader", "--parsable2", "--allocations", "--duplicates", "--format=State", *_of(job)

@@ -28,8 +28,7 @@ Answer = tuple[Mapping[str, Any], bytes]
 
 
 class _Terminated(BaseException):
-    """SIGTERM arrived: the connection is lost, or a scheduler ends the job. No operation catches it as its
-    failure."""
+    """SIGTERM arrived: the connection is lost, or a scheduler ends the job. No operation catches it."""
 
 
 @dataclass
@@ -43,8 +42,7 @@ class Wire:
         self._lock = threading.Lock()
 
     def send(self, fields: Mapping[str, Any], data: bytes = b"") -> None:
-        """Send one frame; call ``lost`` if the connection is broken. Raises OSError (EFBIG) for a frame that is too
-        long."""
+        """Send one frame; call ``lost`` if the connection is broken. Raises OSError (EFBIG) for too long a frame."""
         frame = frames.pack(fields, data)
         try:
             with self._lock:

@@ -68,7 +68,6 @@ def _let_others_leave(path: str) -> None:
 
 
 def _remove_bridge(path: str) -> None:
-    """Remove the bridge once its last endpoint, the swarm's own, is gone, a moment after the swarm."""
     deadline = time.monotonic() + _REMOVE_S
     while any(network["Name"] == SWARM_BRIDGE for network in engine_socket.ask(path, "GET", "/networks")):
         with contextlib.suppress(OSError):

@@ -111,8 +111,7 @@ class GuestHost(AgentHost):
         return self._run.share(f"host {self.name} {purpose}", lambda: guest_host(name, self.options, self._run))
 
     def userland(self, userland: Userland) -> Path:
-        """Return the root filesystem's path in the guest. The first two are mounted from a disk; later ones are
-        copied."""
+        """Return the root filesystem's path in the guest: two are mounted from a disk, later ones are copied."""
         if userland.digest in self._roots:
             return self._roots[userland.digest]
         image = disk.ensure(userland, self._run.cache, self._run.say)

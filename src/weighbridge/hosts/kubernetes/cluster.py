@@ -166,8 +166,8 @@ class Cluster:
         """Start a pod and a stream to its launcher; both have ended when the context ends. Raises Unavailable."""
         self.kubectl.create(pod(request))
         try:
-            about = self._await_running(request.name, LOAD_S if request.pull else START_S)
-            if added := added_containers(about):
+            record = self._await_running(request.name, LOAD_S if request.pull else START_S)
+            if added := added_containers(record):
                 self.run.say(f"the cluster adds containers to pod {request.name}: {', '.join(added)}")
             stream = SessionStream(
                 lambda: self.kubectl.talk(request.name, (LAUNCHER, "--connect", SOCKET)),
@@ -183,7 +183,7 @@ class Cluster:
                     START_S,
                     lambda: stream.unheard_s,
                 ) as launcher:
-                    yield RunningPod(request.name, str(about["status"].get("podIP") or ""), launcher, about)
+                    yield RunningPod(request.name, str(record["status"].get("podIP") or ""), launcher, record)
             finally:
                 stream.close()
         finally:
@@ -193,12 +193,12 @@ class Cluster:
     @contextmanager
     def made(self, manifest: Mapping[str, Any]) -> Iterator[Any]:
         """Make an object, and delete it when the context ends. Raises Unavailable."""
-        about = self.kubectl.create(manifest)
+        made_object = self.kubectl.create(manifest)
         try:
-            yield about
+            yield made_object
         finally:
             with contextlib.suppress(Unavailable):  # it also ends with its owner
-                self.kubectl.delete(f"{about['kind'].lower()}/{about['metadata']['name']}")
+                self.kubectl.delete(f"{made_object['kind'].lower()}/{made_object['metadata']['name']}")
 
     def _judge(self, request: PodRequest, carrier: Process) -> Break:
         """End the program that carried a pod's stream; return how it broke, and for how long it can return."""
@@ -232,8 +232,7 @@ class Cluster:
         return Break(cut, AWAY_S, of_server=away(done))
 
     def _denied(self, words: str, more: str = "") -> Break:
-        """Return a break for a denied right: an API server that has just started might still answer correctly
-        soon."""
+        """Return a break for a denied right, which an API server denies wrongly just after its start."""
         if self._patience.denied(words):
             return Break(words, AWAY_S + DENIED_S, of_server=True)
         return Break(f"{words}{more}")
@@ -253,22 +252,22 @@ class Cluster:
         """Wait until a pod's container runs. Raises Unavailable, at once if the cluster reports that it cannot."""
         deadline = time.monotonic() + within_s
         while True:
-            about: Mapping[str, Any] = self.kubectl.get(f"pod/{name}", needed=True)
-            state = state_of(about)
+            record: Mapping[str, Any] = self.kubectl.get(f"pod/{name}", needed=True)
+            state = state_of(record)
             if state.running:
-                return about
-            if refusal := state.refusal or self._unmountable(about):
+                return record
+            if refusal := state.refusal or self._unmountable(record):
                 raise Unavailable(with_remedy(f"pod {name}: {refusal}"))
             if time.monotonic() > deadline:
                 raise Unavailable(f"pod {name} did not start within {within_s:.0f} s: {self._warning(name)}")
             time.sleep(_LOOK_S)
 
-    def _unmountable(self, about: Mapping[str, Any]) -> str:
+    def _unmountable(self, record: Mapping[str, Any]) -> str:
         """Return why a path of its node cannot be in a pod, which only an event reports; "" if unknown."""
-        if not any("hostPath" in volume for volume in about["spec"].get("volumes") or ()):
+        if not any("hostPath" in volume for volume in record["spec"].get("volumes") or ()):
             return ""
         with contextlib.suppress(Unavailable):
-            return absent_path(self.kubectl.get("events", selector_of_events(about)))
+            return absent_path(self.kubectl.get("events", selector_of_events(record)))
         return ""
 
     def _warning(self, name: str) -> str:

@@ -164,20 +164,20 @@ def held_by(job: Mapping[str, Any] | None, pods: Sequence[Mapping[str, Any]]) ->
     """Return what a Job has reserved, in the cluster's own words."""
     if job is None or job["metadata"].get("deletionTimestamp"):
         return Held((), refusal="the Job that reserves the nodes was deleted")
-    for each in (job.get("status") or {}).get("conditions") or ():
-        if each.get("type") == "Failed" and each.get("status") == "True":
-            reason = each.get("message") or each.get("reason")
+    for condition in (job.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "Failed" and condition.get("status") == "True":
+            reason = condition.get("message") or condition.get("reason")
             return Held((), refusal=f"the Job that reserves the nodes failed: {reason}")
     if job["spec"].get("suspend"):
         return Held((), "the Job is suspended")
     nodes, waits = set[str](), dict[str, None]()
-    for each in pods:
-        if each["metadata"].get("deletionTimestamp"):
+    for pod_record in pods:
+        if pod_record["metadata"].get("deletionTimestamp"):
             continue
-        state, node = state_of(each), str(each["spec"].get("nodeName") or "")
+        state, node = state_of(pod_record), str(pod_record["spec"].get("nodeName") or "")
         if state.running:
             nodes.add(node)
-        elif not node or (each.get("status") or {}).get("phase") == "Failed":  # the Job makes another one
+        elif not node or (pod_record.get("status") or {}).get("phase") == "Failed":  # the Job makes another one
             waits |= {state.refusal: None} if state.refusal else {}
         elif state.refusal:
             return Held((), refusal=with_remedy(f"node {node}: {state.refusal}"))
@@ -212,7 +212,7 @@ def held_nodes(
 
 
 def _awaited(kubectl: Kubectl, run_id: str, hold: Hold, say: Callable[[str], None]) -> tuple[str, ...]:
-    began, pause, said = time.monotonic(), _FIRST_S, ""
+    began, pause, announced = time.monotonic(), _FIRST_S, ""
     while True:
         job, pods = _looked_at(kubectl, run_id)
         held = held_by(job, pods)
@@ -228,9 +228,9 @@ def _awaited(kubectl: Kubectl, run_id: str, hold: Hold, say: Callable[[str], Non
         sentence = (
             f"waiting for nodes: {len(held.nodes)} of {hold.number} are reserved{f': {waits}' if waits else ''}"
         )
-        if sentence != said and (waits or said):
+        if sentence != announced and (waits or announced):
             say(sentence)
-            said = sentence
+            announced = sentence
         time.sleep(pause)
         pause = min(_LAST_S, 1.2 * pause)
 
@@ -252,10 +252,10 @@ def _why_no_pods(kubectl: Kubectl, job: Mapping[str, Any] | None) -> str:
 def _of_kueue(kubectl: Kubectl, job: Mapping[str, Any], queue: str) -> str:
     """Return Kueue's message about a Job that waits in a queue, if this user can read it."""
     with contextlib.suppress(Unavailable):
-        for each in kubectl.get(_WORKLOADS)["items"]:
-            owners = each["metadata"].get("ownerReferences") or ()
+        for workload in kubectl.get(_WORKLOADS)["items"]:
+            owners = workload["metadata"].get("ownerReferences") or ()
             if any(owner.get("uid") == job["metadata"]["uid"] for owner in owners):
-                conditions = (each.get("status") or {}).get("conditions") or ()
+                conditions = (workload.get("status") or {}).get("conditions") or ()
                 words = [str(item.get("message", "")) for item in conditions if item.get("status") == "False"]
                 return next(filter(None, words), f"it waits in queue {queue}")
     return f"it waits in queue {queue}" if queue else ""

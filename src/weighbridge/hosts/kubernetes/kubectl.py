@@ -72,8 +72,7 @@ class Denied(Refused):
 
 
 class Exists(Unavailable):
-    """An object of this name exists. ``again`` means that an earlier attempt, whose answer was lost, could have made
-    it."""
+    """An object of this name exists. ``again`` means that an earlier attempt could have made it."""
 
     again = False
 
@@ -127,8 +126,8 @@ def sentence(stderr: str) -> str:
         return "the API server asks for a user and a password: the kubeconfig has no credentials for it"
     if words := _unreached(lines):
         return _shortened(words)
-    said = [line for line in lines if not _LOG.match(line)]
-    words = said[-1] if said else _logged(lines[-1]) if lines else ""
+    messages = [line for line in lines if not _LOG.match(line)]
+    words = messages[-1] if messages else _logged(lines[-1]) if lines else ""
     words = _PREFIX.sub("", words)
     if _NOT_STARTED in words:
         words = words.rpartition(_NOT_STARTED)[2].removesuffix(": unknown")
@@ -287,7 +286,6 @@ class Kubectl:
                 left = rest
 
     def _not_there(self, manifests: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the manifests without an existing object."""
         kind = manifests[0]["kind"].lower()
         selector = ",".join(f"{key}={value}" for key, value in manifests[0]["metadata"]["labels"].items())
         names = {*self.must("get", kind, f"--selector={selector}", "--output=name", needed=True).split()}
@@ -390,8 +388,7 @@ class Kubectl:
         return Configuration("", "", "", self.namespace or USUAL_NAMESPACE)
 
     def talk(self, pod: str, argv: Sequence[str]) -> tuple[Process, SocketStream]:
-        """Start an interactive program in a pod, with a stream to its standard input and output. Raises
-        Unavailable."""
+        """Start an interactive program in a pod, with a stream to its input and output. Raises Unavailable."""
         into = ("exec", "--stdin", "--quiet", f"pod/{pod}", f"--container={CONTAINER}")
         return process.talk(Command((*self._argv, *into, "--", *argv)), env=self._variables)
 
@@ -402,7 +399,7 @@ def refusals_of(completed: Completed, manifests: Sequence[Mapping[str, Any]]) ->
     Some refusals name their object, some only its kind (a missing right), some neither (a webhook's).
     """
     messages = [line for line in completed.stderr.decode(errors="replace").splitlines() if line.startswith(_REFUSALS)]
-    made = {name.rpartition("/")[2] for name in completed.text.split()}
+    made_names = {name.rpartition("/")[2] for name in completed.text.split()}
     refusals = []
     for manifest in manifests:
         name, kind = str(manifest["metadata"]["name"]), str(manifest["kind"]).lower()
@@ -411,7 +408,7 @@ def refusals_of(completed: Completed, manifests: Sequence[Mapping[str, Any]]) ->
         fitting = (
             [line for line in messages if f'"{name}"' in line] or [line for line in of_kinds if kind in line] or rest
         )
-        refusals.append("" if name in made or not fitting else sentence(fitting[0]).replace(f' "{name}"', ""))
+        refusals.append("" if name in made_names or not fitting else sentence(fitting[0]).replace(f' "{name}"', ""))
     return refusals
 
 

@@ -84,21 +84,20 @@ def _labelled(kubectl: Kubectl, selector: str) -> list[Mapping[str, Any]]:
 
 
 def remove(kubectl: Kubectl, run_id: str, within_s: float = GONE_S) -> None:
-    """Delete all objects of a run in a place, and wait for their end. Raises Unavailable, or OSError if some
-    remain."""
+    """Delete all objects of a run in a place, and wait. Raises Unavailable, or OSError if some remain."""
     began, forced, swept, freed = time.monotonic(), False, False, False
-    mine = f"--selector={RUN_LABEL}={run_id}"
-    kubectl.delete(KINDS, mine)
+    selector = f"--selector={RUN_LABEL}={run_id}"
+    kubectl.delete(KINDS, selector)
     while objects := objects_of(kubectl, run_id):
         if not freed and any(kind == "Job" for kind, _ in objects):  # it would make its pods again
-            kubectl.delete("jobs", mine)
+            kubectl.delete("jobs", selector)
             freed = True
         if not swept and any(services.is_added(run_id, name) for _, name in objects):
             services.remove(kubectl, run_id)
             began, swept = time.monotonic(), True
         took_s = time.monotonic() - began
         if took_s > FORCE_S and not forced:  # its node does not answer; the pod ends there by itself
-            kubectl.delete("pods", mine, "--force", "--grace-period=0")
+            kubectl.delete("pods", selector, "--force", "--grace-period=0")
             forced = True
         if took_s > within_s:
             names = ", ".join(f"{kind} {name}" for kind, name in objects)
@@ -113,9 +112,9 @@ STARTING_S = 900.0
 def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRun]:
     """Yield each run with any of these objects; it counts as alive with an unfinished pod, or if it is new."""
     runs: dict[str, list[Mapping[str, Any]]] = {}
-    for each in items:
-        for run, _, _ in runs_of([each]):
-            runs.setdefault(run, []).append(each)
+    for item in items:
+        for run, _, _ in runs_of([item]):
+            runs.setdefault(run, []).append(item)
     for run, objects in sorted(runs.items()):
         unfinished = [each for each in objects if each.get("kind") == "Pod" and not has_ended(each)]
         times = [_last_known(each["metadata"]) for each in objects]

@@ -288,7 +288,6 @@ class Node:
         return ""
 
     def _interface_facts(self) -> dict[str, str]:
-        """Return facts of the interface with the node's address, if its network is visible."""
         if not self._asked.host_network:
             return {}
         table = self._text("/proc/net/route")

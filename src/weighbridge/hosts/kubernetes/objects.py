@@ -220,8 +220,8 @@ def asked_objects(asked: Mapping[str, Sequence[Any]], user: int) -> dict[str, li
     numbers = itertools.count(1)
     objects: dict[str, list[dict[str, Any]]] = {}
     for environment, requests in asked.items():
-        for each in requests:
-            manifest = pod(replace(each, user=user)) if isinstance(each, PodRequest) else each
+        for request in requests:
+            manifest = pod(replace(request, user=user)) if isinstance(request, PodRequest) else request
             name = object_name(ASKED.run_id, ASKED.site, str(next(numbers)))
             objects.setdefault(environment, []).append(
                 {**manifest, "metadata": {**manifest["metadata"], "name": name}}
@@ -284,17 +284,16 @@ def claim_state(about: Mapping[str, Any], events: Mapping[str, Any]) -> ClaimSta
     """Return the state of a claim by its events, as from ``kubectl get``, in the cluster's own words."""
     if (about.get("status") or {}).get("phase") == "Bound":
         return ClaimState(True)
-    for each in events.get("items") or ():
-        if each.get("reason") == "WaitForFirstConsumer":
+    for event in events.get("items") or ():
+        if event.get("reason") == "WaitForFirstConsumer":
             return ClaimState(True)
-        if each.get("reason") in _NO_VOLUME:
-            return ClaimState(False, str(each.get("message", "")))
+        if event.get("reason") in _NO_VOLUME:
+            return ClaimState(False, str(event.get("message", "")))
     return ClaimState(False)
 
 
 def only_on(node: str) -> dict[str, Any]:
-    """Return a selector of a node by name that keeps the scheduler's rules, so that it reports taints and missing
-    CPUs."""
+    """Return a selector of a node by name under the scheduler's rules, which reports taints and missing CPUs."""
     return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
 
 
@@ -306,9 +305,9 @@ class PodState:
     refusal: str = ""
 
 
-def _own_container(about: Mapping[str, Any]) -> Mapping[str, Any]:
+def _own_container(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the state of our container by ``running``, ``waiting`` or ``terminated``; {} before it has one."""
-    containers = (about.get("status") or {}).get("containerStatuses") or ()
+    containers = (record.get("status") or {}).get("containerStatuses") or ()
     return next((each.get("state") or {} for each in containers if each.get("name") == CONTAINER), {})
 
 
@@ -382,8 +381,7 @@ def last_warning(events: Mapping[str, Any]) -> str:
 
 
 def _failed_and_when(event: Mapping[str, Any]) -> tuple[bool, str]:
-    """Return a sort key: kubelet repeats minor warnings (MissingClusterDNS) with each failure
-    (FailedCreatePodSandBox)."""
+    """Return a sort key that prefers failures: kubelet repeats minor warnings with each of them."""
     time = event.get("lastTimestamp") or event.get("eventTime") or ""
     return str(event.get("reason", "")).startswith("Failed"), str(time)
 
@@ -429,8 +427,7 @@ class NodeInfo:
     more_images: bool = False
 
     def holds(self, image: str) -> bool | None:
-        """Return whether it has an image of this name, as reported by kubelet some ten seconds ago; None if
-        unknown."""
+        """Return whether kubelet reported this image some ten seconds ago; None if unknown."""
         return True if image in self.images else None if self.more_images else False
 
 
@@ -508,9 +505,9 @@ def kept_from_pods(node: NodeInfo) -> bool:
 def runs_of(items: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
     """Return (run, kind, name) of each listed object with a label of its run."""
     rows = []
-    for each in items:
-        metadata = each.get("metadata") or {}
+    for item in items:
+        metadata = item.get("metadata") or {}
         run = (metadata.get("labels") or {}).get(RUN_LABEL, "")
         if RunId.matches(run):
-            rows.append((run, str(each.get("kind", "object")), str(metadata.get("name", ""))))
+            rows.append((run, str(item.get("kind", "object")), str(metadata.get("name", ""))))
     return rows

@@ -154,17 +154,16 @@ def room(kubectl: Kubectl) -> Room:
 
 
 def _in_quotas(quotas: Sequence[Any]) -> Iterator[Room]:
-    for each in quotas:
-        hard, used = ((each.get("status") or {}).get(key) or {} for key in ("hard", "used"))
+    for quota in quotas:
+        hard, used = ((quota.get("status") or {}).get(key) or {} for key in ("hard", "used"))
         for name in ("services", "count/services"):
             if name in hard:
                 left = int(hard[name]) - int(used.get(name, 0))
-                whose = each["metadata"]["name"]
+                whose = quota["metadata"]["name"]
                 yield Room(max(0, left - _SPARE), f"quota {whose} has {left:,} {name} left")
 
 
 def _addresses(kubectl: Kubectl) -> tuple[int, int]:
-    """Return the number of addresses for Services, and of those in use; 0 if unknown."""
     ranges: list[str] = []
     with contextlib.suppress(Unavailable):  # from Kubernetes 1.33 on
         listed = kubectl.get("servicecidrs").get("items") or ()

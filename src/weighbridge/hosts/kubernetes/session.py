@@ -259,7 +259,6 @@ class SessionStream:
         return "it was ended"
 
     def _reconnect(self) -> None:
-        """Connect again, or end the stream if that is useless."""
         self._connection.close()
         if self._ending.is_set():
             self.why = "it was ended"

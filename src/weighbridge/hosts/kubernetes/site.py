@@ -62,7 +62,6 @@ def _kernel_of(place: Site | Host) -> str:
 
 
 def _older(release: str, than: tuple[int, int]) -> bool:
-    """Return whether a kernel is older than a version; False if its release is unknown."""
     numbers = re.match(r"(\d+)\.(\d+)", release)
     return numbers is not None and (int(numbers[1]), int(numbers[2])) < than
 
@@ -118,7 +117,6 @@ class PodSite(LaunchedSite):
             self._launcher.pause(stopped=False)
 
     def _text(self, *paths: str) -> str:
-        """Return the first readable file; "" if there is none."""
         for path in paths:
             with contextlib.suppress(OSError):
                 return self.read(str(self._top / path)).decode()
@@ -144,7 +142,6 @@ class PodSite(LaunchedSite):
         return (words[0], words[1]) if len(words) == 2 and all(words) else None
 
     def _limits(self) -> dict[str, str]:
-        """Return facts of the limits in force, by its container's group; empty if unknown."""
         if (quota := self._quota()) is None or not (self._counts_use and quota[1].isdecimal()):
             return {}
         period_us, limited = int(quota[1]), quota[0].isdecimal()
@@ -157,8 +154,7 @@ class PodSite(LaunchedSite):
         return {CPU_LIMIT: limits.cpu_words, MEMORY_LIMIT: limits.memory_words}
 
     def _held_back_by_pod(self) -> float | None:
-        """Return the seconds that the complete pod's group, which also has the quota, was throttled; None if
-        invisible."""
+        """Return the seconds that the complete pod's group, with the same quota, was throttled; None if invisible."""
         if self._groups != 2 or self._top == Path(_TOP):
             return None
         return counters.cpu_stat(self._text("../cpu.stat")).counters.get("throttled_share")

@@ -251,7 +251,6 @@ class ImageSupply:
         return image.reference
 
     def _cluster(self) -> str:
-        """Return the tool's cluster, by the name of the context that it made. Raises Unavailable."""
         tool = self._options.tool if self._options is not None else None
         if tool is None or self._context.startswith(tool.contexts):
             return self._context.removeprefix(tool.contexts) if tool is not None else ""
@@ -319,7 +318,6 @@ def names_on_nodes(options: NodeImages | None, userland: Userland, cache: Path) 
 
 
 def _pushed_before(cache: Path) -> dict[str, str]:
-    """Return the digests of images pushed from this machine, by tag."""
     with contextlib.suppress(OSError, ValueError):
         return dict(json.loads((cache / _PUSHED).read_text()))
     return {}
@@ -341,7 +339,6 @@ def supply(run: RunContext, kubectl: Kubectl, context: str, options: NodeImages 
 
 @contextmanager
 def _file(run: RunContext, pieces: Iterator[bytes]) -> Iterator[str]:
-    """Yield a temporary file in the run's data folder on the disk."""
     folder = run.cache / "engines" / run.id
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -451,8 +448,8 @@ def _needed(kubectl: Kubectl, run_id: str, place: str, reference: str) -> Iterat
     alive = {each.id for each in runs_at([*marks, *pods], kubectl.clock()) if each.alive}
     uses = [each for each in map(ImageUse.of, marks) if each.run in alive and each.covers(place, reference)]
     yield from (each for each in uses if not each.is_removal)
-    for each in pods:
-        if any(container.get("image") == reference for container in each["spec"]["containers"]):
+    for pod in pods:
+        if any(container.get("image") == reference for container in pod["spec"]["containers"]):
             yield ImageUse("", place, reference, removes=False)
 
 
@@ -506,9 +503,9 @@ class LoadedImage:
         )
         try:
             with ExitStack() as announced:
-                for each in kubectls:  # first, so that the later of two ending runs sees no need
-                    each.delete(f"configmap/{need_of_run.name}")
-                    announced.enter_context(_announced(each, replace(need_of_run, is_removal=True)))
+                for kubectl in kubectls:  # first, so that the later of two ending runs sees no need
+                    kubectl.delete(f"configmap/{need_of_run.name}")
+                    announced.enter_context(_announced(kubectl, replace(need_of_run, is_removal=True)))
                 needs = [need for each in kubectls for need in _needed(each, run_id, place, self.reference)]
                 if needs:
                     return "" if any(each.removes for each in needs) else f"{problem}: another run needs it"

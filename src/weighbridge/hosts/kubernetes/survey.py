@@ -136,9 +136,9 @@ class ClusterNodes:
     def others(self) -> str:
         """Return the other nodes by obstacle, as text; "" if there are none."""
         by_obstacle: dict[str, list[str]] = {}
-        for each in self.every:
-            if reason := obstacle(each):
-                by_obstacle.setdefault(reason, []).append(each.name)
+        for node in self.every:
+            if reason := obstacle(node):
+                by_obstacle.setdefault(reason, []).append(node.name)
         return "; ".join(f"{reason}: {', '.join(sorted(names))}" for reason, names in sorted(by_obstacle.items()))
 
     def require(self) -> list[NodeInfo]:

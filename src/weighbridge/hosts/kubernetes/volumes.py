@@ -184,13 +184,13 @@ def folder_name(run_id: str, site: str) -> str:
 def _folders_in(pods: Sequence[Mapping[str, Any]], run_id: str) -> list[NodeFolder]:
     """Return the folders of nodes in a run's pods; a forged label cannot name any other folder."""
     folders = []
-    for each in pods:
-        [*volumes], [*containers] = each["spec"].get("volumes") or (), each["spec"]["containers"]
+    for pod in pods:
+        [*volumes], [*containers] = pod["spec"].get("volumes") or (), pod["spec"]["containers"]
         paths = {volume["name"]: volume["hostPath"]["path"] for volume in volumes if "hostPath" in volume}
         ours: Mapping[str, Any] = next((container for container in containers if container["name"] == CONTAINER), {})
         names = [mount.get("subPath", "") for mount in ours.get("volumeMounts") or () if mount["name"] == "data"]
-        node = each["spec"].get("nodeName")
-        if node and "data" in paths and names == [each["metadata"]["name"]] == [folder_name(run_id, _site_of(each))]:
+        node = pod["spec"].get("nodeName")
+        if node and "data" in paths and names == [pod["metadata"]["name"]] == [folder_name(run_id, _site_of(pod))]:
             pull = ours.get("imagePullPolicy") != "Never"
             folders.append(NodeFolder(node, paths["data"], names[0], ours["image"], pull))
     return folders
@@ -207,8 +207,8 @@ class NodeFolders(Leavings):
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Yield each folder in a run's notes."""
-        for run, each in NOTES.of_runs(folders):
-            yield from _leftovers(run, [each])
+        for run, folder in NOTES.of_runs(folders):
+            yield from _leftovers(run, [folder])
 
     def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
         """Yield the folders that pods in a namespace still name. Raises OSError if the cluster does not answer."""
@@ -248,8 +248,8 @@ class NodeFolders(Leavings):
 
 
 def _leftovers(run: str, folders: Sequence[NodeFolder]) -> Iterator[Leftover]:
-    for each in folders:
-        yield Leftover(run, f"folder on node {each.node}", f"{each.path}/{each.name}")
+    for folder in folders:
+        yield Leftover(run, f"folder on node {folder.node}", f"{folder.path}/{folder.name}")
 
 
 def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) -> None:
@@ -267,9 +267,8 @@ def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) 
 
 
 def _owner_of(kubectl: Kubectl, run_id: str) -> Owner:
-    """Return the run's owner with the launcher, made again if it is gone; listed, because a run need not have
-    "get"."""
-    for each in kubectl.get("configmaps", f"--field-selector=metadata.name={object_name(run_id)}")["items"]:
-        return Owner.of(each)
+    """Return the run's owner, made again if it is gone; it is listed because a run need not have "get"."""
+    for config_map in kubectl.get("configmaps", f"--field-selector=metadata.name={object_name(run_id)}")["items"]:
+        return Owner.of(config_map)
     program = build.ensure(cache_folder(), lambda _: None).read_bytes()
     return Owner.of(kubectl.create(owner(run_id, program)))

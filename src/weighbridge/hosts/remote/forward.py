@@ -29,9 +29,9 @@ class Forward:
 
     def close(self) -> None:
         """Accept no more connections, and close the open ones."""
-        for each in (self._listener, *list(self._open)):
+        for endpoint in (self._listener, *list(self._open)):
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                endpoint.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._local_path.unlink(missing_ok=True)
 

@@ -83,8 +83,7 @@ class MachineHost(AgentHost, ABC):
         return f"unix://{self.forward('')}"
 
     def engine_socket(self, path: str) -> str:
-        """Return the path there of an engine's socket that this user can use; "" means the default. Raises
-        Unavailable."""
+        """Return the path there of an engine's socket for this user; "" means the default. Raises Unavailable."""
         return str(self._channel.call("engine", path=path).fields["value"])
 
     def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
@@ -118,5 +117,5 @@ def told_failures(channel: Channel, run: RunContext) -> Iterator[None]:
         yield
     finally:
         channel.close()
-        for each in channel.failures():
-            run.say(each)
+        for failure in channel.failures():
+            run.say(failure)

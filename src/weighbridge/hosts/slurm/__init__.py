@@ -40,8 +40,8 @@ class SlurmHost(MachineHost):
 
     def close(self) -> None:
         """Close the sockets that lead to it."""
-        for each in self._forwards:
-            each.close()
+        for forward in self._forwards:
+            forward.close()
 
 
 @contextmanager

@@ -43,7 +43,6 @@ class SshHost(MachineHost):
 
 
 def _place(name: str, options: SshOptions, hello: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the host's address and interface: the study's, or else those of the incoming connection."""
     reached_at = str(hello["server"]).removeprefix("::ffff:")
     return place_of(name, options.address, options.interface, reached_at, hello["interfaces"])
 

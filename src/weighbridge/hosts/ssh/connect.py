@@ -56,8 +56,7 @@ class Connection:
         self._forwarded = 0
 
     def open(self, run_id: RunId, machine: str) -> tuple[Channel, dict[str, Any]]:
-        """Connect and start the agent; return the channel and its first frame. Raises Unavailable with one
-        sentence."""
+        """Connect and start the agent; return the channel and its first frame. Unavailable with one sentence."""
         self._require_readable_configuration()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for left in self._folder.glob(f"{self._control.name}*"):  # left by a killed process of this run

@@ -48,7 +48,6 @@ def _user(name: str, root: Path) -> _User:
 
 
 def _groups_with(user: str, root: Path) -> tuple[int, ...]:
-    """Return the groups with this user as a member, by the image's group(5)."""
     members = ((fields[2], fields[3].split(",")) for fields in _lines(root / "etc/group") if len(fields) > 3)
     return tuple(int(number) for number, names in members if user and user in names)
 

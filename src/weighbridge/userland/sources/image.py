@@ -99,7 +99,6 @@ class Image(UserlandSource):
 
 @contextmanager
 def _image(name: str) -> Iterator[tuple[Any, Any]]:
-    """Yield the client of the engine, and the image."""
     from docker.errors import ImageNotFound
 
     client = client_from_environment()

@@ -99,8 +99,7 @@ class Packages(UserlandSource):
         )
 
     def lacks(self, options: Any, program: str) -> tuple[str, str] | None:
-        """Return why there is no program at a path to which no package installs one; programs start in the root
-        folder."""
+        """Return why a path can have no program: no package installs one there, and programs start in /."""
         place = os.path.normpath(Path("/", program))
         if place.split("/")[1] in _PLACES:
             return None
