@@ -10,6 +10,7 @@ from pathlib import Path
 
 from weighbridge.linux import counters
 from weighbridge.meters.machines import Networks, Read
+from weighbridge.model.measurement import EVENT_COUNTERS
 
 _FLUSHES, _BUSY = "_disk_flushes", "_disk_busy_s"
 """How the names of a disk's counters end, after its own name."""
@@ -56,7 +57,7 @@ def events_of_machines(used: Mapping[str, Mapping[str, float]]) -> dict[str, flo
 
 
 def _of_busiest_disk(grown: Mapping[str, float]) -> dict[str, float]:
-    events = {name: grown[name] for name in ("softnet_drops", "softnet_squeezes", "vm_exits") if name in grown}
+    events = {each.name: grown[each.name] for each in EVENT_COUNTERS if each.name in grown}
     for name, end in (("disk_flushes", _FLUSHES), ("disk_busy_s", _BUSY)):
         if of_disks := [value for counter, value in grown.items() if counter.endswith(end)]:
             events[name] = max(of_disks)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from weighbridge.linux import counters
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.measurement import EVENT_COUNTERS
 
 FOREIGN = 0.75
 """CPUs that may be busy outside of the sites during a trial without a flag."""
@@ -79,10 +80,10 @@ def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
 
 
 _COUNTERS = (
-    "_s", "_kills", "_switches", "_bits", "_segments", "_periods", "_drops", "_squeezes", "_flushes", "_exits",
-    "_octets", "_packets",
+    "_s", "_kills", "_switches", "_bits", "_segments", "_periods", "_octets", "_packets",
+    *(each.name for each in EVENT_COUNTERS),
 )  # fmt: skip
-"""How the names of counters end; all others are levels."""
+"""The ends of the names of counters. All other readings are levels."""
 
 
 def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
