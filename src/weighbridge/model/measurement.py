@@ -141,6 +141,7 @@ EVENT_COUNTERS = (
     EventCounter("disk_flushes", "flushes of the disk that flushed most; for workloads with data", per_trial=True),
     EventCounter("vm_exits", "exits of all guests to their hypervisor; if debugfs is readable", per_trial=True),
 )
+"""The counters of the kernel that make metrics. To add one, add a row here, and read it in `meters.events`."""
 SOFTNET_DROPS, SOFTNET_SQUEEZES, CONNECTION_DROPS, DISK_FLUSHES, VM_EXITS = (each.prefix for each in EVENT_COUNTERS)
 PACKET_SIZE = "bytes_per_packet"
 """Mean size of the received IPv4 packets. It is above the MTU if the kernel combines segments (TSO, GRO)."""
