@@ -1,7 +1,7 @@
-"""What the kernel counted of a trial's work beside CPU time: drops, packets, flushes, exits of guests.
+"""Reads the kernel's counters of events in a trial: drops, packets, flushes, exits of guests.
 
-It is read once before the measured process and once after it, by what stands farthest from it: reading costs nothing
-that is measured. What a machine does not tell is absent, and never zero.
+They are read once before and once after the measured process, as the first and the last readings, so that reading
+does not count as its work. Missing counters are absent, and never zero.
 """
 
 import contextlib
@@ -13,13 +13,13 @@ from weighbridge.meters.machines import Networks, Read
 from weighbridge.model.measurement import EVENT_COUNTERS
 
 _FLUSHES, _BUSY = "_disk_flushes", "_disk_busy_s"
-"""How the names of a disk's counters end, after its own name."""
+"""The ends of the names of a disk's counters, after the disk's name."""
 _EXITS = "/sys/kernel/debug/kvm/exits"
-"""How often all guests of a machine were left, since they were started: root's, where debugfs is mounted."""
+"""The exits of all guests of a machine since their start. Readable by root if debugfs is mounted."""
 
 
 def machine_events(read: Read, *, disks: bool) -> dict[str, float]:
-    """Return a machine's counters: of its network's software interrupts, of guests, where asked of each disk."""
+    """Return a machine's counters of network software interrupts and guests and, with ``disks``, of each disk."""
     events: dict[str, float] = {}
     with contextlib.suppress(OSError, ValueError):
         events |= counters.softnet(read("/proc/net/softnet_stat").decode())
@@ -33,7 +33,7 @@ def machine_events(read: Read, *, disks: bool) -> dict[str, float]:
 
 
 def network_events(networks: Networks) -> dict[str, float]:
-    """Return the IPv4 packets that all network namespaces received, and what their tables of connections dropped."""
+    """Return the IPv4 packets that all network namespaces received, and the packets that conntrack rejected."""
     total: dict[str, float] = {}
     for (_, dev), (read, snmp) in networks.items():
         with contextlib.suppress(OSError, ValueError):
@@ -44,15 +44,15 @@ def network_events(networks: Networks) -> dict[str, float]:
 
 
 def events_of_machines(used: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Return what all machines counted together, by how much each one's counters grew.
+    """Return the sums over all machines of the growth of their counters.
 
-    Of its disks the busiest counts (the same bytes pass several: a loop device and the disk below it), and the one
-    that flushed most. What some machine does not tell is left out.
+    The busiest disk of each machine counts, and the disk that flushed most, because the same bytes pass through
+    several disks: a loop device and the disk below it. Counters that a machine does not have are left out.
     """
     machines = [_of_busiest_disk(grown) for grown in used.values()]
-    told = set.intersection(*(set(events) for events in machines)) if machines else set()
+    common = set.intersection(*(set(events) for events in machines)) if machines else set()
     return {
-        name: (max if name == "disk_busy_s" else sum)(events[name] for events in machines) for name in sorted(told)
+        name: (max if name == "disk_busy_s" else sum)(events[name] for events in machines) for name in sorted(common)
     }
 
 

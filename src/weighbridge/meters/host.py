@@ -1,4 +1,4 @@
-"""Counters of the whole machine, and what two readings of them say about a trial."""
+"""Reads the counters of a machine, and finds the flags of a trial in two readings."""
 
 import contextlib
 import os
@@ -10,26 +10,26 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import EVENT_COUNTERS
 
 FOREIGN = 0.75
-"""CPUs that may be busy outside of the sites during a trial without a flag."""
+"""The largest number of CPUs that can be busy outside of the sites during a trial without a flag."""
 SATURATED = 0.93
 """Share of one CPU from which a generator counts as being the limit: it also starts, connects and ends."""
 FULL = 0.8
-"""Share of CPUs from which those that the sites share count as full: the kernel's work for them is beside theirs."""
+"""Share of CPU time from which the CPUs of the sites count as full, because the kernel also works for the sites."""
 TABLE_FULL = 0.9
-"""Share of the kernel's table of connections that may be taken without a flag: when it is full, some are dropped."""
+"""The largest used share of the connection table without a flag. A full table drops connections."""
 _TABLE = "connection_table_share"
 THROTTLED = 0.05
-"""Share of the time in which a CPU limit may hold a role back without a flag."""
+"""The largest share of the time in which a CPU limit can throttle a role without a flag."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _BUSY_KINDS = ("user", "nice", "system", "irq", "softirq")
 """The kinds of /proc/stat that make up ``busy_s``."""
 
 
 def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> dict[str, float]:
-    """Counters now, of this machine or of the one whose files ``file`` reads.
+    """Return the present counters of this machine, or of the machine whose files ``file`` reads.
 
-    Those of `stat`, ``load1``, ``psi_cpu_s``, ``psi_memory_s``, ``psi_io_s``: seconds since boot (proc(5), /proc/stat
-    and /proc/pressure), and how full the network's table of connections is; what the kernel does not tell is absent.
+    These are the counters of `stat`, ``load1``, the used share of the connection table, and ``psi_cpu_s``,
+    ``psi_memory_s`` and ``psi_io_s`` in seconds since boot (proc(5), /proc/pressure). Missing counters are absent.
     """
 
     def text(path: Path) -> str:
@@ -50,7 +50,7 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
 
 
 def waited_s(what: str, proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> float | None:
-    """Give the seconds since boot in which some program waited for ``what`` (``cpu``, ``memory``, ``io``)."""
+    """Return the seconds since boot in which at least one program waited for ``what`` (cpu, memory, io)."""
     path = proc / "pressure" / what
     with contextlib.suppress(OSError, ValueError):
         text = path.read_text() if file is None else file(str(path)).decode()
@@ -59,10 +59,10 @@ def waited_s(what: str, proc: Path = Path("/proc"), file: Callable[[str], bytes]
 
 
 def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
-    """Counters in /proc/stat (proc(5)), in seconds over all CPUs, to 1/``ticks`` s.
+    """Return the counters in /proc/stat (proc(5)), in seconds over all CPUs, to 1/``ticks`` s.
 
     ``busy_s``, ``irq_s``, ``softirq_s``, ``steal_s``, ``unused_s`` (idle, and waiting for disks),
-    ``context_switches`` and the number of ``cpus`` that are online. Raises ValueError where it is something else.
+    ``context_switches`` and the number of ``cpus`` that are online. Raises ValueError for any other text.
     """
     lines, kinds = text.splitlines(), counters.cpu_ticks(text)
     if "steal" not in kinds:
@@ -87,7 +87,7 @@ _COUNTERS = (
 
 
 def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """The difference of each counter; a level (``load1``) as it was at the start, the table's at its fullest."""
+    """Return the growth of each counter, the first value of each level, and the table's largest share."""
     levels = {name: max(before[name], after[name]) for name in (_TABLE,) if name in before and name in after}
     return levels | {
         name: after[name] - value if name.endswith(_COUNTERS) else value
@@ -99,10 +99,10 @@ def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, f
 def host_flags(
     used_by_host: Mapping[str, float], used_by_sites: Sequence[Mapping[str, float]], wall_s: float, cpus: int
 ) -> list[Flag]:
-    """What a reader has to know about the machine during a trial of ``wall_s`` seconds.
+    """Return the flags about the machine in a trial of ``wall_s`` seconds.
 
-    The kernel's network path, the engine and Weighbridge itself work outside the sites too: FOREIGN leaves room.
-    CPU time within the resolution of /proc/stat makes no flag, and none tells of more CPU time than there was.
+    FOREIGN allows for the kernel's network path, the engine and Weighbridge, which work outside of the sites.
+    CPU time within the resolution of /proc/stat makes no flag. No flag states more CPU time than the CPUs have.
     """
     flags = []
     steal_s = used_by_host.get("steal_s", 0.0)
@@ -124,15 +124,15 @@ def host_flags(
 
 
 def _resolution_s(kinds: int, cpus: int) -> float:
-    """Seconds by which a sum of ``kinds`` of /proc/stat can be too large over any time.
+    """Return the seconds by which a sum of ``kinds`` of /proc/stat can be too large.
 
-    Each kind is cut to a tick, and each CPU's tick charges a whole one to what it meets.
+    Each kind is cut to a tick, and each CPU charges its whole tick to the task that is running at that moment.
     """
     return (kinds + cpus) / _TICKS
 
 
 def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: int) -> list[Flag]:
-    """Where client and server share ``cpus`` that are full, and the client takes more: it may be the limit."""
+    """Return a flag if client and server share full ``cpus`` and the client uses more: it can be the limit."""
     client, server = (used.get(role, {}).get("cpu_s", 0.0) / busy_s for role in ("client", "server"))
     if client + server <= FULL * cpus or client <= server:
         return []
@@ -140,11 +140,11 @@ def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: i
 
 
 def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float, threads: int = 1) -> list[Flag]:
-    """What a reader has to know about one role while the measured process ran: throttled, or itself the limit.
+    """Return the flags about one role while the measured process ran: it was throttled, or it was the limit.
 
-    Most generators have one busy thread (iperf3 3.12, redis-benchmark, netperf), so one CPU is their limit whatever
-    the site's limit is; of others ``threads`` is the number that can be busy at once. One that is throttled is
-    limited too.
+    Most generators have one busy thread (iperf3 3.12, redis-benchmark, netperf), so their limit is one CPU. For
+    others, ``threads`` is the number of threads that can be busy at the same time. A throttled generator is also
+    the limit.
     """
     flags = []
     throttled = used_by_site.get("throttled_s", 0.0) / measured_s

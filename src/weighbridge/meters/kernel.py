@@ -17,7 +17,7 @@ from weighbridge.model.command import Command, HostProcess, Stream
 from weighbridge.model.host import Host
 
 ANSWER_S = 10.0
-"""How long the sampler may take to answer."""
+"""The time limit for an answer of the sampler, in seconds."""
 
 
 class KernelMeter:
@@ -27,7 +27,7 @@ class KernelMeter:
         self._host, self._hz = host, hz
         self._talk: tuple[HostProcess, Stream] | None = None
         self._begun: float | None = None
-        with contextlib.suppress(MeterFailed):  # begin tries again, and its failure is told
+        with contextlib.suppress(MeterFailed):  # begin tries again, and reports its failure
             self._start()
 
     def _start(self) -> tuple[HostProcess, Stream]:
@@ -40,7 +40,7 @@ class KernelMeter:
         return self._talk
 
     def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
-        """Begin to read the host's files and those of the sites that it sees."""
+        """Begin to read the files of the host and of the sites on it."""
         talk = self._talk
         if talk is None or self._begun is not None or self._has_ended(talk[0]):
             talk = self._start()
@@ -51,7 +51,7 @@ class KernelMeter:
             raise MeterFailed(f"it answered {answer[:80]!r}")
 
     def end(self, since: float) -> MeterReadings:
-        """Every series of the host and its sites, and what reading them cost."""
+        """Return every series of the host and its sites, and the CPU time of reading them."""
         if self._talk is None or self._begun is None:
             raise MeterFailed("it was not started")
         readings = unpack(self._ask(*self._talk, {"do": "end"}))
@@ -59,7 +59,7 @@ class KernelMeter:
         return MeterReadings(series(readings, offset), readings.own_cpu_s)
 
     def _ask(self, process: HostProcess, stream: Stream, message: Mapping[str, object]) -> bytes:
-        """Send the sampler one line, and return the line that it answers."""
+        """Send the sampler one line, and return its answer."""
         deadline, answer = time.monotonic() + ANSWER_S, b""
         try:
             stream.send(json.dumps(message).encode() + b"\n")
@@ -85,6 +85,6 @@ class KernelMeter:
         """End the sampler."""
         talk, self._talk, self._begun = self._talk, None, None
         if talk is not None:
-            with contextlib.suppress(EnvironmentLost):  # with its host it has gone too
+            with contextlib.suppress(EnvironmentLost):  # it ended together with its host
                 talk[1].end()
                 talk[0].stop()

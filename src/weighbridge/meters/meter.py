@@ -1,4 +1,4 @@
-"""What a meter is: begun before a trial's first program, ended after its last, and then it has series."""
+"""The protocol of meters, which read series from before a trial's first program until after its last."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from weighbridge.model.sampling import Sampler
 from weighbridge.model.trial import Series
 
 Samplers = Mapping[Any, Sampler]
-"""By role."""
+"""The samplers of sites by role."""
 NO_SAMPLERS: Samplers = {}
 
 
 class MeterFailed(Exception):
-    """There are no readings of a host; one sentence says why. It never fails a trial."""
+    """A host has no readings, for the reason in the message. The trial does not fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeterReadings:
-    """What one host's meter read in a trial, and the CPU seconds that reading took itself (None: not known)."""
+    """The series of one host in a trial, and the CPU seconds of reading them, or None if unknown."""
 
     series: tuple[Series, ...]
     own_cpu_s: float | None = None
@@ -28,9 +28,9 @@ class Meter(Protocol):
     """Reads what a host and the sites on it use. Both methods raise MeterFailed."""
 
     def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
-        """Begin to read, the first time before this returns. ``sites``: each role's ``Site.scope()``.
+        """Begin to read, with the first reading before this returns.
 
-        ``samplers``: of those roles whose sites have one of their own."""
+        ``sites`` has the ``Site.scope()`` of each role, and ``samplers`` the samplers of sites with their own."""
 
     def end(self, since: float) -> MeterReadings:
-        """Read for the last time. ``since``: the moment (time.monotonic) from which the series count their time."""
+        """Read for the last time. ``since`` is the zero of the series' times (time.monotonic)."""

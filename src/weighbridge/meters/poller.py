@@ -1,11 +1,11 @@
-"""Keeps one CPU from halting: a program of the lowest scheduling class that looks at the clock without end.
+"""Keeps one CPU from halting: a program of the lowest scheduling class that reads the clock all the time.
 
 It uses the standard library alone and nothing of this project: ``python3 -I -S -c SOURCE CPU FILE PARENT PROCS ...``.
-It joins the control groups of PROCS; whatever else wants the CPU then has it at once. In FILE it keeps the
-nanoseconds (8 bytes, the machine's order) for which nobody else had the CPU: the sum of the short times between two
-looks. In a long one somebody else had it, an interrupt or the hypervisor. The kernel's timer interrupts an idle CPU
-only because it polls, and keeping the count takes time too: what these two leave of a CPU that nobody else wants, as
-the best of all times of WINDOW_NS shows it, is the unit. It ends once PARENT, who started it, has ended.
+It joins the control groups of PROCS, so every other program gets the CPU at once. In FILE it keeps the nanoseconds
+(8 bytes, native byte order) in which no other program had the CPU: the sum of the short times between two readings.
+In a long time, another program, an interrupt or the hypervisor had it. Polling itself causes timer interrupts, and
+counting takes time. The unit is therefore the best share that any window of WINDOW_NS shows on an otherwise idle CPU.
+The poller ends when PARENT, which started it, has ended.
 """
 
 import mmap
@@ -16,21 +16,21 @@ import sys
 import time
 
 GAP_NS = 2000
-"""Looks are some 100 ns apart; a kernel's shortest interrupt takes about as long as this."""
+"""Nanoseconds. Readings are about 100 ns apart, and the kernel's shortest interrupt takes about this time."""
 SLOW_NS = GAP_NS / 4
-"""A look that takes so long is no way to tell how long an interrupt took."""
+"""Nanoseconds. A reading that takes this long cannot measure an interrupt."""
 TRIES = 5
-"""So often the clock is looked at before it is given up: the kernel tells a program's time in its calls from that
-outside by samples, few in so short a time, and a hypervisor makes any look a slow one."""
+"""The number of tries before the clock counts as too slow. The kernel separates time inside and outside of its
+calls by samples, which are few in a short time, and a hypervisor can delay any reading."""
 LOOKS = 4096
-"""So many looks are between two times of writing: less than a millisecond."""
+"""The number of readings between two writes, which is less than a millisecond."""
 WINDOW_NS = 100_000_000
 ALONE = 0.9
-"""A poller that never had this share of a window has not seen its CPU idle."""
+"""The least share of a window that shows that the CPU was idle."""
 
 
 def polling_obstacle() -> str:
-    """Why this machine's clock cannot be polled; empty where it can: a look is cheap, and no call into the kernel."""
+    """Return why this machine's clock cannot be polled, or "" if a reading is fast and needs no system call."""
     clock, before = time.monotonic_ns, resource.getrusage(resource.RUSAGE_SELF)
     looks = []
     last = start = clock()

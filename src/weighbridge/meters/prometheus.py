@@ -1,6 +1,6 @@
-"""The series that a Prometheus server has of a trial's time: asked for between trials, kept as any meter's are.
+"""Queries a Prometheus server for the series of a trial's time, between trials, and keeps them like other series.
 
-Whatever the server does, a trial keeps its measurements: what it does not tell becomes a flag.
+A trial keeps its measurements even if the server fails. Missing answers become flags.
 """
 
 import itertools
@@ -28,13 +28,13 @@ from weighbridge.model.study import Prometheus
 from weighbridge.model.trial import PROMETHEUS, Series, TrialRecord
 
 MOST_SERIES = 50
-"""Of one query: more are for a dashboard, and would be kept with every trial."""
+"""The largest number of series of a query, because every trial keeps them."""
 ALTOGETHER_S = 2 * ANSWER_S
-"""How long the queries of one trial may take: what comes later is a flag, and the next trial begins."""
+"""The time limit for the queries of one trial, in seconds. Later answers become a flag."""
 MOST_STEPS = 10_000
-"""The server refuses more than 11 000 values of a series in one answer."""
+"""The largest number of values in an answer. The server refuses more than 11,000."""
 TRIED_S = 30
-"""Seconds before the run from which its queries are tried."""
+"""Seconds before the run that the first try of its queries covers."""
 TOLD_GAPS = 3
 
 Open = Callable[[str], AbstractContextManager[Ask]]
@@ -48,9 +48,9 @@ class Watched:
     open: Open = connection
 
     def require(self) -> list[str]:
-        """Try the server and every query. Gives what a person should know before the run.
+        """Try the server and every query. Return notes for the user before the run.
 
-        Raises Unavailable where the server cannot be used, StudyError where it refuses a query.
+        Raises Unavailable if the server cannot be used, and StudyError if it refuses a query.
         """
         try:
             with self.open(self.options.url) as ask:
@@ -61,7 +61,7 @@ class Watched:
             raise Unavailable(f"{problem}; fix that, or remove 'prometheus' from the study") from failure
 
     def _same_time(self, ask: Ask) -> None:
-        """Raise MeterFailed where the server's clock, whose time its samples carry, differs from this machine's."""
+        """Raise MeterFailed if the server's clock, which dates its samples, differs from this machine's."""
         before = time.time()
         theirs = clock(ask)
         ahead = theirs - before if theirs < before else max(0.0, theirs - time.time())
@@ -86,7 +86,7 @@ class Watched:
         return []
 
     def completed(self, record: TrialRecord) -> TrialRecord:
-        """The record of a trial that ended, with the server's series of its time; flags say what is missing."""
+        """Return the record of a finished trial with the server's series, and flags for missing values."""
         series: list[Series] = []
         flags: list[Flag] = []
         deadline = time.monotonic() + ALTOGETHER_S
@@ -111,7 +111,7 @@ class Watched:
     def _read_query(
         self, ask: Ask, name: str, span: Span, scraped: Mapping[float, float]
     ) -> tuple[list[Series], list[Flag]]:
-        """The series of one query in a trial's time, and flags."""
+        """Return the series of one query in a trial's time, and flags."""
         query = self.options.queries[name]
         series = fresh_series(ask, query.query, span, scraped)
         nonempty = [each for each in series[:MOST_SERIES] if each.values]
@@ -134,13 +134,13 @@ def _series(name: str, unit: str, queried: QueriedSeries, started_at: float) -> 
 
 
 def _promql_name(name: str, labels: Mapping[str, str]) -> str:
-    """A name with its labels as PromQL writes it: ``reads{device="sda"}``; without labels the name alone."""
+    """Return a name with its labels in PromQL: ``reads{device="sda"}``, or the name if there are no labels."""
     pairs = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()) if key != "__name__")
     return f"{name}{{{pairs}}}" if pairs else name
 
 
 def _missing(series: Sequence[QueriedSeries], span: Span) -> list[str]:
-    """When no series has a value, in words; a single step without one may be a scrape that came late."""
+    """Return the times without values in words. A single step without a value can be a late scrape."""
     start, step = span.start, span.step
     moments = {round((moment - start) / step) for each in series for moment in each.values}
     if not moments:
@@ -152,6 +152,6 @@ def _missing(series: Sequence[QueriedSeries], span: Span) -> list[str]:
 
 
 def _runs(moments: Iterable[int], last: int) -> list[tuple[int, int]]:
-    """The first and last of each run of at least two steps that are not among ``moments``."""
+    """Yield the first and last step of each gap of at least two steps in ``moments``."""
     edges = [-1, *sorted(moments), last + 1]
     return [(a + 1, b - 1) for a, b in itertools.pairwise(edges) if b - a > 2]

@@ -1,4 +1,4 @@
-"""The meter of a host without a Python: its own launcher reads its files, and that of each site the site's."""
+"""The meter of a host without Python: the launchers of the host and of each site read their own files."""
 
 import time
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class SampledMeter:
         self._begun: list[tuple[Sampler, Order, float]] = []
 
     def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
-        """Begin to read the host's files, and those of the sites that have a sampler of their own."""
+        """Begin to read the files of the host, and of the sites that have their own sampler."""
         self._begun = []
         orders = [(self._sampler, Order.of({}, self._host))]
         orders += [(sampler, Order.of({role: sites[role]})) for role, sampler in samplers.items()]
@@ -33,7 +33,7 @@ class SampledMeter:
             self._begun.append((sampler, order, begun))
 
     def end(self, since: float) -> MeterReadings:
-        """Every series of the host and its sites, and what reading them cost."""
+        """Return every series of the host and its sites, and the CPU time of reading them."""
         begun, self._begun = self._begun, []
         if not begun:
             raise MeterFailed("it was not started")
@@ -50,4 +50,4 @@ class SampledMeter:
         return MeterReadings(tuple(every), cpu_s)
 
     def close(self) -> None:
-        """Nothing is left to end: launchers end with their sites."""
+        """Do nothing, because launchers end with their sites."""

@@ -8,8 +8,8 @@ it sleeps. It ends when its standard input closes. Line by line, in JSON:
     {"do": "end"}  ->  {"at": [s, ...], "ticks": 100, "page": 4096, "cpu_s": own, "wall_s": own, "texts": PACKED}
 
 ``at`` are seconds since the first reading. ``texts`` is base64 of zlib of JSON: {LABEL: [TEXT or null, ...]}, with
-null where a file could not be read or was not due: those of ``slow`` are read once a second at most, and when the
-trial ends, for each reading has its price. ``most`` limits how much of a file is read. The path /proc/PID/ns/mnt
+null if a file could not be read or was not due. Files of ``slow`` are read at most once a second, and when the
+trial ends, because each reading has a cost. ``most`` limits how much of a file is read. The path /proc/PID/ns/mnt
 stands for every process in that mount namespace: the text is then their stat lines. A group's cgroup.procs stands for
 what each process in it had from disks and wrote to them: the text is "pid: N" and that process's io file, one after
 the other.
@@ -28,23 +28,23 @@ from typing import Any
 CLOSED = -1
 ENOUGH = 1 << 20
 AT_ONCE = 8192
-"""Bytes asked for in one call: a larger buffer costs more than the reading itself."""
+"""Bytes per call. A larger buffer costs more than the reading itself."""
 WHOLE = 2048
-"""The kernel gives a long table in parts of a page of 4096 bytes: only what is shorter than this surely is all."""
+"""The kernel returns a long table in pages of 4096 bytes. Only an answer shorter than this is surely complete."""
 RESCAN_S = 1.0
 SLOW_S = 0.95
-"""A little less than the second after which slow files are due: readings are a little late, too."""
+"""Slightly less than the second after which slow files are due, because readings are slightly late."""
 
 
 def close(fd: int) -> None:
-    """Close a file descriptor, if it is one."""
+    """Close a file descriptor unless it is None."""
     if fd != CLOSED:
         with contextlib.suppress(OSError):
             os.close(fd)
 
 
 class File:
-    """A file that stays open; it is opened again where it cannot be read from its beginning a second time."""
+    """A file that stays open. It is opened again if it cannot be read from its beginning a second time."""
 
     def __init__(self, path: str, most: int) -> None:
         self.path, self.most, self.first, self.fd = path, most, min(most, AT_ONCE), CLOSED
@@ -57,7 +57,7 @@ class File:
             self.fd = CLOSED
 
     def read(self) -> bytes | None:
-        """Return the file's bytes now; None where it cannot be read."""
+        """Return the file's present bytes, or None if it cannot be read."""
         try:
             data = os.pread(self.fd, self.first, 0)
         except OSError:
@@ -80,12 +80,12 @@ class File:
         return data
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         close(self.fd)
 
 
 class Members:
-    """The stat lines of every process in a namespace (which a chroot without control groups has of its own)."""
+    """The stat lines of every process in a namespace. A chroot without control groups has its own namespace."""
 
     def __init__(self, path: str, _most: int) -> None:
         self.kind = path.partition("/ns/")[2]
@@ -109,7 +109,7 @@ class Members:
             self.files[name] = File(f"/proc/{name}/stat", ENOUGH)
 
     def read(self) -> bytes | None:
-        """One line for each process; None where there never was such a namespace."""
+        """Return one line for each process, or None if the namespace never existed."""
         if self.wanted is None:
             return None
         if time.monotonic() - self.scanned >= RESCAN_S:
@@ -118,20 +118,20 @@ class Members:
         return b"".join(file.read() or b"" for file in self.files.values())
 
     def close(self) -> None:
-        """Give every descriptor back."""
+        """Close every descriptor."""
         for file in self.files.values():
             file.close()
 
 
 class Disks:
-    """The io files of every process in a control group: the kernel counts a group's own disk use only at times."""
+    """The io files of every process in a control group. The kernel does not always count a group's disk use."""
 
     def __init__(self, path: str, most: int) -> None:
         self.path, self.most = path, most
         self.files: dict[str, File] = {}
 
     def _read_list(self) -> bytes | None:
-        """Opened each time: in version 1 the list stays as it was for whoever keeps the file open."""
+        """Return the group's processes. In version 1, an open file never changes, so open it each time."""
         members = File(self.path, self.most)
         try:
             return members.read()
@@ -139,7 +139,7 @@ class Disks:
             members.close()
 
     def read(self) -> bytes | None:
-        """A line with the number of each process before its file; None where it cannot be read."""
+        """Return a line with the number of each process before its file, or None if it cannot be read."""
         listed = self._read_list()
         if listed is None:
             return None
@@ -152,13 +152,13 @@ class Disks:
         return b"".join(b"pid: %s\n%s" % (name.encode(), text) for name, text in texts.items() if text)
 
     def close(self) -> None:
-        """Give every descriptor back."""
+        """Close every descriptor."""
         for file in self.files.values():
             file.close()
 
 
 def reader_of_path(path: str, most: int) -> File | Members | Disks:
-    """Return the reader of a path, by what the path names."""
+    """Return the reader for the kind of a path."""
     if "/ns/" in path:
         return Members(path, most)
     return Disks(path, most) if path.endswith("/cgroup.procs") else File(path, most)
@@ -181,7 +181,7 @@ class SamplingSession:
         self.take()
 
     def take(self, *, last: bool = False) -> None:
-        """One reading of every file that is due: of the slow ones too after a second, and the ``last`` time."""
+        """Read every file that is due. Slow files are due after a second and at the ``last`` time."""
         now = time.monotonic() - self.start
         everything = last or now >= self.due
         if everything:
@@ -190,7 +190,7 @@ class SamplingSession:
         self.rows.append([None if slow and not everything else read() for read, slow in self.readers])
 
     def left(self) -> float:
-        """Seconds until the next reading is due; those whose time has passed are left out."""
+        """Return the seconds until the next reading is due. Missed readings are skipped."""
         now = time.monotonic() - self.start
         if now >= (self.number + 1) * self.every:
             self.number = int(now / self.every)
@@ -198,12 +198,12 @@ class SamplingSession:
         return max(0.0, (self.number + 1) * self.every - (time.monotonic() - self.start))
 
     def close(self) -> None:
-        """Give every descriptor back: an open file of a network namespace keeps the namespace."""
+        """Close every descriptor, because an open file of a network namespace keeps the namespace."""
         for file in self.files.values():
             file.close()
 
     def end(self) -> dict[str, object]:
-        """Take the last reading; gives all of them."""
+        """Take the last reading, and return all readings."""
         self.take(last=True)
         used, wall = time.process_time() - self.used, time.monotonic() - self.start
         self.close()

@@ -1,4 +1,4 @@
-"""Which files a meter reads, under which labels. A label is "PLACE/WHAT"; the place is "host NAME" or a role."""
+"""The files that a meter reads, by label. A label is "PLACE/WHAT", and the place is "host NAME" or a role."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,30 +15,30 @@ HOST_FILES = {
     "pressure.memory": "/proc/pressure/memory",
     "pressure.io": "/proc/pressure/io",
 }
-"""Of the host as its own processes see it: /proc/net is that of its network namespace."""
+"""The files of a host, read by its own processes, so that /proc/net belongs to its network namespace."""
 
 MOST = {"stat": 256, "meminfo": 1536}
-"""Bytes that are enough: the line of all CPUs is the first, and what is used of meminfo is above its middle."""
+"""The number of bytes to read. All CPUs are in the first line, and the used lines of meminfo in its first half."""
 
 SLOW = frozenset({
     "diskstats", "loadavg", "pressure.cpu", "pressure.memory", "pressure.io",
     "memory.usage_in_bytes", "memory.current", "pids.current", "cgroup.procs",
 })  # fmt: skip
-"""What is read once a second at most: all but CPU time, network, and the memory that peaks are taken of."""
+"""Files that are read at most once a second: all but CPU time, network, and memory whose peak is reported."""
 
 
 def host_place(name: str) -> str:
-    """The place of a host's own series."""
+    """Return the place of a host's own series."""
     return f"host {name}"
 
 
 ENOUGH = 1 << 20
-"""Bytes of any other file."""
+"""The number of bytes to read of any other file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a sampler is to read: files by label, how much of some of them, and which ones slowly."""
+    """The order to a sampler: files by label, limits of bytes, and the files to read slowly."""
 
     files: Mapping[str, str]
     most: Mapping[str, int]
@@ -46,7 +46,7 @@ class Order:
 
     @classmethod
     def of(cls, sites: Mapping[str, Mapping[str, str]], host: str = "") -> "Order":
-        """Return the order for sites (each role's ``Site.scope()``) and a host; "": for sites alone."""
+        """Return the order for sites (``Site.scope()`` by role) and a host. Without a host, it is for sites only."""
         place = host_place(host)
         files = {f"{place}/{what}": path for what, path in HOST_FILES.items()} if host else {}
         files |= {f"{role}/{what}": path for role, scope in sites.items() for what, path in scope.items()}
@@ -57,7 +57,7 @@ class Order:
 
     @property
     def sampled(self) -> list[SampledFile]:
-        """The files, in order, for a `weighbridge.model.sampling.Sampler`."""
+        """Return the files in order, for a `weighbridge.model.sampling.Sampler`."""
         return [
             SampledFile(path, self.most.get(label, ENOUGH), label in self.slow) for label, path in self.files.items()
         ]

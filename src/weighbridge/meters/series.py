@@ -1,4 +1,4 @@
-"""Readings as series: counters become rates, levels stay. Pure."""
+"""Turns readings into series: counters become rates, and levels stay. Pure."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from weighbridge.meters.readings import Readings
 from weighbridge.model.trial import Series
 
 APART_S = 0.05
-"""The kernel counts the CPU time of a host in hundredths of a second: a rate needs some of them."""
+"""The kernel counts the CPU time of a host in hundredths of a second, and a rate needs several of them."""
 _PARSERS: dict[str, Callable[[str], Numbers]] = {
     "meminfo": counters.meminfo,
     "net": counters.network,
@@ -28,11 +28,11 @@ _PARSERS: dict[str, Callable[[str], Numbers]] = {
 
 
 def series(readings: Readings, offset_s: float = 0.0) -> tuple[Series, ...]:
-    """Every series in the readings; ``offset_s`` is the time of the first reading. A file of no known kind has none.
+    """Return every series of known files in the readings. ``offset_s`` is the time of the first reading.
 
-    A rate stands at the end of its interval; a trial's end soon after a reading makes none. A counter that goes
-    back (an idle time that the kernel corrects, an interface that was made anew) gives no rate there. An interface or
-    disk that was never used until the trial's end has no series (``sar -d`` leaves out such disks too).
+    A rate has the time of the end of its interval. A trial that ends soon after a reading adds no rate. A counter
+    that decreases (corrected idle time, a new interface) gives no rate there. An interface or disk that was never
+    used in the trial has no series. ``sar -d`` also leaves out such disks.
     """
     all_series: list[Series] = []
     at = [moment + offset_s for moment in readings.at]
@@ -52,7 +52,7 @@ def _numbers(what: str, texts: Sequence[str | None], readings: Readings) -> list
     parser = partial(counters.cpu, ticks=readings.ticks) if what == "stat" else _PARSERS.get(what)
     if parser is None:
         return []
-    parsed = {text: parser(text) for text in set(texts) if text is not None}  # most stay as they were
+    parsed = {text: parser(text) for text in set(texts) if text is not None}  # most texts do not change
     return [None if text is None else parsed[text] for text in texts]
 
 
@@ -87,6 +87,6 @@ def _growth(name: str, read: Sequence[tuple[float, Mapping[str, float]]]) -> lis
 
 
 def _series(place: str, name: str, points: Sequence[tuple[float, float]]) -> Series:
-    """Times to a tenth of a millisecond, values to eight digits: more would be kept for nothing."""
+    """Return a series with times to 0.1 ms and values to eight digits, because more digits have no meaning."""
     times = tuple([round(moment, 4) for moment, _ in points])
     return Series(place, name, times, tuple([float(f"{value:.8g}") if value else 0.0 for _, value in points]))
