@@ -26,6 +26,7 @@ from weighbridge.model.adapter import Adapter  # noqa: E402
 from weighbridge.model.environment import Environment  # noqa: E402
 from weighbridge.model.host_kind import HostKind  # noqa: E402
 from weighbridge.model.machine_provider import MachineProvider  # noqa: E402
+from weighbridge.model.measurement import EVENT_COUNTERS  # noqa: E402
 from weighbridge.model.mechanism import Mechanism  # noqa: E402
 from weighbridge.model.plugin import Plugin  # noqa: E402
 from weighbridge.model.storage import Storage  # noqa: E402
@@ -216,6 +217,18 @@ def mechanisms() -> str:
     """What can be switched off, and whose finding it is."""
     rows = [(each.title, each.switched, each.remedy, each.source) for each in registry.mechanisms().values()]
     return table(("mechanism", "switched", "to change it", "source"), rows)
+
+
+def event_counters() -> str:
+    """Return a table of the metrics of the kernel's counters: names, unit and description."""
+    rows = []
+    for each in EVENT_COUNTERS:
+        names, units = [f"{each.name}_per_gbit"], ["1/Gbit"]
+        if each.per_trial:
+            names, units = [*names, each.name], [*units, "count"]
+        about = f"{each.about}; left out if always 0" if each.rare else each.about
+        rows.append((", ".join(map(code, names)), ", ".join(units), about))
+    return table(("metric", "unit", "what it is"), rows)
 
 
 def summaries(section: str) -> str:
@@ -693,6 +706,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
     "prometheus": prometheus, "studies": studies, "unverified": unverified, "screen": screen, "gate": gate,
     "replication": replication, "examples": examples, "providers": providers, "mechanisms": mechanisms,
+    "event-counters": event_counters,
     "protocol": protocol, "members": members, "table-entry": table_entry, "function": function,
     "exit-codes": exit_codes,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Several benchmarks in one output: which of them the study wants, and what their metrics are called. No adapter."""
+"""Selects benchmarks of an output that has several, and names their metrics. This module is not an adapter."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from weighbridge.model.measurement import Measurement, Metric, Unparseable
 from weighbridge.model.text import one_line
 
 _SHOWN = 12
-"""How many names are told where the study has to choose."""
+"""The largest number of names in a message that asks for a choice."""
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -42,14 +42,14 @@ class BenchmarkOptions(AdapterOptions):
     @property
     @abstractmethod
     def only(self) -> Metric:
-        """The metric of the only benchmark, where none is named; the others have its unit and direction."""
+        """Return the metric if no benchmark is named. Metrics of named benchmarks copy its unit and direction."""
 
     def metrics(self) -> tuple[Metric, ...]:
-        """One for each benchmark that is named, after it; else one."""
+        """Return one metric for each named benchmark, or one metric in total if none is named."""
         return tuple(replace(self.only, name=safe_name(name)) for name in self.benchmarks) or (self.only,)
 
     def chosen(self, values: Mapping[str, float], what: str) -> tuple[Measurement, ...]:
-        """Return the values of the benchmarks that are wanted. Unparseable tells which are there instead."""
+        """Return the values of the requested benchmarks. Unparseable lists the available benchmarks."""
         available = ", ".join(one_line(name, 60) for name in [*values][:_SHOWN]) + (
             ", ..." if len(values) > _SHOWN else ""
         )
@@ -69,7 +69,7 @@ class BenchmarkOptions(AdapterOptions):
 
 
 def add(values: dict[str, float], name: object, value: float, what: str) -> None:
-    """Note a benchmark's value. Unparseable where it has no name, or another one has the same."""
+    """Add a benchmark's value. Raises Unparseable if its name is missing or appears twice."""
     if not isinstance(name, str) or not name:
         raise Unparseable(f"{what} has a benchmark without a name")
     if name in values:

@@ -1,4 +1,4 @@
-"""The metrics of load generators, by the names that the workloads have for them. No adapter."""
+"""The metrics of load generators, with the names that the workloads use. This module is not an adapter."""
 
 from weighbridge.model.measurement import Metric
 

@@ -1,4 +1,4 @@
-"""JSON that a program printed, read strictly. No adapter."""
+"""Reads the JSON output of programs strictly. This module is not an adapter."""
 
 import json
 from typing import Any
@@ -8,9 +8,9 @@ from weighbridge.model.text import one_line
 
 
 def read_document(stdout: bytes, what: str, usage: str) -> Any:
-    """Return the document that is the whole standard output. Unparseable says what was there, and how to get one.
+    """Return the JSON document in the standard output. Unparseable describes the output and the way to get JSON.
 
-    A key that appears twice in one object is refused: nobody can say which of its values is meant.
+    A key that appears twice in one object is refused, because the valid value is unknown.
     """
     text = stdout.decode(errors="replace")
     if not text.strip():
@@ -32,7 +32,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def at(document: Any, *keys: str) -> Any:
-    """Return what is below these keys; None where one of them is missing."""
+    """Return the value below these keys, or None if one of the keys is missing."""
     for key in keys:
         document = document.get(key) if isinstance(document, dict) else None
     return document
@@ -49,7 +49,7 @@ def entries(document: Any, key: str, what: str) -> list[Any]:
 def number(document: Any, what: str, *keys: str, scale: float = 1.0) -> float:
     """Return the number below these keys, times ``scale``.
 
-    Unparseable where there is none, or none that can have been measured.
+    Raises Unparseable if it is missing or cannot have been measured.
     """
     value = at(document, *keys)
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""Bencher Metric Format (BMF): one measure of each benchmark, as bencher.dev's ``json`` adapter takes it."""
+"""Bencher Metric Format (BMF): one measure of each benchmark, as bencher.dev's ``json`` adapter reads it."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -20,7 +20,7 @@ _BUILT_IN = {
     "build-time": Metric("build_time", "s", "lower"),
     "file-size": Metric("file_size", "B", "lower"),
 }
-"""By its slug what Bencher gives every project, or documents of this format; none of them can be below zero."""
+"""The predefined measures of Bencher by slug. Their values are never below zero."""
 _NAMES = {"Latency": "latency", "Throughput": "throughput", "Build Time": "build-time", "File Size": "file-size"}
 _UNTOLD = "latency"
 _SHOWN = 8
@@ -63,15 +63,15 @@ class BmfOptions(BenchmarkOptions):
 
     @property
     def only(self) -> Metric:
-        """The measure, in the unit that Bencher has it in or the study says."""
+        """Return the metric of the measure, in Bencher's unit or the study's unit."""
         measure = self.measure or _UNTOLD
         built_in = _BUILT_IN.get(_slug(measure))
-        if built_in is None:  # then both are told
+        if built_in is None:  # then the message names both
             return Metric(_free(safe_name(measure)), self.unit or "", self.better or "lower")
         return Metric(built_in.name, self.unit or built_in.unit, self.better or built_in.better)
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """The value of the measure of each benchmark; its limits are the program's own and are not read."""
+        """Return the measure's value for each benchmark. Its limits are specific to the program and are not read."""
         benchmarks = _benchmarks(read_document(stdout, _WHAT, _USAGE))
         self._require(benchmarks)
         measure = self._measure(benchmarks)
@@ -82,12 +82,12 @@ class BmfOptions(BenchmarkOptions):
         return self.chosen(values, f"the {_OF}")
 
     def _require(self, benchmarks: Mapping[str, Measures]) -> None:
-        """Raise Unparseable where a benchmark is not there that is named."""
+        """Raise Unparseable if a named benchmark is missing."""
         if not benchmarks or any(name not in benchmarks for name in self.benchmarks):
             self.chosen(dict.fromkeys(benchmarks, 0.0), f"the {_OF}")
 
     def _measure(self, benchmarks: Mapping[str, Measures]) -> str:
-        """The key of the measure that is read. Unparseable where the study has to choose, or has chosen amiss."""
+        """Return the key of the measure to read. Raises Unparseable if the study must choose, or chose wrongly."""
         selected = [
             measures for name, measures in benchmarks.items() if not self.benchmarks or name in self.benchmarks
         ]
@@ -122,7 +122,7 @@ class BmfOptions(BenchmarkOptions):
 
 
 def _benchmarks(document: Any) -> dict[str, Measures]:
-    """Each benchmark's measures. Raises Unparseable."""
+    """Return each benchmark's measures. Raises Unparseable."""
     if not isinstance(document, dict):
         raise Unparseable(f"the JSON is not {_OF}, an object of benchmarks: run it as '{_USAGE}'")
     for name, measures in document.items():
@@ -132,12 +132,12 @@ def _benchmarks(document: Any) -> dict[str, Measures]:
 
 
 def _free(name: str) -> str:
-    """Another name for what is called like something that is measured of every command."""
+    """Return another name for a metric if every command already has a metric of its name."""
     return f"measure_{name}"[:_LONGEST] if name == "time" or is_resource_use(name) else name
 
 
 def _slug(measure: str) -> str:
-    """A measure of Bencher's own may be named in words, too: ``Build Time``."""
+    """Return the slug of a measure, which can also be given in words: ``Build Time``."""
     return _NAMES.get(measure, measure)
 
 

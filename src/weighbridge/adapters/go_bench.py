@@ -27,11 +27,11 @@ class GoBenchOptions(BenchmarkOptions):
 
     @property
     def only(self) -> Metric:
-        """Nanoseconds."""
+        """Return the time of an operation in nanoseconds."""
         return Metric("time_per_op", "ns", "lower")
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """The median of each benchmark's runs (``-count``). The last line says that all of them passed."""
+        """Return the median of each benchmark's runs (``-count``). The last line must say that all of them passed."""
         text = stdout.decode(errors="replace")
         if failed := _FAILED.search(text):
             raise ProgramFailed(f"go test: {failed[1]:.200}")
@@ -50,7 +50,7 @@ class GoBenchOptions(BenchmarkOptions):
 
 
 def _runs(text: str) -> dict[str, list[float]]:
-    """The nanoseconds of each run, by benchmark. All have one suffix, the number of CPUs, unless that is 1."""
+    """Return the nanoseconds of each run, by benchmark, without the suffix that gives the number of CPUs."""
     rows = [(match[1], float(match[2])) for match in _ROW.finditer(text) if _is_number(match[2])]
     suffixes = {match[0] if (match := _PROCESSORS.search(name)) else "" for name, _ in rows}
     suffix = suffixes.pop() if len(suffixes) == 1 else ""

@@ -21,11 +21,11 @@ class GoogleBenchmarkOptions(BenchmarkOptions):
 
     @property
     def only(self) -> Metric:
-        """Nanoseconds."""
+        """Return the time of an iteration in nanoseconds."""
         return Metric("time_per_iteration", "ns", "lower")
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """The median of each benchmark's repetitions, or its aggregate ``median`` where only those are told."""
+        """Return the median of each benchmark's repetitions, or ``median`` if only aggregates are printed."""
         runs: dict[str, list[float]] = {}
         medians: dict[str, float] = {}
         for each in entries(read_document(stdout, _WHAT, _USAGE), "benchmarks", _WHAT):
@@ -45,7 +45,7 @@ class GoogleBenchmarkOptions(BenchmarkOptions):
 
 
 def _time(entry: Any) -> float:
-    """In nanoseconds."""
+    """Return the time of a benchmark in nanoseconds."""
     unit = at(entry, "time_unit")
     if not isinstance(unit, str) or unit not in _NANOSECONDS:
         raise Unparseable(f"Google Benchmark's output has an unknown time unit '{one_line(unit, 20)}'")

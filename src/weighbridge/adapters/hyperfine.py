@@ -19,11 +19,11 @@ class HyperfineOptions(BenchmarkOptions):
 
     @property
     def only(self) -> Metric:
-        """Seconds."""
+        """Return the mean time in seconds."""
         return Metric("mean_time", "s", "lower")
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """The mean of each command's runs. A run that failed with a nonzero exit code is no measurement."""
+        """Return the mean of each command's runs. A run with a nonzero exit code is not a measurement."""
         values: dict[str, float] = {}
         for result in entries(read_document(stdout, _WHAT, _USAGE), "results", _WHAT):
             codes = at(result, "exit_codes")

@@ -29,13 +29,13 @@ class JmhOptions(BenchmarkOptions):
 
     @property
     def only(self) -> Metric:
-        """Operations per second, or microseconds of one."""
+        """Return operations per second, or microseconds per operation."""
         if self.mode == "thrpt":
             return Metric("throughput", "1/s", "higher")
         return Metric("time_per_op", "us", "lower")
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """The score of each benchmark in this mode."""
+        """Return the score of each benchmark in this mode."""
         document = read_document(stdout, _WHAT, _USAGE)
         if not isinstance(document, list):
             raise Unparseable(f"the JSON of JMH is not a list: run it as '{_USAGE}'")

@@ -19,11 +19,11 @@ class K6Options(AdapterOptions):
     kind: Literal["k6"] = "k6"
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Requests per second, mean and percentiles of their duration in ms, and the share of success in %."""
+        """Return requests per second, mean and percentiles of their duration in ms, and the share of success in %."""
         return (REQUESTS, *(LATENCIES[key] for key in _READ), SUCCESS)
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """What ``--summary-export`` wrote, in ms. ProgramFailed where no request succeeded."""
+        """Return the metrics in the summary. Raises ProgramFailed if no request succeeded."""
         document = read_document(stdout, _WHAT, _USAGE)
         failed = number(document, _WHAT, "metrics", "http_req_failed", "value")
         if failed >= 1:

@@ -20,11 +20,11 @@ class OhaOptions(AdapterOptions):
     kind: Literal["oha"] = "oha"
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Requests per second, mean and percentiles in ms, and the share of success in %."""
+        """Return requests per second, mean and percentiles in ms, and the share of success in %."""
         return (REQUESTS, LATENCIES["mean"], *(LATENCIES[key] for key in _READ), SUCCESS)
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """What oha printed, which tells times in seconds. ProgramFailed where no request was answered."""
+        """Return the metrics. oha prints times in seconds. Raises ProgramFailed if no request was answered."""
         document = read_document(stdout, _WHAT, _USAGE)
         success = number(document, _WHAT, "summary", "successRate")
         errors = at(document, "errorDistribution")

@@ -18,11 +18,11 @@ class PytestBenchmarkOptions(BenchmarkOptions):
 
     @property
     def only(self) -> Metric:
-        """Microseconds."""
+        """Return the mean time in microseconds."""
         return Metric("mean_time", "us", "lower")
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """The mean of each test's rounds, which are in seconds there."""
+        """Return the mean of each test's rounds. pytest-benchmark prints seconds."""
         values: dict[str, float] = {}
         for each in entries(read_document(stdout, _WHAT, _USAGE), "benchmarks", _WHAT):
             add(values, at(each, "fullname"), number(each, _WHAT, "stats", "mean", scale=1e6), _WHAT)

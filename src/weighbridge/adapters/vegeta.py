@@ -20,11 +20,11 @@ class VegetaOptions(AdapterOptions):
     kind: Literal["vegeta"] = "vegeta"
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Successful answers per second, mean and percentiles in ms, and the share of success in %."""
+        """Return successful answers per second, mean and percentiles in ms, and the share of success in %."""
         return (REQUESTS, *(LATENCIES[key] for key in _READ), SUCCESS)
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """What vegeta printed, which tells times in nanoseconds. ProgramFailed where no request was answered."""
+        """Return the metrics. vegeta prints times in nanoseconds. Raises ProgramFailed if no request was answered."""
         document = read_document(stdout, _WHAT, _USAGE)
         success = number(document, _WHAT, "success")
         if success == 0:

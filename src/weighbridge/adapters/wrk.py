@@ -28,12 +28,12 @@ class WrkOptions(AdapterOptions):
     latency: Annotated[bool, Field(description="Whether wrk ran with --latency, which prints percentiles")] = True
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Requests per second, the mean in ms, percentiles where it prints them, and errors of all kinds."""
+        """Return requests per second, the mean in ms, the printed percentiles, and errors of all kinds."""
         percentiles = (LATENCIES[key] for key in _PERCENTILES) if self.latency else ()
         return (REQUESTS, LATENCIES["mean"], *percentiles, ERRORS)
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """What wrk printed. Its last line is the transfer."""
+        """Return the metrics. The last line of the output is the transfer."""
         text = stdout.decode(errors="replace")
         if failed := re.search(r"^unable to .*", text, re.MULTILINE):
             raise ProgramFailed(f"wrk: {one_line(failed[0], 200)}")
@@ -48,7 +48,7 @@ class WrkOptions(AdapterOptions):
                 Measurement(LATENCIES[key], _time(text, rf"^ +{level}% +{_TIME}\n", f"{level}th percentile"))
             )
         socket, status = _SOCKET.search(text), _STATUS.search(text)
-        errors = sum(map(int, socket.groups())) if socket else 0  # wrk tells of none by saying nothing
+        errors = sum(map(int, socket.groups())) if socket else 0  # wrk prints no line if there are none
         return (*measurements, Measurement(ERRORS, float(errors + (int(status[1]) if status else 0))))
 
 

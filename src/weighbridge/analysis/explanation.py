@@ -102,12 +102,10 @@ def explanations(
         compared = partial(_compared, environment, values, plan)
         for part, weights, against in _parts(environment, plan):
             parts[environment.name, report.metric_id, part] = compared(report, weights, against)
-        for mechanism in environment.mechanisms:
-            for counter in _of_cell(reports, report, mechanism.counters):
-                if weights := _named(environment, single_cost(mechanism, environment.arms)):
-                    moved = compared(counter, weights, environment.without(mechanism))
-                    if moved.row.cost is not None:
-                        counters[environment.name, counter.metric_id, ("mechanism", mechanism.kind)] = moved
+        for mechanism, weights, counter in _counters(environment, report, reports):
+            moved = compared(counter, weights, environment.without(mechanism))
+            if moved.row.cost is not None:
+                counters[environment.name, counter.metric_id, ("mechanism", mechanism.kind)] = moved
     judged = dict(zip(parts, judged_together([*parts.values()], context), strict=True))
     moved_with = dict(zip(counters, judged_together([*counters.values()], context), strict=True))
     complete = [_explanation(*each, judged, moved_with, reports) for each in explained]
@@ -168,6 +166,16 @@ def _parts(environment: _Environment, plan: Plan) -> Iterator[tuple[_Part, Mappi
 
 def _named(environment: _Environment, weights: Weights) -> Mapping[str, float]:
     return {environment.arms[off]: weight for off, weight in weights.items()}
+
+
+def _counters(
+    environment: _Environment, report: MetricReport, reports: Sequence[MetricReport]
+) -> Iterator[tuple[DescribedMechanism, Mapping[str, float], MetricReport]]:
+    """Yield each switched mechanism with the weights of its arms and each metric that shows its work."""
+    for mechanism in environment.mechanisms:
+        if weights := _named(environment, single_cost(mechanism, environment.arms)):
+            for counter in _of_cell(reports, report, mechanism.counters):
+                yield mechanism, weights, counter
 
 
 def _of_cell(

@@ -1,7 +1,7 @@
-"""Events that the kernel counts during a trial in addition to CPU time: drops, packets, flushes, exits of guests.
+"""Reads the kernel's counters of events in a trial: drops, packets, flushes, exits of guests.
 
-They are read once before and once after the measured process, so that reading does not affect it. Missing counters
-are absent, never zero.
+They are read once before and once after the measured process, as the first and the last readings, so that reading
+does not count as its work. Missing counters are absent, and never zero.
 """
 
 import contextlib
@@ -10,15 +10,16 @@ from pathlib import Path
 
 from weighbridge.linux import counters
 from weighbridge.meters.machines import Networks, Read
+from weighbridge.model.measurement import EVENT_COUNTERS
 
 _FLUSHES, _BUSY = "_disk_flushes", "_disk_busy_s"
-"""The ends of the names of a disk's counters."""
+"""The ends of the names of a disk's counters, after the disk's name."""
 _EXITS = "/sys/kernel/debug/kvm/exits"
-"""The number of exits of all guests on a machine since their start; only root can read it, if debugfs is mounted."""
+"""The exits of all guests of a machine since their start. Readable by root if debugfs is mounted."""
 
 
 def machine_events(read: Read, *, disks: bool) -> dict[str, float]:
-    """Return a machine's counters for network interrupts, for guests and, with ``disks``, for each disk."""
+    """Return a machine's counters of network software interrupts and guests and, with ``disks``, of each disk."""
     events: dict[str, float] = {}
     with contextlib.suppress(OSError, ValueError):
         events |= counters.softnet(read("/proc/net/softnet_stat").decode())
@@ -32,7 +33,7 @@ def machine_events(read: Read, *, disks: bool) -> dict[str, float]:
 
 
 def network_events(networks: Networks) -> dict[str, float]:
-    """Return the IPv4 packets received in all network namespaces, and the drops of their connection tables."""
+    """Return the IPv4 packets that all network namespaces received, and the packets that conntrack rejected."""
     total: dict[str, float] = {}
     for (_, dev), (read, snmp) in networks.items():
         with contextlib.suppress(OSError, ValueError):
@@ -43,20 +44,20 @@ def network_events(networks: Networks) -> dict[str, float]:
 
 
 def events_of_machines(used: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Return the sum of all machines' counters, given the growth of each.
+    """Return the sums over all machines of the growth of their counters.
 
-    Of a machine's disks, the busiest counts (the same bytes pass several: a loop device and the disk below it), and
-    the one with the most flushes. Counters that are missing on some machine are omitted.
+    The busiest disk of each machine counts, and the disk that flushed most, because the same bytes pass through
+    several disks: a loop device and the disk below it. Counters that a machine does not have are left out.
     """
     machines = [_of_busiest_disk(grown) for grown in used.values()]
-    told = set.intersection(*(set(events) for events in machines)) if machines else set()
+    common = set.intersection(*(set(events) for events in machines)) if machines else set()
     return {
-        name: (max if name == "disk_busy_s" else sum)(events[name] for events in machines) for name in sorted(told)
+        name: (max if name == "disk_busy_s" else sum)(events[name] for events in machines) for name in sorted(common)
     }
 
 
 def _of_busiest_disk(grown: Mapping[str, float]) -> dict[str, float]:
-    events = {name: grown[name] for name in ("softnet_drops", "softnet_squeezes", "vm_exits") if name in grown}
+    events = {each.name: grown[each.name] for each in EVENT_COUNTERS if each.name in grown}
     for name, end in (("disk_flushes", _FLUSHES), ("disk_busy_s", _BUSY)):
         if of_disks := [value for counter, value in grown.items() if counter.endswith(end)]:
             events[name] = max(of_disks)

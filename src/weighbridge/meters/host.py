@@ -1,4 +1,4 @@
-"""Counters of a machine, and flags for a trial from two readings of them."""
+"""Reads the counters of a machine, and finds the flags of a trial in two readings."""
 
 import contextlib
 import os
@@ -7,28 +7,29 @@ from pathlib import Path
 
 from weighbridge.linux import counters
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.measurement import EVENT_COUNTERS
 
 FOREIGN = 0.75
-"""The number of CPUs that can be busy outside of the sites during a trial without a flag."""
+"""The largest number of CPUs that can be busy outside of the sites during a trial without a flag."""
 SATURATED = 0.93
-"""The share of one CPU from which a generator counts as the limit: it also starts, connects and ends."""
+"""Share of one CPU from which a generator counts as being the limit: it also starts, connects and ends."""
 FULL = 0.8
-"""The share of shared CPUs from which they count as full: the kernel's work for the sites comes on top."""
+"""Share of CPU time from which the CPUs of the sites count as full, because the kernel also works for the sites."""
 TABLE_FULL = 0.9
-"""The share of the kernel's connection table that can be used without a flag: a full table drops connections."""
+"""The largest used share of the connection table without a flag. A full table drops connections."""
 _TABLE = "connection_table_share"
 THROTTLED = 0.05
-"""The share of the time for which a CPU limit can throttle a role without a flag."""
+"""The largest share of the time in which a CPU limit can throttle a role without a flag."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _BUSY_KINDS = ("user", "nice", "system", "irq", "softirq")
 """The kinds of /proc/stat that make up ``busy_s``."""
 
 
 def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> dict[str, float]:
-    """Return the current counters of this machine, or of the one whose files ``file`` reads.
+    """Return the present counters of this machine, or of the machine whose files ``file`` reads.
 
-    They are those of `stat`, ``load1``, ``psi_cpu_s``, ``psi_memory_s``, ``psi_io_s`` in seconds since boot (proc(5),
-    /proc/stat and /proc/pressure), and the share of the connection table in use. Missing values are absent.
+    These are the counters of `stat`, ``load1``, the used share of the connection table, and ``psi_cpu_s``,
+    ``psi_memory_s`` and ``psi_io_s`` in seconds since boot (proc(5), /proc/pressure). Missing counters are absent.
     """
 
     def text(path: Path) -> str:
@@ -49,7 +50,7 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
 
 
 def waited_s(what: str, proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> float | None:
-    """Return the seconds since boot in which some program waited for ``what`` (``cpu``, ``memory``, ``io``)."""
+    """Return the seconds since boot in which at least one program waited for ``what`` (cpu, memory, io)."""
     path = proc / "pressure" / what
     with contextlib.suppress(OSError, ValueError):
         text = path.read_text() if file is None else file(str(path)).decode()
@@ -60,8 +61,8 @@ def waited_s(what: str, proc: Path = Path("/proc"), file: Callable[[str], bytes]
 def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
     """Return the counters in /proc/stat (proc(5)), in seconds over all CPUs, to 1/``ticks`` s.
 
-    They are ``busy_s``, ``irq_s``, ``softirq_s``, ``steal_s``, ``unused_s`` (idle, and waiting for disks),
-    ``context_switches`` and the number of online ``cpus``. Raises ValueError for other text.
+    ``busy_s``, ``irq_s``, ``softirq_s``, ``steal_s``, ``unused_s`` (idle, and waiting for disks),
+    ``context_switches`` and the number of ``cpus`` that are online. Raises ValueError for any other text.
     """
     lines, kinds = text.splitlines(), counters.cpu_ticks(text)
     if "steal" not in kinds:
@@ -79,14 +80,14 @@ def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
 
 
 _COUNTERS = (
-    "_s", "_kills", "_switches", "_bits", "_segments", "_periods", "_drops", "_squeezes", "_flushes", "_exits",
-    "_octets", "_packets",
+    "_s", "_kills", "_switches", "_bits", "_segments", "_periods", "_octets", "_packets",
+    *(each.name for each in EVENT_COUNTERS),
 )  # fmt: skip
-"""The ends of the names of counters; all other readings are levels."""
+"""The ends of the names of counters. All other readings are levels."""
 
 
 def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """Return the growth of each counter, a level (``load1``) from the start, and the table's larger value."""
+    """Return the growth of each counter, the first value of each level, and the table's largest share."""
     levels = {name: max(before[name], after[name]) for name in (_TABLE,) if name in before and name in after}
     return levels | {
         name: after[name] - value if name.endswith(_COUNTERS) else value
@@ -98,11 +99,10 @@ def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, f
 def host_flags(
     used_by_host: Mapping[str, float], used_by_sites: Sequence[Mapping[str, float]], wall_s: float, cpus: int
 ) -> list[Flag]:
-    """Return flags about the machine during a trial of ``wall_s`` seconds.
+    """Return the flags about the machine in a trial of ``wall_s`` seconds.
 
-    The kernel's network path, the engine and Weighbridge itself also work outside the sites, for which FOREIGN leaves
-    room. CPU time within the resolution of /proc/stat causes no flag, and no flag reports more CPU time than there
-    was.
+    FOREIGN allows for the kernel's network path, the engine and Weighbridge, which work outside of the sites.
+    CPU time within the resolution of /proc/stat makes no flag. No flag states more CPU time than the CPUs have.
     """
     flags = []
     steal_s = used_by_host.get("steal_s", 0.0)
@@ -124,15 +124,15 @@ def host_flags(
 
 
 def _resolution_s(kinds: int, cpus: int) -> float:
-    """Return the largest error in seconds of a sum of ``kinds`` of /proc/stat over any time.
+    """Return the seconds by which a sum of ``kinds`` of /proc/stat can be too large.
 
-    Each kind is truncated to a tick, and each CPU's tick charges a full tick to the current task.
+    Each kind is cut to a tick, and each CPU charges its whole tick to the task that is running at that moment.
     """
     return (kinds + cpus) / _TICKS
 
 
 def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: int) -> list[Flag]:
-    """Return a flag if client and server share full ``cpus`` and the client, which uses more, can be the limit."""
+    """Return a flag if client and server share full ``cpus`` and the client uses more: it can be the limit."""
     client, server = (used.get(role, {}).get("cpu_s", 0.0) / busy_s for role in ("client", "server"))
     if client + server <= FULL * cpus or client <= server:
         return []
@@ -140,11 +140,11 @@ def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: i
 
 
 def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float, threads: int = 1) -> list[Flag]:
-    """Return flags about one role while the measured process ran: throttled, or itself the limit.
+    """Return the flags about one role while the measured process ran: it was throttled, or it was the limit.
 
-    Most generators have one busy thread (iperf3 3.12, redis-benchmark, netperf), so one CPU is their limit for any
-    limit of the site; for others, ``threads`` is the number that can be busy at once. A throttled one is limited,
-    too.
+    Most generators have one busy thread (iperf3 3.12, redis-benchmark, netperf), so their limit is one CPU. For
+    others, ``threads`` is the number of threads that can be busy at the same time. A throttled generator is also
+    the limit.
     """
     flags = []
     throttled = used_by_site.get("throttled_s", 0.0) / measured_s

@@ -1,4 +1,4 @@
-"""The meter that reads the kernel's files: one sampler on a host, and the protocol with it."""
+"""The meter that reads the kernel's files: one sampler on a host, and the conversation with it."""
 
 import contextlib
 import json
@@ -17,17 +17,17 @@ from weighbridge.model.command import Command, HostProcess, Stream
 from weighbridge.model.host import Host
 
 ANSWER_S = 10.0
-"""The seconds for an answer of the sampler."""
+"""The time limit for an answer of the sampler, in seconds."""
 
 
 class KernelMeter:
-    """Reads ``hz`` times per second during a trial. Implements ``Meter``. It restarts a sampler that has ended."""
+    """Reads ``hz`` times a second while a trial runs. Implements ``Meter``. A sampler that ended is started again."""
 
     def __init__(self, host: Host, hz: float) -> None:
         self._host, self._hz = host, hz
         self._talk: tuple[HostProcess, Stream] | None = None
         self._begun: float | None = None
-        with contextlib.suppress(MeterFailed):  # begin tries again, and reports failures
+        with contextlib.suppress(MeterFailed):  # begin tries again, and reports its failure
             self._start()
 
     def _start(self) -> tuple[HostProcess, Stream]:
@@ -40,7 +40,7 @@ class KernelMeter:
         return self._talk
 
     def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
-        """Begin to read the host's files and those of its visible sites."""
+        """Begin to read the files of the host and of the sites on it."""
         talk = self._talk
         if talk is None or self._begun is not None or self._has_ended(talk[0]):
             talk = self._start()
@@ -51,7 +51,7 @@ class KernelMeter:
             raise MeterFailed(f"it answered {answer[:80]!r}")
 
     def end(self, since: float) -> MeterReadings:
-        """Return every series of the host and its sites, and the cost of reading them."""
+        """Return every series of the host and its sites, and the CPU time of reading them."""
         if self._talk is None or self._begun is None:
             raise MeterFailed("it was not started")
         readings = unpack(self._ask(*self._talk, {"do": "end"}))
@@ -59,6 +59,7 @@ class KernelMeter:
         return MeterReadings(series(readings, offset), readings.own_cpu_s)
 
     def _ask(self, process: HostProcess, stream: Stream, message: Mapping[str, object]) -> bytes:
+        """Send the sampler one line, and return its answer."""
         deadline, answer = time.monotonic() + ANSWER_S, b""
         try:
             stream.send(json.dumps(message).encode() + b"\n")
@@ -84,6 +85,6 @@ class KernelMeter:
         """End the sampler."""
         talk, self._talk, self._begun = self._talk, None, None
         if talk is not None:
-            with contextlib.suppress(EnvironmentLost):  # it also ends with its host
+            with contextlib.suppress(EnvironmentLost):  # it ended together with its host
                 talk[1].end()
                 talk[0].stop()

@@ -1,9 +1,9 @@
-"""The use of complete machines between two moments: CPU time of all programs, interrupts, TCP retransmissions.
+"""Reads the use of machines between two moments: CPU time of all programs, interrupts, TCP's retransmits.
 
-CPU time is the difference to the idle clock, not the sum of the kinds in /proc/stat: a kernel without
-VIRT_CPU_ACCOUNTING charges those to the task at its tick (with errors of 14% in two seconds), while it measures the
-idle time of a CPU, even around interrupts (kernel/time/tick-sched.c). Both have a resolution of a hundredth of a
-second. The share of softirq is one of those kinds, and equally inaccurate.
+The CPU time is the complement of the idle time, and not the sum of the kinds in /proc/stat. A kernel without
+VIRT_CPU_ACCOUNTING charges each tick to the task that is running at that moment, which was seen to be wrong by 14%
+in two seconds. Idle time is measured exactly, also with interrupts in between (kernel/time/tick-sched.c). Both have a
+resolution of a hundredth of a second. The share of softirq is one of the charged kinds, and as inexact as they are.
 """
 
 import contextlib
@@ -22,27 +22,27 @@ from weighbridge.model.host import HERE, Host
 from weighbridge.model.site import Site
 
 RESOLUTION_S = 3 / os.sysconf("SC_CLK_TCK")
-"""The largest error of a CPU time in seconds: three counters, each truncated to a tick at both ends."""
+"""The largest error of a CPU time in seconds. It consists of three counters, each cut to a tick at both ends."""
 
 Read = Callable[[str], bytes]
 """Reads a file of a machine by its path. Raises OSError."""
 
 
 def read_here(path: str) -> bytes:
-    """Return a file of this machine. Raises OSError."""
+    """Return the contents of a file of this machine. Raises OSError."""
     return Path(path).read_bytes()
 
 
 def reader_of(host: Host, local_reader: Read = read_here) -> Read:
-    """Return the function that reads the files of a host's machine; ``local_reader`` reads those of this one."""
+    """Return the function that reads the files of a host's machine. ``local_reader`` reads files of this machine."""
     return local_reader if host.machine == HERE else host.read
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A machine's use in ``seconds``: CPU seconds and context switches of all CPUs.
+    """The use of a machine in ``seconds``: CPU seconds and context switches of all CPUs.
 
-    ``ticks_s`` is ``busy_s`` by the kernel's ticks, as is ``softirq_s``; ``stolen`` is the hypervisor's share.
+    ``ticks_s`` is ``busy_s`` by the kernel's ticks, like ``softirq_s``. ``stolen`` is the hypervisor's share.
     """
 
     seconds: float
@@ -55,16 +55,16 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A machine's use while no site runs: busy CPUs, context switches per second."""
+    """The idle level of a machine, while no site runs: CPUs busy, context switches per second."""
 
     busy_cpus: float
     switches_per_s: float
 
 
 def counters_of(read: Read) -> dict[str, float]:
-    """Return a machine's counters (`weighbridge.meters.host.stat`); empty if they are unreadable.
+    """Return a machine's counters (`weighbridge.meters.host.stat`), or none if they cannot be read.
 
-    ``at_s`` is the middle of the reading by `time.monotonic` here.
+    ``at_s`` is their time by `time.monotonic` on this machine, in the middle of the reading.
     """
     start = time.monotonic()
     with contextlib.suppress(OSError, ValueError, IndexError):
@@ -74,7 +74,7 @@ def counters_of(read: Read) -> dict[str, float]:
 
 
 def use(before: Mapping[str, float], after: Mapping[str, float]) -> Use | None:
-    """Return a machine's use between two readings (`counters_of`); None without both, or if the CPUs changed."""
+    """Return a machine's use between two readings (`counters_of`), or None if one is missing or the CPUs changed."""
     if "at_s" not in before or "at_s" not in after or before["cpus"] != after["cpus"]:
         return None
     grown = {name: value - before.get(name, value) for name, value in after.items()}
@@ -88,31 +88,31 @@ def use(before: Mapping[str, float], after: Mapping[str, float]) -> Use | None:
 
 
 def idle(machine_use: Use) -> Idle:
-    """Return the idle level of one look at a machine; it can be below 0 by the counters' error."""
+    """Return the idle level from one reading of a machine. It can be below 0 within the error of the counters."""
     return Idle(machine_use.busy_s / machine_use.seconds, machine_use.context_switches / machine_use.seconds)
 
 
 FIRST_S, AGAIN_S = 1.0, 0.5
-"""The seconds of the first look at idle machines, and of each later one."""
+"""Seconds that the first reading of idle machines takes, and each later reading."""
 BETWEEN_S = 100 * AGAIN_S
-"""The seconds between two looks, which keep their cost below one percent of a run."""
+"""Least seconds between two readings of idle machines, so that these take at most one percent of a run."""
 LOOKS = 5
-"""The number of recent looks that determine the idle level."""
+"""The number of last readings that give the idle level."""
 
 
 @dataclass(slots=True)
 class IdleLevels:
-    """Each machine's use while every site is frozen, before the first trial and at intervals afterwards."""
+    """Reads the idle level of each machine while all sites are frozen, before the first trial and later."""
 
     readers: Mapping[str, Read]
     keep: Callable[[Mapping[str, str]], None] = lambda _: None
-    """A function for the facts of each look: "MACHINE: CPUs busy" and "MACHINE: context switches per second"."""
+    """Receives each reading as facts: "MACHINE: CPUs busy" and "MACHINE: context switches per second"."""
     _looks: dict[str, deque[Idle]] = field(default_factory=dict)
     _looked_at: float = -math.inf
 
     @property
     def levels(self) -> dict[str, Idle]:
-        """Return the median of the last looks at each machine; one look only resolves a hundredth of a second."""
+        """Return the median of the last readings of each machine, because one reading is only exact to 10 ms."""
         return {
             name: Idle(median(each.busy_cpus for each in looks), median(each.switches_per_s for each in looks))
             for name, looks in self._looks.items()
@@ -120,16 +120,16 @@ class IdleLevels:
 
     @property
     def due(self) -> bool:
-        """Return whether it is time for another look."""
+        """Return whether another reading is due."""
         return time.monotonic() - self._looked_at >= BETWEEN_S
 
     def look(self) -> None:
-        """Look at all machines at once. No site can run meanwhile."""
+        """Read all machines at the same time. All sites must be frozen."""
         before = {name: counters_of(read) for name, read in self.readers.items()}
         time.sleep(AGAIN_S if self._looks else FIRST_S)
         for name, read in self.readers.items():
             if (used := use(before[name], counters_of(read))) is not None:
-                if used.busy_s < -RESOLUTION_S:  # the hypervisor took part of it, so this look is invalid
+                if used.busy_s < -RESOLUTION_S:  # the hypervisor took part of it, so this reading is useless
                     continue
                 level = idle(used)
                 self._looks.setdefault(name, deque(maxlen=LOOKS)).append(level)
@@ -146,7 +146,7 @@ Networks = Mapping[tuple[str, str], tuple[Read, str]]
 
 
 def networks_of(sites: Iterable[Site]) -> Networks:
-    """Return TCP's counters of each network namespace on the path: the sites' and their hosts' (for docker-proxy)."""
+    """Return the counters of each network namespace of the sites and of their hosts (where docker-proxy is)."""
     files: dict[tuple[str, str], tuple[Read, str]] = {}
     for site in sites:
         owner, counters = site.host.network
@@ -162,9 +162,9 @@ def _snmp(counters: str) -> str:
 
 
 def tcp(text: str) -> dict[str, float]:
-    """Return TCP's ``sent_segments`` and ``resent_segments`` in the text of a /proc/PID/net/snmp.
+    """Return TCP's ``sent_segments`` and ``resent_segments`` from the text of a /proc/PID/net/snmp.
 
-    Raises ValueError for other text.
+    Raises ValueError for any other text.
     """
     counters = snmp(text, "Tcp")
     try:
@@ -174,7 +174,7 @@ def tcp(text: str) -> dict[str, float]:
 
 
 def tcp_total(networks: Networks) -> dict[str, float]:
-    """Return the sum of TCP's counters over network namespaces; empty if one is unreadable."""
+    """Return TCP's counters, added up over network namespaces, or none if one is unreadable."""
     total = {"sent_segments": 0.0, "resent_segments": 0.0}
     try:
         for read, path in networks.values():

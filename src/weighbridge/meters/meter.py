@@ -1,4 +1,4 @@
-"""The contract of a meter: it begins before a trial's first program, ends after its last, and returns series."""
+"""The protocol of meters, which read series from before a trial's first program until after its last."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,30 +8,29 @@ from weighbridge.model.sampling import Sampler
 from weighbridge.model.trial import Series
 
 Samplers = Mapping[Any, Sampler]
-"""The samplers of sites, by role."""
+"""The samplers of sites by role."""
 NO_SAMPLERS: Samplers = {}
 
 
 class MeterFailed(Exception):
-    """A host has no readings; the message is one sentence. It never fails a trial."""
+    """A host has no readings, for the reason in the message. The trial does not fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeterReadings:
-    """The series of one host's meter in a trial, and the CPU seconds of reading (None: unknown)."""
+    """The series of one host in a trial, and the CPU seconds of reading them, or None if unknown."""
 
     series: tuple[Series, ...]
     own_cpu_s: float | None = None
 
 
 class Meter(Protocol):
-    """Reads what a host and its sites use. Both methods raise MeterFailed."""
+    """Reads what a host and the sites on it use. Both methods raise MeterFailed."""
 
     def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
-        """Begin to read, for the first time before this returns. ``sites`` has each role's ``Site.scope()``.
+        """Begin to read, with the first reading before this returns.
 
-        ``samplers`` has the roles whose sites have their own.
-        """
+        ``sites`` has the ``Site.scope()`` of each role, and ``samplers`` the samplers of sites with their own."""
 
     def end(self, since: float) -> MeterReadings:
-        """Read for the last time. ``since`` is the zero of the series' times, by time.monotonic."""
+        """Read for the last time. ``since`` is the zero of the series' times (time.monotonic)."""

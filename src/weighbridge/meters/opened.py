@@ -1,4 +1,4 @@
-"""The meters of a session: one for each host, started at first use and ended with the session."""
+"""The meters of a session: one for each host, started at its first use and ended with the session."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,16 +13,17 @@ from weighbridge.model.study import Meters
 
 
 class OpenMeters:
-    """The meters started so far."""
+    """The started meters."""
 
     def __init__(self, options: Meters, hz: float, stack: ExitStack, *, polled: bool = False) -> None:
         self._options, self._hz, self._stack, self._polled = options, hz, stack, polled
         self._meters: dict[str, Meter] = {}
 
     def of(self, hosts: Iterable[Host]) -> dict[str, Meter]:
-        """Return the meter of each of these hosts by its name; empty with ``source: off``.
+        """Return the meter of each of these hosts by name, or none with ``source: off``.
 
-        Raises Unavailable if sysstat is requested and missing. A host with unreadable kernel files only causes flags.
+        Raises Unavailable if the study requests sysstat and it is missing. If the kernel's files of a host cannot be
+        read, its trials only get a flag.
         """
         metered_hosts = list(hosts) if self._options.source != "off" else []
         for host in metered_hosts:
@@ -42,9 +43,9 @@ class OpenMeters:
 
 @contextmanager
 def meters(options: Meters, hz: float, *, polled: bool = False) -> Iterator[OpenMeters]:
-    """Yield the meters of a session, as the study configures them, with ``hz`` readings per second.
+    """Yield the meters of a session by the study's settings, with ``hz`` readings a second.
 
-    ``polled``: the idle CPUs of this machine poll (`weighbridge.meters.polling`).
+    ``polled`` says that idle CPUs of this machine poll (`weighbridge.meters.polling`).
     """
     with ExitStack() as stack:
         yield OpenMeters(options, hz, stack, polled=polled)

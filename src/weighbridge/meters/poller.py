@@ -1,11 +1,11 @@
-"""Keeps one CPU from halting: a program of the lowest scheduling class that reads the clock in a loop.
+"""Keeps one CPU from halting: a program of the lowest scheduling class that reads the clock all the time.
 
-It only uses the standard library: ``python3 -I -S -c SOURCE CPU FILE PARENT PROCS ...``. It joins the control groups
-of PROCS; any other program gets the CPU at once. In FILE it stores the nanoseconds (8 bytes, the machine's order) for
-which no other program had the CPU: the sum of the short times between two reads. During a long one, another program,
-an interrupt or the hypervisor had it. The kernel's timer interrupts an idle CPU only because it polls, and counting
-needs time too. Therefore the unit is the share that these two leave of an otherwise idle CPU: the best of all windows
-of WINDOW_NS. The program ends when PARENT, which started it, has ended.
+It uses the standard library alone and nothing of this project: ``python3 -I -S -c SOURCE CPU FILE PARENT PROCS ...``.
+It joins the control groups of PROCS, so every other program gets the CPU at once. In FILE it keeps the nanoseconds
+(8 bytes, native byte order) in which no other program had the CPU: the sum of the short times between two readings.
+In a long time, another program, an interrupt or the hypervisor had it. Polling itself causes timer interrupts, and
+counting takes time. The unit is therefore the best share that any window of WINDOW_NS shows on an otherwise idle CPU.
+The poller ends when PARENT, which started it, has ended.
 """
 
 import mmap
@@ -16,21 +16,21 @@ import sys
 import time
 
 GAP_NS = 2000
-"""The time that counts as an interruption: reads are some 100 ns apart, a kernel's interrupts longer."""
+"""Nanoseconds. Readings are about 100 ns apart, and the kernel's shortest interrupt takes about this time."""
 SLOW_NS = GAP_NS / 4
-"""The time of a read from which it cannot measure interruptions."""
+"""Nanoseconds. A reading that takes this long cannot measure an interrupt."""
 TRIES = 5
-"""The number of attempts before giving up: the kernel separates user and system time by few samples in such a short
-time, and a hypervisor can slow any read."""
+"""The number of tries before the clock counts as too slow. The kernel separates time inside and outside of its
+calls by samples, which are few in a short time, and a hypervisor can delay any reading."""
 LOOKS = 4096
-"""The number of reads between two writes: less than a millisecond."""
+"""The number of readings between two writes, which is less than a millisecond."""
 WINDOW_NS = 100_000_000
 ALONE = 0.9
-"""A poller that never had this share of a window has not seen its CPU idle."""
+"""The least share of a window that shows that the CPU was idle."""
 
 
 def polling_obstacle() -> str:
-    """Return why this machine's clock cannot be polled; empty if reading is cheap and without a system call."""
+    """Return why this machine's clock cannot be polled, or "" if a reading is fast and needs no system call."""
     clock, before = time.monotonic_ns, resource.getrusage(resource.RUSAGE_SELF)
     looks = []
     last = start = clock()
@@ -50,11 +50,11 @@ def main() -> int:
     """Poll until the parent has ended."""
     cpu, path, parent = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     for procs in sys.argv[4:]:
-        with open(procs, "w") as group:  # noqa: PTH123 - avoids loading pathlib
+        with open(procs, "w") as group:  # noqa: PTH123 - pathlib would have to be loaded for it
             group.write("0")
     os.sched_setaffinity(0, {cpu})
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    os.nice(19)  # the kernel then counts it as "nice", separately from others
+    os.nice(19)  # the kernel counts it as "nice" then, apart from everybody else
     if all(why := polling_obstacle() for _ in range(TRIES)):
         sys.stderr.write(why + "\n")
         return 1

@@ -1,4 +1,4 @@
-"""Counts CPU time as idle that the pollers of `weighbridge.meters.poller` used, for every reader."""
+"""Counts the CPU time of the pollers (`weighbridge.meters.poller`) as idle time in all readings."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -9,16 +9,16 @@ from weighbridge.model.trial import Series
 
 _NICED, _IDLE = "cpu_nice_share", "cpu_idle_share"
 _UNTOLD = ("load1", "pressure_", "cpu_iowait_share")
-"""The beginnings of names of series in which pollers cannot be separated from other programs.
+"""The beginnings of the names of series in which pollers look like other programs.
 
-The pressures of a machine are weighted by each CPU's non-idle time, and no CPU with a runnable program waits for a
+Pressures are weighted by the time in which each CPU was not idle, and a CPU with a program to run never waits for a
 disk."""
 
 
 def as_idle(stat: bytes, ticks: int) -> bytes:
-    """Return a text of /proc/stat (proc(5)) with ``ticks`` more idle ticks and no niced ones in its first line.
+    """Return a text of /proc/stat (proc(5)) whose first line has ``ticks`` more idle ticks and no niced ticks.
 
-    The kernel counts the pollers as niced, by samples at its ticks. Other niced programs are removed with them.
+    The kernel counts pollers as niced, with an error of its ticks. Other niced programs are lost with them.
     """
     first, newline, rest = stat.partition(b"\n")
     kinds = cpu_ticks((first + newline).decode("latin-1"))
@@ -31,7 +31,7 @@ def as_idle(stat: bytes, ticks: int) -> bytes:
 def series_as_idle(series: Iterable[Series]) -> Iterator[Series]:
     """Return a host's series with niced CPU time counted as idle time, by the kernel's ticks.
 
-    Series that include the pollers are omitted: load, pressure, CPUs that wait for disks.
+    Series that include the pollers are left out: load, pressure, CPUs that wait for disks.
     """
     readings = [each for each in series if not each.name.startswith(_UNTOLD)]
     niced = {each.place: each for each in readings if each.name == _NICED}

@@ -1,6 +1,6 @@
-"""The series of a Prometheus server during a trial, requested between trials and stored like those of other meters.
+"""Queries a Prometheus server for the series of a trial's time, between trials, and keeps them like other series.
 
-A trial keeps its measurements whatever the server does: missing data become flags.
+A trial keeps its measurements even if the server fails. Missing answers become flags.
 """
 
 import itertools
@@ -28,13 +28,13 @@ from weighbridge.model.study import Prometheus
 from weighbridge.model.trial import PROMETHEUS, Series, TrialRecord
 
 MOST_SERIES = 50
-"""The largest number of series of one query: more belong in a dashboard, and would be stored with every trial."""
+"""The largest number of series of a query, because every trial keeps them."""
 ALTOGETHER_S = 2 * ANSWER_S
-"""The seconds for all queries of one trial: later ones become a flag, and the next trial begins."""
+"""The time limit for the queries of one trial, in seconds. Later answers become a flag."""
 MOST_STEPS = 10_000
-"""The largest number of steps: the server refuses more than 11,000 values of a series in one answer."""
+"""The largest number of values in an answer. The server refuses more than 11,000."""
 TRIED_S = 30
-"""The seconds before the run for which its queries are tested."""
+"""Seconds before the run that the first try of its queries covers."""
 TOLD_GAPS = 3
 
 Open = Callable[[str], AbstractContextManager[Ask]]
@@ -48,9 +48,9 @@ class Watched:
     open: Open = connection
 
     def require(self) -> list[str]:
-        """Test the server and every query; return notes for the user before the run.
+        """Try the server and every query. Return notes for the user before the run.
 
-        Raises Unavailable if the server is unusable, StudyError if it refuses a query.
+        Raises Unavailable if the server cannot be used, and StudyError if it refuses a query.
         """
         try:
             with self.open(self.options.url) as ask:
@@ -61,7 +61,7 @@ class Watched:
             raise Unavailable(f"{problem}; fix that, or remove 'prometheus' from the study") from failure
 
     def _same_time(self, ask: Ask) -> None:
-        """Raise MeterFailed if the server's clock, which stamps its samples, differs from this machine's."""
+        """Raise MeterFailed if the server's clock, which dates its samples, differs from this machine's."""
         before = time.time()
         theirs = clock(ask)
         ahead = theirs - before if theirs < before else max(0.0, theirs - time.time())
@@ -86,7 +86,7 @@ class Watched:
         return []
 
     def completed(self, record: TrialRecord) -> TrialRecord:
-        """Return the record of an ended trial with the server's series of its time, and flags for missing data."""
+        """Return the record of a finished trial with the server's series, and flags for missing values."""
         series: list[Series] = []
         flags: list[Flag] = []
         deadline = time.monotonic() + ALTOGETHER_S
@@ -111,6 +111,7 @@ class Watched:
     def _read_query(
         self, ask: Ask, name: str, span: Span, scraped: Mapping[float, float]
     ) -> tuple[list[Series], list[Flag]]:
+        """Return the series of one query in a trial's time, and flags."""
         query = self.options.queries[name]
         series = fresh_series(ask, query.query, span, scraped)
         nonempty = [each for each in series[:MOST_SERIES] if each.values]
@@ -133,13 +134,13 @@ def _series(name: str, unit: str, queried: QueriedSeries, started_at: float) -> 
 
 
 def _promql_name(name: str, labels: Mapping[str, str]) -> str:
-    """Return a name with its labels as in PromQL, ``reads{device="sda"}``, or the name alone."""
+    """Return a name with its labels in PromQL: ``reads{device="sda"}``, or the name if there are no labels."""
     pairs = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()) if key != "__name__")
     return f"{name}{{{pairs}}}" if pairs else name
 
 
 def _missing(series: Sequence[QueriedSeries], span: Span) -> list[str]:
-    """Return when no series has a value, in words; a single step without one can be a late scrape."""
+    """Return the times without values in words. A single step without a value can be a late scrape."""
     start, step = span.start, span.step
     moments = {round((moment - start) / step) for each in series for moment in each.values}
     if not moments:
@@ -151,5 +152,6 @@ def _missing(series: Sequence[QueriedSeries], span: Span) -> list[str]:
 
 
 def _runs(moments: Iterable[int], last: int) -> list[tuple[int, int]]:
+    """Yield the first and last step of each gap of at least two steps in ``moments``."""
     edges = [-1, *sorted(moments), last + 1]
     return [(a + 1, b - 1) for a, b in itertools.pairwise(edges) if b - a > 2]

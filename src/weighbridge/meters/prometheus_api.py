@@ -1,4 +1,4 @@
-"""One Prometheus server over HTTP: its answers to queries, or one sentence about the failure (stable API v1)."""
+"""Queries one Prometheus server over HTTP (stable API v1)."""
 
 import contextlib
 import http.client
@@ -13,32 +13,32 @@ from weighbridge.meters.meter import MeterFailed
 from weighbridge.model.measurement import LARGEST
 
 ANSWER_S = 2.0
-"""The seconds for one answer."""
+"""The time limit for one answer, in seconds."""
 LARGEST_ANSWER = 16 * 2**20
 _MISSHAPEN = (LookupError, TypeError, ValueError, ArithmeticError)
 
 
 class QueryRefused(MeterFailed):
-    """The server refuses the query; the message is the server's."""
+    """The server refuses the query. The message is from the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueriedSeries:
-    """One series of an answer: its labels, and its finite values by time (seconds since the epoch)."""
+    """One series of an answer: its labels, and its values by time (seconds since the epoch), finite ones only."""
 
     labels: Mapping[str, str]
     values: Mapping[float, float]
 
 
 Ask = Callable[[str, Mapping[str, str]], tuple[int, bytes]]
-"""Returns the HTTP status and body for a path of the API and its parameters. Raises MeterFailed."""
+"""Sends a path of the API with parameters, and returns an HTTP status and a body. Raises MeterFailed."""
 
 
 @contextlib.contextmanager
 def connection(url: str) -> Iterator[Ask]:
-    """Yield a function that queries the server at this address, over one connection.
+    """Yield the function that asks the server at this address, over one connection.
 
-    It uses no proxy, follows no redirection and sends no password, so that only this server gets requests.
+    It uses no proxy, follows no redirection and sends no password, so only this server is asked.
     """
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -52,9 +52,9 @@ def connection(url: str) -> Iterator[Ask]:
             with line.getresponse() as response:
                 return response.status, read(response.read1, deadline)
         except MeterFailed:
-            line.close()  # the rest of the answer would be read as the next one
+            line.close()  # otherwise, the next query would receive the rest of this answer
             raise
-        except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: an invalid host name
+        except (OSError, http.client.HTTPException, UnicodeError) as error:  # the last is an invalid host name
             line.close()
             raise MeterFailed(f"the server does not answer ({reason(error)})") from error
 
@@ -65,7 +65,7 @@ def connection(url: str) -> Iterator[Ask]:
 
 
 def read(some: Callable[[int], bytes], deadline: float) -> bytes:
-    """Read everything until the deadline (time.monotonic). Raises MeterFailed for a long or slow answer."""
+    """Read all until the deadline (time.monotonic). Raises MeterFailed if an answer is too long or too slow."""
     body = bytearray()
     while part := some(2**16):
         body += part
@@ -86,7 +86,7 @@ def reason(error: Exception) -> str:
 
 
 def clock(ask: Ask) -> float:
-    """Return the server's time, in seconds since the epoch. Raises MeterFailed."""
+    """Return the server's time in seconds since the epoch. Raises MeterFailed."""
     data = _data(*ask("query", {"query": "time()"}))
     try:
         return float(data["result"][1])
@@ -96,7 +96,7 @@ def clock(ask: Ask) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The times at which a query is evaluated: each ``step`` seconds from ``start`` to ``end`` (since the epoch)."""
+    """The times of a query's values: each ``step`` from ``start`` to ``end``, in seconds since the epoch."""
 
     start: float
     end: float
@@ -104,7 +104,7 @@ class Span:
 
 
 def over_time(ask: Ask, query: str, span: Span) -> list[QueriedSeries]:
-    """Return every series of a query; Prometheus repeats a sample until the next one, or for five minutes.
+    """Return every series of a query. The server repeats a sample until the next one, for at most five minutes.
 
     Raises QueryRefused, MeterFailed.
     """
@@ -122,7 +122,7 @@ def over_time(ask: Ask, query: str, span: Span) -> list[QueriedSeries]:
 
 
 def last_scrape(ask: Ask, span: Span) -> Mapping[float, float]:
-    """Return for each moment when the server's last scrape was; empty if it scrapes nothing itself."""
+    """Return the time of the server's last scrape at each moment, or nothing if the server does not scrape."""
     last: dict[float, float] = {}
     for each in over_time(ask, "max(timestamp(up))", span):
         last |= {at: max(moment, last.get(at, moment)) for at, moment in each.values.items()}
@@ -130,15 +130,15 @@ def last_scrape(ask: Ask, span: Span) -> Mapping[float, float]:
 
 
 def fresh_series(ask: Ask, query: str, span: Span, scraped: Mapping[float, float]) -> list[QueriedSeries]:
-    """Return every series of a query, without repetitions of a sample from more than two steps before.
+    """Return every series of a query, without values that repeat a sample from more than two steps before.
 
-    A metric's own sample has a time; values computed from several are as old as the server's last scrape. Raises
-    QueryRefused, MeterFailed.
+    A sample of a metric has a time. A computed value is as old as the server's last scrape.
+    Raises QueryRefused, MeterFailed.
     """
     series = over_time(ask, query, span)
     try:
         written = {_key(each): each.values for each in over_time(ask, f"timestamp({query}\n)", span)}
-    except QueryRefused:  # a plain number has no time
+    except QueryRefused:  # a number without a metric has no time
         written = {}
 
     def age(each: QueriedSeries, at: float) -> float:

@@ -1,4 +1,4 @@
-"""Unpacks the sampler's answers: the text of each file at each moment."""
+"""Unpacks the sampler's answer: the text of each file at each moment."""
 
 import base64
 import json
@@ -13,9 +13,9 @@ _MISSHAPEN = (ValueError, KeyError, TypeError, AttributeError, zlib.error, Recur
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """Texts by label, one for each moment of ``at`` (seconds since the first); None if it was unreadable.
+    """Texts by label, one for each moment of ``at`` (seconds since the first), or None for an unreadable file.
 
-    ``ticks`` is the host's number of clock ticks per second, ``page`` its bytes per page.
+    ``ticks`` is the host's number of clock ticks per second, and ``page`` the size of its pages in bytes.
     """
 
     at: tuple[float, ...]
@@ -26,7 +26,7 @@ class Readings:
 
 
 def unpack(line: bytes) -> Readings:
-    """Return the sampler's answer to ``end``. Raises MeterFailed for other or truncated text."""
+    """Return the readings in the sampler's answer to ``end``. Raises MeterFailed if the answer is damaged."""
     try:
         answer = json.loads(line)
         packed = zlib.decompress(base64.b64decode(answer["texts"], validate=True))

@@ -1,4 +1,4 @@
-"""The meter of a host without Python: its own launcher reads its files, and each site's launcher the site's files."""
+"""The meter of a host without Python: the launchers of the host and of each site read their own files."""
 
 import time
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from weighbridge.model.trial import Series
 
 
 class SampledMeter:
-    """Reads ``hz`` times per second during a trial. Implements ``Meter``."""
+    """Reads ``hz`` times a second while a trial runs. Implements ``Meter``."""
 
     def __init__(self, host: str, sampler: Sampler, hz: float) -> None:
         self._host, self._sampler, self._hz = host, sampler, hz
         self._begun: list[tuple[Sampler, Order, float]] = []
 
     def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
-        """Begin to read the host's files, and those of the sites with their own sampler."""
+        """Begin to read the files of the host, and of the sites that have their own sampler."""
         self._begun = []
         orders = [(self._sampler, Order.of({}, self._host))]
         orders += [(sampler, Order.of({role: sites[role]})) for role, sampler in samplers.items()]
@@ -33,7 +33,7 @@ class SampledMeter:
             self._begun.append((sampler, order, begun))
 
     def end(self, since: float) -> MeterReadings:
-        """Return every series of the host and its sites, and the cost of reading them."""
+        """Return every series of the host and its sites, and the CPU time of reading them."""
         begun, self._begun = self._begun, []
         if not begun:
             raise MeterFailed("it was not started")
@@ -50,4 +50,4 @@ class SampledMeter:
         return MeterReadings(tuple(every), cpu_s)
 
     def close(self) -> None:
-        """Do nothing: launchers end with their sites."""
+        """Do nothing, because launchers end with their sites."""

@@ -1,17 +1,18 @@
-"""Reads files of the kernel at a steady rate and stores their text: one small process per host and session.
+"""Reads files of the kernel at a steady rate and keeps their text: one small process for a host and a whole session.
 
-It only uses the standard library, because it is sent as text to the measured machine: ``python3 -I -S -c SOURCE``. It
-parses nothing during a trial, which keeps it cheap, and sleeps between trials. It ends when its standard input
-closes. Its protocol is JSON, line by line:
+It uses the standard library alone and nothing of this project, for it is sent as text to whatever machine it is to
+measure: ``python3 -I -S -c SOURCE``. While it measures it parses nothing, which keeps it cheap; while no trial runs
+it sleeps. It ends when its standard input closes. Line by line, in JSON:
 
     {"do": "begin", "hz": 10, "files": {LABEL: PATH}, "most": {LABEL: BYTES}, "slow": [LABEL]}  ->  {"begun": true}
     {"do": "end"}  ->  {"at": [s, ...], "ticks": 100, "page": 4096, "cpu_s": own, "wall_s": own, "texts": PACKED}
 
 ``at`` are seconds since the first reading. ``texts`` is base64 of zlib of JSON: {LABEL: [TEXT or null, ...]}, with
-null if a file was unreadable or not due: those of ``slow`` are read at most once per second, and when the trial ends,
-because each reading has a cost. ``most`` limits how much of a file is read. The path /proc/PID/ns/mnt stands for
-every process in that mount namespace; its text is their stat lines. A group's cgroup.procs stands for the disk use of
-each process in it; its text is "pid: N" and that process's io file, one after the other.
+null if a file could not be read or was not due. Files of ``slow`` are read at most once a second, and when the
+trial ends, because each reading has a cost. ``most`` limits how much of a file is read. The path /proc/PID/ns/mnt
+stands for every process in that mount namespace: the text is then their stat lines. A group's cgroup.procs stands for
+what each process in it had from disks and wrote to them: the text is "pid: N" and that process's io file, one after
+the other.
 """
 
 import base64
@@ -27,23 +28,23 @@ from typing import Any
 CLOSED = -1
 ENOUGH = 1 << 20
 AT_ONCE = 8192
-"""Bytes requested in one call: a larger buffer costs more than the reading itself."""
+"""Bytes per call. A larger buffer costs more than the reading itself."""
 WHOLE = 2048
-"""The size below which a text is certainly complete: the kernel returns a long table in parts of a page (4096)."""
+"""The kernel returns a long table in pages of 4096 bytes. Only an answer shorter than this is surely complete."""
 RESCAN_S = 1.0
 SLOW_S = 0.95
-"""A little less than a second, after which slow files are due, because readings are a little late, too."""
+"""Slightly less than the second after which slow files are due, because readings are slightly late."""
 
 
 def close(fd: int) -> None:
-    """Close a file descriptor, if it is open."""
+    """Close a file descriptor unless it is None."""
     if fd != CLOSED:
         with contextlib.suppress(OSError):
             os.close(fd)
 
 
 class File:
-    """A file that stays open; it is opened again if it cannot be read from its beginning a second time."""
+    """A file that stays open. It is opened again if it cannot be read from its beginning a second time."""
 
     def __init__(self, path: str, most: int) -> None:
         self.path, self.most, self.first, self.fd = path, most, min(most, AT_ONCE), CLOSED
@@ -56,7 +57,7 @@ class File:
             self.fd = CLOSED
 
     def read(self) -> bytes | None:
-        """Return the file's current bytes; None if it is unreadable."""
+        """Return the file's present bytes, or None if it cannot be read."""
         try:
             data = os.pread(self.fd, self.first, 0)
         except OSError:
@@ -84,12 +85,12 @@ class File:
 
 
 class Members:
-    """The stat lines of every process in a namespace, which a chroot without control groups has for itself."""
+    """The stat lines of every process in a namespace. A chroot without control groups has its own namespace."""
 
     def __init__(self, path: str, _most: int) -> None:
         self.kind = path.partition("/ns/")[2]
         try:
-            self.wanted: str | None = os.readlink(path)  # noqa: PTH115 - avoids loading pathlib
+            self.wanted: str | None = os.readlink(path)  # noqa: PTH115 - pathlib would have to be loaded for it
         except OSError:
             self.wanted = None
         self.files: dict[str, File] = {}
@@ -108,7 +109,7 @@ class Members:
             self.files[name] = File(f"/proc/{name}/stat", ENOUGH)
 
     def read(self) -> bytes | None:
-        """Return one line for each process; None if there never was such a namespace."""
+        """Return one line for each process, or None if the namespace never existed."""
         if self.wanted is None:
             return None
         if time.monotonic() - self.scanned >= RESCAN_S:
@@ -123,14 +124,14 @@ class Members:
 
 
 class Disks:
-    """The io files of every process in a control group, whose own disk use the kernel counts only sometimes."""
+    """The io files of every process in a control group. The kernel does not always count a group's disk use."""
 
     def __init__(self, path: str, most: int) -> None:
         self.path, self.most = path, most
         self.files: dict[str, File] = {}
 
     def _read_list(self) -> bytes | None:
-        """Return the list from a newly opened file: in version 1, an open file does not show changes."""
+        """Return the group's processes. In version 1, an open file never changes, so open it each time."""
         members = File(self.path, self.most)
         try:
             return members.read()
@@ -138,7 +139,7 @@ class Disks:
             members.close()
 
     def read(self) -> bytes | None:
-        """Return a line with the number of each process before its file; None if the list is unreadable."""
+        """Return a line with the number of each process before its file, or None if it cannot be read."""
         listed = self._read_list()
         if listed is None:
             return None
@@ -157,7 +158,7 @@ class Disks:
 
 
 def reader_of_path(path: str, most: int) -> File | Members | Disks:
-    """Return the reader of a path, by what the path names."""
+    """Return the reader for the kind of a path."""
     if "/ns/" in path:
         return Members(path, most)
     return Disks(path, most) if path.endswith("/cgroup.procs") else File(path, most)
@@ -180,7 +181,7 @@ class SamplingSession:
         self.take()
 
     def take(self, *, last: bool = False) -> None:
-        """Read every file that is due; slow files after a second, and the ``last`` time."""
+        """Read every file that is due. Slow files are due after a second and at the ``last`` time."""
         now = time.monotonic() - self.start
         everything = last or now >= self.due
         if everything:
@@ -189,7 +190,7 @@ class SamplingSession:
         self.rows.append([None if slow and not everything else read() for read, slow in self.readers])
 
     def left(self) -> float:
-        """Return the seconds until the next reading is due; missed ones are skipped."""
+        """Return the seconds until the next reading is due. Missed readings are skipped."""
         now = time.monotonic() - self.start
         if now >= (self.number + 1) * self.every:
             self.number = int(now / self.every)
@@ -197,12 +198,12 @@ class SamplingSession:
         return max(0.0, (self.number + 1) * self.every - (time.monotonic() - self.start))
 
     def close(self) -> None:
-        """Close every descriptor: an open file of a network namespace keeps the namespace."""
+        """Close every descriptor, because an open file of a network namespace keeps the namespace."""
         for file in self.files.values():
             file.close()
 
     def end(self) -> dict[str, object]:
-        """Take the last reading; return all of them."""
+        """Take the last reading, and return all readings."""
         self.take(last=True)
         used, wall = time.process_time() - self.used, time.monotonic() - self.start
         self.close()
@@ -232,7 +233,7 @@ def main() -> int:
     session: SamplingSession | None = None
     waiting = b""
     while True:
-        ready, _, _ = select.select([0], [], [], session.left() if session else None)  # noqa: TID251 - descriptor 0 is low
+        ready, _, _ = select.select([0], [], [], session.left() if session else None)  # noqa: TID251 - 0 is low
         if not ready:
             continue
         data = os.read(0, 1 << 16)

@@ -1,4 +1,4 @@
-"""The files that a meter reads, and their labels. A label is "PLACE/WHAT"; the place is "host NAME" or a role."""
+"""The files that a meter reads, by label. A label is "PLACE/WHAT", and the place is "host NAME" or a role."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ HOST_FILES = {
     "pressure.memory": "/proc/pressure/memory",
     "pressure.io": "/proc/pressure/io",
 }
-"""The files of the host as its own processes see it: /proc/net is that of its network namespace."""
+"""The files of a host, read by its own processes, so that /proc/net belongs to its network namespace."""
 
 MOST = {"stat": 256, "meminfo": 1536}
-"""Sufficient bytes: the line of all CPUs is the first, and the used part of meminfo is above its middle."""
+"""The number of bytes to read. All CPUs are in the first line, and the used lines of meminfo in its first half."""
 
 SLOW = frozenset({
     "diskstats", "loadavg", "pressure.cpu", "pressure.memory", "pressure.io",
     "memory.usage_in_bytes", "memory.current", "pids.current", "cgroup.procs",
 })  # fmt: skip
-"""Files that are read at most once per second: all except CPU time, network, and the memory with peaks."""
+"""Files that are read at most once a second: all but CPU time, network, and memory whose peak is reported."""
 
 
 def host_place(name: str) -> str:
@@ -33,12 +33,12 @@ def host_place(name: str) -> str:
 
 
 ENOUGH = 1 << 20
-"""The limit of bytes for any other file."""
+"""The number of bytes to read of any other file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order for a sampler: files by label, limits of bytes for some of them, and which ones are slow."""
+    """The order to a sampler: files by label, limits of bytes, and the files to read slowly."""
 
     files: Mapping[str, str]
     most: Mapping[str, int]
@@ -46,18 +46,18 @@ class Order:
 
     @classmethod
     def of(cls, sites: Mapping[str, Mapping[str, str]], host: str = "") -> "Order":
-        """Return the order for sites (each role's ``Site.scope()``) and a host; "" means only sites."""
+        """Return the order for sites (``Site.scope()`` by role) and a host. Without a host, it is for sites only."""
         place = host_place(host)
         files = {f"{place}/{what}": path for what, path in HOST_FILES.items()} if host else {}
         files |= {f"{role}/{what}": path for role, scope in sites.items() for what, path in scope.items()}
         slow = [label for label in files if label.partition("/")[2] in SLOW]
-        # in version 1, a group's cpu.stat only has its throttling
+        # in version 1 a group's cpu.stat has its throttling alone
         slow += [f"{role}/cpu.stat" for role, scope in sites.items() if {"cpu.stat", "cpuacct.usage"} <= scope.keys()]
         return cls(files, {f"{place}/{what}": most for what, most in MOST.items()} if host else {}, slow)
 
     @property
     def sampled(self) -> list[SampledFile]:
-        """Return the files, in order, for a `weighbridge.model.sampling.Sampler`."""
+        """Return the files in order, for a `weighbridge.model.sampling.Sampler`."""
         return [
             SampledFile(path, self.most.get(label, ENOUGH), label in self.slow) for label, path in self.files.items()
         ]

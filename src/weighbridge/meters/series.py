@@ -1,4 +1,4 @@
-"""Converts readings to series: counters become rates, levels stay. Pure."""
+"""Turns readings into series: counters become rates, and levels stay. Pure."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from weighbridge.meters.readings import Readings
 from weighbridge.model.trial import Series
 
 APART_S = 0.05
-"""The smallest interval of a rate: the kernel counts the CPU time of a host in hundredths of a second."""
+"""The kernel counts the CPU time of a host in hundredths of a second, and a rate needs several of them."""
 _PARSERS: dict[str, Callable[[str], Numbers]] = {
     "meminfo": counters.meminfo,
     "net": counters.network,
@@ -28,11 +28,11 @@ _PARSERS: dict[str, Callable[[str], Numbers]] = {
 
 
 def series(readings: Readings, offset_s: float = 0.0) -> tuple[Series, ...]:
-    """Return every series in the readings; ``offset_s`` is the time of the first. Unknown files have none.
+    """Return every series of known files in the readings. ``offset_s`` is the time of the first reading.
 
-    A rate is at the end of its interval; an end of the trial soon after a reading has none. A decreasing counter (a
-    corrected idle time, a new interface) has no rate there. An interface or disk without any use has no series (``sar
-    -d`` omits such disks too).
+    A rate has the time of the end of its interval. A trial that ends soon after a reading adds no rate. A counter
+    that decreases (corrected idle time, a new interface) gives no rate there. An interface or disk that was never
+    used in the trial has no series. ``sar -d`` also leaves out such disks.
     """
     all_series: list[Series] = []
     at = [moment + offset_s for moment in readings.at]
@@ -52,7 +52,7 @@ def _numbers(what: str, texts: Sequence[str | None], readings: Readings) -> list
     parser = partial(counters.cpu, ticks=readings.ticks) if what == "stat" else _PARSERS.get(what)
     if parser is None:
         return []
-    parsed = {text: parser(text) for text in set(texts) if text is not None}  # most do not change
+    parsed = {text: parser(text) for text in set(texts) if text is not None}  # most texts do not change
     return [None if text is None else parsed[text] for text in texts]
 
 
@@ -74,6 +74,7 @@ def _rates(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -
 
 
 def _growth(name: str, read: Sequence[tuple[float, Mapping[str, float]]]) -> list[tuple[float, float]]:
+    """Return a counter's growth per second in each interval, by the interval's end."""
     points: list[tuple[float, float]] = []
     before = was = math.nan
     for moment, each in read:
@@ -86,6 +87,6 @@ def _growth(name: str, read: Sequence[tuple[float, Mapping[str, float]]]) -> lis
 
 
 def _series(place: str, name: str, points: Sequence[tuple[float, float]]) -> Series:
-    """Return a series with times to a tenth of a millisecond, and values to eight digits, to save space."""
+    """Return a series with times to 0.1 ms and values to eight digits, because more digits have no meaning."""
     times = tuple([round(moment, 4) for moment, _ in points])
     return Series(place, name, times, tuple([float(f"{value:.8g}") if value else 0.0 for _, value in points]))

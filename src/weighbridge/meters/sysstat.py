@@ -1,7 +1,7 @@
-"""The alternative meter: ``sadc`` of sysstat reads the host at most once per second, ``sadf -j`` converts it.
+"""The alternative meter: ``sadc`` of sysstat reads the host at most once a second, and ``sadf -j`` prints the values.
 
-It only measures the host, not sites. The first record of ``sadc`` is the beginning of the first interval, so a trial
-shorter than an interval has no readings. Names and units of the series are those of `weighbridge.linux.counters`.
+It reads the host only, no sites. The first record of ``sadc`` is the beginning of the first interval, so a trial that
+is shorter than an interval has no readings. Names and units are the same as in `weighbridge.linux.counters`.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ from weighbridge.model.host import Host
 from weighbridge.model.trial import Series
 
 FOLDERS = ("/usr/lib/sysstat", "/usr/lib64/sa", "/usr/lib/sa", "/usr/libexec/sysstat")
-"""The folders of ``sadc`` in distributions."""
+"""The paths of ``sadc`` in distributions."""
 KIB = 1024.0
-# sadf reads a file that it can seek in, not a pipe; over ssh its input is a pipe.
+# sadf reads a file that it can search, not a pipe; over ssh its input is one.
 _SADF = 'f=$(mktemp) || exit 1; trap \'rm -f "$f"\' EXIT; cat >"$f" && sadf -j "$f" -- "$@"'
 _CPU = {
     "user": ("usr", "guest"), "nice": ("nice", "gnice"), "system": ("sys",), "iowait": ("iowait",),
@@ -40,7 +40,7 @@ _DISK = {
 
 
 class SysstatMeter:
-    """Implements ``Meter`` by sysstat. Raises Unavailable without sysstat, or above one reading per second."""
+    """Implements ``Meter`` with sysstat. Raises Unavailable if it is missing, or for ``hz`` above 1."""
 
     def __init__(self, host: Host, hz: float = 1.0) -> None:
         if hz > 1:
@@ -61,7 +61,7 @@ class SysstatMeter:
         return self._host.run(Command(("test", "-x", path), 10)).returncode == 0
 
     def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
-        """Start ``sadc``; sites are not read."""
+        """Start ``sadc``. It does not read sites."""
         self.close()
         self._begun = time.monotonic()
         try:
@@ -70,7 +70,7 @@ class SysstatMeter:
             raise MeterFailed(str(error)) from error
 
     def end(self, since: float) -> MeterReadings:
-        """End ``sadc`` and read its output."""
+        """End ``sadc`` and read its file."""
         running, self._running = self._running, None
         if running is None:
             raise MeterFailed("it was not started")
@@ -83,21 +83,22 @@ class SysstatMeter:
         except EnvironmentLost as error:
             raise MeterFailed(str(error)) from error
         if sadf.returncode != 0 and b'"timestamp"' not in sadf.stdout:
-            return MeterReadings(())  # too short for one interval: sadf prints no records
+            return MeterReadings(())  # too short for one interval, so sadf prints nothing
         return MeterReadings(series(sadf.stdout, host_place(self._host.name), self._begun - since))
 
     def close(self) -> None:
-        """End ``sadc`` if it runs."""
+        """End a running ``sadc``."""
         running, self._running = self._running, None
         if running is not None:
-            with contextlib.suppress(EnvironmentLost):  # it also ends with its host
+            with contextlib.suppress(EnvironmentLost):  # it ended together with its host
                 running.stop()
 
 
 def series(text: bytes, place: str, offset_s: float = 0.0) -> tuple[Series, ...]:
-    """Return the series in output of ``sadf -j FILE -- -u ALL -r -n DEV -d``; ``offset_s`` is the start of ``sadc``.
+    """Return the series in the output of ``sadf -j FILE -- -u ALL -r -n DEV -d``.
 
-    Raises MeterFailed for other text. sysstat rounds to hundredths, and stores times in full seconds.
+    ``offset_s`` is the time when ``sadc`` was started. Raises MeterFailed for any other text. sysstat rounds values
+    to hundredths and times to seconds.
     """
     points: dict[str, tuple[list[float], list[float]]] = {}
     at = offset_s

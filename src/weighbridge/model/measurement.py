@@ -123,16 +123,42 @@ SEGMENTS = "tcp_segments_per_"
 """How the names of metrics begin that tell what all machines used, sent, or sent again, for a unit of work."""
 THROTTLED_TIME, THROTTLED_PERIODS = "throttled_time", "throttled_periods"
 """How long, and in how many periods, CPU limits held programs back, where environments differ in these limits."""
-SOFTNET_DROPS, SOFTNET_SQUEEZES = "softnet_drops_per_", "softnet_squeezes_per_"
-"""Packets that the kernel dropped before its network stack, and polls of interfaces that left some for later."""
-CONNECTION_DROPS = "conntrack_drops_per_"
-"""Packets and connections that packet filters' tables of connections did not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventCounter:
+    """A counter of the kernel that is read before and after the measured process (`weighbridge.meters.events`)."""
+
+    name: str
+    """The name of the counter. The metric's name begins with it: ``disk_flushes_per_gbit``."""
+    about: str
+    """A description of the metric for the reference."""
+    rare: bool = False
+    """Whether it is usually 0. It is then compared by difference, and left out of a report if it is always 0."""
+    per_trial: bool = False
+    """Whether it is a metric of the whole trial if the amount of work is not known."""
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the names of its metrics."""
+        return self.name if self.per_trial else f"{self.name}_per_"
+
+
+EVENT_COUNTERS = (
+    EventCounter("softnet_drops", "packets that the kernel dropped before its network stack", rare=True),
+    EventCounter("softnet_squeezes", "polls of network interfaces that left packets for later", rare=True),
+    EventCounter("conntrack_drops", "packets and connections that conntrack rejected", rare=True),
+    EventCounter("disk_flushes", "flushes of the disk that flushed most; for workloads with data", per_trial=True),
+    EventCounter("vm_exits", "exits of all guests to their hypervisor; if debugfs is readable", per_trial=True),
+)
+"""The counters of the kernel that make metrics. To add one, add a row here, and read it in `meters.events`."""
+SOFTNET_DROPS, SOFTNET_SQUEEZES, CONNECTION_DROPS, DISK_FLUSHES, VM_EXITS = (each.prefix for each in EVENT_COUNTERS)
 PACKET_SIZE = "bytes_per_packet"
-"""Mean size of the IPv4 packets that were received: beyond the MTU where segments go together (TSO, GRO)."""
-DISK_FLUSHES, DISK_TIME, VM_EXITS = "disk_flushes", "disk_time", "vm_exits"
-"""Flushes, busy time of the busiest disk, and how often guests were left for their hypervisor."""
-_RARE = (SOFTNET_DROPS, SOFTNET_SQUEEZES, CONNECTION_DROPS)
-_EVENTS = (*_RARE, PACKET_SIZE, DISK_FLUSHES, DISK_TIME, VM_EXITS)
+"""Mean size of the received IPv4 packets. It is above the MTU if the kernel combines segments (TSO, GRO)."""
+DISK_TIME = "disk_time"
+"""Share of time in which the busiest disk was busy."""
+_RARE = tuple(each.prefix for each in EVENT_COUNTERS if each.rare)
+_EVENTS = (*(each.prefix for each in EVENT_COUNTERS), PACKET_SIZE, DISK_TIME)
 SOFTIRQ_SHARE, CPU_USAGE, MEMORY_USAGE = "softirq_share", "cpu_usage", "memory_usage"
 PREFIXES = (
     ALL_CPU, "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_",

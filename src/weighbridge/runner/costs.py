@@ -13,14 +13,13 @@ from weighbridge.meters.machines import FIRST_S, RESOLUTION_S, Idle, Use
 from weighbridge.model.host import HERE
 from weighbridge.model.measurement import (
     CPU_USAGE,
-    DISK_FLUSHES,
     DISK_TIME,
+    EVENT_COUNTERS,
     MEMORY_USAGE,
     PACKET_SIZE,
     SOFTIRQ_SHARE,
     THROTTLED_PERIODS,
     THROTTLED_TIME,
-    VM_EXITS,
     Measurement,
     Metric,
     is_plausible,
@@ -79,24 +78,24 @@ def throttling(used: Mapping[str, Mapping[str, float]], measured_s: float) -> tu
 
 
 def events_cost(events: Mapping[str, float], work: Work | None, measured_s: float) -> Iterator[Measurement]:
-    """Give what the kernel counted of a trial's work (`weighbridge.runner.window.Window.events`).
+    """Return the metrics of the kernel's counters in a trial (`weighbridge.runner.window.Window.events`).
 
-    Counts are per unit of work. Flushes and exits of guests are so of the whole trial where its work is not known.
+    Counts are per unit of work. If the work is not known, some are per trial (`EventCounter.per_trial`).
     """
     if (passed := events.get("received_packets", 0.0)) > 0 and events["received_octets"] >= 0:
         yield Measurement(Metric(PACKET_SIZE, "B", "higher"), events["received_octets"] / passed)
     if "disk_busy_s" in events:
         share = min(1.0, max(0.0, events["disk_busy_s"]) / measured_s)
         yield Measurement(Metric(DISK_TIME, "%", "lower"), 100 * share)
-    for name in ("softnet_drops", "softnet_squeezes", "conntrack_drops", DISK_FLUSHES, VM_EXITS):
-        count = events.get(name, -1.0)
+    for counter in EVENT_COUNTERS:
+        count = events.get(counter.name, -1.0)
         if count < 0:
             continue
         if work is not None and work.divides:
             if is_plausible(each := count / work.amount):
-                yield Measurement(Metric(f"{name}_per_{work.unit}", f"1/{PER[work.unit]}", "lower"), each)
-        elif name in (DISK_FLUSHES, VM_EXITS):
-            yield Measurement(Metric(name, "count", "lower"), count)
+                yield Measurement(Metric(f"{counter.name}_per_{work.unit}", f"1/{PER[work.unit]}", "lower"), each)
+        elif counter.per_trial:
+            yield Measurement(Metric(counter.name, "count", "lower"), count)
 
 
 def work_of(measurements: Sequence[Measurement], measured_s: float) -> Work | None:

@@ -1,7 +1,7 @@
-"""What a study brings from outside of Weighbridge: files that it reads, machines that it reaches, what it starts.
+"""The external dependencies of a study: the files that it reads, the machines and the programs that it uses.
 
-A study is code: an OpenSSH configuration starts programs, and whoever starts the run is root on many machines. `plan`
-shows all of this, and `run` asks before it starts.
+A study is code: an OpenSSH configuration starts programs, often as root. `plan` shows all of this, and `run` asks
+before it starts.
 """
 
 import os
@@ -43,7 +43,7 @@ _TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB, so the programs that it s
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """One thing from outside. ``place`` is the key in the study that names it; files are absolute."""
+    """An external dependency. ``place`` is the key in the study that names it. Paths of files are absolute."""
 
     what: Brings
     place: str
@@ -54,15 +54,15 @@ class Brought:
 
     @property
     def is_of_fleet(self) -> bool:
-        """Whether the command line names it, by --on and the options of the machines' provider; no study does."""
+        """Whether the command line names it instead of a study: --on and the options of the provider."""
         return self.place.startswith(_ON)
 
 
 def brought_by(study: Study) -> tuple[Brought, ...]:
-    """Return everything that a study brings, each once, in the order of the study.
+    """Return all external dependencies of a study, each once, in the order of the study.
 
-    An A/A arm and an arm that explains a cost usually bring what their environment brings. Only the rest is listed
-    for them.
+    An A/A arm and an arm that explains a cost usually have the dependencies of their environment. Only the others
+    are listed for them.
     """
     file = study.file
     entries = [brought_compose(study.compose)] if study.compose else []
@@ -88,12 +88,12 @@ def brought_by(study: Study) -> tuple[Brought, ...]:
 
 
 def brought_compose(file: str) -> Brought:
-    """Return a Compose file as a study brings it."""
+    """Return a Compose file as an external dependency."""
     return Brought(Brings.COMPOSE, "compose.file", str(Path(file).absolute()), _COMPOSE_READS)
 
 
 def brings(options: Options | None, *kinds: Brings) -> bool:
-    """Return whether options bring anything, or anything of these kinds. Reads no file."""
+    """Return whether options name an external dependency, or one of these kinds. Does not read files."""
     return any(value and (not kinds or what in kinds) for what, _, value in _named(options))
 
 
@@ -107,9 +107,9 @@ def _own_workloads(arm: Arm) -> list[tuple[str, Options]]:
 
 
 def brought_by_machines(hosts: Mapping[str, Options]) -> tuple[Brought, ...]:
-    """Return what a fleet's machines bring, each file once, by the options of each one's host.
+    """Return the external dependencies of a fleet's machines, by the options of each host. Each file is listed once.
 
-    Of their names in ssh or a queue, so many are one entry.
+    One entry lists up to `_TOGETHER` names of machines.
     """
     every = [each for name, options in hosts.items() for each in _brought(f"{_ON}, {name}", options)]
     reached = list(dict.fromkeys(each.value for each in every if each.what is Brings.MACHINE))
@@ -129,7 +129,7 @@ def _brought(place: str, options: Options | None) -> Iterator[Brought]:
 
 
 def _named(options: Options | None) -> Iterator[tuple[Brings, str, object]]:
-    """Yield what options bring, with the key of each option and its value."""
+    """Yield the external dependencies that options name, with the key of each option and its value."""
     for key, field in type(options).model_fields.items() if options is not None else ():
         value = getattr(options, key)
         if isinstance(value, Options):
@@ -139,7 +139,7 @@ def _named(options: Options | None) -> Iterator[tuple[Brings, str, object]]:
 
 
 def _parts(place: str, value: object) -> Iterator[tuple[str, str]]:
-    """Each value of an option with its place: those of a mapping one by one, words as a shell would take them."""
+    """Yield each value of an option with its place: each value of a mapping, and words quoted for a shell."""
     if isinstance(value, Mapping):
         yield from ((f"{place}.{key}", str(each)) for key, each in value.items())
     else:
@@ -147,7 +147,7 @@ def _parts(place: str, value: object) -> Iterator[tuple[str, str]]:
 
 
 def _text(path: Path) -> str | None:
-    """What a file says, "" where there is none; None where it is too large to be read for what it starts."""
+    """Return the contents of a file, "" without a file, or None if the file is too large to check."""
     with suppress(OSError):
         if path.is_file():
             with path.open("rb") as file:
@@ -168,7 +168,7 @@ def _lines_of_ssh(path: Path) -> tuple[str, ...]:
 def _fields_of_kubeconfig(path: Path) -> tuple[str, ...]:
     """Return the fields of a kubeconfig that matter, without tokens and without variables of programs.
 
-    As in KUBECONFIG, one path can name several files.
+    One path can name several files, like the variable KUBECONFIG.
     """
     lines = (line for part in str(path).split(os.pathsep) for line in _fields_of_file(Path(part)))
     return tuple(dict.fromkeys(lines))

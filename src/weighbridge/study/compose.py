@@ -1,7 +1,7 @@
-"""A Compose file's services as keys of a study: one is measured, the others are its companions. Pure.
+"""Turns the services of a Compose file into keys of a study: a measured service and its supporting services. Pure.
 
-What is read is the normalised file, as ``docker-compose config`` prints it: variables, anchors, extends and env_file
-are resolved there.
+The input is the normalised file that ``docker-compose config`` prints. It has no variables, anchors, extends or
+env_file any more.
 """
 
 import re
@@ -19,21 +19,21 @@ from weighbridge.study.source import plain
 
 _SETTINGS = ("shm_size", "sysctls")
 _MEASURED = frozenset({"image", "command", "entrypoint", "environment", "depends_on", "ports", "expose", *_SETTINGS})
-"""What is honoured of the measured service; its host's port is what environments differ in."""
+"""The supported keys of the measured service. Environments differ in its port on the host."""
 _COMPANION = frozenset((
     "image", "command", "entrypoint", "environment", "depends_on", "expose", "healthcheck", "volumes", "tmpfs",
     "user", "working_dir", "read_only", "init", *_SETTINGS,
 ))  # fmt: skip
 _CONDITIONS = ("service_started", "service_healthy")
 Normalised = Callable[[str], str]
-"""Gives the text of a Compose file as ``docker-compose config`` prints it. Raises StudyError, Unavailable."""
+"""Returns the output of ``docker-compose config`` for a Compose file. Raises StudyError, Unavailable."""
 Hidden = Callable[[Mapping[str, Any]], dict[str, Any]]
-"""Gives services with references in the place of secrets."""
+"""Returns services with references instead of secrets."""
 _CHECK = {"test", "interval", "timeout", "retries", "start_period", "disable"}
 
 
 class NoSuch(StudyError):
-    """The Compose file has not what is said of it; ``key`` is the key that says so."""
+    """The Compose file does not contain something that ``key`` of the study names."""
 
     def __init__(self, key: str, problem: str) -> None:
         super().__init__(f"compose: {problem}")
@@ -41,7 +41,7 @@ class NoSuch(StudyError):
 
 
 class Unhonoured(StudyError):
-    """Keys (SERVICE.KEY) that cannot be honoured, and that nobody left out."""
+    """The file has unsupported keys (SERVICE.KEY) that the study does not leave out."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self.listed = f"compose: the file has unsupported keys ({', '.join(keys)}). To ignore them, use "
@@ -51,24 +51,25 @@ class Unhonoured(StudyError):
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """The parts of a study. ``without``: what is not honoured, by service."""
+    """The parts of a study. ``without`` lists the ignored keys by service."""
 
     image: str
     server: tuple[str, ...] | None
-    """The words of the service's own command line; None: those of its image."""
+    """The words of the service's own command line, or None if the image defines them."""
     entrypoint: tuple[str, ...] | None
     environment: Mapping[str, str]
     port: int | None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What its container is set to, as an environment of a study says it: ``shm_size``, ``sysctls``."""
+    """Settings of its container, as written for an environment in a study: ``shm_size``, ``sysctls``."""
     companions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def composed(text: str, service: str, without: Collection[str] = (), hidden: Hidden = dict) -> Composed:
-    """Return what a normalised Compose file says. ``without``: keys that the study does without (KEY, SERVICE.KEY).
+    """Return the parts of a study from a normalised Compose file.
 
-    ``hidden`` replaces the values of secrets. Raises StudyError, which lists every key that cannot be honoured.
+    ``without`` are keys that the study leaves out (KEY, SERVICE.KEY). ``hidden`` replaces the values of secrets.
+    Raises StudyError, which lists every unsupported key.
     """
     data = _read(text)
     services = _mapping(data.get("services"), "services")
@@ -107,9 +108,9 @@ def composed(text: str, service: str, without: Collection[str] = (), hidden: Hid
 
 
 def server_words(parts: Composed, entry_point: Sequence[str], default_command: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line of the service, as an engine makes it from the service's words and its image's.
+    """Return the command line of the service, combined from the service and its image by the rules of an engine.
 
-    Raises StudyError where there is none.
+    Raises StudyError if it is empty.
     """
     if parts.entrypoint:  # the image's command is for the image's entry point
         words = (*parts.entrypoint, *(parts.server or ()))
@@ -122,7 +123,7 @@ def server_words(parts: Composed, entry_point: Sequence[str], default_command: S
 
 
 def with_saved(parts: Composed, saved: Mapping[str, str]) -> Composed:
-    """Return the same with companions from files, by image. Raises StudyError for an image that nothing has."""
+    """Return the parts with supporting services from files, by image. Raises StudyError for an unused image."""
     images = [str(each["image"]) for each in parts.companions.values()]
     for image in saved:
         if image not in (*images, parts.image):
@@ -171,7 +172,7 @@ def _unhonoured(name: str, service: Mapping[str, Any], data: Mapping[str, Any], 
 
 
 def _done_without(name: str, service: Mapping[str, Any], without: Collection[str]) -> Iterator[str]:
-    """The settings that could be honoured, and that the study does without."""
+    """Yield the supported settings that the study leaves out."""
     yield from (key for key in _SETTINGS if service.get(key) and (key in without or f"{name}.{key}" in without))
 
 
@@ -185,7 +186,7 @@ def _unhonoured_volumes(value: Any, data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _volume(volume: Any) -> tuple[str, str, str]:
-    """Source, place and mode: of the short form or of the long one."""
+    """Return source, target and mode of a volume in the short or the long form."""
     if isinstance(volume, Mapping):
         if volume.get("type") not in ("bind", "volume"):
             return "", "", ""
@@ -203,7 +204,7 @@ def _image(name: str, service: Mapping[str, Any]) -> str:
 
 
 def _plain_text(value: object) -> str:
-    """A dollar is written twice in the normalised file."""
+    """Return a value as text. The normalised file writes a dollar sign twice."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text.replace("$$", "$")
 
@@ -228,7 +229,7 @@ def _environment(service: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def _port(service: Mapping[str, Any], name: str) -> int | None:
-    """The one port of a container that is published or exposed; None where it is not one."""
+    """Return the published or exposed port of a container, or None if there is not exactly one."""
     ports = [*(service.get("ports") or ()), *(service.get("expose") or ())]
     targets = [each.get("target") if isinstance(each, Mapping) else str(each).rpartition(":")[2] for each in ports]
     numbers = {str(each).removesuffix("/tcp") for each in targets}
@@ -244,7 +245,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
 
 
 def _settings(service: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """``shm_size`` and ``sysctls`` as a study says them."""
+    """Return ``shm_size`` and ``sysctls`` as written in a study."""
     settings: dict[str, Any] = {}
     if (size := service.get("shm_size")) is not None:
         match = _BYTES.fullmatch(str(size).strip())

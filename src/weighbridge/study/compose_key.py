@@ -1,6 +1,6 @@
-"""The key ``compose`` of a study: what stands in its place is a workload, its userlands and its companions.
+"""Replaces the key ``compose`` of a study by a workload, its root filesystems and its supporting services.
 
-It is put there before anything is checked, so that what a run keeps needs neither the Compose file nor its reader.
+This happens before any check, so a run needs neither the Compose file nor its reader afterwards.
 """
 
 import copy
@@ -28,7 +28,7 @@ KEY = "compose"
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a study says of a service that it measures, and of those beside it."""
+    """The measured service of a Compose file with its supporting services, as written in a study."""
 
     userland: Mapping[str, Any]
     server: tuple[str, ...]
@@ -36,15 +36,15 @@ class Service:
     port: int | None
     companions: Mapping[str, Mapping[str, Any]]
     remark: str
-    """What of the file is left out, and which keys are stored with the values of variables, in one line."""
+    """The keys that are left out, and the keys that are stored with values of variables, in one line."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What its container is set to, as an environment of a study says it."""
+    """Settings of its container, as written for an environment in a study."""
 
 
 def service_of(options: ComposedService, normalised: Normalised) -> Service:
-    """Return what a Compose file says of a service and of the others.
+    """Return a service of a Compose file with its supporting services.
 
-    Raises StudyError, Unavailable, UserlandError; the latter where the image's own command line is needed.
+    Raises StudyError or Unavailable. Raises UserlandError if the command line of an image is needed and unknown.
     """
     for image, path in options.saved.items():
         if not Path(path).is_file():
@@ -81,16 +81,16 @@ def service_of(options: ComposedService, normalised: Normalised) -> Service:
 
 
 def image_userland(image: str) -> dict[str, Any]:
-    """Where the programs of an image are: in a file of ``docker save``, or in the engine."""
+    """Return the root filesystem of an image: a file of ``docker save``, or an image of the engine."""
     if Path(image).is_file():
         return {"kind": "saved-image", "path": str(Path(image).absolute())}
     return {"kind": "image", "image": image}
 
 
 def expanded(source: Source, normalised: Normalised | None) -> tuple[Source, str]:
-    """Return the study with what its key ``compose`` stands for, and the file that was read; as it is without one.
+    """Return the study with its key ``compose`` replaced, and the Compose file. Without the key, return it as it is.
 
-    The lines of the study's file stay known: what is made of the key is at the key's line.
+    The lines of the study's file stay known. The new entries have the line of the key.
     """
     if source.data.get(KEY) is None:
         return source, ""
@@ -116,7 +116,7 @@ def expanded(source: Source, normalised: Normalised | None) -> tuple[Source, str
 
 
 def unsettable(service: str, settings: Mapping[str, Any], kinds: Iterable[object]) -> list[str]:
-    """Return a sentence for each of a service's settings that no environment of some kinds can be given."""
+    """Return a sentence for each setting of a service that none of the kinds of environments supports."""
     settable = {name for kind in kinds for name in settings_of(settings, str(kind))}
     every = registry.environments().items()
     return [
@@ -132,7 +132,7 @@ class _Key(Options):
 
 
 def _compose_options(source: Source) -> ComposeOptions:
-    """The checked options of the key. Raises StudyError for wrong ones, and for keys that contradict them."""
+    """Return the checked options of the key. Raises StudyError for wrong options and for contradicting keys."""
     problems: list[tuple[Place, str]] = []
     key = validated(_Key, {KEY: source.data[KEY]}, (), problems)
     if "userland" in source.data:
@@ -158,7 +158,7 @@ def _entries(source: Source, section: str) -> Mapping[str, Any]:
 
 
 def _server(parts: Composed, where: Mapping[str, Any]) -> tuple[str, ...]:
-    """The service's command line; the image is asked only for what the service leaves to it."""
+    """Return the service's command line. The image is read only if the service does not define all of it."""
     if parts.entrypoint or (parts.entrypoint is not None and parts.server):
         return server_words(parts, (), ())
     source = registry.userlands()[where["kind"]]
@@ -189,7 +189,7 @@ def _expanded(source: Source, options: ComposeOptions, service: Service) -> Sour
     for section, entries, its_line in (("companions", companions, line), ("workloads", workloads, of_load)):
         if section not in data and entries:
             at = _insert(data, section, CommentedMap(), at, its_line)
-        if isinstance(data.get(section), CommentedMap):  # else that mistake is told where the section is checked
+        if isinstance(data.get(section), CommentedMap):  # otherwise, the check of the section reports the mistake
             for name, value in entries.items():
                 _insert(data[section], name, value, len(data[section]), its_line)
     text = written(data)
@@ -206,7 +206,7 @@ def names_compose_file(text: str) -> bool:
 
 
 def _workload(key: CommentedMap, service: Service) -> CommentedMap:
-    """The service with its load, each option with its line."""
+    """Return the service with its load, each option with its line."""
     load = key["load"] if isinstance(key["load"], CommentedMap) else CommentedMap({"client": key["load"]})
     service_options: dict[str, Any] = {"kind": "command", "server": [literal(word) for word in service.server]}
     service_options |= {"server_env": dict(service.environment)} if service.environment else {}

@@ -53,7 +53,7 @@ class WrittenServices:
         return service if isinstance(service, Mapping) else {}
 
     def _read(self, file: Path) -> dict[str, Any]:
-        """Return the services of a file; {} of one that cannot be read: each of its values counts as from outside."""
+        """Return the services of a file, or {} if it cannot be read. Its values then count as from outside."""
         file = file.absolute()
         if file in self._files:
             return self._files[file]

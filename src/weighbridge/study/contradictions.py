@@ -1,4 +1,4 @@
-"""What is wrong with a study although every key in it is right."""
+"""Finds mistakes in a study whose single keys are all valid."""
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 
@@ -16,7 +16,7 @@ _LARGEST_SEED = 2**63 - 1
 
 
 def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
-    """What is wrong although every key is right."""
+    """Yield the mistakes of a study whose single keys are all valid."""
     names = [arm.name for arm in arms]
     if file.baseline not in file.environments:
         yield ("baseline",), f"baseline '{file.baseline}' is not an environment{nearest(file.baseline, names)}"
@@ -78,12 +78,12 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
 
 
 def misfits(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
-    """Why an environment cannot be measured in a study that is right but for it."""
+    """Yield why an environment cannot be measured in a study that is otherwise right."""
     yield from (problem.removeprefix(f"{arm.name}: ") for _, problem in _cannot_be(arm, file, cells))
 
 
 def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:
-    """Why sites of a kind of environment cannot be on the hosts that have them, and which can."""
+    """Yield why a kind of environment cannot be on its hosts, with the kinds that can."""
     every = registry.environments()
     for host, traits in needs.holding.items():
         if why := misplaced(every[kind], traits):
@@ -92,7 +92,7 @@ def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:
 
 
 def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
-    """Why sites of an environment cannot have their userland: it is only on this machine, or in no registry."""
+    """Yield why an environment cannot use its root filesystem: it is only on this machine, or not in a registry."""
     every, first = registry.environments(), next(iter(file.hosts))
     fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
     problems = set()
@@ -124,7 +124,7 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
 
 
 def _not_taken(arm: Arm) -> Iterator[str]:
-    """What an environment's kind cannot set of its sites."""
+    """Yield the settings that an environment's kind does not support."""
     every = registry.environments()
     settings: dict[SiteSetting, object] = {"shm_size": arm.shm_size, "sysctls": arm.sysctls}
     for setting, value in settings.items():
@@ -134,7 +134,7 @@ def _not_taken(arm: Arm) -> Iterator[str]:
 
 
 def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
-    """Storage that the sites of an environment cannot have, and a lack of it."""
+    """Yield storage that an environment does not support, and missing storage."""
     environment, chosen = registry.environments()[arm.kind], getattr(arm.options, "storage", None)
     every = registry.storage()
     if chosen is not None and not {*every[chosen.kind].ways} & environment.mounts:
@@ -155,9 +155,9 @@ def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
 
 
 def _missteps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]) -> Iterator[tuple[Place, str]]:
-    """Steps of a ladder that lead nowhere. Each adds to one above it, so that none adds to itself in a circle.
+    """Yield wrong steps of a ladder. Each step must add to a step above it, which rules out circles.
 
-    ``mistaken``: environments whose own mistakes are told already, and that are not among the ``names``.
+    ``mistaken`` are environments with mistakes of their own, which are reported elsewhere and are not in ``names``.
     """
     above: list[str] = []
     for number, (name, base) in enumerate(ladder):
@@ -181,7 +181,7 @@ def _missteps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]) 
 
 
 def _unplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
-    """Hosts that nothing would run on: the study does not measure what it seems to."""
+    """Yield hosts that nothing runs on, because then the study measures something else than it appears to."""
     names, used = list(file.hosts), set(file.placement.named)
     if len(names) > 1 and None in (file.placement.client, file.placement.server):
         example = f"placement: {{client: {names[0]}, server: {names[1]}}}"
@@ -193,7 +193,7 @@ def _unplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
 
 
 def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
-    """Roles on two hosts that know no addresses of one another."""
+    """Yield roles on two hosts that cannot reach each other."""
     first = next(iter(file.hosts))
     server = file.placement.server or first
     for client in file.placement.clients or (first,):
@@ -211,7 +211,7 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
 
 
 def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place, str]]:
-    """Roles outside of all environments on hosts that have nothing but sites of environments."""
+    """Yield roles outside of all environments on hosts that can only have environments."""
     first = next(iter(file.hosts))
     every = {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}
     for role in sorted(every - {"solo", *file.inside}):
@@ -222,7 +222,7 @@ def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place,
 
 
 def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:
-    """Companions that can be nowhere, wait for ever, or have the name of what every site has."""
+    """Yield supporting services that have no host, wait for each other, or have a reserved name."""
     for name, companion in file.companions.items():
         place: Place = ("companions", name)
         for other in companion.after:
@@ -246,7 +246,7 @@ def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:
 
 
 def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
-    """Options that choose between programs, with more than one value: no comparison mixes those."""
+    """Yield options that choose between programs and have more than one value. A comparison cannot mix programs."""
     for kind, workload in registry.workloads().items():
         mine = [cell for cell in cells if cell.kind == kind]
         every: list[tuple[Place, object]] = [(("workloads", cell.workload), cell.options) for cell in mine]
@@ -262,7 +262,7 @@ def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
 
 
 def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
-    """Options of an environment's own that make another workload of one: there is nothing to compare it with."""
+    """Yield an environment's own options that turn a workload into another one, so that it cannot be compared."""
     for arm in arms:
         for cell in cells:
             options = arm.workloads.get(cell.id, cell.options)
@@ -279,12 +279,13 @@ def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, st
 
 
 def needs_of(file: StudyFile, cells: list[Cell], client: str, arm: Arm) -> Needs:
-    """What the study asks of an environment, ``arm``, whose servers have their clients on the host ``client``."""
+    """Return what the study needs from an environment whose clients are on the host ``client``."""
     workloads, userlands = registry.workloads(), registry.userlands()
     server = file.placement.server or next(iter(file.hosts))
     roles = {"server": server, "client": client}
     own = [host for role, host in roles.items() if role in file.inside and host in file.hosts]
-    refused = {*file.workloads} - {cell.workload for cell in cells}  # for mistakes of their own: they may have one
+    # refused because of their own mistakes: these can need a network
+    refused = {*file.workloads} - {cell.workload for cell in cells}
     return Needs(
         network=bool(refused) or any(workloads[cell.kind].transports(cell.options) for cell in cells),
         server_calls_client=any(workloads[cell.kind].server_calls_client for cell in cells),
@@ -299,7 +300,7 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str, arm: Arm) -> Needs
 
 
 def _traits_of(file: StudyFile, names: Iterable[str]) -> dict[str, HostTraits]:
-    """What hosts are, by kind; a further one of a kind whose options make it another is told by its name, too."""
+    """Return the traits of hosts by kind. If hosts of one kind have different traits, the name is added."""
     traits: dict[str, HostTraits] = {}
     for name in names:
         kind, own = file.hosts[name].kind, file.hosts[name].own_traits
@@ -308,13 +309,13 @@ def _traits_of(file: StudyFile, names: Iterable[str]) -> dict[str, HostTraits]:
 
 
 def _roles(file: StudyFile, cells: list[Cell]) -> set[Role]:
-    """The roles of the workloads that are inside of the environments."""
+    """Return the roles of the workloads that are inside of the environments."""
     every = {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}
     return {role for role in every if role == "solo" or role in file.inside}
 
 
 def _out_of_range(file: StudyFile, arms: list[Arm]) -> Iterator[tuple[Place, str]]:
-    """Numbers that no machine has and that what computes with them cannot take."""
+    """Yield numbers that are too large for any machine and for computations."""
     if file.seed > _LARGEST_SEED:
         yield ("seed",), f"seed: at most {_LARGEST_SEED}"
     places: dict[Place, Resources | None] = {("resources", "cpus"): file.resources}

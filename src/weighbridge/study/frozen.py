@@ -1,4 +1,4 @@
-"""From the checked study that a run keeps to the study that is continued."""
+"""Turns the checked study that a run keeps into the study that is continued."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -24,13 +24,13 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class _Unusable(Exception):
-    """Why a stored study cannot be continued."""
+    """The stored study cannot be continued. The message says why."""
 
 
 def thaw(stored: StoredStudy, text: str, directory: Path) -> Study:
-    """Return the study of a run, as it was checked when the run began; ``text`` is its YAML as written.
+    """Return the study of a run from its stored, checked form. ``text`` is its YAML.
 
-    Raises RunDirectoryError where it is damaged or does not fit the plug-ins that there are.
+    Raises RunDirectoryError if it is damaged or does not fit the present plug-ins.
     """
     try:
         file = _validated(StudyFile, stored.file.model_dump(exclude_unset=True), "the study file")
@@ -50,7 +50,7 @@ def thaw(stored: StoredStudy, text: str, directory: Path) -> Study:
 
 
 def first_difference(stored: Study, named: Study) -> str | None:
-    """Return the key of the study file whose meaning differs between two studies; None where they are the same."""
+    """Return the first key of the study file whose meaning differs between two studies, or None."""
     ours, theirs = (json.loads(study_json(study)) for study in (stored, named))
     for what, part, name in (("environments", "arms", "name"), ("workloads", "cells", "workload")):
         for one, other in zip(ours[part], theirs[part], strict=False):

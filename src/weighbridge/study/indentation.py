@@ -1,17 +1,17 @@
-"""Which line of a study file is indented wrongly, where YAML's parser only says what it did not expect."""
+"""Finds the wrongly indented line of a study file, which YAML's parser does not name."""
 
 _BLOCKS = ("<block mapping start>", "<block sequence start>")
 
 
 def wrong_indentation(text: str, problem: str, line: int, column: int) -> str | None:
-    """What is wrong with the indentation of a line (from 0) that the parser stumbled over; None: it is not that."""
+    """Return the mistake in the indentation of the line (from 0) that the parser rejects, or None."""
     lines = text.split("\n")
     content = lines[line] if line < len(lines) else ""
     indent = _indent(content)
     if content[indent:].startswith("\t"):
         return "wrong indentation: this line begins with a tab. Use spaces"
     misplaced = column == indent and problem.startswith("expected") and any(block in problem for block in _BLOCKS)
-    # the line above had a value already, which this one seems to go on with
+    # the line above already has a value, and this line appears to continue it
     continued = problem.startswith("mapping values are not allowed") and ":" not in content[:column]
     above = _indents_above(lines[:line])
     if not (misplaced or continued) or not above or indent in above:
@@ -22,7 +22,7 @@ def wrong_indentation(text: str, problem: str, line: int, column: int) -> str | 
 
 
 def _indents_above(lines: list[str]) -> dict[int, int]:
-    """The indentations that are open below these lines, the innermost first: blanks -> the last line with them."""
+    """Return the indentations that can continue below these lines, innermost first, with their last lines."""
     open_indents: dict[int, int] = {}
     for number, line in reversed([*enumerate(lines, 1)]):
         indent = _indent(line)

@@ -1,4 +1,4 @@
-"""From a study file to a checked Study: every sweep expanded, every mistake told with file, line and key."""
+"""Turns a study file into a checked Study: expands sweeps, and reports mistakes with file, line and key."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
@@ -52,7 +52,7 @@ def with_blocks(study: Study, blocks: int) -> Study:
 def check(source: Source, normalised: Normalised | None = None) -> Study:
     """Check a parsed study file. StudyError lists every mistake, a line each.
 
-    ``normalised`` reads the Compose file of a study that names one; Unavailable, where that is not possible here.
+    ``normalised`` reads the Compose file if the study names one. It raises Unavailable if it cannot.
     """
     problems: list[tuple[Place, str]] = [*wrong_references(source.data)]
     source, compose_file = expanded(source, normalised)
@@ -129,7 +129,7 @@ def _of_environment(name: str, source: Source, problems: list[tuple[Place, str]]
 
 
 def _placed(file: StudyFile, cell: Cell) -> list[Cell]:
-    """The cell with its client on each of the hosts that the study places clients on; as it is without a client."""
+    """Return the cell once for each host of the clients, or the cell itself if the workload has no client."""
     hosts = file.placement.clients or (next(iter(file.hosts)),)
     if "client" not in registry.workloads()[cell.kind].roles(cell.options):
         return [cell]
@@ -150,13 +150,13 @@ def _expand(
     plugins: Mapping[str, Plugin],
     problems: list[tuple[Place, str]],
 ) -> Iterator[tuple[str, Level, str, Options]]:
-    """Each entry of a section at each of its levels: name, level, kind, checked options."""
+    """Yield each entry of a section at each of its levels: name, level, kind, checked options."""
     for name in getattr(file, section):
         entry, place = dict(source.data[section][name]), (section, name)
         kind = entry.pop("kind", None)
         if section == "environments":
             for key in ("workloads", *_OfEnvironment.model_fields):
-                entry.pop(key, None)  # of every environment, whatever its kind: read elsewhere
+                entry.pop(key, None)  # keys of every environment, which are read elsewhere
         else:
             entry = of_workloads.without(entry, kind)
         known = f". Known kinds: {', '.join(plugins)}"
@@ -196,7 +196,7 @@ def _expand(
 def own_options(
     environment: str, source: Source, cells: list[Cell], problems: list[tuple[Place, str]]
 ) -> dict[CellId, Options]:
-    """The options that workloads have in this environment only: the workload's, with its own on top, checked."""
+    """Return the checked options of workloads that this environment overrides."""
     entry = source.data["environments"][environment]
     mine = entry.get("workloads") if isinstance(entry, Mapping) else None
     if mine is None:
@@ -209,7 +209,7 @@ def own_options(
     for name, changed in mine.items():
         own_cells = [cell for cell in cells if cell.workload == name]
         if not own_cells and name in source.data.get("workloads", {}):
-            continue  # what is wrong with the workload itself is told already
+            continue  # the mistake in the workload itself is already reported
         if not own_cells or not isinstance(changed, Mapping):
             hint = nearest(str(name), [cell.workload for cell in cells])
             problems.append(((*place, name), f"there is no workload '{plain(str(name), 60)}'{hint}"))

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong in a study file, as a place in the file and a sentence for people."""
+"""Turns pydantic's errors about a study file into places in the file and sentences for people."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, get_args, get_origin
@@ -13,11 +13,11 @@ from weighbridge.study.source import Place, plain
 
 
 def location_of(data: Any, item: Any) -> Place:
-    """The part of pydantic's path that is in the file, and a key that is missing there: no labels of unions."""
+    """Return the part of pydantic's path that is in the file, plus a missing key, without labels of unions."""
     location: Place = ()
     for part in item["loc"]:
         key = part
-        if isinstance(data, Mapping) and part not in data:  # keys that are no text are reported as text
+        if isinstance(data, Mapping) and part not in data:  # pydantic reports numbers as text
             key = next((name for name in data if str(name) == str(part)), part)
         try:
             data = data[key]
@@ -31,7 +31,7 @@ OF_EVERY_KIND = {
     "environments": ("workloads", "userland", "clients", "optional", "resources", "shm_size", "sysctls"),
     "workloads": ("link", SITES, DISK_SPEED),
 }
-"""What an entry of a section may say, whatever its kind."""
+"""The keys of an entry that do not depend on its kind, by section."""
 
 
 ByKind = Mapping[str, Mapping[str, type[Options]]]
@@ -41,7 +41,7 @@ ByKind = Mapping[str, Mapping[str, type[Options]]]
 def mistake(
     model: type[BaseModel], by_kind: ByKind, data: Any, item: Any, place: Place, location: Place
 ) -> tuple[Place, str]:
-    """One validation error as a place and a sentence."""
+    """Return the place and the sentence for a validation error."""
     value = _value_at(data, location)
     is_key = item["loc"][-1:] == ("[key]",)
     key = next((str(part) for part in reversed(location) if not isinstance(part, int)), "")
@@ -78,7 +78,7 @@ def mistake(
 
 
 def _of_resources(place: Place, location: Place) -> str:
-    """Where limits are to be written that stand in an environment's or a workload's own options, or at the top."""
+    """Return where a limit belongs that is among the options of an entry, or at the top of the study."""
     inside = (place or location)[0] in ("environments", "workloads") or len(location) == 1
     if not inside or location[-1] not in Resources.model_fields:
         return ""
@@ -97,7 +97,7 @@ def _value_at(data: Any, location: Place) -> Any:
     for key in location:
         try:
             data = data[key]
-        except (KeyError, IndexError, TypeError):  # what is missing
+        except (KeyError, IndexError, TypeError):  # a missing value
             return None
     return data
 

@@ -1,4 +1,4 @@
-"""What every workload of a study may say, whatever its kind: its cables, its sites, its disks."""
+"""The keys that every kind of workload has: its cables, its sites, its disks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -18,13 +18,13 @@ _TOLD = {
 
 
 def without(entry: Mapping[str, Any], kind: object) -> dict[str, Any]:
-    """The options of an entry that are of its kind, which may have one of such a name itself."""
+    """Return the options of an entry without the common keys, except those that its kind defines itself."""
     every = _keys(kind)
     return {key: value for key, value in entry.items() if key not in every}
 
 
 def placed_on_sites(cell: Cell, entry: Mapping[str, Any]) -> list[Cell]:
-    """The cell with its cables, at each number of sites and each speed of disks that its entry lists."""
+    """Return the cell with its cables, at each listed number of sites and each listed disk speed."""
     link: Literal["none"] | None = "none" if entry.get("link") == "none" else None
     cells = [cell.model_copy(update={"link": link})]
     for factor, is_right in _SWEPT.items():
@@ -44,7 +44,7 @@ def _at_level(cell: Cell, factor: str, value: Any, *, swept: bool) -> Cell:
 
 
 def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
-    """What workloads say that cannot be, or that is of one environment only."""
+    """Yield wrong values of the common keys, and common keys that differ between environments."""
     for name, entry in file.workloads.items():
         if entry.get("link", "none") != "none":
             yield ("workloads", name, "link"), _TOLD["link"]
@@ -66,14 +66,14 @@ def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
 
 
 def contradictions(file: StudyFile, arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
-    """What is right in itself, and cannot be with these hosts, environments and workloads."""
+    """Yield the common keys that these hosts, environments and workloads do not support."""
     yield from _crowded(arms, cells)
     yield from _unslowed(file, cells)
     yield from _never_cold(file, cells)
 
 
 def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
-    """Workloads that cannot run in several sites at a time."""
+    """Yield workloads that cannot run in several sites at a time."""
     for cell in cells:
         if cell.sites == 1:
             continue
@@ -92,14 +92,14 @@ def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place
 
 
 def _keys(kind: object) -> tuple[str, ...]:
-    """The keys common to all workloads that are not options of this kind itself."""
+    """Return the keys common to all workloads, without those that this kind defines itself."""
     plugin = registry.workloads().get(kind) if isinstance(kind, str) else None
     own = plugin.options.model_fields if plugin is not None else {}
     return tuple(key for key in OF_EVERY_KIND["workloads"] if key not in own)
 
 
 def _unslowed(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
-    """Disks that are to be slow on hosts whose disks cannot be limited."""
+    """Yield disk speeds on hosts whose disks cannot be limited."""
     placed = (
         file.placement.server or next(iter(file.hosts)),
         *((file.placement.storage,) if file.placement.storage else ()),
@@ -113,7 +113,7 @@ def _unslowed(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, s
 
 
 def _never_cold(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
-    """Trials that are to begin with empty page caches on hosts where these cannot be emptied."""
+    """Yield workloads that start with an empty page cache on hosts that cannot empty it."""
     kinds, placed = registry.workloads(), file.placement.server or next(iter(file.hosts))
     if placed not in file.hosts or not file.hosts[placed].traits.managed:
         return
@@ -130,4 +130,4 @@ def _is_speed(value: object) -> bool:
 
 
 _SWEPT: Mapping[str, Callable[[object], bool]] = {SITES: _is_number, DISK_SPEED: _is_speed}
-"""What may be swept, and what each of its levels has to be."""
+"""The common keys that a list sweeps, with the check of each value."""

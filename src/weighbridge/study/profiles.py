@@ -18,7 +18,7 @@ from weighbridge.study.source import Origin, Place, Source, plain, read, written
 STANDARD = "standard"
 """The name of a study as it stands, unless it has a profile of this name."""
 _OWN = ("study", "profiles")
-"""What a profile cannot change: a run is found by its study's name, and has no profiles."""
+"""The keys that a profile cannot change: the name identifies a run, and a run has no profiles."""
 
 
 def load(
@@ -57,13 +57,13 @@ def load(
 
 
 def profiles_of(study: str | Origin) -> tuple[str, ...]:
-    """The names that ``--profile`` takes for a study; the study as it stands is first."""
+    """Return the names that ``--profile`` accepts for a study. The unchanged study is first."""
     profiles = read(study).data.get("profiles")
     return tuple(dict.fromkeys((STANDARD, *map(str, profiles if isinstance(profiles, MutableMapping) else ()))))
 
 
 def _merged(source: Source, profile: str | None, *, with_text: bool) -> Source:
-    """The study with a profile merged into it. Its data keeps the lines of the study's file, for messages.
+    """Return the study with a profile merged into it. Its data keeps the lines of the study's file, for messages.
 
     Without ``with_text`` its text is the title alone.
     """
@@ -84,7 +84,7 @@ def _merged(source: Source, profile: str | None, *, with_text: bool) -> Source:
 
 
 def _merge(base: Any, changes: Any, place: Place, where: Any) -> None:
-    """Merge mappings in depth; anything else replaces what was there, and null takes it away.
+    """Merge mappings in depth. Other values replace the old value, and null removes it.
 
     ``repetitions`` is replaced whole (fixed and adaptive ones do not mix), and so is an entry of another ``kind``.
     """
@@ -107,7 +107,7 @@ def _merge(base: Any, changes: Any, place: Place, where: Any) -> None:
 
 
 def _linked(source: Source, link: str) -> Source:
-    """The study with ``link`` as the rate of every testbed host's cable."""
+    """Return the study with ``link`` as the rate of every testbed host's cable."""
     try:
         parse_quantity(link, RATE_UNITS, "a rate")
     except ValueError as error:
@@ -123,7 +123,7 @@ def _linked(source: Source, link: str) -> Source:
 
 
 def _linkable_hosts(data: Any) -> Iterator[Any]:
-    """The hosts that have an option ``link``."""
+    """Yield the hosts that have an option ``link``."""
     hosts, kinds = data.get("hosts"), registry.hosts()
     for host in hosts.values() if isinstance(hosts, MutableMapping) else ():
         kind = kinds.get(str(host.get("kind"))) if isinstance(host, MutableMapping) else None
@@ -132,5 +132,5 @@ def _linkable_hosts(data: Any) -> Iterator[Any]:
 
 
 def _written(source: Source, data: Any, title: str) -> Source:
-    """The source with this data: its text begins with a line that says what it is."""
+    """Return the source with new data and text. The text begins with a title."""
     return replace(source, text=f"# {title}\n{written(data)}", data=data)

@@ -1,4 +1,4 @@
-"""Which trial runs when: randomised complete blocks, the same for the same seed. Pure."""
+"""Orders the trials of a run: randomised complete blocks, the same for the same seed. Pure."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -15,11 +15,11 @@ def block(
     cells: Iterable[Cell] | None = None,
     arms: Sequence[str] | None = None,
 ) -> list[Trial]:
-    """One block: every cell once, in random order, and in each cell each of its environments once, in random order.
+    """Return one block: every cell once in random order, with each of its environments once in random order.
 
-    The environments of a cell run one after the other, so that what they are compared on lies close in time.
-    ``cells`` and ``arms`` restrict it (a repeated block, a comparison that is finished); the order depends only
-    on the seed, the number and the attempt.
+    The environments of a cell run one after the other, so compared trials are close in time. ``cells`` and ``arms``
+    restrict the block if it is repeated or if comparisons are finished. The order depends only on the seed, the
+    number and the attempt.
     """
     rng = random.Random(f"{study.file.seed}/{number}/{attempt}")  # noqa: S311 - a schedule, not a secret
     included = {cell.id for cell in (study.cells if cells is None else cells)}

@@ -20,7 +20,7 @@ from weighbridge.study.sweeps import holds_factors
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of a study file, with every known kind and, for each option, the list that sweeps it."""
+    """Return the schema of a study file with every known kind. Each option also accepts a list that sweeps it."""
     schema = StudyFile.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     definitions = schema.setdefault("$defs", {})
@@ -29,7 +29,7 @@ def json_schema() -> dict[str, Any]:
     one = {"discriminator": {"mapping": mapping, "propertyName": "kind"}, "oneOf": list(hosts.values())}
     names = schema["properties"]["hosts"]["patternProperties"]
     schema["properties"]["hosts"]["patternProperties"] = dict.fromkeys(names, one)
-    definitions.pop(HostOptions.__name__)  # the base of all, which is no kind
+    definitions.pop(HostOptions.__name__)  # the base class of all kinds
     storages = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.storage().items()}
     for kind, plugin in registry.storage().items():
         definitions[plugin.options.__name__]["properties"]["kind"] = {
@@ -42,7 +42,7 @@ def json_schema() -> dict[str, Any]:
         kinds = [_entry(kind, plugin, definitions, own) for kind, plugin in plugins.items()]
         entries = schema["properties"][section]
         entries["patternProperties"] = {key: {"oneOf": kinds} for key in entries["patternProperties"]}
-        entries["additionalProperties"] = False  # a name that is no name
+        entries["additionalProperties"] = False  # names that do not match the pattern
         command = next((each for each in kinds if each["title"] == "command"), None)
         if section == "workloads" and command is not None:
             _as_load(definitions["ComposeOptions"]["properties"]["load"], command)
@@ -116,7 +116,7 @@ _OWN: dict[str, dict[str, Any]] = {
         },
     },
 }
-"""What an entry may say beside the options of its plug-in."""
+"""The keys of an entry in addition to the options of its plug-in."""
 
 
 def _definition(model: type[BaseModel], definitions: dict[str, Any]) -> dict[str, str]:
@@ -146,7 +146,7 @@ def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any], own: dict[str
 
 
 def _as_load(load: dict[str, Any], command: dict[str, Any]) -> None:
-    """The load of a Compose file's service: a command line, or the options of a command whose server is there."""
+    """Describe the load of a Compose service: a command line, or options of a command without its server."""
     mapping = next(each for each in load["anyOf"] if each["type"] == "object")
     properties = {key: option for key, option in command["properties"].items() if key not in OF_THE_SERVICE}
     mapping |= {"properties": properties, "required": ["client"], "additionalProperties": False}

@@ -11,14 +11,11 @@ from weighbridge.study.loader import check
 from weighbridge.study.source import parse, plain, written
 
 _NAMED = 2
-"""Parts of a key that name what the study has (``hosts.a``); what is below may be new to it."""
+"""Parts of a key that must exist in the study (``hosts.a``). Keys below them can be new."""
 
 
 def with_settings(study: Study, settings: Sequence[str]) -> Study:
-    """Return the study with these values (``KEY.KEY=VALUE``, the value as YAML); its text has them.
-
-    Raises StudyError.
-    """
+    """Return the study, and its text, with these values (``KEY.KEY=VALUE``, the value as YAML). Raises StudyError."""
     from ruamel.yaml import YAML
 
     if not settings:

@@ -1,4 +1,4 @@
-"""A study file as text: read with care, parsed with the place of every key kept."""
+"""Reads and parses study files, and keeps the line of every key."""
 
 import io
 import itertools
@@ -19,7 +19,7 @@ from weighbridge.study.indentation import wrong_indentation
 LARGEST = 256 * 2**10
 """Bytes; a study file is a page or two, so anything larger is a mistake."""
 _MOST = (20_000, 20)
-"""Values with every alias written out, and how deep they nest: far more than any study has."""
+"""The largest number of values with all aliases resolved, and the deepest nesting. No study comes near these."""
 
 Place = tuple[str | int, ...]
 
@@ -55,7 +55,7 @@ class Source:
     data: Any
 
     def where(self, place: Sequence[str | int]) -> str:
-        """``file:line`` of the deepest part of ``place`` that is in the file."""
+        """Return ``file:line`` of the deepest part of ``place`` that is in the file."""
         return f"{self.name}:{self.line(place)}"
 
     def line(self, place: Sequence[str | int]) -> int:
@@ -71,7 +71,7 @@ class Source:
 
 
 def bundled() -> dict[str, str]:
-    """The bundled studies: name -> text."""
+    """Return the texts of the bundled studies by name."""
     return dict(_bundled())
 
 
@@ -84,7 +84,7 @@ def _bundled() -> dict[str, str]:
 
 @cache
 def _bundled_source(name: str) -> Source:
-    """Nobody changes the data of a source, so a command that reads a study twice parses it once."""
+    """Return a parsed bundled study. The data of a source never changes, so it is parsed once."""
     return parse(_bundled()[name], f"{name} (bundled)")
 
 
@@ -177,7 +177,7 @@ def parse(text: str, name: str) -> Source:
 
 
 def written(data: Any) -> str:
-    """The data of a study as YAML, with its comments; lines stay as they are."""
+    """Return the data of a study as YAML, with its comments and line breaks."""
     from ruamel.yaml import YAML
 
     yaml = YAML(typ="rt")
@@ -189,7 +189,7 @@ def written(data: Any) -> str:
 
 
 def _twice(top: Any, name: str, error: Any) -> str:
-    """Which key appears twice, and on which lines."""
+    """Return the message about a key that appears twice, with the lines."""
     key, line = re.search(r'duplicate key "(.*?)" with', str(error.problem), re.DOTALL), error.problem_mark.line
     waiting, visited = [top], set()
     while waiting:
@@ -212,7 +212,7 @@ def _twice(top: Any, name: str, error: Any) -> str:
 
 
 def _excess(top: Any) -> tuple[int, str] | None:
-    """The line (from 0) and the key of what nests too deeply or is too much with every alias written out."""
+    """Return the line (from 0) and the key of an entry that is too deep, or too large with all aliases resolved."""
     extents: dict[int, tuple[int, int]] = {}
     for key, value in top.value if isinstance(top.value, list) and top.id == "mapping" else [(top, top)]:
         if any(
@@ -223,11 +223,11 @@ def _excess(top: Any) -> tuple[int, str] | None:
 
 
 def _extent(node: Any, memo: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """How many values a YAML node has with every alias written out, and how deep they nest."""
+    """Return the number of values in a YAML node with all aliases resolved, and the depth of their nesting."""
     if not isinstance(node.value, list):
         return 1, 1
     if id(node) not in memo:
-        memo[id(node)] = _MOST[0] + 1, _MOST[1] + 1  # where it holds itself, there is no end
+        memo[id(node)] = _MOST[0] + 1, _MOST[1] + 1  # for a node that contains itself
         inner = itertools.chain(*node.value) if node.id == "mapping" else node.value
         extents = [_extent(item, memo) for item in inner]
         memo[id(node)] = 1 + sum(size for size, _ in extents), 1 + max((deep for _, deep in extents), default=0)
@@ -235,7 +235,7 @@ def _extent(node: Any, memo: dict[int, tuple[int, int]]) -> tuple[int, int]:
 
 
 def plain(text: object, width: int = 200) -> str:
-    """Anything from the file as one short line without control characters, fit to be shown in a message."""
+    """Return a value from the file as one short line without control characters, for messages."""
     try:
         line = " ".join(str(text).split())
     except ValueError:  # an integer with more digits than Python prints

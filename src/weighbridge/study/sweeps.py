@@ -17,7 +17,7 @@ from weighbridge.study.mistakes import OF_EVERY_KIND
 from weighbridge.study.source import Place, plain
 
 MOST_LEVELS = 1000
-"""Of one entry; more would run for weeks."""
+"""The largest number of levels of one entry. More would run for weeks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Factor:
 
 
 def levels(entry: Mapping[str, Any], model: type[BaseModel]) -> Iterator[tuple[Level, dict[str, Any]]]:
-    """Give every combination of the listed values of an entry: (level, values)."""
+    """Yield every combination of the listed values of an entry: (level, values)."""
     swept = factors(entry, model)
     for combination in itertools.product(*(factor.values for factor in swept)):
         chosen = list(zip(swept, combination, strict=True))
@@ -39,7 +39,7 @@ def levels(entry: Mapping[str, Any], model: type[BaseModel]) -> Iterator[tuple[L
 
 
 def at_level(entry: Mapping[str, Any], model: type[BaseModel], level: Level) -> dict[str, Any]:
-    """Return an entry with the values of one of its levels; what is no factor of its options stays as it is."""
+    """Return an entry with the values of one of its levels. All other options stay as they are."""
     level_factors = level.factors
     chosen = [
         (factor, value)
@@ -51,7 +51,7 @@ def at_level(entry: Mapping[str, Any], model: type[BaseModel], level: Level) -> 
 
 
 def with_own(entry: Mapping[str, Any], model: type[BaseModel], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with other options on top; of a mapping of factors each key by itself."""
+    """Return an entry with some options replaced. In a mapping of factors, single keys are replaced."""
     joined = {
         key: {**entry[key], **value}
         for key, value in own.items()
@@ -99,12 +99,12 @@ def place_of(entry: Mapping[str, Any], model: type[BaseModel], name: str) -> Pla
 
 
 def takes_list(model: type[BaseModel], key: str) -> bool:
-    """Whether a list is a value of this option, or one of its values, and so no sweep of it."""
+    """Return whether the option accepts a list, so that a list does not sweep it."""
     return key in model.model_fields and _is_list(model.model_fields[key].annotation)
 
 
 def holds_factors(model: type[BaseModel], key: str) -> bool:
-    """Whether lists inside of this option are factors of their own."""
+    """Return whether lists inside of this option are factors of their own."""
     return key in model.model_fields and any(isinstance(each, Factors) for each in model.model_fields[key].metadata)
 
 

@@ -1,4 +1,4 @@
-"""Data of a study file by its model, with every mistake as a place and a sentence."""
+"""Validates data of a study file, and reports every mistake as a place and a sentence."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def option_models() -> Mapping[str, Mapping[str, type[Options]]]:
-    """The options of everything that a study names by a kind inside of other options."""
+    """Return the option models of all plug-ins that options of a study can contain, by section and kind."""
     hosts = {kind: plugin.options for kind, plugin in registry.hosts().items()}
     names = [(name, plugin) for kind, plugin in registry.storage().items() for name in (kind, *plugin.aliases)]
     return {
@@ -27,7 +27,7 @@ def option_models() -> Mapping[str, Mapping[str, type[Options]]]:
 
 
 def _is_misspelt(missing: Place, mistakes: Mapping[Place, tuple[Place, str]]) -> bool:
-    """Whether another mistake suggests the missing key for an unknown key in its place."""
+    """Return whether another mistake already suggests the missing key for an unknown key."""
     *_, key = missing
     return any(
         other[:-1] == missing[:-1] and text.endswith(hint)
@@ -37,7 +37,7 @@ def _is_misspelt(missing: Place, mistakes: Mapping[Place, tuple[Place, str]]) ->
 
 
 def validated(model: type[M], data: Any, place: Place, problems: list[tuple[Place, str]]) -> M | None:
-    """Return the checked data; None where something is wrong, which is then added to ``problems``."""
+    """Return the checked data, or None after adding the mistakes to ``problems``."""
     by_kind = option_models()
     try:
         return model.model_validate(data, context=by_kind)

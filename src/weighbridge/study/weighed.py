@@ -17,34 +17,34 @@ from weighbridge.registry import itself_in, weighed_in
 from weighbridge.study.source import plain, written
 
 USUAL = (("docker",), ("podman-rootless",), ("netns",), ("bubblewrap",))
-"""What a program is weighed in where nobody says, by the names of ``--in``: the first of these that can be had."""
+"""The default environments for a program, by the names of ``--in``. The first available choice is used."""
 USUAL_OF_SERVERS = (("netns", "bridge"), ("bridge",), ("netns",), ("podman-published",), ("bubblewrap",))
 USUAL_IN_CLUSTER, USUAL_OF_SERVERS_IN_CLUSTER = ("pod",), ("pod", "service")
-"""The same in a cluster."""
+"""The default environments in a cluster."""
 _WAYS_IN_CLUSTER = {
     "pod": "the pods' network", "service": "a Service", "nodeport": "a node port", "policy": "a NetworkPolicy",
 }  # fmt: skip
 WITHOUT_ENGINE = frozenset({"netns", "bubblewrap"})
-"""Those of them that need no container engine, and do not show what one adds."""
+"""Default environments without a container engine, which do not show the cost of one."""
 _LADDERS = (("netns", "bridge", "published"), ("pod", "service"))
-"""Each adds one step to the one before: out of the loopback interface, Docker's bridge, a published port."""
+"""Environments that each add one step: leaving the loopback interface, Docker's bridge, a published port."""
 _OF_A_SERVER = ("address", "port", "data_port", "listen")
 _QUESTION = 200
 _LONGEST_NAME = 40
 _SCRIPT = "-c"
-"""What a shell, or an interpreter, has before the program itself."""
+"""The option of a shell or an interpreter that precedes the program itself."""
 _QUOTED = frozenset(" \t\n'\"\\")
-"""What a word is quoted for where people read it."""
+"""Characters for which a word is quoted in text for people."""
 
 
 BEFORE, AFTER = "before", "after"
-"""The environments of a program that is weighed against an older one of its kind."""
+"""The names of the environments if a program is compared with an earlier version."""
 _COMMAND = "command"
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What another program is weighed against in one and the same environment; None: as the other has it."""
+    """The earlier version in a comparison of two programs. None means the same as for the other program."""
 
     userland: Mapping[str, Any] | None = None
     command: Sequence[str] | None = None
@@ -53,60 +53,59 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A program to be weighed. ``command`` is an argument list, or one string where a shell is to read it.
+    """A program to be weighed. ``command`` is an argument list, or one string for a shell.
 
-    With a ``server`` the command is its client, which is outside of the environments. ``userland``: where they come
-    from, as a study says it. ``within`` is a time as a study says it, ``target`` a share; ``blocks`` stands in the
-    place of both.
+    With a ``server``, the command is its client, which is outside of the environments. ``userland`` is the root
+    filesystem, as written in a study. ``within`` is a time and ``target`` a share; ``blocks`` replaces both.
     """
 
     command: Sequence[str]
     userland: Mapping[str, Any]
     server: str | Sequence[str] | None = None
-    """A text with placeholders, or words that have none."""
+    """A text with placeholders, or words without placeholders."""
     server_env: Mapping[str, str] = field(default_factory=dict)
-    """Variables of the server alone."""
+    """Environment variables for the server only."""
     companions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Services that stay where they are, as a study says them."""
+    """Supporting services, as written in a study."""
     remark: str = ""
-    """What a reader of the study has to know, in one line."""
+    """A comment for readers of the study, in one line."""
     client_userland: Mapping[str, Any] | None = None
-    """Where the client of a server comes from, if from elsewhere."""
+    """The root filesystem of the server's client, if it is another one."""
     port: int | None = None
-    """The only port on which the server can listen; None: it is told one."""
+    """The only port on which the server can listen, or None if the command line sets the port."""
     inside: Sequence[str] = ()
     hosts: Sequence[Mapping[str, Any]] = ()
-    """The nodes of a cluster, as a study says them: of the client, and of the server; () is this machine."""
+    """The cluster nodes of the client and the server, as written in a study. Empty means this machine."""
     packages: Sequence[str] = ()
-    """Debian packages that have its programs, where these are not this machine's or an image's."""
+    """Debian packages that contain its programs, if they are not from this machine or an image."""
     earlier: Earlier | None = None
-    """What it is compared with in the one environment that is in ``inside``; None: with itself natively."""
+    """The earlier version, measured in the one environment in ``inside``. None compares with the host itself."""
     labels: tuple[str, str] = (BEFORE, AFTER)
-    """What the two that are compared so are called: the earlier one first."""
+    """The names of the two versions, the earlier one first."""
     shell: bool = False
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     beside: Mapping[str, str] = field(default_factory=dict)
     """Commands that are not measured: ``setup``, ``prepare``, ``check``, ``cleanup``."""
     further: Mapping[str, Any] = field(default_factory=dict)
-    """Further options of the workload `command`, as a study says them."""
+    """Further options of the workload `command`, as written in a study."""
     resources: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What a Compose file's service is set to: every environment has of it what it can be given."""
+    """Settings of a Compose service. Every environment gets the settings that it supports."""
     shm_size: str | None = None
-    """What /dev/shm holds in every environment; None: what each kind gives, or the settings."""
+    """The size of /dev/shm in every environment. None means the size in the settings, or the default of each kind."""
     target: str = "2%"
     within: str = "2min"
     blocks: int | None = None
     explain: bool = False
-    """Whether to say why it costs that, too."""
+    """Whether to explain the cost."""
     trace: str = ""
-    """A tracer that is to watch what is explained; "": none."""
+    """The tracer that watches the explained environments, or ""."""
     cpu_idle: CpuIdle = "auto"
 
 
 def study_text(weighed: Weighed) -> str:
-    """Return the study as YAML. Raises StudyError for what nothing can be weighed in."""
+    """Return the study as YAML. Raises StudyError for an unknown or unusable environment."""
     environments = _environments(weighed) if weighed.earlier is None else _two(weighed, weighed.earlier)
     own_size = {} if weighed.shm_size is None else {"shm_size": weighed.shm_size}
     for entry in environments.values():
@@ -146,7 +145,7 @@ def study_text(weighed: Weighed) -> str:
 
 
 def _words(command: Sequence[str]) -> str:
-    """A command as people read it: quotes only where they are needed."""
+    """Return a command for people, with quotes only if they are needed."""
     return " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in command)
 
 
@@ -155,7 +154,7 @@ def _quoted(words: str) -> str:
 
 
 def _earlier_words(weighed: Weighed) -> str:
-    """The earlier server or program as people read it; empty without one, and if it is the one of an image."""
+    """Return the earlier server or program for people, or "" if there is none or if an image defines it."""
     earlier = weighed.earlier
     if earlier is None or earlier.userland is not None:
         return ""
@@ -163,7 +162,7 @@ def _earlier_words(weighed: Weighed) -> str:
 
 
 def _question_in_cluster(environments: Sequence[str]) -> str:
-    """What is compared there: its baseline is a pod, too."""
+    """Return the question of a study in a cluster. Its baseline is also a pod."""
     others = [_WAYS_IN_CLUSTER.get(name, name) for name in environments[1:]]
     listed = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
     return f"What {'does' if len(others) == 1 else 'do'} {listed} cost, against a pod with its node's network"
@@ -174,12 +173,12 @@ def _traits(weighed: Weighed) -> HostTraits:
 
 
 def _baseline(weighed: Weighed) -> str:
-    """The name of the environment that is the host itself."""
+    """Return the name of the environment that is the host itself."""
     return itself_in(_traits(weighed))
 
 
 def _placed(weighed: Weighed) -> dict[str, Any]:
-    """On which hosts the roles are, where that is not this machine; both are in the environments then."""
+    """Return the hosts and the placement of roles in a cluster. Both roles are then inside of the environments."""
     hosts = {name: written_out(host) for name, host in zip("ab", weighed.hosts, strict=False)}
     if not hosts or weighed.server is None:
         return {"hosts": hosts}
@@ -191,13 +190,13 @@ def _placed(weighed: Weighed) -> dict[str, Any]:
 
 
 def settings_of(settings: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return those of a service's settings that sites of environments of a kind can be given; {} of no known kind."""
+    """Return the settings of a service that a kind of environment supports. An unknown kind supports none."""
     plugin = environments_by_kind().get(kind)
     return {name: value for name, value in settings.items() if plugin is not None and name in plugin.takes}
 
 
 def _name(weighed: Weighed) -> str:
-    """The study's name, made of the server's words where there is one, else the program's."""
+    """Return the study's name, made of the words of the server or, without a server, of the program."""
     server = weighed.server or ()
     words = (server.split() if isinstance(server, str) else server) or " ".join(weighed.command).split()
     words = [words[0], *words[2:4]] if words[1:2] == [_SCRIPT] else words[:2]
@@ -207,7 +206,7 @@ def _name(weighed: Weighed) -> str:
 
 
 def literal(word: str) -> str:
-    """A word of a `command` in which no brace is a placeholder's."""
+    """Return a word of a `command` with all braces escaped, so that it has no placeholders."""
     return word.replace("{", "{{").replace("}", "}}")
 
 
@@ -232,7 +231,7 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
 
 
 def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
-    """One environment twice: with what the program is weighed against, and with the program."""
+    """Return one environment twice: with the earlier version, and with the program."""
     packed = weighed.server is not None or earlier.userland is not None
     usual = USUAL_IN_CLUSTER[0] if weighed.hosts else "bridge" if packed else _baseline(weighed)
     names = [*dict.fromkeys(weighed.inside or (usual,))]
@@ -255,7 +254,7 @@ def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
 
 
 class _Braces:
-    """Writes words with the placeholders that a study has; all other braces are the program's own: {print $1}."""
+    """Writes words with the placeholders of a study. All other braces belong to the program: {print $1}."""
 
     def __init__(self, weighed: Weighed) -> None:
         names = (*weighed.parameters, *(_OF_A_SERVER if weighed.server is not None else ()))
@@ -267,7 +266,7 @@ class _Braces:
         return "".join(part if at % 2 else literal(part) for at, part in enumerate(parts))
 
     def line(self, words: Sequence[str]) -> str | list[str]:
-        """A program with its arguments."""
+        """Return a program with its arguments."""
         written = [self(word) for word in words]
         return " ".join(written) if self._shell else written
 
