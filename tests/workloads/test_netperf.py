@@ -3,11 +3,10 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from sentences import raises_sentence
 from weighbridge.model.flag import FlagCode
-from weighbridge.model.measurement import Measurement, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, ProgramFailed
 from weighbridge.workloads.netperf import ONE_WAY_LATENCY, PLUGIN, RATE, NetperfOptions
 
 from .captured import AT, data, ended, parse
@@ -55,37 +54,6 @@ def test_the_warm_up_is_a_second_of_the_same():
     assert [pair for pair in zip(measured, warm_up, strict=True) if pair[0] != pair[1]] == [("60", "1")]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"test": "TCP_CC"},
-        {"test": "TCP_CRR"},
-        {"test": "TCP_STREAM", "count": 9},
-        {"message_size": "1kB"},
-        {"test": "UDP_STREAM", "request_size": "1kB"},
-        {"test": "TCP_STREAM", "response_size": "1kB"},
-        {"test": "UDP_RR", "request_size": "66kB"},
-        {"test": "UDP_STREAM", "message_size": "66kB"},
-        {"request_size": "0B"},
-        {"request_size": 1468},
-        {"duration": "1500ms"},
-    ],
-)
-def test_options_that_make_no_sense(options: dict[str, Any]):
-    with raises_sentence(ValidationError):
-        _options(**options)
-
-
-def test_one_lost_datagram_of_udp_rr_is_a_failure_although_netperf_says_nothing():
-    with raises_sentence(ProgramFailed):
-        parse("netperf", {"test": "UDP_RR"}, data("netperf-udp-rr-stalled.txt"))
-
-
-def test_no_transaction_at_all_is_a_failure_and_no_infinite_latency():
-    with raises_sentence(ProgramFailed):
-        parse("netperf", {"test": "UDP_RR"}, data("netperf-udp-rr-blocked.txt"))
-
-
 CONNECTS = {"test": "TCP_CRR", "count": 9619, "duration": "2s"}
 
 
@@ -119,28 +87,3 @@ def test_one_way_latency_is_computed_as_published():
     measured = parse("netperf", {"test": "UDP_RR"}, stdout)
     assert measured[0] == Measurement(RATE, 1000.0)
     assert measured[-1] == Measurement(ONE_WAY_LATENCY, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("stdout", "stderr", "returncode"),
-    [
-        ("netperf-no-server.txt", None, 255),
-        ("netperf-killed.txt", "netperf-killed.stderr", 1),
-    ],
-)
-def test_failures_in_its_own_words(stdout: str, stderr: str | None, returncode: int):
-    with raises_sentence(ProgramFailed):
-        parse("netperf", {}, data(stdout), data(stderr) if stderr else b"", returncode)
-
-
-def test_the_output_of_another_test_is_unparseable():
-    with pytest.raises(Unparseable, match="TRANSACTION_RATE"):
-        parse("netperf", {}, data("netperf-tcp-stream.txt"))
-    with pytest.raises(Unparseable, match="THROUGHPUT_UNITS"):
-        parse("netperf", {"test": "TCP_STREAM"}, data("netperf-tcp-rr.txt"))
-
-
-def test_throughput_in_other_units_is_unparseable():
-    stdout = data("netperf-tcp-stream.txt").replace(b"10^6bits/s", b"KBytes/s")
-    with pytest.raises(Unparseable, match="THROUGHPUT_UNITS"):
-        parse("netperf", {"test": "TCP_STREAM"}, stdout)

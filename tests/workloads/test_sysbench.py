@@ -1,12 +1,9 @@
 """The sysbench workloads without a server: arguments, fatal errors on standard output, reports without their end."""
 
-from typing import Any
-
 import pytest
-from pydantic import ValidationError
 
 from sentences import raises_sentence
-from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.model.measurement import Unparseable
 from weighbridge.workloads import sysbench_cpu, sysbench_memory, sysbench_mutex, sysbench_threads
 
 from .captured import AT, data, parse
@@ -50,69 +47,11 @@ def test_the_command_of_mutex_is_not_ended_by_its_time():
     assert float(command.argv[3].removeprefix("--time=")) > 10 * sysbench_mutex.PLUGIN.expected_s(options)
 
 
-def test_locks_of_fewer_threads_than_asked_for_are_not_all_of_the_work():
-    with raises_sentence(Unparseable):
-        parse("sysbench-mutex", {"threads": 8}, data("sysbench-mutex.txt"))
-
-
-@pytest.mark.parametrize("kind", ["sysbench-threads", "sysbench-mutex"])
-@pytest.mark.parametrize(
-    ("old", "new"), [(b"total number of events", b"number"), (b"total time:   ", b"time:"), (b"1.5809s", b"0.0000s")]
-)
-def test_totals_that_are_not_there(kind: str, old: bytes, new: bytes):
-    text = data(f"{kind}.txt").replace(b"2.0590s", b"1.5809s").replace(old, new)
-    with raises_sentence(Unparseable):
-        parse(kind, {}, text)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"duration": "500ms"},
-        {"threads": 0},
-        {"block_size": "1000B"},
-        {"block_size": "4B"},
-        {"block_size": "0B"},
-        {"operation": "none"},
-    ],
-)
-def test_options_that_sysbench_would_refuse(options: dict[str, Any]):
-    with raises_sentence(ValidationError):
-        sysbench_memory.PLUGIN.options.model_validate(options)
-
-
-@KINDS
-@pytest.mark.parametrize("returncode", [0, 1])
-@pytest.mark.parametrize(
-    "file",
-    [
-        "sysbench-fatal-block.txt",
-        "sysbench-fatal-threads.txt",
-        "sysbench-fatal-no-threads.txt",
-    ],
-)
-def test_a_fatal_error_on_standard_output_is_a_failure(kind: str, returncode: int, file: str):
-    with raises_sentence(ProgramFailed):
-        parse(kind, {}, data(file), returncode=returncode)
-
-
-@KINDS
-def test_a_refused_option_is_told_from_standard_error(kind: str):
-    with raises_sentence(ProgramFailed):
-        parse(kind, {}, b"sysbench 1.0.20\n\n", data("sysbench-invalid-option.stderr"), returncode=1)
-
-
 @KINDS
 def test_a_report_without_its_end_is_unparseable_although_the_figure_is_in_it(kind: str):
     whole = data(f"{kind}.txt")
     with raises_sentence(Unparseable):
         parse(kind, {}, whole[: whole.index(b"Threads fairness")])
-
-
-@pytest.mark.parametrize(("kind", "other"), [("sysbench-cpu", "memory"), ("sysbench-memory", "cpu")])
-def test_the_report_of_another_test_is_unparseable(kind: str, other: str):
-    with raises_sentence(Unparseable):
-        parse(kind, {}, data(f"sysbench-{other}.txt"))
 
 
 def test_zero_is_a_value():
