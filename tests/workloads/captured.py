@@ -1,7 +1,8 @@
 """The captured outputs in ``data/KIND``, and what is expected of them: ``expected.json`` in the same folder.
 
-``measured`` has outputs with the values that stand in them, ``failed`` outputs with the outcome of their trial, and
-``refused`` options that the workload does not accept. See data/README.md for the origin of the outputs.
+``measured`` has outputs with the values that stand in them, ``failed`` has outputs with the outcome of their trial.
+``refused`` has options that the workload does not accept, and ``commands`` what it runs with other options. See
+data/README.md for the origin of the outputs.
 """
 
 import json
@@ -68,7 +69,7 @@ class Case:
     @cached_property
     def read_options(self) -> Options:
         """Return the options as the plug-in reads them."""
-        return _read(self.kind, self.options)
+        return options_of(self.kind, self.options)
 
     @property
     def stdout(self) -> bytes:
@@ -108,7 +109,7 @@ class Failure:
 
     def parse(self) -> TrialResult:
         """Parse the outputs. Raises the trial's failure."""
-        workload, options = registry.workloads()[self.kind], _read(self.kind, self.entry.get("options", {}))
+        workload, options = registry.workloads()[self.kind], options_of(self.kind, self.entry.get("options", {}))
         roles = workload.roles(options)
         completed = {role: _ended(self.entry.get("server", {})) for role in roles}
         completed[roles[-1]] = _ended(self.entry)
@@ -125,7 +126,7 @@ def result(
     aside: dict[str, bytes] | None = None,
 ) -> TrialResult:
     """Parse the output of the measured role. The others printed ``others``, and ``aside`` to standard error."""
-    workload, read = registry.workloads()[kind], _read(kind, options)
+    workload, read = registry.workloads()[kind], options_of(kind, options)
     roles = workload.roles(read)
     completed = {role: ended((others or {}).get(role, b""), (aside or {}).get(role, b"")) for role in roles}
     completed[roles[-1]] = ended(stdout, stderr, returncode)
@@ -137,7 +138,7 @@ def parse(kind: str, *arguments: Any, **named: Any) -> tuple[Measurement, ...]:
     return result(kind, *arguments, **named).measurements
 
 
-def _read(kind: str, options: Mapping[str, Any]) -> Options:
+def options_of(kind: str, options: Mapping[str, Any]) -> Options:
     return registry.workloads()[kind].options.model_validate({**NEEDED.get(kind, {}), **options})
 
 
@@ -163,3 +164,4 @@ GOOD = [
 ]
 FAILED = [Failure(kind, entry) for kind, entries in EXPECTED.items() for entry in entries.get("failed", ())]
 REFUSED = [(kind, options) for kind, entries in EXPECTED.items() for options in entries.get("refused", ())]
+COMMANDS = [(kind, entry) for kind, entries in EXPECTED.items() for entry in entries.get("commands", ())]

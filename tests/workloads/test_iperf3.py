@@ -14,24 +14,6 @@ def _client(**options: Any) -> str:
     return " ".join(PLUGIN.command("client", PLUGIN.options.model_validate(options), AT).argv)
 
 
-def test_the_server_is_waited_for_on_tcp_even_for_udp():
-    server = PLUGIN.command("server", PLUGIN.options.model_validate(UDP), AT)
-    assert " ".join(server.argv) == "iperf3 -s -B 0.0.0.0 -p 15201 --forceflush"
-    assert server.listens == (("tcp", 15201),)
-
-
-def test_the_client_of_tcp():
-    assert _client() == "iperf3 -J -c 192.0.2.7 -p 15201 --connect-timeout 5000 -t 10 -P 1"
-    assert _client(duration="1min", omit="2s", length="64KiB", parallel=4, reverse=True, bitrate="1Gbit/s") == (
-        "iperf3 -J -c 192.0.2.7 -p 15201 --connect-timeout 5000 -t 60 -P 4 -O 2 -b 1000000000 -l 65536 -R"
-    )
-
-
-def test_the_client_of_udp_never_leaves_the_length_to_iperf3():
-    assert _client(**UDP).endswith("-t 10 -P 1 -u -b 10000000 -l 1468")
-    assert _client(**UDP, length="512B").endswith("-u -b 10000000 -l 512")
-
-
 def test_both_directions():
     assert _client(bidirectional=True).endswith("-t 10 -P 1 --bidir")
     with pytest.raises(Unparseable, match="sum_received_bidir_reverse"):

@@ -61,15 +61,6 @@ def test_what_commits_nothing_keeps_nothing(script: str):
     assert PLUGIN.durability(options) is None and PLUGIN.ledger(options, AT) is None
 
 
-def test_the_client():
-    options = _options(threads=50, script="oltp_point_select", duration="3min", tables=2, table_size=1000)
-    assert " ".join(PLUGIN.command("client", options, AT).argv) == (
-        "sysbench oltp_point_select --threads=50 --time=180 --events=0 --db-driver=mysql --mysql-host=192.0.2.7"
-        " --mysql-port=15201 --mysql-user=sbtest --mysql-db=sbtest --tables=2 --table-size=1000 --db-ps-mode=auto"
-        " --rand-seed=1 --percentile=99 --histogram=on run"
-    )
-
-
 def test_every_trial_asks_for_the_same_rows():
     """What sysbench takes without a seed is the time."""
     first, again = (PLUGIN.command("client", _options(), AT).argv for _ in range(2))

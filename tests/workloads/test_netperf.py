@@ -24,29 +24,6 @@ def _client(**options: Any) -> str:
     return " ".join(PLUGIN.command("client", _options(**options), AT).argv)
 
 
-def test_the_server():
-    server = PLUGIN.command("server", _options(), AT)
-    assert " ".join(server.argv) == "netserver -D -N -4 -L 0.0.0.0 -p 15201"
-    assert server.listens == (("tcp", 15201),)
-
-
-def test_the_data_of_tcp_has_the_next_port_and_that_of_udp_the_same():
-    client = "netperf -4 -H 192.0.2.7 -p 15201 -t"
-    assert _client() == f"{client} TCP_RR -l 10 -j -- -P ,15202 -r 1,1 {RR}"
-    assert _client(test="TCP_CRR", count=9) == f"{client} TCP_CRR -l -9 -j -- -P ,15202 -r 1,1 {CRR}"
-    assert _client(test="TCP_STREAM", duration="2min") == f"{client} TCP_STREAM -l 120 -j -- -P ,15202 -R 1 {STREAM}"
-    assert _client(test="UDP_RR", request_size="1468B", duration="120s") == (
-        f"{client} UDP_RR -l 120 -j -- -P ,15201 -r 1468,1468 {RR}"
-    )
-    assert _client(test="UDP_STREAM") == f"{client} UDP_STREAM -l 10 -j -- -P ,15201 -m 1468 -R 1 {STREAM}"
-
-
-def test_sizes_are_those_that_were_asked_for():
-    assert "-r 100,1000 -k" in _client(request_size="100B", response_size="1kB")
-    assert "-r 1,1000 -k" in _client(response_size="1kB")
-    assert "-m 4096 -R" in _client(test="TCP_STREAM", message_size="4KiB")
-
-
 def test_the_warm_up_is_a_second_of_the_same():
     options = _options(test="UDP_RR", duration="1min")
     measured = PLUGIN.command("client", options, AT).argv

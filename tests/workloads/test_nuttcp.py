@@ -15,19 +15,6 @@ def _client(**options: Any) -> str:
     return " ".join(PLUGIN.command("client", _options(**options), AT).argv)
 
 
-def test_the_server_stays_in_the_foreground():
-    server = PLUGIN.command("server", _options(), AT)
-    assert " ".join(server.argv) == "nuttcp -S -4 --nofork -P 15201"
-    assert server.listens == (("tcp", 15201),)
-
-
-def test_the_client():
-    client = "nuttcp -4 -fparse -P 15201 -p 15202 -T"
-    assert _client() == f"{client} 10 192.0.2.7"
-    assert _client(reverse=True, length="1MiB", duration="1min") == f"{client} 60 -r -l1048576 192.0.2.7"
-    assert _client(**UDP) == f"{client} 10 -u -l1468 -R10000 192.0.2.7"
-
-
 def test_retransmits_are_absent_where_they_are_not_printed():
     stdout = data("nuttcp-tcp.txt").replace(b" retrans=0", b"")
     assert [measured.metric for measured in parse("nuttcp", {}, stdout)] == [THROUGHPUT, SENDER_CPU, RECEIVER_CPU]

@@ -89,22 +89,6 @@ def test_a_study_says_no_and_means_it():
     assert [cell.label for cell in cells] == [f"w (appendonly={p})" for p in ("no", "always", "everysec", "never")]
 
 
-def test_limits_of_the_server():
-    argv = " ".join(PLUGIN.command("server", _options(maxmemory="2MiB", maxclients=7, tcp_backlog=128), AT).argv)
-    assert "--tcp-backlog 128 --maxclients 7 " in argv
-    assert "--maxmemory 2097152 --maxmemory-policy noeviction" in argv
-
-
-def test_the_client():
-    client = "redis-benchmark -h 192.0.2.7 -p 15201 --csv -t"
-    assert " ".join(PLUGIN.command("client", _options(), AT).argv) == f"{client} set,get -n 100000 -c 50 -d 3 -P 1"
-    options = _options(tests="get", requests=5000, clients=2, value_size="1KiB", pipeline=16, keyspace=1000)
-    argv = " ".join(PLUGIN.command("client", options, AT).argv)
-    assert argv == f"{client} get -n 5000 -c 2 -d 1024 -P 16 -r 1000"
-    argv = " ".join(PLUGIN.command("client", _options(clients=5000, threads=2), AT).argv)
-    assert argv == f"{client} set,get -n 100000 -c 5000 -d 3 -P 1 --threads 2"
-
-
 @pytest.mark.parametrize(
     ("options", "requests", "clients"),
     [

@@ -28,35 +28,6 @@ def _names(**given: Any) -> list[str]:
     return [metric.name for metric in PLUGIN.metrics(_options(**given))]
 
 
-def test_the_command_says_all_that_sysbench_would_choose_by_itself():
-    assert " ".join(_argv()) == (
-        "env --chdir=/srv/sysbench-fileio/rndrw-128x16777216 sysbench fileio --threads=1 --time=10 --events=0"
-        " --file-num=128 --file-total-size=2147483648 --file-test-mode=rndrw --file-block-size=16384"
-        " --file-fsync-freq=100 --file-fsync-end=on --file-fsync-all=off --file-fsync-mode=fsync"
-        " --file-io-mode=sync --file-extra-flags= --file-rw-ratio=1.5 --percentile=99 --histogram=on run"
-    )
-    assert "--file-extra-flags=direct" in _argv(extra_flags="direct")
-    assert {"--file-rw-ratio=0.25", "--threads=3"} <= {*_argv(read_write_ratio=0.25, threads=3)}
-    assert {"--file-fsync-mode=fdatasync", "--file-io-mode=async"} <= {*_argv(sync_mode="fdatasync", io_mode="async")}
-
-
-@pytest.mark.parametrize(
-    ("given", "every", "end", "after_each"),
-    [
-        ({}, 100, "on", "off"),
-        ({"fsync": 1}, 1, "on", "off"),
-        ({"fsync": "end"}, 0, "on", "off"),
-        ({"fsync": "never"}, 0, "off", "off"),
-        ({"fsync": "all"}, 0, "off", "on"),
-        ({"mode": "rndrd"}, 0, "off", "off"),
-        ({"mode": "seqrd", "fsync": "never"}, 0, "off", "off"),
-    ],
-)
-def test_when_files_are_synced(given: dict[str, Any], every: int, end: str, after_each: str):
-    syncs = {f"--file-fsync-freq={every}", f"--file-fsync-end={end}", f"--file-fsync-all={after_each}"}
-    assert syncs <= {*_argv(**given)}
-
-
 def test_the_files_are_made_once_for_all_levels_of_one_mode():
     made = PLUGIN.prepare(_options(), AT)
     assert made.argv == (
