@@ -13,7 +13,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.study.loader import load
 from weighbridge.workloads.iperf3 import PLUGIN as IPERF3
 
-OUTPUTS = sorted((Path(__file__).parents[1] / "workloads/data").glob("iperf3-*p*.json"))
+OUTPUTS = sorted((Path(__file__).parents[1] / "workloads/data/iperf3").glob("iperf3-*p*.json"))
 WORDS = ("'; touch x; '", "$(touch x)", "${HOME}", "a\nexit 3\n", "`id`", "\\", "-n", "", "\t é \x01", '"')
 
 

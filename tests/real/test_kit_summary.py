@@ -9,7 +9,7 @@ import pytest
 from weighbridge.kit.rendering import static
 from weighbridge.workloads.iperf3 import PLUGIN as IPERF3
 
-DATA = Path(__file__).parents[1] / "workloads/data"
+DATA = Path(__file__).parents[1] / "workloads/data/iperf3"
 pytestmark = pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
 
 

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
@@ -77,16 +76,3 @@ def test_the_members_meet_at_the_servers_address_and_port():
     assert "-Dcoherence.distributed.localstorage=false" not in server
     assert client[-3:] == ("5", "300", "700")
     assert PLUGIN.server_calls_client and PLUGIN.maven == "coherence"
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"duration": "1500ms"},
-        {"heap": "1MiB"},
-        {"transport": "udp"},
-    ],
-)
-def test_options_that_make_no_sense(options: dict[str, Any]):
-    with raises_sentence(ValidationError):
-        CoherencePutOptions.model_validate(options)

@@ -4,13 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from sentences import raises_sentence
-from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads import compress
 
-from .captured import AT, data, ended, parse
+from .captured import AT, data, ended
 
 PBZIP2 = {"program": "pbzip2"}
 DECOMPRESS = {"direction": "decompress"}
@@ -44,54 +41,9 @@ def test_what_is_decompressed_was_compressed_before_what_is_measured():
     )
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"program": "gzip"},
-        {"size": 4},
-        {"size": "1B"},
-        {"level": 0},
-        {"threads": 0},
-    ],
-)
-def test_options_that_make_no_sense(options: dict[str, Any]):
-    with raises_sentence(ValidationError):
-        compress.PLUGIN.options.model_validate(options)
-
-
 def test_the_speed_is_of_the_text_and_by_the_launcher_s_clock():
     options = compress.PLUGIN.options.model_validate({"size": "8MiB"})
     done = replace(ended(stderr=data("compress-xz.stderr")), duration_s=4.0)
     (speed,) = compress.PLUGIN.parse(options, {"solo": done}).measurements
     assert speed.value == pytest.approx(8.388608 / 4)
     assert speed.metric.unit == "MB/s"
-
-
-@pytest.mark.parametrize(
-    ("options", "file", "returncode"),
-    [
-        ({}, "xz-full", 1),
-        (DECOMPRESS, "xz-cut", 1),
-        (PBZIP2, "pbzip2-full", 1),
-        ({**PBZIP2, **DECOMPRESS}, "pbzip2-cut", 2),
-        ({**PBZIP2, **DECOMPRESS}, "pbzip2-cut", 0),
-    ],
-)
-def test_what_fails_is_told_in_its_own_words(options: dict[str, Any], file: str, returncode: int):
-    with raises_sentence(ProgramFailed):
-        parse("compress", options, b"", data(f"compress-{file}.stderr"), returncode)
-
-
-@pytest.mark.parametrize(
-    ("options", "file"),
-    [
-        ({}, "xz"),
-        (PBZIP2, "pbzip2"),
-        ({**PBZIP2, **DECOMPRESS}, "pbzip2"),
-        (PBZIP2, "pbzip2-test"),
-        ({}, "xz-full"),
-    ],
-)
-def test_a_file_of_another_size_is_not_measured(options: dict[str, Any], file: str):
-    with raises_sentence(Unparseable):
-        parse("compress", options, b"", data(f"compress-{file}.stderr"))

@@ -1,6 +1,9 @@
 """What our own workloads have to be beyond the contract of all (tests/contracts)."""
 
 import re
+import shlex
+import signal
+from typing import Any
 
 import pytest
 
@@ -10,7 +13,7 @@ from weighbridge.model.command import Command
 from weighbridge.model.options import Options
 from weighbridge.model.workload import Workload
 
-from .captured import AT, GOOD, Case
+from .captured import AT, COMMANDS, GOOD, Case, options_of
 
 WORKLOADS = registry.workloads()
 EVERY = pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
@@ -66,3 +69,15 @@ def test_it_measures_what_it_declares(case: Case):
     options = case.workload.options.model_validate(case.options)
     declared = [metric for metric in case.workload.metrics(options) if metric.name not in case.lacks]
     assert [measured.metric for measured in case.parse(case.stdout)] == declared
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), COMMANDS, ids=lambda part: part if isinstance(part, str) else part["argv"]
+)
+def test_it_runs_its_program_with_these_arguments(kind: str, expected: dict[str, Any]):
+    workload, options = WORKLOADS[kind], options_of(kind, expected.get("options", {}))
+    command = workload.command(expected.get("role", "solo"), options, AT)
+    assert shlex.join(command.argv) == expected["argv"]
+    assert [list(port) for port in command.listens] == expected.get("listens", [])
+    assert command.stop_signal == expected.get("stop_signal", signal.SIGTERM)
+    assert "generator_threads" not in expected or workload.generator_threads(options) == expected["generator_threads"]

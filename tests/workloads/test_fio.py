@@ -4,16 +4,15 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from sentences import raises_sentence
 from weighbridge.model.flag import FlagCode
-from weighbridge.model.measurement import ProgramFailed, Unparseable
+from weighbridge.model.measurement import Unparseable
 from weighbridge.workloads.fio import PLUGIN, FioOptions
 from weighbridge.workloads.metadata import PLUGIN as METADATA
 from weighbridge.workloads.metadata import MetadataOptions
 
-from .captured import AT, GOOD, Case, data, ended, parse
+from .captured import AT, GOOD, Case, ended
 
 CASES = [case for case in GOOD if case.kind in ("fio", "metadata")]
 PARTS = {"read": "read", "write": "write", "fsync": "sync"}
@@ -86,49 +85,12 @@ def test_a_histogram_of_other_requests_than_the_report_s_is_no_result(case: Case
         case.parse(json.dumps(report).encode())
 
 
-def test_other_files_than_were_asked_for_are_no_result():
-    (case,) = (case for case in CASES if case.file == "fio-filestat.json")
-    with raises_sentence(Unparseable):
-        parse("metadata", {"operation": "stat", "files": 5000}, case.stdout)
-
-
 def test_what_was_never_asked_for_has_no_latency_of_zero():
     (case,) = (case for case in CASES if case.file == "fio-mix.json")
     report = json.loads(case.stdout)
     report["jobs"][0]["sync"] = {"total_ios": 0, "lat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}}
     with raises_sentence(Unparseable):
         case.parse(json.dumps(report).encode())
-
-
-def test_why_fio_failed():
-    with raises_sentence(ProgramFailed):
-        parse("fio", {}, data("fio-full.txt"), data("fio-full.stderr"), 1)
-    with raises_sentence(ProgramFailed):
-        parse("fio", {}, b"", data("fio-no-folder.stderr"), 1)
-    with raises_sentence(ProgramFailed):
-        parse("fio", {}, data("fio-full.txt").partition(b"\n")[2])
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ({"depth": 2}, "with engine psync a job has one request at a time"),
-        ({"depth": 2, "engine": "libaio"}, "libaio sends one request at a time through the page cache"),
-        ({"mode": "read", "fsync": 1}, "mode read, which writes nothing"),
-        ({"mode": "randread", "read_share": 30}, "read_share has no effect with mode randread"),
-        ({"mode": "randread", "extra_flags": "dsync"}, "mode randread, which writes nothing"),
-        (
-            {"direct": True, "block_size": "1000B", "file_size": "1MB"},
-            "direct needs a block_size that is a multiple of 512",
-        ),
-        ({"sync_mode": "fdatasync"}, "sync_mode has no effect with 'fsync: never'"),
-        ({"file_size": "10KiB"}, "not a whole number of blocks of 4096 bytes for each of 1 jobs"),
-        ({"file_size": "8KiB", "jobs": 3}, "for each of 3 jobs"),
-    ],
-)
-def test_what_contradicts_is_refused(given: dict[str, Any], why: str):
-    with pytest.raises(ValidationError, match=why):
-        _options(**given)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,9 @@
 
 import pytest
 
-from sentences import raises_sentence
-from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads import linpack
 
-from .captured import AT, data, parse, result
+from .captured import AT, data, result
 
 SMALL = {"size": 300, "block": 64, "repeats": 2}
 
@@ -31,33 +29,6 @@ def test_one_process_without_a_daemon_and_with_so_many_threads():
 
 def test_its_report_is_led_to_standard_output_before():
     assert linpack.PLUGIN.warm_up(linpack.PLUGIN.options(), AT).argv[-2:] == ("/proc/self/fd/1", "/tmp/hpccoutf.txt")
-
-
-def test_a_residual_that_fails_is_a_failure_although_the_exit_code_is_zero():
-    with raises_sentence(ProgramFailed):
-        parse("linpack", SMALL, data("linpack-failed.txt"))
-
-
-def test_no_memory_is_told_in_hpl_s_words():
-    with raises_sentence(ProgramFailed):
-        parse("linpack", SMALL, data("linpack-no-memory.txt"))
-
-
-def test_mpi_that_does_not_start():
-    with raises_sentence(ProgramFailed):
-        parse("linpack", SMALL, b"", data("linpack-no-network.stderr"), returncode=1)
-
-
-def test_one_test_of_hpcc_that_did_not_succeed():
-    text = data("linpack-300.txt").replace(b"\nSuccess=1\n", b"\nSuccess=0\n")
-    with raises_sentence(ProgramFailed):
-        parse("linpack", SMALL, text)
-
-
-@pytest.mark.parametrize("other", [{}, {"size": 300}, {**SMALL, "block": 128}, {**SMALL, "repeats": 3}])
-def test_runs_of_other_parameters_are_not_measured(other: dict[str, int]):
-    with raises_sentence(Unparseable):
-        parse("linpack", other, data("linpack-300.txt"))
 
 
 def test_the_work_took_hpl_s_own_time():

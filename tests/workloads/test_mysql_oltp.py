@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from sentences import assert_sentence, raises_sentence
+from sentences import raises_sentence
 from weighbridge.errors import StudyError, UserlandError
-from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
+from weighbridge.model.measurement import Broke, ProgramFailed, TrialFailure, Unparseable
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.workload import Endpoint
@@ -62,15 +61,6 @@ def test_what_commits_nothing_keeps_nothing(script: str):
     assert PLUGIN.durability(options) is None and PLUGIN.ledger(options, AT) is None
 
 
-def test_the_client():
-    options = _options(threads=50, script="oltp_point_select", duration="3min", tables=2, table_size=1000)
-    assert " ".join(PLUGIN.command("client", options, AT).argv) == (
-        "sysbench oltp_point_select --threads=50 --time=180 --events=0 --db-driver=mysql --mysql-host=192.0.2.7"
-        " --mysql-port=15201 --mysql-user=sbtest --mysql-db=sbtest --tables=2 --table-size=1000 --db-ps-mode=auto"
-        " --rand-seed=1 --percentile=99 --histogram=on run"
-    )
-
-
 def test_every_trial_asks_for_the_same_rows():
     """What sysbench takes without a seed is the time."""
     first, again = (PLUGIN.command("client", _options(), AT).argv for _ in range(2))
@@ -113,27 +103,6 @@ def test_only_loopback_private_networks_and_the_client_may_connect():
     assert "" not in PLUGIN.prepare(_options(), Endpoint("127.0.0.1", "127.0.0.1", 1)).argv
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"threads": 0},
-        {"threads": 10**6},
-        {"script": "oltp_everything"},
-        {"tables": 0},
-        {"table_size": 1},
-        {"duration": "1500ms"},
-        {"buffer_pool": 128},
-        {"buffer_pool": "1MiB"},
-        {"max_connections": 1},
-        {"durability": 1},
-        {"server": "postgres"},
-    ],
-)
-def test_options_that_make_no_sense(options: dict[str, Any]):
-    with raises_sentence(ValidationError):
-        _options(**options)
-
-
 def test_more_threads_and_tables_take_longer_to_begin():
     assert PLUGIN.expected_s(_options(threads=1000)) > PLUGIN.expected_s(_options()) > 10
     assert PLUGIN.expected_s(_options(duration="180s", warm_up="0s")) > 180
@@ -146,34 +115,6 @@ def _failure(stdout: bytes, returncode: int = 1, server: int = -mysql.STOP, **op
         PLUGIN.parse(_options(**options), completed)
     assert "\n" not in str(caught.value)
     return caught.value
-
-
-@pytest.mark.parametrize(
-    ("file", "kind"),
-    [
-        ("too-many", Broke),
-        ("statements", Broke),
-        ("nothing-listens", Broke),
-        ("no-answer", Broke),
-        ("server-killed", Broke),
-        ("no-files", ProgramFailed),
-        ("no-tables", ProgramFailed),
-        ("unknown-script", ProgramFailed),
-    ],
-)
-def test_what_sysbench_gives_up_for(file: str, kind: type[TrialFailure]):
-    failure = _failure(data(f"sysbench-oltp-{file}.txt"), threads=12)
-    assert type(failure) is kind
-    assert_sentence(str(failure))
-
-
-@pytest.mark.parametrize("file", ["server-killed", "nothing-listens"])
-@pytest.mark.parametrize("code", [-signal.SIGKILL, -signal.SIGSEGV, 0, 1])
-def test_a_server_that_had_ended_did_not_refuse(file: str, code: int):
-    """The runner tells whether it ended for its load or was killed by somebody."""
-    failure = _failure(data(f"sysbench-oltp-{file}.txt"), server=code)
-    assert type(failure) is ServerDied
-    assert_sentence(str(failure))
 
 
 @pytest.mark.parametrize(

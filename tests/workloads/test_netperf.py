@@ -3,11 +3,10 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from sentences import raises_sentence
 from weighbridge.model.flag import FlagCode
-from weighbridge.model.measurement import Measurement, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, ProgramFailed
 from weighbridge.workloads.netperf import ONE_WAY_LATENCY, PLUGIN, RATE, NetperfOptions
 
 from .captured import AT, data, ended, parse
@@ -25,65 +24,11 @@ def _client(**options: Any) -> str:
     return " ".join(PLUGIN.command("client", _options(**options), AT).argv)
 
 
-def test_the_server():
-    server = PLUGIN.command("server", _options(), AT)
-    assert " ".join(server.argv) == "netserver -D -N -4 -L 0.0.0.0 -p 15201"
-    assert server.listens == (("tcp", 15201),)
-
-
-def test_the_data_of_tcp_has_the_next_port_and_that_of_udp_the_same():
-    client = "netperf -4 -H 192.0.2.7 -p 15201 -t"
-    assert _client() == f"{client} TCP_RR -l 10 -j -- -P ,15202 -r 1,1 {RR}"
-    assert _client(test="TCP_CRR", count=9) == f"{client} TCP_CRR -l -9 -j -- -P ,15202 -r 1,1 {CRR}"
-    assert _client(test="TCP_STREAM", duration="2min") == f"{client} TCP_STREAM -l 120 -j -- -P ,15202 -R 1 {STREAM}"
-    assert _client(test="UDP_RR", request_size="1468B", duration="120s") == (
-        f"{client} UDP_RR -l 120 -j -- -P ,15201 -r 1468,1468 {RR}"
-    )
-    assert _client(test="UDP_STREAM") == f"{client} UDP_STREAM -l 10 -j -- -P ,15201 -m 1468 -R 1 {STREAM}"
-
-
-def test_sizes_are_those_that_were_asked_for():
-    assert "-r 100,1000 -k" in _client(request_size="100B", response_size="1kB")
-    assert "-r 1,1000 -k" in _client(response_size="1kB")
-    assert "-m 4096 -R" in _client(test="TCP_STREAM", message_size="4KiB")
-
-
 def test_the_warm_up_is_a_second_of_the_same():
     options = _options(test="UDP_RR", duration="1min")
     measured = PLUGIN.command("client", options, AT).argv
     warm_up = PLUGIN.warm_up(options, AT).argv
     assert [pair for pair in zip(measured, warm_up, strict=True) if pair[0] != pair[1]] == [("60", "1")]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"test": "TCP_CC"},
-        {"test": "TCP_CRR"},
-        {"test": "TCP_STREAM", "count": 9},
-        {"message_size": "1kB"},
-        {"test": "UDP_STREAM", "request_size": "1kB"},
-        {"test": "TCP_STREAM", "response_size": "1kB"},
-        {"test": "UDP_RR", "request_size": "66kB"},
-        {"test": "UDP_STREAM", "message_size": "66kB"},
-        {"request_size": "0B"},
-        {"request_size": 1468},
-        {"duration": "1500ms"},
-    ],
-)
-def test_options_that_make_no_sense(options: dict[str, Any]):
-    with raises_sentence(ValidationError):
-        _options(**options)
-
-
-def test_one_lost_datagram_of_udp_rr_is_a_failure_although_netperf_says_nothing():
-    with raises_sentence(ProgramFailed):
-        parse("netperf", {"test": "UDP_RR"}, data("netperf-udp-rr-stalled.txt"))
-
-
-def test_no_transaction_at_all_is_a_failure_and_no_infinite_latency():
-    with raises_sentence(ProgramFailed):
-        parse("netperf", {"test": "UDP_RR"}, data("netperf-udp-rr-blocked.txt"))
 
 
 CONNECTS = {"test": "TCP_CRR", "count": 9619, "duration": "2s"}
@@ -119,28 +64,3 @@ def test_one_way_latency_is_computed_as_published():
     measured = parse("netperf", {"test": "UDP_RR"}, stdout)
     assert measured[0] == Measurement(RATE, 1000.0)
     assert measured[-1] == Measurement(ONE_WAY_LATENCY, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("stdout", "stderr", "returncode"),
-    [
-        ("netperf-no-server.txt", None, 255),
-        ("netperf-killed.txt", "netperf-killed.stderr", 1),
-    ],
-)
-def test_failures_in_its_own_words(stdout: str, stderr: str | None, returncode: int):
-    with raises_sentence(ProgramFailed):
-        parse("netperf", {}, data(stdout), data(stderr) if stderr else b"", returncode)
-
-
-def test_the_output_of_another_test_is_unparseable():
-    with pytest.raises(Unparseable, match="TRANSACTION_RATE"):
-        parse("netperf", {}, data("netperf-tcp-stream.txt"))
-    with pytest.raises(Unparseable, match="THROUGHPUT_UNITS"):
-        parse("netperf", {"test": "TCP_STREAM"}, data("netperf-tcp-rr.txt"))
-
-
-def test_throughput_in_other_units_is_unparseable():
-    stdout = data("netperf-tcp-stream.txt").replace(b"10^6bits/s", b"KBytes/s")
-    with pytest.raises(Unparseable, match="THROUGHPUT_UNITS"):
-        parse("netperf", {"test": "TCP_STREAM"}, stdout)

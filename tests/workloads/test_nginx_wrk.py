@@ -117,30 +117,6 @@ def test_the_warm_up_is_light(connections: int, warming: str):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"connections": 51},
-        {"threads": 0},
-        {"duration": "0.1s"},
-        {"duration": 10},
-        {"timeout": "0s"},
-        {"content": "film"},
-        {"worker_processes": 0},
-        {"worker_processes": "many"},
-        {"picture_size": "1GiB"},
-        {"picture": "/nowhere/picture.jpg"},
-        {"picture": "/"},
-        {"picture": "/dev/zero"},
-        {"picture": "a\0b"},
-        {"picture": "x" * 5000},
-    ],
-)
-def test_options_that_make_no_sense(options: dict[str, Any]):
-    with raises_sentence(ValidationError):
-        _options(**options)
-
-
-@pytest.mark.parametrize(
     "written",
     [
         "connections: 0",
@@ -255,26 +231,6 @@ def test_wrk_adds_samples_of_its_own_to_its_latencies():
     assert found["latency_mean"] > 1.3 * 1000 * 50 / found["requests"]
 
 
-def test_captured_outputs_of_what_broke_and_what_failed():
-    with raises_sentence(Broke):
-        _values(data("wrk-limit.txt"), {"connections": 100}, data("nginx-worker-connections.stderr"))
-    with raises_sentence(Broke):
-        _values(data("wrk-unanswered.txt"), {"connections": 19000})
-    with raises_sentence(ProgramFailed):
-        _values(data("wrk-out-of-files.txt"), {"connections": 25000})
-
-
-@pytest.mark.parametrize("file", ["wrk-latency.txt", "wrk-non2xx.txt"])
-def test_an_output_without_the_scripts_line_is_unparseable(file: str):
-    with raises_sentence(Unparseable):
-        parse("nginx-wrk", {}, data(file))
-
-
-def test_a_line_of_another_script_is_unparseable():
-    with raises_sentence(Unparseable):
-        parse("nginx-wrk", {}, data("wrk-lua-json.txt"))
-
-
 @pytest.mark.parametrize("key", LINE)
 @pytest.mark.parametrize("value", [None, "1", -2, True, [1], float("nan"), float("inf")])
 def test_a_number_that_is_none_is_unparseable(key: str, value: object):
@@ -285,19 +241,6 @@ def test_a_number_that_is_none_is_unparseable(key: str, value: object):
 def test_no_time_is_unparseable():
     with raises_sentence(Unparseable):
         _values(_printed(duration_us=0))
-
-
-def test_a_server_that_refuses_has_broken():
-    with raises_sentence(Broke):
-        parse("nginx-wrk", {}, b"", data("wrk-refused.txt"), 1)
-
-
-@pytest.mark.parametrize(
-    "said", ["unable to connect to 192.0.2.7:1 Network is unreachable", "unable to create thread 1: No space left"]
-)
-def test_what_is_no_fault_of_the_server_has_not_broken(said: str):
-    with raises_sentence(ProgramFailed):
-        parse("nginx-wrk", {}, b"", said.encode(), 1)
 
 
 def test_some_errors_are_a_measurement():

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
@@ -143,9 +142,3 @@ def test_what_could_not_be_opened_is_told():
 def test_a_record_that_cannot_be_is_none(damage: dict[str, Any]):
     with raises_sentence(Unparseable):
         values("boot", record(damage))
-
-
-@pytest.mark.parametrize("options", [{"sites": 1}, {"sites": 501}, {"slow": 1}, {"settle": 2}, {"settle": "2min"}])
-def test_options_that_make_no_sense(options: dict[str, Any]):
-    with pytest.raises(ValidationError):
-        density.DensityOptions.model_validate(options)

@@ -3,16 +3,20 @@
 import re
 from bisect import bisect_left
 from contextlib import AbstractContextManager, suppress
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from damage import damaged, damaged_anywhere, naming
+from sentences import raises_sentence
+from usual_options import NEEDED
 from weighbridge import registry
 from weighbridge.model.measurement import ProgramFailed, TrialFailure, Unparseable
 
-from .captured import GOOD, Case, parse
+from .captured import FAILED, GOOD, REFUSED, Case, Failure, parse
 
 KINDS = sorted({case.kind for case in GOOD})
 OPTIONS = {(case.kind, str(case.options)): case for case in GOOD}
@@ -90,3 +94,17 @@ def test_a_good_output_of_a_program_that_failed_is_no_measurement(case: Case):
 
 def test_every_workload_has_a_captured_output():
     assert set(registry.workloads()) == set(KINDS)
+
+
+@pytest.mark.parametrize("failure", FAILED, ids=str)
+def test_a_trial_that_failed_has_its_outcome_and_one_sentence(failure: Failure):
+    with raises_sentence(TrialFailure) as caught:
+        failure.parse()
+    assert caught.value.outcome == failure.entry["outcome"]
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("kind", "options"), REFUSED, ids=lambda part: part if isinstance(part, str) else str(part))
+def test_options_that_make_no_sense_are_refused_in_one_sentence(kind: str, options: dict[str, Any]):
+    with raises_sentence(ValidationError):
+        registry.workloads()[kind].options.model_validate(NEEDED.get(kind, {}) | options)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sentences import raises_sentence
-from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
+from weighbridge.model.measurement import Unparseable
 from weighbridge.model.power_cut import ACKNOWLEDGED
 from weighbridge.model.trial import TrialResult
 from weighbridge.workloads.pgbench import PLUGIN, PgbenchOptions, postgres
@@ -80,24 +80,6 @@ def test_a_log_of_other_transactions_than_the_report_s_is_no_result():
         _parse(text.replace(b"processed: 2642", b"processed: 2643"))
     with pytest.raises(Unparseable):
         _parse(text.removesuffix(b"end of log\n"))
-
-
-@pytest.mark.parametrize(
-    ("stderr", "server", "failure"),
-    [
-        (data("pgbench-too-many-clients.stderr"), STOPPED, Broke),
-        (b"pgbench: error: server closed the connection unexpectedly\n", STOPPED, Broke),
-        (
-            b"pgbench: error: server closed the connection unexpectedly\n",
-            ended(b"", b"PANIC:  could not write to file: No space left on device\n", -6),
-            ServerDied,
-        ),
-        (b"pgbench: error: no such luck\n", STOPPED, ProgramFailed),
-    ],
-)
-def test_what_makes_it_fail(stderr: bytes, server: Any, failure: type[TrialFailure]):
-    with raises_sentence(failure):
-        _parse(b"", stderr, 1, server)
 
 
 def test_the_ledger_s_writer_and_reader_are_one_client():

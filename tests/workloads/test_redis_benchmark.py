@@ -5,12 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from sentences import assert_sentence, raises_sentence
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
+from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.trial import TrialResult, Work
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse as parse_study
@@ -91,22 +89,6 @@ def test_a_study_says_no_and_means_it():
     assert [cell.label for cell in cells] == [f"w (appendonly={p})" for p in ("no", "always", "everysec", "never")]
 
 
-def test_limits_of_the_server():
-    argv = " ".join(PLUGIN.command("server", _options(maxmemory="2MiB", maxclients=7, tcp_backlog=128), AT).argv)
-    assert "--tcp-backlog 128 --maxclients 7 " in argv
-    assert "--maxmemory 2097152 --maxmemory-policy noeviction" in argv
-
-
-def test_the_client():
-    client = "redis-benchmark -h 192.0.2.7 -p 15201 --csv -t"
-    assert " ".join(PLUGIN.command("client", _options(), AT).argv) == f"{client} set,get -n 100000 -c 50 -d 3 -P 1"
-    options = _options(tests="get", requests=5000, clients=2, value_size="1KiB", pipeline=16, keyspace=1000)
-    argv = " ".join(PLUGIN.command("client", options, AT).argv)
-    assert argv == f"{client} get -n 5000 -c 2 -d 1024 -P 16 -r 1000"
-    argv = " ".join(PLUGIN.command("client", _options(clients=5000, threads=2), AT).argv)
-    assert argv == f"{client} set,get -n 100000 -c 5000 -d 3 -P 1 --threads 2"
-
-
 @pytest.mark.parametrize(
     ("options", "requests", "clients"),
     [
@@ -146,111 +128,12 @@ def test_tests_are_written_with_commas(tests: object):
     assert set(_options(tests=tests).tests) <= {"set", "get"}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"tests": ""},
-        {"tests": []},
-        {"tests": "set,set"},
-        {"tests": "lpush"},
-        {"requests": 10},
-        {"requests": 1000, "clients": 2000},
-        {"requests": 1000, "pipeline": 100},
-        {"value_size": "1GiB"},
-        {"clients": 0},
-        {"clients": 10**6, "requests": 10**7},
-        {"clients": 4, "threads": 8},
-        {"appendonly": "sometimes"},
-        {"appendonly": True},
-        {"maxmemory": "10B"},
-        {"maxclients": 0},
-        {"tcp_backlog": 10**6},
-        {"value_size": 3},
-    ],
-)
-def test_options_that_make_no_sense(options: dict[str, Any]):
-    with raises_sentence(ValidationError):
-        _options(**options)
-
-
 def _failed(stderr: bytes, returncode: int = 1, server: Completed | None = None, **options: Any) -> TrialFailure:
     """How a trial fails whose client printed this beside a header without rows."""
     client = ended(data("redis-benchmark-no-rows.csv"), stderr, returncode)
     with pytest.raises(TrialFailure) as caught:
         PLUGIN.parse(_options(**options), {"server": server or STOPPED, "client": client})
     return caught.value
-
-
-@pytest.mark.parametrize("returncode", [0, -9])
-def test_a_server_that_refuses_is_broken_and_its_generator_is_not(returncode: int):
-    failure = _failed(data("redis-benchmark-refused.stderr"), returncode)
-    assert type(failure) is Broke
-    assert_sentence(str(failure))
-
-
-def test_what_the_server_answers_is_told_in_its_own_words():
-    failure = _failed(data("redis-benchmark-auth.stderr"))
-    assert type(failure) is ProgramFailed
-    assert_sentence(str(failure))
-
-
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [(-signal.SIGUSR1, Broke), (0, Broke), (-signal.SIGKILL, ServerDied), (-11, ServerDied), (1, ServerDied)],
-)
-def test_a_connection_that_is_reset_is_the_server_s_end_or_its_answer(code: int, kind: type[TrialFailure]):
-    """The client of a server in a container ends before anybody sees that the server did."""
-    failure = _failed(data("redis-benchmark-server-killed.stderr"), server=ended(returncode=code))
-    assert type(failure) is kind
-    assert_sentence(str(failure))
-
-
-def test_a_server_that_closes_connections_lived_or_ended():
-    assert type(_failed(data("redis-benchmark-closed.stderr"))) is Broke
-    crashed = ended(b"# Redis 7.0.15 crashed by signal: 11\n", returncode=-11)
-    failure = _failed(data("redis-benchmark-closed.stderr"), server=crashed)
-    assert type(failure) is ServerDied
-    assert_sentence(str(failure))
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        "maxclients",
-        "maxmemory",
-    ],
-)
-def test_a_server_at_its_limit_broke(file: str):
-    failure = _failed(data(f"redis-benchmark-{file}.stderr"))
-    assert type(failure) is Broke
-    assert_sentence(str(failure))
-
-
-def test_a_limit_that_the_system_lowered_is_told():
-    server = ended(data("redis-server-open-files.txt"), returncode=-signal.SIGUSR1)
-    failure = _failed(data("redis-benchmark-maxclients.stderr"), server=server)
-    assert_sentence(str(failure))
-    assert "19968" not in str(_failed(data("redis-benchmark-maxmemory.stderr"), server=server))
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        "open-files",
-        "no-ports",
-    ],
-)
-@pytest.mark.parametrize("server", [STOPPED, ended(returncode=-9)])
-def test_a_generator_at_its_own_limit_is_no_broken_server(file: str, server: Completed):
-    failure = _failed(data(f"redis-benchmark-{file}.stderr"), server=server, clients=100)
-    assert type(failure) is ProgramFailed
-    assert_sentence(str(failure))
-
-
-def test_a_full_disk_is_no_load():
-    failure = _failed(data("redis-benchmark-disk-full.stderr"), appendonly="everysec")
-    assert type(failure) is ProgramFailed
-    assert_sentence(str(failure))
 
 
 def test_thousands_of_complaints_are_one():
@@ -262,14 +145,3 @@ def test_a_warning_beside_whole_rows_is_no_failure():
     whole = data("redis-benchmark.csv")
     warning = b"WARNING: Could not fetch server CONFIG\n"
     assert parse("redis-benchmark", {}, whole, warning) == parse("redis-benchmark", {}, whole)
-
-
-def test_a_run_too_short_for_its_clock_is_no_measurement():
-    with raises_sentence(Unparseable):
-        parse("redis-benchmark", {}, data("redis-benchmark-inf.csv"))
-
-
-@pytest.mark.parametrize("file", ["redis-benchmark-no-rows.csv", "redis-benchmark-set.csv"])
-def test_a_missing_row_is_unparseable(file: str):
-    with raises_sentence(Unparseable):
-        parse("redis-benchmark", {}, data(file))

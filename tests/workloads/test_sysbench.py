@@ -1,44 +1,8 @@
-"""The sysbench workloads without a server: arguments, fatal errors on standard output, reports without their end."""
+"""The sysbench workloads without a server: the time of mutex, and a rate of zero."""
 
-from typing import Any
-
-import pytest
-from pydantic import ValidationError
-
-from sentences import raises_sentence
-from weighbridge.model.measurement import ProgramFailed, Unparseable
-from weighbridge.workloads import sysbench_cpu, sysbench_memory, sysbench_mutex, sysbench_threads
+from weighbridge.workloads import sysbench_mutex
 
 from .captured import AT, data, parse
-
-KINDS = pytest.mark.parametrize("kind", ["sysbench-cpu", "sysbench-memory", "sysbench-threads", "sysbench-mutex"])
-
-
-def test_the_command_of_cpu():
-    options = sysbench_cpu.PLUGIN.options.model_validate({"threads": 2, "duration": "1min", "prime_limit": 20000})
-    assert " ".join(sysbench_cpu.PLUGIN.command("solo", options, AT).argv) == (
-        "sysbench cpu --threads=2 --time=60 --events=0 --cpu-max-prime=20000 run"
-    )
-
-
-def test_the_command_of_memory_is_ended_by_its_duration_alone():
-    options = sysbench_memory.PLUGIN.options.model_validate(
-        {"block_size": "4KiB", "operation": "read", "access": "rnd"}
-    )
-    assert " ".join(sysbench_memory.PLUGIN.command("solo", options, AT).argv) == (
-        "sysbench memory --threads=1 --time=10 --events=0 --memory-block-size=4096 --memory-total-size=1048576T"
-        " --memory-oper=read --memory-scope=global --memory-access-mode=rnd run"
-    )
-
-
-def test_the_command_of_threads():
-    options = sysbench_threads.PLUGIN.options.model_validate(
-        {"threads": 8, "duration": "2s", "yields": 100, "locks": 4}
-    )
-    assert " ".join(sysbench_threads.PLUGIN.command("solo", options, AT).argv) == (
-        "sysbench threads --threads=8 --time=2 --events=0 --thread-yields=100 --thread-locks=4 run"
-    )
-    assert sysbench_threads.PLUGIN.generator_threads(options) == 8
 
 
 def test_the_command_of_mutex_is_not_ended_by_its_time():
@@ -48,71 +12,6 @@ def test_the_command_of_mutex_is_not_ended_by_its_time():
     assert " ".join(command.argv[:3]) == "sysbench mutex --threads=4"
     assert command.argv[5:] == ("--mutex-num=10", "--mutex-locks=10000000", "--mutex-loops=1", "run")
     assert float(command.argv[3].removeprefix("--time=")) > 10 * sysbench_mutex.PLUGIN.expected_s(options)
-
-
-def test_locks_of_fewer_threads_than_asked_for_are_not_all_of_the_work():
-    with raises_sentence(Unparseable):
-        parse("sysbench-mutex", {"threads": 8}, data("sysbench-mutex.txt"))
-
-
-@pytest.mark.parametrize("kind", ["sysbench-threads", "sysbench-mutex"])
-@pytest.mark.parametrize(
-    ("old", "new"), [(b"total number of events", b"number"), (b"total time:   ", b"time:"), (b"1.5809s", b"0.0000s")]
-)
-def test_totals_that_are_not_there(kind: str, old: bytes, new: bytes):
-    text = data(f"{kind}.txt").replace(b"2.0590s", b"1.5809s").replace(old, new)
-    with raises_sentence(Unparseable):
-        parse(kind, {}, text)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"duration": "500ms"},
-        {"threads": 0},
-        {"block_size": "1000B"},
-        {"block_size": "4B"},
-        {"block_size": "0B"},
-        {"operation": "none"},
-    ],
-)
-def test_options_that_sysbench_would_refuse(options: dict[str, Any]):
-    with raises_sentence(ValidationError):
-        sysbench_memory.PLUGIN.options.model_validate(options)
-
-
-@KINDS
-@pytest.mark.parametrize("returncode", [0, 1])
-@pytest.mark.parametrize(
-    "file",
-    [
-        "sysbench-fatal-block.txt",
-        "sysbench-fatal-threads.txt",
-        "sysbench-fatal-no-threads.txt",
-    ],
-)
-def test_a_fatal_error_on_standard_output_is_a_failure(kind: str, returncode: int, file: str):
-    with raises_sentence(ProgramFailed):
-        parse(kind, {}, data(file), returncode=returncode)
-
-
-@KINDS
-def test_a_refused_option_is_told_from_standard_error(kind: str):
-    with raises_sentence(ProgramFailed):
-        parse(kind, {}, b"sysbench 1.0.20\n\n", data("sysbench-invalid-option.stderr"), returncode=1)
-
-
-@KINDS
-def test_a_report_without_its_end_is_unparseable_although_the_figure_is_in_it(kind: str):
-    whole = data(f"{kind}.txt")
-    with raises_sentence(Unparseable):
-        parse(kind, {}, whole[: whole.index(b"Threads fairness")])
-
-
-@pytest.mark.parametrize(("kind", "other"), [("sysbench-cpu", "memory"), ("sysbench-memory", "cpu")])
-def test_the_report_of_another_test_is_unparseable(kind: str, other: str):
-    with raises_sentence(Unparseable):
-        parse(kind, {}, data(f"sysbench-{other}.txt"))
 
 
 def test_zero_is_a_value():

@@ -4,11 +4,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from sentences import raises_sentence
-from weighbridge.model.measurement import ProgramFailed, Unparseable
-from weighbridge.model.validation import problem_of
+from weighbridge.model.measurement import Unparseable
 from weighbridge.model.workload import Endpoint
 from weighbridge.workloads.sysbench_fileio import PLUGIN, SysbenchFileioOptions
 
@@ -28,35 +26,6 @@ def _argv(**given: Any) -> tuple[str, ...]:
 
 def _names(**given: Any) -> list[str]:
     return [metric.name for metric in PLUGIN.metrics(_options(**given))]
-
-
-def test_the_command_says_all_that_sysbench_would_choose_by_itself():
-    assert " ".join(_argv()) == (
-        "env --chdir=/srv/sysbench-fileio/rndrw-128x16777216 sysbench fileio --threads=1 --time=10 --events=0"
-        " --file-num=128 --file-total-size=2147483648 --file-test-mode=rndrw --file-block-size=16384"
-        " --file-fsync-freq=100 --file-fsync-end=on --file-fsync-all=off --file-fsync-mode=fsync"
-        " --file-io-mode=sync --file-extra-flags= --file-rw-ratio=1.5 --percentile=99 --histogram=on run"
-    )
-    assert "--file-extra-flags=direct" in _argv(extra_flags="direct")
-    assert {"--file-rw-ratio=0.25", "--threads=3"} <= {*_argv(read_write_ratio=0.25, threads=3)}
-    assert {"--file-fsync-mode=fdatasync", "--file-io-mode=async"} <= {*_argv(sync_mode="fdatasync", io_mode="async")}
-
-
-@pytest.mark.parametrize(
-    ("given", "every", "end", "after_each"),
-    [
-        ({}, 100, "on", "off"),
-        ({"fsync": 1}, 1, "on", "off"),
-        ({"fsync": "end"}, 0, "on", "off"),
-        ({"fsync": "never"}, 0, "off", "off"),
-        ({"fsync": "all"}, 0, "off", "on"),
-        ({"mode": "rndrd"}, 0, "off", "off"),
-        ({"mode": "seqrd", "fsync": "never"}, 0, "off", "off"),
-    ],
-)
-def test_when_files_are_synced(given: dict[str, Any], every: int, end: str, after_each: str):
-    syncs = {f"--file-fsync-freq={every}", f"--file-fsync-end={end}", f"--file-fsync-all={after_each}"}
-    assert syncs <= {*_argv(**given)}
 
 
 def test_the_files_are_made_once_for_all_levels_of_one_mode():
@@ -155,35 +124,6 @@ def test_what_a_power_cut_leaves(given: dict[str, Any], durability: str | None):
     assert PLUGIN.durability(_options(**given)) == durability
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"file_size": "1000MB"}, "not a whole number of blocks of 16384 bytes in each file"),
-        ({"files": 3}, "not a whole number of blocks"),
-        ({"files": 1, "file_size": "8KiB"}, "not a whole number of blocks"),
-        ({"mode": "rndrd", "fsync": "all"}, "fsync: all has no effect with mode rndrd"),
-        ({"mode": "seqrd", "fsync": 1}, "fsync: 1 has no effect with mode seqrd"),
-        ({"mode": "rndrd", "sync_mode": "fdatasync"}, "sync_mode: fdatasync has no effect"),
-        ({"mode": "rndrd", "extra_flags": "dsync"}, "extra_flags: dsync has no effect"),
-        ({"fsync": "never", "sync_mode": "fdatasync"}, "sync_mode has no effect with 'fsync: never'"),
-        ({"io_mode": "mmap", "sync_mode": "fdatasync"}, "io_mode mmap uses msync"),
-        ({"io_mode": "mmap", "extra_flags": "direct"}, "io_mode mmap uses msync"),
-        ({"mode": "rndwr", "read_write_ratio": 2}, "read_write_ratio is for mode rndrw"),
-        ({"extra_flags": "direct", "block_size": "1000B", "file_size": "128000B"}, "a multiple of 512 bytes"),
-        ({"extra_flags": "direct,sync"}, "'none', 'sync', 'dsync' or 'direct'"),
-        ({"fsync": 0}, "must be never, end, all or a number of requests, not 0"),
-        ({"fsync": "often"}, "a number of requests, not 'often'"),
-        ({"fsync": True}, "fsync: must be a whole number from 1 to 1000000000, not true"),
-        ({"read_write_ratio": 0}, "must be from 0.001"),
-        ({"duration": "1500ms"}, "must be a whole number of seconds"),
-    ],
-)
-def test_options_that_contradict_or_that_sysbench_would_refuse(given: dict[str, Any], words: str):
-    with pytest.raises(ValidationError) as error:
-        _options(**given)
-    assert words in problem_of(error.value)
-
-
 def test_its_work_is_what_it_read_and_wrote():
     found = result(KIND, SMALL_FILES, data("sysbench-fileio-rndrw.txt"))
     assert found.work.unit == "1000_transactions"
@@ -198,47 +138,12 @@ def test_requests_that_are_only_handed_in_have_no_latency():
     assert not [measured for measured in found.measurements if "latency" in measured.metric.name]
 
 
-@pytest.mark.parametrize(
-    ("file", "given", "words"),
-    [
-        ("rndrw", {"mode": "rndwr"}, "report of rndwr with fsync: 100 has 38028.75 reads/s"),
-        ("rndrw", {"mode": "rndrd"}, "report of rndrd with fsync: 100 has"),
-        (
-            "rndwr",
-            {"mode": "rndwr", "fsync": "never"},
-            "fsync: never has 0.0 reads/s, 41794.5 writes/s, 1672.78 fsyncs",
-        ),
-        ("rndrw", {"fsync": "all"}, "2535.38 fsyncs/s for 25352.83 writes/s, not one per write"),
-    ],
-)
-def test_a_report_of_other_options_is_unparseable(file: str, given: dict[str, Any], words: str):
-    with pytest.raises(Unparseable, match=words):
-        parse(KIND, SMALL_FILES | given, data(f"sysbench-fileio-{file}.txt"))
-
-
 def test_no_request_at_all_is_unparseable():
     text = data("sysbench-fileio-rndrd.txt").replace(b" 758188\n", b" 0\n")
     for rate in (b" 755039.10", b" 11797.49"):
         text = text.replace(rate, b" 0.00")
     with raises_sentence(Unparseable):
         parse(KIND, {**SMALL_FILES, "mode": "rndrd"}, text)
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        "unprepared",
-        "full",
-    ],
-)
-def test_a_failure_is_told_in_its_words(file: str):
-    with raises_sentence(ProgramFailed):
-        parse(KIND, SMALL_FILES, data(f"sysbench-fileio-{file}.txt"), returncode=1)
-
-
-def test_a_disk_that_is_full_ends_mapped_writes_by_a_signal():
-    with raises_sentence(ProgramFailed):
-        parse(KIND, SMALL_FILES, data("sysbench-fileio-mmap-full.txt"), returncode=-7)
 
 
 def test_every_mode_has_a_captured_report():

@@ -15,12 +15,12 @@ REPORT = "--output-format=json+", "--eta=never", "--group_reporting=1"
 JOB = "data"
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 _LONGEST_NS = 10**12
-_FIO_S_OWN = re.compile(r"^fio: (?!pid=)(.+)$", re.MULTILINE)
+_FIO_ERROR = re.compile(r"^fio: (?!pid=)(.+)$", re.MULTILINE)
 
 
 def jobs(completed: Completed) -> dict[str, dict[str, Any]]:
     """Return the jobs of a report by name. Raises ProgramFailed with fio's own words, or Unparseable."""
-    complaint = _FIO_S_OWN.search(f"{completed.error_text}\n{completed.text}")
+    complaint = _FIO_ERROR.search(f"{completed.error_text}\n{completed.text}")
     require_success(completed, "fio", complaint[1] if complaint else "")
     text = completed.text
     try:

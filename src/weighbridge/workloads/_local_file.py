@@ -27,12 +27,12 @@ def read_local(path: str, what: str) -> bytes:
 
 def _read(path: str, what: str, *, opened: bool) -> bytes:
     try:
-        why = _why_unusable(Path(path).stat())  # before it is opened: a device acts on that, a pipe waits
+        why = _problem_of(Path(path).stat())  # before it is opened: a device acts on that, a pipe waits
         if why is None and not opened:
             return b""
         if why is None:
             with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-                why = _why_unusable(os.fstat(file.fileno()))  # what was opened may be another file by now
+                why = _problem_of(os.fstat(file.fileno()))  # what was opened may be another file by now
                 if why is None:
                     return file.read()
     except FileNotFoundError:
@@ -50,7 +50,7 @@ def is_program(path: str) -> bool:
         return False
 
 
-def _why_unusable(file: os.stat_result) -> str | None:
+def _problem_of(file: os.stat_result) -> str | None:
     if not stat.S_ISREG(file.st_mode):
         return "is not a file"
     if not file.st_mode & stat.S_IROTH:

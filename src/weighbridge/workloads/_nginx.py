@@ -126,7 +126,7 @@ def generated_picture(size: int) -> bytes:
     return begin + hashlib.shake_256(b"weighbridge").digest(size - len(begin) - len(end)) + end
 
 
-def must_live(server: Completed | None) -> None:
+def require_workers(server: Completed | None) -> None:
     """Raise ServerDied if another process or the kernel killed a worker, even though nginx starts a new one."""
     match = _KILLED.search(server.error_text) if server else None
     if match:

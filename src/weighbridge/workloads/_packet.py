@@ -14,7 +14,7 @@ LARGEST_PAYLOAD = 65507
 """65,535 bytes of an IPv4 packet, without its header of 20 bytes and UDP's of 8."""
 
 
-def must_fit(name: str, size: PacketBytes | None, protocol: str, least: int, most: int) -> None:
+def check_size(name: str, size: PacketBytes | None, protocol: str, least: int, most: int) -> None:
     """Raise ValueError if the option ``name`` is ``mtu`` without UDP, or has too few or too many bytes."""
     if size == "mtu":
         if not protocol.lower().startswith("udp"):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Unparseable, require_success
 
-WHOLE = r"([1-9][0-9]{0,17})"
+POSITIVE = r"([1-9][0-9]{0,17})"
 """The pattern of a number from 1 on. Nothing that these programs count or time can be zero."""
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from weighbridge.model.measurement import Unparseable
 
-ASKED = ("--percentile=99", "--histogram=on")
+ARGUMENTS = ("--percentile=99", "--histogram=on")
 """The arguments that make sysbench print its histogram."""
 _HEADER = (
     "\nLatency histogram (values are in milliseconds)\n       value  ------------- distribution ------------- count\n"

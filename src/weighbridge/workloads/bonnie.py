@@ -24,7 +24,7 @@ _SMALL = {
     34: Metric("small_random_read", "1/s", "higher"), 36: Metric("small_random_deleted", "1/s", "higher"),
 }  # fmt: skip
 """The fields of a line of format 1.98 (bon_csv2html(1)). Rates of large files are in KiB per second there."""
-_FIELDS, _ABOUT = 50, (0, 5, 21)
+_FIELDS, _IDENTITY = 50, (0, 5, 21)
 """The number of fields, and the fields with the format, the size of the files and the number of small ones."""
 _TOO_FAST = "+++++"
 _MIB, _GIB = 2**20, 2**30
@@ -47,7 +47,7 @@ class BonnieOptions(Options):
     cold: Annotated[bool, Field(description="Start each trial with empty page caches")] = True
 
     @model_validator(mode="after")
-    def _what_it_takes(self) -> "BonnieOptions":
+    def _check_options(self) -> "BonnieOptions":
         if self.file_size % _MIB:
             raise ValueError(f"file_size: {self.file_size} bytes are not a whole number of MiB")
         if self.block_size & (self.block_size - 1):
@@ -110,7 +110,7 @@ class Bonnie(Workload):
         size = options.file_size
         size_text = f"{size // _GIB}G" if size % _GIB == 0 else f"{size // _MIB}M"
         about = ["1.98", size_text, str(options.files or "")]
-        if not solo.text.endswith("\n") or len(fields) != _FIELDS or [fields[at] for at in _ABOUT] != about:
+        if not solo.text.endswith("\n") or len(fields) != _FIELDS or [fields[at] for at in _IDENTITY] != about:
             raise Unparseable(
                 f"bonnie++ did not print a line of format 1.98 about {size_text} and {options.files} files"
             )

@@ -14,7 +14,7 @@ from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult, Work
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads._java import JRE, java
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, known_bytes, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, check_size, known_bytes, resolved
 
 THROUGHPUT = Metric("throughput", "MiB/s", "higher")
 """Throughput of the tool, which says MB for 2^20 bytes."""
@@ -62,8 +62,8 @@ class DatagramTestOptions(Options):
     ] = None
 
     @model_validator(mode="after")
-    def _what_the_test_takes(self) -> "DatagramTestOptions":
-        must_fit("packet_size", self.packet_size, "udp", 28, LARGEST_PAYLOAD)
+    def _check_options(self) -> "DatagramTestOptions":
+        check_size("packet_size", self.packet_size, "udp", 28, LARGEST_PAYLOAD)
         if self.packets % self.report_interval:
             raise ValueError(
                 f"packets ({self.packets}) must be a multiple of report_interval ({self.report_interval}), "

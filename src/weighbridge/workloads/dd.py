@@ -33,7 +33,7 @@ class DdOptions(Options):
     ] = "end"
 
     @model_validator(mode="after")
-    def _whole_blocks(self) -> "DdOptions":
+    def _check_options(self) -> "DdOptions":
         if self.file_size % self.block_size:
             raise ValueError(f"file_size ({self.file_size} B) must be a multiple of block_size ({self.block_size} B)")
         return self

@@ -19,7 +19,7 @@ from weighbridge.workloads._seconds import WholeSeconds
 
 _RATES = {kind: Metric(f"{kind}s", "1/s", "higher") for kind in ("read", "write", "fsync")}
 _THROUGHPUT = {kind: Metric(f"{kind}_throughput", "MiB/s", "higher") for kind in ("read", "write")}
-_WHOLE = "--lat_percentiles=1", "--clat_percentiles=0"
+_COMPLETE_LATENCY = "--lat_percentiles=1", "--clat_percentiles=0"
 """The arguments for histograms of the complete latency, from the request until it is done."""
 _SLOW_DISK = 4e6
 """The fewest bytes per second that a disk writes, for the data that is still unwritten at a deadline."""
@@ -76,7 +76,7 @@ class FioOptions(Options):
         return tuple(kind for kind, used in uses.items() if used)
 
     @model_validator(mode="after")
-    def _what_fits_together(self) -> "FioOptions":
+    def _check_options(self) -> "FioOptions":
         if self.file_size % (self.jobs * self.block_size):
             raise ValueError(
                 f"file_size: {self.file_size} bytes are not a whole number of blocks of {self.block_size} bytes for "
@@ -142,7 +142,7 @@ class Fio(Workload):
     def command(self, role: Role, options: FioOptions, at: Endpoint) -> Command:
         both = options.reads and options.writes
         argv = (
-            "fio", *_fio.REPORT, *_WHOLE, *_files(options), f"--directory={_folder(options, at)}",
+            "fio", *_fio.REPORT, *_COMPLETE_LATENCY, *_files(options), f"--directory={_folder(options, at)}",
             f"--rw={options.mode}", f"--bs={options.block_size}", f"--ioengine={options.engine}",
             f"--iodepth={options.depth}",
             f"--direct={int(options.direct)}", f"--invalidate={int(options.cold)}",

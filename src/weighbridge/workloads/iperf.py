@@ -14,7 +14,7 @@ from weighbridge.model.quantity import Duration, PacketSize, Rate
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known_bytes, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, check_size, known_bytes, resolved
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
 JITTER = Metric("jitter", "ms", "lower")
@@ -44,12 +44,12 @@ class IperfOptions(Options):
     parallel: Annotated[int, Field(ge=1, le=64, description="Parallel streams")] = 1
 
     @model_validator(mode="after")
-    def _what_iperf_takes(self) -> "IperfOptions":
+    def _check_options(self) -> "IperfOptions":
         if self.protocol == "udp" and self.bitrate is None:
             raise ValueError(
                 "udp needs a bitrate, because iperf sends only 1 Mbit/s without one. Try: bitrate: 10Mbit/s"
             )
-        must_fit("length", self.length, self.protocol, *_LENGTHS[self.protocol])
+        check_size("length", self.length, self.protocol, *_LENGTHS[self.protocol])
         return self
 
 
@@ -117,7 +117,7 @@ class Iperf(Workload):
         """
         sent = _client_rows(completed["client"], options)
         streams = _server_rows(completed["server"], options)
-        _without_a_lost_end(sent, streams)
+        _require_end_of_test(sent, streams)
         throughput = Measurement(THROUGHPUT, sum(stream.rate for stream in streams) / 1e6)
         if options.protocol == "tcp":
             return TrialResult((throughput,))
@@ -175,7 +175,7 @@ def _all(rows: list[_Stream], options: IperfOptions, role: str) -> list[_Stream]
     return rows
 
 
-def _without_a_lost_end(sent: list[_Stream], received: list[_Stream]) -> None:
+def _require_end_of_test(sent: list[_Stream], received: list[_Stream]) -> None:
     """Raise ProgramFailed if the server continued to wait after the client had ended.
 
     In that case the last datagrams are lost, and rate, jitter and loss are all wrong. When half of them were lost,

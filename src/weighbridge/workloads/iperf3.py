@@ -15,7 +15,7 @@ from weighbridge.model.quantity import PacketSize, Rate, Size
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known_bytes, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, check_size, known_bytes, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
@@ -63,7 +63,7 @@ class Iperf3Options(Options):
     bidirectional: Annotated[bool, Field(description="Both sides send at the same time; not with reverse")] = False
 
     @model_validator(mode="after")
-    def _what_iperf3_takes(self) -> "Iperf3Options":
+    def _check_options(self) -> "Iperf3Options":
         if self.protocol == "udp" and self.bitrate is None:
             raise ValueError(
                 "udp needs a bitrate, because iperf3 reports false rates without one. Try: bitrate: 10Mbit/s"
@@ -72,7 +72,7 @@ class Iperf3Options(Options):
             raise ValueError("amount and omit exclude each other: iperf3 counts an amount from the first byte")
         if self.reverse and self.bidirectional:
             raise ValueError("reverse and bidirectional exclude each other: bidirectional measures both ways")
-        must_fit("length", self.length, self.protocol, *_LENGTHS[self.protocol])
+        check_size("length", self.length, self.protocol, *_LENGTHS[self.protocol])
         return self
 
 

@@ -18,7 +18,7 @@ from weighbridge.workloads import _fio
 _LATENCY = _fio.latency_metrics("latency")
 _SLOW = 20.0
 """The fewest files per second that are created, for deadlines."""
-_AFRESH = 'rm -rf "$1" && mkdir -p "$1" && cd "$1" && shift && "$@" && exec sync --file-system .'
+_EMPTY_FOLDER = 'rm -rf "$1" && mkdir -p "$1" && cd "$1" && shift && "$@" && exec sync --file-system .'
 _IN_FOLDER = 'mkdir -p "$1" && cd "$1" && shift && "$@" && exec sync --file-system .'
 
 
@@ -78,7 +78,7 @@ class Metadata(Workload):
         if options.operation == "stat":
             return None
         command = _making(options, at, "filedelete") if options.operation == "delete" else Command(("true",))
-        return command.wrapped("sh", "-c", _AFRESH, "restore", _folder(options, at))
+        return command.wrapped("sh", "-c", _EMPTY_FOLDER, "restore", _folder(options, at))
 
     def command(self, role: Role, options: MetadataOptions, at: Endpoint) -> Command:
         files = _files(options, f"file{options.operation}")

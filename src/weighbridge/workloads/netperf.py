@@ -15,7 +15,14 @@ from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, PacketBytes, known_bytes, must_fit, resolved
+from weighbridge.workloads._packet import (
+    LARGEST_PAYLOAD,
+    USUAL_PAYLOAD,
+    PacketBytes,
+    check_size,
+    known_bytes,
+    resolved,
+)
 from weighbridge.workloads._seconds import WholeSeconds
 
 RATE = Metric("rate", "1/s", "higher")
@@ -99,13 +106,13 @@ class NetperfOptions(Options):
         return self.test.startswith("UDP_")
 
     @model_validator(mode="after")
-    def _sizes_of_this_test(self) -> "NetperfOptions":
+    def _check_options(self) -> "NetperfOptions":
         sizes = {name: getattr(self, name) for name in ("request_size", "response_size", "message_size")}
         for name, size in sizes.items():
             if size is not None and self.transactions == (name == "message_size"):
                 takes = "request_size and response_size" if self.transactions else "message_size"
                 raise ValueError(f"{name} does not apply to {self.test}, which has {takes}")
-            must_fit(name, size, self.test, 1, LARGEST_PAYLOAD if self.udp else 2**20)
+            check_size(name, size, self.test, 1, LARGEST_PAYLOAD if self.udp else 2**20)
         if self.count is not None and not self.counts:
             why = "netperf would wait forever for a lost datagram" if self.udp else "only TCP_RR and TCP_CRR can"
             raise ValueError(f"{self.test} cannot have a count, because {why}")
@@ -180,7 +187,7 @@ class Netperf(Workload):
             longest_s = _longest_wait_s(figures, _number(client.text, "MAX_LATENCY"))
             flags = (Flag(FlagCode.CONNECTION_LOST, figures={"seconds": longest_s}),) if longest_s else ()
             return TrialResult((Measurement(RATE, rate), *latencies), flags=flags, work_s=figures["ELAPSED_TIME"])
-        _without_a_stall(rate, figures["MEAN_LATENCY"])
+        _require_no_stall(rate, figures["MEAN_LATENCY"])
         measured = (Measurement(RATE, rate), *latencies, Measurement(ONE_WAY_LATENCY, 1e3 / rate / 2))
         return TrialResult(measured, work_s=options.count / rate if options.count is not None else None)
 
@@ -222,7 +229,7 @@ def _stream(text: str) -> float:
     return _number(text, "REMOTE_RECV_THROUGHPUT")
 
 
-def _without_a_stall(rate: float, mean_us: float) -> None:
+def _require_no_stall(rate: float, mean_us: float) -> None:
     """Raise ProgramFailed if transactions did not fill the time.
 
     netperf never repeats a request. After one lost datagram UDP_RR waits until its time is over, prints no error and

@@ -121,10 +121,10 @@ class NginxWrk(Workload):
         The work is requests, which cost more than a gigabit does.
         """
         line = _line(completed["client"])
-        _must_have_been_interrupted(options, line)
-        _must_be_the_servers_fault(options, line)
-        _nginx.must_live(completed.get("server"))
-        _must_not_have_broken(options, line, completed.get("server"))
+        _require_interrupt(options, line)
+        _require_server_fault(options, line)
+        _nginx.require_workers(completed.get("server"))
+        _require_answers(options, line, completed.get("server"))
         seconds = line["duration_us"] / 1e6
         values = {
             REQUESTS: line["requests"] / seconds,
@@ -153,7 +153,7 @@ def _longest_s(seconds: float) -> int:
     return math.ceil(seconds) + _TOO_LATE_S
 
 
-def _must_have_been_interrupted(options: NginxWrkOptions, line: Mapping[str, float]) -> None:
+def _require_interrupt(options: NginxWrkOptions, line: Mapping[str, float]) -> None:
     """Raise ProgramFailed if wrk ran into its own time limit, because its clock then shows a wrong time."""
     if not options.duration.is_integer() and line["duration_us"] >= 1e6 * _longest_s(options.duration):
         raise ProgramFailed(f"wrk should have ended after {options.duration:g} s, but ran on")
@@ -188,7 +188,7 @@ def _line(client: Completed) -> dict[str, float]:
     return {key: line[key] for key in keys}
 
 
-def _must_be_the_servers_fault(options: NginxWrkOptions, line: Mapping[str, float]) -> None:
+def _require_server_fault(options: NginxWrkOptions, line: Mapping[str, float]) -> None:
     """Raise ProgramFailed if wrk could not open its connections because it ran out of its own resources."""
     if not line["connect"]:
         return
@@ -199,7 +199,7 @@ def _must_be_the_servers_fault(options: NginxWrkOptions, line: Mapping[str, floa
         raise ProgramFailed(f"{failure}. It can use {line['ports']:.0f} ports (net.ipv4.ip_local_port_range)")
 
 
-def _must_not_have_broken(options: NginxWrkOptions, line: Mapping[str, float], server: Completed | None) -> None:
+def _require_answers(options: NginxWrkOptions, line: Mapping[str, float], server: Completed | None) -> None:
     """Raise Broke if nothing succeeded, if more than half failed, or if some failed and nginx reported a limit.
 
     A late answer and an answer with an error status count as requests. Other errors do not.

@@ -13,7 +13,7 @@ from weighbridge.model.quantity import PacketSize, Rate
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known_bytes, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, check_size, known_bytes, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
@@ -52,12 +52,12 @@ class NuttcpOptions(Options):
     reverse: Annotated[bool, Field(description="The server sends and the client receives")] = False
 
     @model_validator(mode="after")
-    def _what_nuttcp_takes(self) -> "NuttcpOptions":
+    def _check_options(self) -> "NuttcpOptions":
         if self.protocol == "udp" and self.bitrate is None:
             raise ValueError(
                 "udp needs a bitrate, because nuttcp floods the network without one. Try: bitrate: 10Mbit/s"
             )
-        must_fit("length", self.length, self.protocol, *_LENGTHS[self.protocol])
+        check_size("length", self.length, self.protocol, *_LENGTHS[self.protocol])
         return self
 
 

@@ -13,7 +13,7 @@ from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, known_bytes, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, check_size, known_bytes, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 MEAN = Metric("latency_mean", "us", "lower")
@@ -50,8 +50,8 @@ class SockperfOptions(Options):
     )
 
     @model_validator(mode="after")
-    def _what_sockperf_takes(self) -> "SockperfOptions":
-        must_fit("message_size", self.message_size, self.protocol, 14, LARGEST_PAYLOAD)
+    def _check_options(self) -> "SockperfOptions":
+        check_size("message_size", self.message_size, self.protocol, 14, LARGEST_PAYLOAD)
         if self.test == "under-load" and self.rate is None:
             raise ValueError("under-load needs a rate in messages per second. Try: rate: 10000")
         if self.test == "ping-pong" and (self.rate is not None or self.reply_every is not None):

@@ -91,7 +91,7 @@ class SysbenchFileioOptions(Options):
         return self.synced not in ("never", "all")
 
     @model_validator(mode="after")
-    def _what_fits_together(self) -> "SysbenchFileioOptions":
+    def _check_options(self) -> "SysbenchFileioOptions":
         if self.file_size % (self.files * self.block_size):
             raise ValueError(
                 f"file_size: {self.file_size} bytes in {self.files} files are not a whole number of blocks of "
@@ -104,14 +104,14 @@ class SysbenchFileioOptions(Options):
         if self.io_mode != "async" and self.backlog != _BACKLOG:
             raise ValueError(f"backlog is for io_mode async; with {self.io_mode} a thread has one request at a time")
         if not self.writes:
-            self._must_sync_nothing()
+            self._check_no_syncs()
         if self.io_mode == "mmap" and (self.extra_flags != "none" or self.sync_mode != "fsync"):
             raise ValueError("io_mode mmap uses msync: extra_flags and sync_mode have no effect, remove them")
         if self.sync_mode == "fdatasync" and self.fsync == "never":
             raise ValueError("sync_mode has no effect with 'fsync: never'. Remove one of them")
         return self
 
-    def _must_sync_nothing(self) -> None:
+    def _check_no_syncs(self) -> None:
         sync_options = {
             f"fsync: {self.fsync}": self.fsync not in (_EVERY, "never"),
             "sync_mode: fdatasync": self.sync_mode != "fsync",
@@ -169,7 +169,7 @@ def figures(text: str) -> dict[Metric, float]:
     }
 
 
-def require_what_was_asked(options: SysbenchFileioOptions, figure_by_metric: Mapping[Metric, float]) -> None:
+def require_requested_work(options: SysbenchFileioOptions, figure_by_metric: Mapping[Metric, float]) -> None:
     """Raise Unparseable if the report has requests that were not asked for, or no fsync for each write."""
     unasked = [
         metric
@@ -268,7 +268,7 @@ class SysbenchFileio(Workload):
             *((f"--file-async-backlog={options.backlog}",) if options.io_mode == "async" else ()),
             f"--file-extra-flags={'' if options.extra_flags == 'none' else options.extra_flags}",
             f"--file-rw-ratio={options.read_write_ratio:.6g}",
-            *_sysbench_latency.ASKED,
+            *_sysbench_latency.ARGUMENTS,
         )
         unwritten_s = options.file_size / _SLOW_DISK if options.writes else 0
         command = replace(command, deadline_s=command.deadline_s + unwritten_s)
@@ -282,7 +282,7 @@ class SysbenchFileio(Workload):
         text = _sysbench.report(completed["solo"])
         figure_by_metric = figures(text)
         total_s, events = _sysbench.totals(text)
-        require_what_was_asked(options, figure_by_metric)
+        require_requested_work(options, figure_by_metric)
         if not events:
             raise Unparseable("sysbench made no request at all")
         histogram = _sysbench_latency.latencies(text)

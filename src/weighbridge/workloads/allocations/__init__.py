@@ -12,7 +12,7 @@ from weighbridge.model.quantity import Duration, Size
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Workload
-from weighbridge.workloads._printed_lines import WHOLE, figures
+from weighbridge.workloads._printed_lines import POSITIVE, figures
 
 RATE = Metric("rate", "1/s", "higher")
 
@@ -56,7 +56,7 @@ class Allocations(Workload):
 
     def parse(self, options: AllocationsOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Divide the blocks by the time since the first thread started. Raises ProgramFailed or Unparseable."""
-        line = rf'\{{"threads": {options.threads}, "allocations": {WHOLE}, "nanoseconds": {WHOLE}\}}'
+        line = rf'\{{"threads": {options.threads}, "allocations": {POSITIVE}, "nanoseconds": {POSITIVE}\}}'
         ((count, nanoseconds),) = figures(completed["solo"], [line])
         return TrialResult((Measurement(RATE, count / (nanoseconds / 1e9)),), work_s=nanoseconds / 1e9)
 

@@ -27,7 +27,7 @@ from weighbridge.workloads.command.words import place_values
 
 _LAST = 4096
 """The number of bytes at the end of each stream that can contain the reason."""
-_TOLD = (
+_KNOWN_REASONS = (
     (
         re.compile(re.escape(os.strerror(errno.EROFS))),
         "it writes to a read-only place: write to /tmp or /run",
@@ -64,7 +64,7 @@ def failure_of(completed: Completed, *, shell: bool) -> str:
 def reason(completed: Completed) -> str:
     """Return the known meaning of the program's end, or ""."""
     output = _end(completed.stderr) + "\n" + _end(completed.stdout)
-    return next((meaning for pattern, meaning in _TOLD if pattern.search(output)), "")
+    return next((meaning for pattern, meaning in _KNOWN_REASONS if pattern.search(output)), "")
 
 
 def _end(printed: bytes) -> str:

@@ -60,7 +60,7 @@ _LocalFile = Annotated[str, AfterValidator(_readable), ABSOLUTE]
 _Package = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]{1,99}$")]
 
 
-def _told_a_port(server: Template) -> bool:
+def _contains_port(server: Template) -> bool:
     return not {"port", "data_port"}.isdisjoint(server.placeholders())
 
 
@@ -216,7 +216,7 @@ class CommandOptions(Options):
                 problem = str(error)
             if problem:
                 raise ValueError(f"{key}: {problem}")
-        if self.server is not None and self.port is None and not _told_a_port(Template(self.server, self.shell)):
+        if self.server is not None and self.port is None and not _contains_port(Template(self.server, self.shell)):
             raise ValueError(
                 "server: the command does not contain {port}. Write {port} in it, or set 'port' if it is fixed"
             )

@@ -30,7 +30,7 @@ RECONNECTS = Metric("reconnects", "count", "lower")
 
 DURABILITIES = {"synced": 1, "written": 2, "buffered": 0}
 """Values of innodb_flush_log_at_trx_commit: each commit is on the disk, or with the kernel, or both once a second."""
-_SHORTEST_S, _EACH = 0.2, 10
+_SHORTEST_S, _EVENTS_PER_THREAD = 0.2, 10
 _SEED = 1
 """The seed of sysbench's random numbers. By default it is the time, and each trial would use other rows."""
 _FEW = 8
@@ -174,7 +174,9 @@ class MysqlOltp(Workload):
 
     def length(self, options: MysqlOltpOptions) -> Length:
         """Return transactions. Each thread needs several, because the first ones wait for each other."""
-        return Length(_SHORTEST_S, "count", lambda measured: measured[TRANSACTIONS.name], _EACH * options.threads)
+        return Length(
+            _SHORTEST_S, "count", lambda measured: measured[TRANSACTIONS.name], _EVENTS_PER_THREAD * options.threads
+        )
 
     def parse(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Read sysbench's report, with percentiles from its histogram. Raises Broke, ProgramFailed or Unparseable.
@@ -230,7 +232,7 @@ def _client(
         f"--table-size={options.table_size}",
         f"--db-ps-mode={'auto' if options.prepared_statements else 'disable'}",
         f"--rand-seed={_SEED}",
-        *_sysbench_latency.ASKED,
+        *_sysbench_latency.ARGUMENTS,
         events=count,
     )
     return replace(command, deadline_s=command.deadline_s + 60)

@@ -27,7 +27,7 @@ _USER = "sbtest"
 WORK = f"{DATA}/mysql"
 """The data folder of the running server."""
 
-_MYSQL_S_OWN = (
+_MYSQL_ONLY = (
     "--secure-file-priv=NULL",
     "--mysqlx=OFF",
     "--auto-generate-certs=OFF",
@@ -37,9 +37,9 @@ _MYSQL_S_OWN = (
 STOP = signal.SIGVTALRM
 """A signal that ends either server at once, and that differs from a failure and from other processes' signals."""
 
-_OWN = files("weighbridge.workloads.mysql_oltp")
-MY_CNF = (_OWN / "my.cnf").read_bytes()
-_PREPARE = (_OWN / "prepare.sh").read_bytes()
+_FILES = files("weighbridge.workloads.mysql_oltp")
+MY_CNF = (_FILES / "my.cnf").read_bytes()
+_PREPARE = (_FILES / "prepare.sh").read_bytes()
 _RESTORE = 'set -e; rm -rf "$2"; cp -r --reflink=never --sparse=never "$1" "$2"; sync --file-system "$2"'
 """The copy is synced, or the kernel would write it to the disk during the measurement.
 
@@ -68,7 +68,7 @@ _LIMITS = {
     2013: "the server closed a connection",
 }
 """Messages about too much load, from servers and (numbers from 2000 on) from their client library."""
-_CLIENT_S_OWN = 2000
+_FIRST_CLIENT_CODE = 2000
 _CODE = re.compile(r"\berror:? ([0-9]{4})\b")
 _OWN_FAULT = re.compile(
     r"Too many open files|\berror 2004\b|\berror 20[0-9]{2}: .*\((11|12|23|24|99|101|113)\)$", re.MULTILINE
@@ -113,8 +113,8 @@ def client_options(at: Endpoint) -> tuple[str, ...]:
 
 def prepare(server: Server, tables: int, rows: int, at: Endpoint) -> Command:
     """Make the template in the server's site, unless the same version of the server has made it there."""
-    made = template(server, tables, rows)
-    argv = ("sh", "-s", "--", PROGRAMS[server], made, str(tables), str(rows), *_clients(at))
+    folder = template(server, tables, rows)
+    argv = ("sh", "-s", "--", PROGRAMS[server], folder, str(tables), str(rows), *_clients(at))
     return Command(argv, deadline_s=180 + tables * rows / 1000, stdin=_PREPARE)
 
 
@@ -126,7 +126,7 @@ def restore(server: Server, tables: int, rows: int) -> Command:
 
 def serve(server: Server, at: Endpoint, *settings: str) -> tuple[str, ...]:
     """Return the server's command on the data folder, with ``settings`` in addition to those of its file."""
-    own = _MYSQL_S_OWN if server == "mysql" else ()
+    own = _MYSQL_ONLY if server == "mysql" else ()
     network = [f"--bind-address={at.listen}", f"--port={at.port}"]
     network += [f"--init-file={_ACCOUNTS}"] if at.password else []
     return (PROGRAMS[server], f"--defaults-file={SETTINGS}", f"--datadir={WORK}", *network, *settings, *own)
@@ -143,7 +143,7 @@ def failure(client: Completed, fatal_errors: Sequence[str], server: Completed, l
     coded = next(((int(code[1]), line) for line in fatal_errors if (code := _CODE.search(line))), None)
     number, line = coded or (0, fatal_errors[0])
     refusal = Broke(f"{_LIMITS.get(number, 'it failed')} at {load} ({line[:300]})")
-    if number in _LIMITS and number < _CLIENT_S_OWN:
+    if number in _LIMITS and number < _FIRST_CLIENT_CODE:
         return refusal
     if slow := _SLOW_START.search(client.text):
         return Broke(f"the server did not take {load} within {slow[1]} s")

@@ -60,7 +60,7 @@ class NginxVegetaOptions(NginxOptions):
         return raw_options
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> "NginxVegetaOptions":
+    def _check_options(self) -> "NginxVegetaOptions":
         if self.objective is None:
             return self
         if self.rate is not None:

@@ -37,9 +37,9 @@ def attack(client: Completed, rate: float, server_limit: str) -> dict[str, Any]:
     figures = _attack(_last(client, "attack"))
     if figures["rate"] != rate:
         raise Unparseable(f"the generator's line reports {_plain(figures['rate'])} requests/s, not {_plain(rate)}")
-    _must_have_kept_its_rate(figures)
-    _must_not_have_broken(figures, server_limit)
-    _must_match_its_histogram(figures)
+    _require_rate(figures)
+    _require_answers(figures, server_limit)
+    _require_histogram(figures)
     return figures
 
 
@@ -98,7 +98,7 @@ def _none_met(attacks: list[dict[str, Any]], objective_s: float, share: float, s
     raise Broke(f"the objective ({what}) is missed even at {at}: {why}{_texts(lowest)}")
 
 
-def _must_have_kept_its_rate(figures: dict[str, Any]) -> None:
+def _require_rate(figures: dict[str, Any]) -> None:
     planned_s = figures["planned"] / figures["rate"]
     unsent = figures["errors"]["unsent"] and figures.get("unsent_by_queue") is not True
     behind_s, lag_s = figures["behind_ns"] / 1e9, figures["lag_p50_ns"] / 1e9
@@ -113,7 +113,7 @@ def _must_have_kept_its_rate(figures: dict[str, Any]) -> None:
         )
 
 
-def _must_not_have_broken(figures: dict[str, Any], server_limit: str) -> None:
+def _require_answers(figures: dict[str, Any], server_limit: str) -> None:
     planned, answers = figures["planned"], figures["answered"]
     if answers >= planned / 2:
         return
@@ -136,7 +136,7 @@ def _texts(figures: dict[str, Any]) -> str:
     return f": {max(numbers, key=lambda text: numbers[text])[:200]}" if numbers else ""
 
 
-def _must_match_its_histogram(figures: dict[str, Any]) -> None:
+def _require_histogram(figures: dict[str, Any]) -> None:
     from weighbridge.statistics.histogram import Histogram
 
     try:

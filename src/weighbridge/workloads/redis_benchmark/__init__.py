@@ -131,7 +131,7 @@ class RedisBenchmark(Workload):
         return 2 * options.requests * (options.value_size + _LOGGED) if "set" in options.tests else 0
 
     def restore(self, options: RedisBenchmarkOptions, at: Endpoint) -> Command | None:
-        return redis.afresh(options)
+        return redis.empty_folder(options)
 
     def durability(self, options: RedisBenchmarkOptions) -> Durability:
         return redis.durability(options)

@@ -20,7 +20,7 @@ FOLDER = f"{DATA}/redis"
 STOP = signal.SIGUSR1
 """Redis has no handler for it, so it ends at once. SIGTERM waits for its timer, and SIGKILL would look like a kill.
 """
-_AFRESH = 'rm -rf "$1" && mkdir "$1"'
+_EMPTY_FOLDER = 'rm -rf "$1" && mkdir "$1"'
 _VARIABLE = "WEIGHBRIDGE_PASSWORD"
 _WITH_PASSWORD = f'exec redis-benchmark -a "${_VARIABLE}" "$@"'
 _FSYNC = {"always": "always", "everysec": "everysec", "never": "no"}
@@ -56,9 +56,9 @@ def durability(options: RedisServerOptions) -> Durability:
     return "synchronous" if options.appendonly == "always" else "asynchronous"
 
 
-def afresh(options: RedisServerOptions) -> Command | None:
+def empty_folder(options: RedisServerOptions) -> Command | None:
     """Empty the folder of a server that saves, because it would start with the data there."""
-    return Command(("sh", "-c", _AFRESH, "redis", FOLDER)) if options.appendonly != "no" else None
+    return Command(("sh", "-c", _EMPTY_FOLDER, "redis", FOLDER)) if options.appendonly != "no" else None
 
 
 def server(options: RedisServerOptions, at: Endpoint, deadline_s: float) -> Command:

@@ -12,7 +12,7 @@ from weighbridge.model.quantity import Size
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Workload
-from weighbridge.workloads._printed_lines import WHOLE, figures
+from weighbridge.workloads._printed_lines import POSITIVE, figures
 
 KERNELS = ("copy", "scale", "add", "triad")
 """The kernels in the order of the output, as in ``programs/stream``."""
@@ -76,14 +76,13 @@ class StreamBenchmark(Workload):
 
     def parse(self, options: StreamOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Divide the moved bytes by their time. Raises ProgramFailed or Unparseable."""
-        pattern = (
-            rf'"bytes": {WHOLE}, "runs": {options.rounds - 1}, "best_nanoseconds": {WHOLE}, "nanoseconds": {WHOLE}'
-        )
+        times = rf'"best_nanoseconds": {POSITIVE}, "nanoseconds": {POSITIVE}'
+        pattern = rf'"bytes": {POSITIVE}, "runs": {options.rounds - 1}, {times}'
         printed = figures(completed["solo"], [rf'\{{"kernel": "{kernel}", {pattern}\}}' for kernel in KERNELS])
-        of = dict(zip(KERNELS, printed, strict=True))
-        means = {kernel: moved * (options.rounds - 1) / total * 1e3 for kernel, (moved, _, total) in of.items()}
+        counts = dict(zip(KERNELS, printed, strict=True))
+        means = {kernel: moved * (options.rounds - 1) / total * 1e3 for kernel, (moved, _, total) in counts.items()}
         measured = [Measurement(metric, means[kernel]) for kernel, metric in MEANS.items()]
-        moved, best, _ = of["triad"]
+        moved, best, _ = counts["triad"]
         return TrialResult((*measured, Measurement(TRIAD_BEST, moved / best * 1e3)))
 
 

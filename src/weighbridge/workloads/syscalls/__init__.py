@@ -12,7 +12,7 @@ from weighbridge.model.quantity import Duration
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Workload
-from weighbridge.workloads._printed_lines import WHOLE, figures
+from weighbridge.workloads._printed_lines import POSITIVE, figures
 
 CALLS = ("getppid", "open_close", "read", "mmap", "fork_exit", "fork_exec", "pipe")
 """The calls in the order of their measurement, as in ``programs/syscalls/calls.c``."""
@@ -60,7 +60,7 @@ class Syscalls(Workload):
 
     def parse(self, options: SyscallsOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Divide the number of calls by their time. Raises ProgramFailed or Unparseable."""
-        lines = [rf'\{{"call": "{call}", "count": {WHOLE}, "nanoseconds": {WHOLE}\}}' for call in CALLS]
+        lines = [rf'\{{"call": "{call}", "count": {POSITIVE}, "nanoseconds": {POSITIVE}\}}' for call in CALLS]
         counted = figures(completed["solo"], lines)
         rates = (count / (nanoseconds / 1e9) for count, nanoseconds in counted)
         return TrialResult(
