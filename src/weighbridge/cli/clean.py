@@ -9,7 +9,7 @@ import typer
 from weighbridge.cli.options import ContextOption, JsonFlag, NamespaceOption
 from weighbridge.cli.output import err, examples, out, print_json
 from weighbridge.report.text.formatting import plural
-from weighbridge.runner.trust import Fault
+from weighbridge.runner.file_ownership import Fault
 
 if TYPE_CHECKING:
     from weighbridge.model.names import RunId
