@@ -36,7 +36,7 @@ class RoundWalk:
 
     def arms(self, cell: Cell) -> list[str]:
         """Return the environments that the next round measures for a cell."""
-        given_up = self.recorder.failures.given_up(*cell_key(cell))
+        given_up = self.recorder.given_up(*cell_key(cell))
         return [arm for arm in self.precision.arms_of(cell) if arm not in given_up]
 
     @property
@@ -70,7 +70,7 @@ class RoundWalk:
 
     def is_complete(self, cell: Cell, number: int) -> bool:
         """Return whether an attempt of a round has a result of every environment that is not abandoned."""
-        given_up, finished = self.recorder.failures.given_up(*cell_key(cell)), self.recorder.finished
+        given_up, finished = self.recorder.given_up(*cell_key(cell)), self.recorder.finished
         arms = [arm for arm in self._arms[number].get(cell_key(cell), ()) if arm not in given_up]
         return any(
             all(finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) in RESULTS for arm in arms)
@@ -104,7 +104,7 @@ class RoundWalk:
         counts = Counter((trial.workload, trial.level, trial.environment) for trial in now if trial.attempt)
         for number in range(self.blocks, self.last_planned + 1):
             for (workload, level), arms in self._arms[number].items():
-                for arm in set(arms) - self.recorder.failures.given_up(workload, level).keys():
+                for arm in set(arms) - self.recorder.given_up(workload, level).keys():
                     trial = Trial(number, 0, workload, level, arm)
                     counts[workload, level, arm] += trial not in self.recorder.finished
         return counts

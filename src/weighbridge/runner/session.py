@@ -28,7 +28,7 @@ from weighbridge.runner.precision import (
     Standing,
     needed_s,
 )
-from weighbridge.runner.recorder import ENOUGH, Recorder, require_results
+from weighbridge.runner.recorder import ENOUGH, Recorder
 from weighbridge.runner.rounds import RoundWalk
 from weighbridge.runner.stopper import BlockExtender, ShortTime, Step, Stopper
 from weighbridge.runner.tracers import trace_explained
@@ -115,7 +115,7 @@ class Session:
             self.progress.layers_known(layers_of_run(self.store, [arm.name for arm in study.arms]))
             _Measuring(self, runner, recorder, walk, forecaster).go()
             trace_explained(study, runner, recorder, lengths, say)
-        require_results(study, recorder.failures, walk.has_result)
+        recorder.require_results(walk.has_result)
 
 
 @dataclass(slots=True)
@@ -243,13 +243,14 @@ class _Measuring:
     def _run_all(self, trials: Sequence[Trial]) -> None:
         progress = self.session.progress
         for place, trial in enumerate(trials):
-            if trial in self.recorder.finished or self.recorder.has_given_up(trial):
+            given_up = self.recorder.given_up(trial.workload, trial.level)
+            if trial in self.recorder.finished or trial.environment in given_up:
                 continue
             left = self.forecaster.forecast(trials[place:], time.monotonic())
             progress.trial_started(trial, len(self.recorder.finished), self.walk.total, left)
             self._open()  # not part of the first trial's time
             began = self._trial_ended or time.monotonic()
-            record = self.recorder.keep(self.runner.run_one(trial, self.forecaster.lengths))
+            record = self.recorder.save(self.runner.run_one(trial, self.forecaster.lengths))
             self._trial_ended = time.monotonic()
             succeeded = record.outcome is Outcome.OK
             self.forecaster.time.note(trial, self._trial_ended - began, succeeded=succeeded)
