@@ -83,4 +83,4 @@ def test_no_more_time_is_promised_than_the_limit_leaves_but_for_the_block_that_r
     assert (found.ends_by == "block") == (limit_s < rest_s)
     assert found.last_s == {"blocks": looks[-1][1], "limit": limit_s, "block": rest_s}[found.ends_by]
     assert (found.last_blocks - done) * block_s < max(limit_s - rest_s, 0) + block_s
-    assert found.at_most == (looks[0][1] <= limit_s)
+    assert found.first_s == (looks[0][1] if looks[0][1] <= limit_s else found.last_s)

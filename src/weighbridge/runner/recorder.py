@@ -76,10 +76,10 @@ class Recorder:
             self._attempts.setdefault((trial.workload, trial.level), set()).add((trial.block, trial.attempt))
 
     def given_up(self, workload: str, level: Level) -> Mapping[str, tuple[int, Ending]]:
-        """Return the environments in which a cell is abandoned, with the number of failures and their ending.
+        """Return how often a cell failed and how, by the environments in which it is abandoned.
 
-        It is abandoned in all of them if every trial failed alike in more than one round (a busy minute can make all
-        trials of one round fail), if it fails in the baseline, or if nothing is left to compare with the baseline.
+        It is abandoned in all environments if it fails in the baseline, or in all others. It is also abandoned if all
+        trials of more than one round failed alike; a busy minute can make one round fail.
         """
         by_environment = self._endings.get((workload, level), {})
         repeats = {name: failure for name, endings in by_environment.items() if (failure := _repeated(endings))}
@@ -112,5 +112,7 @@ class Recorder:
 
 def _repeated(endings: Counter[Ending]) -> tuple[int, Ending] | None:
     """Return how often the same failure happened; None if there were others, or not enough."""
-    (ending, times), *others = endings.most_common() or [(None, 0)]
-    return None if others or ending is None or times < ENOUGH or ending.outcome in RESULTS else (times, ending)
+    if len(endings) != 1 or endings.total() < ENOUGH:
+        return None
+    (ending,) = endings
+    return None if ending.outcome in RESULTS else (endings.total(), ending)

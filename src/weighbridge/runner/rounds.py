@@ -62,7 +62,7 @@ class RoundWalk:
         del self._arms[PILOT]
 
     def repeats(self) -> Iterator[tuple[int, str, list[Trial]]]:
-        """Yield the rounds in which a trial failed, completely: number, labels of the cells, and trials."""
+        """Yield the rounds with a failed trial: their number, the labels of their failed cells, and all trials."""
         for attempt in range(1, REPEATS + 1):
             for number in [each for each in self._arms if each <= self.blocks]:
                 if failed := [cell for cell in self.study.cells if not self.is_complete(cell, number)]:

@@ -39,37 +39,37 @@ from weighbridge.store.run import RunStore
 
 
 class Progress(Protocol):
-    """A terminal, a page, a monitoring server; each is told everything."""
+    """A terminal, a page or a monitoring server that shows the progress of a run."""
 
     def say(self, text: str) -> None:
-        """One line about what happens now."""
+        """Show one line about the current step."""
 
     def step(self, text: str) -> None:
-        """What is done now, as one of many like it: nothing that a log needs."""
+        """Show one of many similar steps, which a log does not need."""
 
     def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
-        """Before the first trial: the environments that are in hypervisors, and in which."""
+        """Show the environments that are inside hypervisors, before the first trial."""
 
     def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
-        """A trial begins; ``finished`` of ``total`` planned ones have ended; ``left``: when the run ends.
+        """Show that a trial begins after ``finished`` of ``total`` trials; ``left``: when the run ends.
 
-        Where it may be precise enough before its last block, ``total`` counts the trials up to the next look.
+        If the run can end at an interim look, ``total`` counts the trials up to the next one.
         """
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """A trial ended and is saved."""
+        """Show a saved trial."""
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
-        """After ``blocks`` blocks the precision was looked at: how far each open comparison is."""
+        """Show the precision of each open comparison after ``blocks`` rounds."""
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
-        """Others take so much of the machine that the precision asked for is out of reach; told once."""
+        """Show, once, that background load puts the precision target out of reach."""
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
-        """A trial takes ``trial_s`` seconds, so that the run ends as ``left`` says; told once."""
+        """Show, once, that a trial takes ``trial_s`` seconds, and when the run ends."""
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
-        """After ``blocks`` blocks costs were estimated; at most every `ESTIMATE_EVERY_S` seconds, and at the end."""
+        """Show the costs after ``blocks`` rounds: at most every `ESTIMATE_EVERY_S` seconds, and at the end."""
 
 
 ESTIMATE_EVERY_S = 0.4
@@ -280,7 +280,7 @@ class _Measuring:
         self.session.progress.time_known(trial_s, self.forecaster.forecast(now, time.monotonic()))
 
     def _repeat(self) -> None:
-        """Run the rounds again in which a trial failed: every environment of that cell."""
+        """Repeat the rounds with a failed trial, in every environment of its cell."""
         for number, labels, trials in self.walk.repeats():
             self.session.progress.say(f"repeating round {number} of {labels}")
             self._run_all(trials)
