@@ -24,7 +24,7 @@ import numpy as np
 
 from rule import NOISES
 from weighbridge.analysis.comparisons import contrast_cost
-from weighbridge.analysis.plan import Plan
+from weighbridge.analysis.plan import Comparisons
 from weighbridge.model.explained import (
     DescribedMechanism,
     Off,
@@ -106,7 +106,7 @@ def session(
     """Return the verdict of each part, whether its interval has the truth, its estimate and the truth."""
     true = {name(off): logarithm(off, costs=costs, pairs=pairs) for off in arms_of(switched)}
     true |= {NATIVE: 0.0, "native-again": 0.0}
-    plan = Plan(NATIVE, "native-again", tuple(true), 0.03, None, Looks(1), None)
+    plan = Comparisons(NATIVE, "native-again", tuple(true), 0.03, None, Looks(1), None)
     values = [
         Value(
             0, block + 1, 0, arm, "made-up", NO_LEVEL, "time", "s", "lower", math.exp(true[arm] - each[at]), 0.0, ()

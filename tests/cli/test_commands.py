@@ -40,8 +40,8 @@ from weighbridge.runner import preflight as machine
 from weighbridge.runner import run as running
 from weighbridge.runner.clean import Inventory
 from weighbridge.runner.estimate import Forecast
+from weighbridge.runner.file_ownership import Fault, Foreign
 from weighbridge.runner.planned import PlannedRun
-from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
 from weighbridge.store.safe_folder import SafeFolder

@@ -1,11 +1,13 @@
 """What is expected of a study before it runs: how often its meters read."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from weighbridge.analysis.plan import meters_hz
 from weighbridge.meters.kernel import KernelMeter
 from weighbridge.model.study import Repetitions, Study
-from weighbridge.runner.estimate import blocks_in_time, meter_hz, seconds, too_little_time
+from weighbridge.runner.estimate import blocks_in_time, forecast, meter_hz, seconds, too_little_time
 from weighbridge.runner.preflight import warnings
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
@@ -65,3 +67,20 @@ def test_the_blocks_that_a_time_holds_are_counted_by_trials_as_long_as_they_are_
 def _within(made: Study, limit_s: float) -> Study:
     repetitions = Repetitions.model_validate({"target": "2%", "min": 12, "budget": f"{limit_s}s"})
     return made.model_copy(update={"file": made.file.model_copy(update={"repetitions": repetitions})})
+
+
+@given(
+    done=st.integers(0, 2), further=st.integers(1, 2), more=st.integers(1, 2), limit_s=st.integers(-1, 12),
+    block_s=st.integers(1, 3), rest_s=st.integers(0, 2),
+)  # fmt: skip
+def test_no_more_time_is_promised_than_the_limit_leaves_but_for_the_block_that_runs(
+    done: int, further: int, more: int, limit_s: int, block_s: int, rest_s: int
+):
+    looks = [(done + blocks, float(rest_s + blocks * block_s)) for blocks in (further, further + more)]
+    found = forecast(done, looks, limit_s, block_s, rest_s)
+    assert 0 <= found.first_s <= found.last_s and done <= found.last_blocks <= looks[-1][0]
+    assert (found.ends_by == "blocks") == (looks[-1][1] <= limit_s)
+    assert (found.ends_by == "block") == (limit_s < rest_s)
+    assert found.last_s == {"blocks": looks[-1][1], "limit": limit_s, "block": rest_s}[found.ends_by]
+    assert (found.last_blocks - done) * block_s < max(limit_s - rest_s, 0) + block_s
+    assert found.first_s == (looks[0][1] if looks[0][1] <= limit_s else found.last_s)

@@ -19,10 +19,10 @@ from weighbridge.linux import file_locks
 from weighbridge.linux.file_locks import is_locked
 from weighbridge.model.facts import HostDifference
 from weighbridge.report.text.remarks import remark_text
-from weighbridge.runner import living, trust
+from weighbridge.runner import file_ownership, living
 from weighbridge.runner import run as running
 from weighbridge.runner import run_lock as state
-from weighbridge.runner.trust import Fault, Foreign
+from weighbridge.runner.file_ownership import Fault, Foreign
 
 RUN, OTHER = "0123456789ab", "ba9876543210"
 
@@ -132,7 +132,7 @@ def test_a_user_is_told_of_a_run_of_root_that_lives(
     def opened(base: Path, parts: Sequence[str], owner: int) -> Iterator[int]:
         if parts:
             raise PermissionError(errno.EACCES, "Permission denied")
-        with trust.opened(base, (), os.getuid()) as folder:
+        with file_ownership.opened(base, (), os.getuid()) as folder:
             yield folder
 
     (machine / "run/weighbridge" / RUN).mkdir(parents=True)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -312,25 +311,6 @@ def test_a_time_too_short_for_a_verdict_is_refused_after_the_first_run(
                 session.go()
             assert len(store.finished()) == trials and told.times == [], "one time is told, that of the refusal"
     assert world.left() == []
-
-
-def test_a_run_promises_no_more_time_than_its_limit_leaves_but_for_the_block_that_runs(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    _taking(monkeypatch, 40.0)
-    clock = count(0, 1.0)
-    monkeypatch.setattr("weighbridge.runner.session.time.monotonic", lambda: next(clock))
-    told = Told()
-    made = _limited(study("cpu: {kind: fake-solo}"), "300s")
-    with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
-        store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, told).go()
-    seen = told.left[1:]
-    assert {each.ends_by for each in seen} == {"limit", "block"}
-    assert all(each.last_s < 300 for each in seen if each.ends_by == "limit")
-    assert all(each.last_s <= 40.0 * len(ARMS) for each in seen if each.ends_by == "block")
-    ((_, _, left),) = told.times
-    assert left.ends_by == "limit" and not left.at_most and left.last_blocks < 10, "as ten blocks take 1600 s"
 
 
 @pytest.mark.parametrize("beside", [False, True])

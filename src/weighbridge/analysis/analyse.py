@@ -40,7 +40,7 @@ from weighbridge.analysis.judgement import (
 from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
 from weighbridge.analysis.paths import paths_of
-from weighbridge.analysis.plan import Plan, plan_of
+from weighbridge.analysis.plan import Comparisons, plan_of
 from weighbridge.analysis.readings import ReadingRate, readings, without_selections
 from weighbridge.analysis.remarks import about_run, on_top, remarks_about
 from weighbridge.analysis.resources import negligible
@@ -177,7 +177,7 @@ def _limits(trials: Sequence[TrialRow]) -> dict[ArmId, list[Flag | None]]:
 
 
 def _metric_reports(
-    values: Mapping[MetricId, Sequence[Value]], plan: Plan, cells: Sequence[CellId], *, disturbed: bool
+    values: Mapping[MetricId, Sequence[Value]], plan: Comparisons, cells: Sequence[CellId], *, disturbed: bool
 ) -> tuple[list[MetricReport], list[ControlCheck], list[PValues | None]]:
     """Give the reports before Holm, the A/A checks, and the p-values of every comparison in their order."""
     reports: list[MetricReport] = []
@@ -211,7 +211,7 @@ def _metric_reports(
 
 
 def _add_verdicts(
-    reports: Sequence[MetricReport], p_values: Sequence[PValues | None], plan: Plan, context: Context
+    reports: Sequence[MetricReport], p_values: Sequence[PValues | None], plan: Comparisons, context: Context
 ) -> list[MetricReport]:
     """Give the reports with verdicts and remarks."""
     families = [family_of(report) for report in reports for _ in report.comparisons]

@@ -32,7 +32,7 @@ import numpy as np
 
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import holm_levels, judged, with_visible_cost
-from weighbridge.analysis.plan import Plan, changes
+from weighbridge.analysis.plan import Comparisons, changes
 from weighbridge.analysis.remarks import remarks_about
 from weighbridge.analysis.results import BlockPair, Comparison, Ladder, LadderStep, MetricReport
 from weighbridge.model.address import MetricId, grouped
@@ -78,7 +78,7 @@ class ContrastCost:
 
 
 def contrast_cost(
-    values: Sequence[Value], contrast: Contrast, plan: Plan, confidence: float = 0.95, on: Scale | None = None
+    values: Sequence[Value], contrast: Contrast, plan: Comparisons, confidence: float = 0.95, on: Scale | None = None
 ) -> ContrastCost | None:
     """Give what a contrast of environments is worth, from the values of one metric; None without a whole block.
 
@@ -113,7 +113,7 @@ def on_differences(row: Comparison, better: Better, looks: Looks) -> Comparison:
 
 
 def comparison(
-    values: Sequence[Value], plan: Plan, environment: str, against: str
+    values: Sequence[Value], plan: Comparisons, environment: str, against: str
 ) -> tuple[Comparison, PValues | None]:
     """Give an environment against another, still without verdict and remarks, and its p-values for Holm.
 
@@ -167,7 +167,7 @@ def analyse_ladder(
     store: RunStore,
     values: Mapping[MetricId, Sequence[Value]],
     reports: Sequence[MetricReport],
-    plan: Plan,
+    plan: Comparisons,
     context: Context,
 ) -> tuple[Ladder, ...]:
     """Give the steps of each of the workloads' own metrics, the headline metrics first; none without a ladder."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from weighbridge.analysis.conditions import Fact, Isolation
 from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.paths import Paths
-from weighbridge.analysis.plan import Plan
+from weighbridge.analysis.plan import Comparisons
 from weighbridge.analysis.readings import ReadingRate
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.address import ArmId, CellId, grouped
@@ -24,7 +24,7 @@ Data = TypeVar("Data")
 class Context:
     """What is known of the run as a whole."""
 
-    plan: Plan
+    plan: Comparisons
     trials: Sequence[TrialRow]
     cells: Sequence[CellId]
     """Every workload and level of the study."""

@@ -27,7 +27,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Literal
 
 from weighbridge.analysis.overload import Breakage, without_retries
-from weighbridge.analysis.plan import Plan
+from weighbridge.analysis.plan import Comparisons
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.address import ArmId, CellId, grouped
 from weighbridge.model.measurement import scale_of
@@ -299,7 +299,7 @@ def errors_from(results: Results, environment: str, counts: Sequence[str]) -> Er
 # -- the whole curve -------------------------------------------------------------------------------
 
 
-def whole_costs(results: Results, metric: str, unit: str, better: Better, plan: Plan) -> tuple[WholeCost, ...]:
+def whole_costs(results: Results, metric: str, unit: str, better: Better, plan: Comparisons) -> tuple[WholeCost, ...]:
     """Give each environment's costs over the whole curve against the baseline; none for counts and shares."""
     if scale_of(metric, unit) == "difference":
         return ()
@@ -365,7 +365,7 @@ def load_sweeps(
     store: RunStore,
     trials: Iterable[TrialRow],
     reports: "Sequence[MetricReport]",
-    plan: Plan,
+    plan: Comparisons,
     broken: Mapping[ArmId, Breakage],
 ) -> tuple[LoadSweep, ...]:
     """Give every workload that names its load, apart for each level of its other factors, in the study's order."""
@@ -415,7 +415,7 @@ def _group_by_load(
 
 
 def _metrics(
-    results: Results, reports: "Sequence[MetricReport]", plan: Plan, broken: Mapping[ArmId, Breakage]
+    results: Results, reports: "Sequence[MetricReport]", plan: Comparisons, broken: Mapping[ArmId, Breakage]
 ) -> tuple[MetricCurve, ...]:
     """Each metric's curves. A latency's peak is that of the throughput named before it, else of the first one."""
     units = {each.metric: (each.unit, each.better) for each in reports}

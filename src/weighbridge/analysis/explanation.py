@@ -15,7 +15,7 @@ from typing import Literal
 
 from weighbridge.analysis.comparisons import Unjudged, comparison, contrast_cost, judged_together
 from weighbridge.analysis.context import Context
-from weighbridge.analysis.plan import Plan
+from weighbridge.analysis.plan import Comparisons
 from weighbridge.analysis.results import (
     Comparison,
     CounterChange,
@@ -81,7 +81,7 @@ def explanations(
     store: RunStore,
     values: Mapping[MetricId, Sequence[Value]],
     reports: Sequence[MetricReport],
-    plan: Plan,
+    plan: Comparisons,
     context: Context,
 ) -> tuple[Explanation, ...]:
     """Give why each explained environment costs what it does on each headline metric, largest costs first."""
@@ -129,7 +129,7 @@ def second_pass(explanation: Explanation) -> tuple[str, ...]:
 
 
 def _explained(
-    stored: StoredStudy, plan: Plan, context: Context, reasons: Mapping[str, str]
+    stored: StoredStudy, plan: Comparisons, context: Context, reasons: Mapping[str, str]
 ) -> Iterator[_Environment]:
     for name in dict.fromkeys(each.environment for each in stored.mechanisms):
         if name not in plan.environments:
@@ -150,7 +150,7 @@ def _explained(
         )  # fmt: skip
 
 
-def _parts(environment: _Environment, plan: Plan) -> Iterator[tuple[_Part, Mapping[str, float], str]]:
+def _parts(environment: _Environment, plan: Comparisons) -> Iterator[tuple[_Part, Mapping[str, float], str]]:
     """Give the parts of a cost that can be told, as weights of arms, and the arm that each is against."""
     mechanisms, arms, bare = environment.mechanisms, environment.arms, environment.bare
     for each in mechanisms:
@@ -189,7 +189,7 @@ def _of_cell(
 def _compared(
     environment: _Environment,
     values: Mapping[MetricId, Sequence[Value]],
-    plan: Plan,
+    plan: Comparisons,
     report: MetricReport,
     weights: Mapping[str, float],
     against: str,

@@ -48,7 +48,7 @@ from weighbridge.analysis.judgement import (
     trust_reason,
 )
 from weighbridge.analysis.paths import Paths, paths_of
-from weighbridge.analysis.plan import Plan, plan_of
+from weighbridge.analysis.plan import Comparisons, plan_of
 from weighbridge.analysis.readings import READ_MEANWHILE, SELECTED
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import MetricReport, TrustReason
@@ -545,7 +545,7 @@ def _sides(metric: _MetricValues, baseline: str, environment: str) -> Sides:
 
 
 def _checks(
-    by_key: Mapping[MetricId, _MetricValues], reports: Mapping[MetricId, MetricReport], plan: Plan
+    by_key: Mapping[MetricId, _MetricValues], reports: Mapping[MetricId, MetricReport], plan: Comparisons
 ) -> list[ControlCheck]:
     """The checks of the A/A arm that a report makes, those that hold by far without their intervals."""
     aa, control = plan.aa_arm or "", replace(plan, looks=plan.control_looks)
@@ -617,7 +617,7 @@ def _no_cost(
     return WhyNotCounted.HIDDEN if shared_limit(one, other, report.unit) is not None else None
 
 
-def _disturbances(trials: Sequence[StoredTrial], plan: Plan) -> dict[str, Disturbance]:
+def _disturbances(trials: Sequence[StoredTrial], plan: Comparisons) -> dict[str, Disturbance]:
     good = [trial for trial in trials if trial.outcome is Outcome.OK]
     arms = grouped(good, lambda each: plan.baseline if each.environment == plan.aa_arm else each.environment)
     names = [name for name in plan.environments if name != plan.aa_arm]

@@ -8,7 +8,7 @@ which any budget may be asked: other budgets at the same blocks are the same loo
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from weighbridge.analysis.plan import Plan, plan_of
+from weighbridge.analysis.plan import Comparisons, plan_of
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.address import ArmId
 from weighbridge.model.decisions import LARGEST_COUNT, GateLook
@@ -84,7 +84,7 @@ def looks_beside(store: RunStore) -> Looks:
     return plan_of(store).looks_beside_gates
 
 
-def looks_of_both(store: RunStore, earlier: Plan | None) -> Looks:
+def looks_of_both(store: RunStore, earlier: Comparisons | None) -> Looks:
     """Return the looks of a run, or of the earlier one it is held against, whichever leave less of the error."""
     return min(looks_beside(store), earlier.looks if earlier else Looks(), key=looks_share)
 

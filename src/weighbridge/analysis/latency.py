@@ -7,7 +7,7 @@ paired by block, because requests within a run are not independent; it is not pa
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.plan import Plan
+from weighbridge.analysis.plan import Comparisons
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.address import CellId, HasMetricId, MetricId
@@ -56,7 +56,7 @@ DECADES, PER_DECADE = 5, 8
 
 
 def latencies(
-    store: RunStore, plan: Plan, cells: Sequence[CellId], trials: Sequence[TrialRow]
+    store: RunStore, plan: Comparisons, cells: Sequence[CellId], trials: Sequence[TrialRow]
 ) -> tuple[LatencyReport, ...]:
     """Give the merged latencies of a run, in the order of `cells`; none where no workload gives histograms.
 
@@ -83,7 +83,7 @@ def _decode(encoded: str, trial: int, metric: str) -> Histogram:
 
 
 def _environments(
-    histograms: Mapping[int, Histogram], metric: str, plan: Plan, trials: Mapping[int, TrialRow]
+    histograms: Mapping[int, Histogram], metric: str, plan: Comparisons, trials: Mapping[int, TrialRow]
 ) -> tuple[Latency, ...]:
     places = [_place(trials[each], metric) for each in histograms]
     rows = []
@@ -115,7 +115,7 @@ def _place(trial: TrialRow, metric: str) -> Value:
     )  # fmt: skip
 
 
-def _cost(sides: Sequence[tuple[Histogram, Histogram]], percent: float, plan: Plan) -> Cost | None:
+def _cost(sides: Sequence[tuple[Histogram, Histogram]], percent: float, plan: Comparisons) -> Cost | None:
     fewest = min((each.count for pair in sides for each in pair), default=0)
     if fewest * (100 - percent) / 100 < BEYOND - 1e-6:
         return None

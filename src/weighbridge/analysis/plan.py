@@ -1,4 +1,4 @@
-"""What a study asked for, as far as its comparisons need it."""
+"""The comparisons that a study asks for: their design, and how often the costs are examined."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +22,8 @@ _ABSENT = TypeAdapter(frozenset[ArmId])
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is compared with what, how precisely, and how often it may be looked at."""
+class Comparisons:
+    """The environments to compare, the precision to reach, and the number of interim looks."""
 
     baseline: str
     aa_arm: str | None
@@ -90,7 +90,7 @@ class Plan:
         return tuple(name for name in self.environments if name not in left)
 
 
-def plan_of(store: RunStore) -> Plan:
+def plan_of(store: RunStore) -> Comparisons:
     """Give the plan that a run was begun with. Raises RunDirectoryError where the store cannot be read."""
     info, arms = store.info(), store.environments()
     repetitions = json.loads(info.get("repetitions", "{}"))
@@ -106,7 +106,7 @@ def plan_of(store: RunStore) -> Plan:
     left_out = {each.environment for each in store.left_out()}
     every = tuple(name for name, *_ in arms)
     names = tuple(name for name in every if name not in left_out)
-    return Plan(
+    return Comparisons(
         baseline=info.get("baseline", ""),
         aa_arm=next((name for name, _, _, aa_of in arms if aa_of is not None), None),
         environments=names,

@@ -11,7 +11,7 @@ from weighbridge.model.names import RunId
 from weighbridge.report.text.formatting import plural
 from weighbridge.runner import clean as cleaning
 from weighbridge.runner.clean import Inventory
-from weighbridge.runner.trust import Fault
+from weighbridge.runner.file_ownership import Fault
 from weighbridge.store.run import RunStore
 
 _FAULTS = {

@@ -20,7 +20,7 @@ from weighbridge.model.leavings import (
 )
 from weighbridge.model.names import RunId
 from weighbridge.runner import known_noise, living, run_lock
-from weighbridge.runner.trust import Foreign
+from weighbridge.runner.file_ownership import Foreign
 from weighbridge.userland.build import cache_folder
 
 _GONE_S = 1.0

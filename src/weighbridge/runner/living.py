@@ -12,7 +12,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.linux.file_locks import is_locked
 from weighbridge.model.names import RunId
 from weighbridge.runner import run_lock
-from weighbridge.runner.trust import Foreign, NotTrusted, opened
+from weighbridge.runner.file_ownership import Foreign, NotTrusted, opened
 
 USERS = Path("/run/user")
 """Where systemd puts the run-time folder of each user."""

@@ -31,7 +31,7 @@ from weighbridge.study.brings import brings
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run that has not begun: its study, and the answers of this machine.
+    """A run that has not started: its study, and the answers of this machine.
 
     Its figures come from the study alone. Until the study is approved, nothing that it names is started, read or
     contacted.
@@ -43,7 +43,7 @@ class PlannedRun:
     """The study as it will be measured."""
     left_out: tuple[LeftOut, ...]
     readiness: Mapping[str, Readiness]
-    """By environment: whether it can be opened here."""
+    """Whether each environment can be opened here, by name."""
     refusals: tuple[str, ...]
     """The reasons to refuse the run: where, what is missing, and what helps."""
 
@@ -69,7 +69,7 @@ class PlannedRun:
 
     @property
     def decidable(self) -> known_noise.Decidable:
-        """What a run of this size can decide."""
+        """The costs that a run of this size can detect, and its possible verdicts."""
         return known_noise.decidable(self.study)
 
     @property
@@ -112,9 +112,9 @@ def plan(study: Study, left_out: Sequence[LeftOut] | None = None) -> PlannedRun:
     declared = on_this_kernel(study)
     chosen = declared if left_out is None else _without(declared, left_out)
     readiness = readiness_of(chosen)
-    left_out = not_ready(chosen, readiness) if left_out is None else tuple(left_out)
-    rest = _without(chosen, left_out)
-    return PlannedRun(declared, rest, left_out, readiness, tuple(refusals(rest, readiness)))
+    absent = not_ready(chosen, readiness) if left_out is None else tuple(left_out)
+    rest = _without(chosen, absent)
+    return PlannedRun(declared, rest, absent, readiness, tuple(refusals(rest, readiness)))
 
 
 def readiness_of(study: Study) -> Mapping[str, Readiness]:

@@ -35,7 +35,7 @@ class RoundWalk:
 
     def arms(self, cell: Cell) -> list[str]:
         """Return the environments that the next round measures for a cell."""
-        given_up = self.recorder.failures.given_up(cell.id)
+        given_up = self.recorder.given_up(cell.id)
         return [arm for arm in self.precision.arms_of(cell) if arm not in given_up]
 
     @property
@@ -61,7 +61,7 @@ class RoundWalk:
         del self._arms[PILOT]
 
     def repeats(self) -> Iterator[tuple[int, str, list[Trial]]]:
-        """Yield the rounds in which a trial failed, completely: number, labels of the cells, and trials."""
+        """Yield the rounds with a failed trial: their number, the labels of their failed cells, and all trials."""
         for attempt in range(1, REPEATS + 1):
             for number in [each for each in self._arms if each <= self.blocks]:
                 if failed := [cell for cell in self.study.cells if not self.is_complete(cell, number)]:
@@ -69,7 +69,7 @@ class RoundWalk:
 
     def is_complete(self, cell: Cell, number: int) -> bool:
         """Return whether an attempt of a round has a result of every environment that is not abandoned."""
-        given_up, finished = self.recorder.failures.given_up(cell.id), self.recorder.finished
+        given_up, finished = self.recorder.given_up(cell.id), self.recorder.finished
         arms = [arm for arm in self._arms[number].get(cell.id, ()) if arm not in given_up]
         return any(
             all(finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) in RESULTS for arm in arms)
@@ -103,7 +103,7 @@ class RoundWalk:
         counts = Counter(trial.arm for trial in now if trial.attempt)
         for number in range(self.blocks, self.last_planned + 1):
             for cell, arms in self._arms[number].items():
-                for arm in set(arms) - self.recorder.failures.given_up(cell).keys():
+                for arm in set(arms) - self.recorder.given_up(cell).keys():
                     trial = Trial(number, 0, cell.workload, cell.level, arm)
                     counts[ArmId(cell, arm)] += trial not in self.recorder.finished
         return counts

@@ -1,4 +1,4 @@
-"""One `weighbridge run`: userland, fingerprint, session, whatever comes of it; continues an interrupted run."""
+"""One `weighbridge run`, from the check of its study to its report; also continues an interrupted run."""
 
 import contextlib
 import errno
@@ -55,13 +55,13 @@ from weighbridge.userland.build import cache_folder
 
 
 def loads_of(study: Study) -> dict[str, str]:
-    """The option that is the load of each of the study's workloads that has one, for the report of its curves."""
+    """Return the option that is the load, by workload; the report needs it for curves."""
     loads = ((cell.workload, registry.workloads()[cell.kind].load(cell.options)) for cell in study.cells)
     return {workload: load for workload, load in loads if load}
 
 
 def _about_workloads(study: Study) -> dict[str, str]:
-    """What a report has to know of the study's workloads, as JSON, since it asks no plug-in."""
+    """Return facts about the study's workloads as JSON, because a report uses no plug-in."""
     kinds = registry.workloads()
     networked = dict.fromkeys(cell.workload for cell in study.cells if kinds[cell.kind].transports(cell.options))
     absent = [
@@ -103,11 +103,9 @@ def run_study(
 ) -> None:
     """Run a study into a directory, or continue the run that is in it.
 
-    ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all; ``extender`` may
-    ask for more when they are done. ``short_time``: what is done where the study's time is too short for a verdict;
-    TimeTooShort where that refuses it. Not ``timed``: the study does not know how long its programs take. ``after``
-    is called with the store at the end, also when the run failed or was interrupted, so that a report shows what
-    there is. Of a new run that was refused, or ended before its first trial, nothing stays.
+    If ``study`` is None, the run is continued, and ``blocks`` changes its total number of rounds. ``extender``,
+    ``short_time`` and ``timed``: as in `Session`. At the end, also after an error or Ctrl-C, ``after`` is called with
+    the store, to write a report. A new run that is refused, or ends before its first trial, is removed.
     """
     with RunStore(directory, writable=True) as store, _kept_once_measured(store):
         continued = "study_text" in store.info()
@@ -117,24 +115,27 @@ def run_study(
         run_id = store.run_id
         cache = cache_folder()
         with run_lock.claim(run_id, cache, store.directory) as folder:
-            with ExitStack() as refused:
-                refused.callback(run_lock.forget, run_id)
-                if continued:  # what a killed process of this same run left, whose memory is then free
+            keep = True
+            try:
+                if continued:  # a killed process of this run can have left something that uses memory
                     _say_failures(progress, clean.sweep(run_id))
                 study = leave_out(study, store, progress, continued=continued)
-                refused.pop_all()
-            keep = True
+            except BaseException:
+                run_lock.forget(run_id)
+                raise
             try:
                 _session(study, store, run_id, folder, cache, progress, extender, short_time=short_time, timed=timed)
             except BaseException as ended:
                 keep = continued or (bool(store.finished()) and not isinstance(ended, TimeTooShort))
                 raise
             finally:
-                with shield():
+                with shield(), ExitStack() as ending:  # the last one first, each whatever happens to the others
                     if keep:
-                        _end(store, after, progress, run_id)
-                    else:
-                        _discard(store, progress, run_id)
+                        ending.callback(_report, after, store)
+                        ending.callback(lambda: store.add_facts("after", volatile_facts()))
+                    else:  # a better run can use its directory
+                        ending.callback(store.discard)
+                    ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
 
 
 def leave_out(study: Study, store: RunStore, progress: Progress, *, continued: bool) -> Study:
@@ -155,7 +156,7 @@ def leave_out(study: Study, store: RunStore, progress: Progress, *, continued: b
 
 @contextlib.contextmanager
 def _kept_once_measured(store: RunStore) -> Iterator[None]:
-    """Remove a run that begins here where it ends before its first trial: nothing can be continued or reported."""
+    """Remove a new run that ends before its first trial: it can be neither continued nor reported."""
     continued = "study_text" in store.info()
     try:
         yield
@@ -167,25 +168,10 @@ def _kept_once_measured(store: RunStore) -> Iterator[None]:
         raise
 
 
-def _end(store: RunStore, after: Callable[[RunStore], None], progress: Progress, run_id: RunId) -> None:
-    """Clean up after a run, and have its report written."""
-    with ExitStack() as ending:  # last one first, and each whatever becomes of the others
-        ending.callback(_tell, after, store)
-        ending.callback(lambda: store.add_facts("after", volatile_facts()))
-        ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
-
-
-def _discard(store: RunStore, progress: Progress, run_id: RunId) -> None:
-    """Clean up after a run that was refused, of which nothing is kept: a better one may have its directory."""
-    with ExitStack() as ending:
-        ending.callback(store.discard)
-        ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
-
-
 def _note_others(store: RunStore, run_id: RunId, noted: set[str]) -> None:
-    """Keep which other runs measure on this machine now: what they use of it is in this run's numbers.
+    """Store the other runs that measure on this machine now, because their load is in this run's numbers.
 
-    Those that are ``noted`` already are not kept again; new ones are added to them.
+    Runs in ``noted`` are not stored again; new ones are added to it.
     """
     new = {other: where for other, where in living.others(run_id).items() if other not in noted}
     noted.update(new)
@@ -200,7 +186,7 @@ def _say_failures(progress: Progress, failures: Iterable[str]) -> None:
         progress.say(f"{each} ('weighbridge clean' tries again)")
 
 
-def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
+def _report(after: Callable[[RunStore], None], store: RunStore) -> None:
     try:
         after(store)
     except OSError as error:
@@ -233,7 +219,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
             "of rounds. Choose a new --out, or omit the study to continue that run (--rounds sets its total)"
         )
     if study is not None and (place := first_difference(frozen, study)):
-        raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept
+        raise RunDirectoryError(  # the user approved this study, but the run would use the stored one
             f"the run in {store.directory} has a different {place}: omit the study to continue it"
         )
     secret_values.expect(store.secrets() or {}, store.identity)
@@ -242,7 +228,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
         extend(store, frozen.file.repetitions, blocks)
     progress.say(f"continuing the run in {store.directory}, which has {len(store.finished()):,} finished trials")
     if store.study() is None:
-        store.keep_study(frozen)  # last: what is refused leaves an older run as it was
+        store.keep_study(frozen)  # last, so that a refusal does not change an older run
     return frozen
 
 
@@ -262,7 +248,7 @@ def _require_secrets(names: Sequence[SecretName], progress: Progress, *, continu
 
 
 def _raise_open_files() -> None:
-    """As many open files as the system allows, for us and all that we start: a load of thousands needs them."""
+    """Allow as many open files as the system does: a load of thousands of connections needs them."""
     most = most_open_files()
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -270,9 +256,9 @@ def _raise_open_files() -> None:
 
 @contextlib.contextmanager
 def usual_priority() -> Iterator[None]:
-    """Take the usual priority (nice 0) meanwhile, where that is allowed, for all that is started.
+    """Use the usual priority (nice 0), if that is allowed, for everything that starts in the context.
 
-    An engine of ours would give its containers the nice value of the user's shell, which a native site sheds.
+    A private engine would give its containers the nice value of the user's shell; a native site has nice 0.
     """
     before = os.getpriority(os.PRIO_PROCESS, 0)
     with contextlib.suppress(PermissionError):
@@ -285,7 +271,7 @@ def usual_priority() -> Iterator[None]:
 
 
 def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
-    """What keeps idle CPUs from halting, where that is asked for. Raises Unavailable where it cannot be."""
+    """Keep idle CPUs from halting, if the study asks for that. Raises Unavailable if that is impossible."""
     if not wants_polling(file):
         return None
     try:
@@ -303,7 +289,7 @@ def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
 
 
 def _launcher(study: Study, cache: Path, progress: Progress) -> str:
-    """The digest of the launcher, built if need be; empty where no environment of the study starts one."""
+    """Build the launcher and return its digest; "" if no environment of the study starts it."""
     if not any(registry.environments()[arm.kind].launches for arm in study.arms):
         return ""
     return launcher.digest(launcher.ensure(cache, progress.say))
@@ -346,7 +332,7 @@ def _session(
         noted: set[str] = set()
 
         def completed(record: TrialRecord) -> TrialRecord:
-            _note_others(store, run_id, noted)  # one may come and go while this run lasts
+            _note_others(store, run_id, noted)  # other runs can come and go during this one
             return record if watched is None else watched.completed(record)
 
         Session(

@@ -14,7 +14,7 @@ from typing import Literal
 from weighbridge.errors import RunDirectoryError, Unavailable
 from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.model.names import RunId
-from weighbridge.runner.trust import NotTrusted, must_be_safe, open_to_write, opened
+from weighbridge.runner.file_ownership import NotTrusted, must_be_safe, open_to_write, opened
 
 Purpose = Literal["run", "clean"]
 ROOTS = Path("/run/weighbridge")

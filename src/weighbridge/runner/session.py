@@ -28,7 +28,7 @@ from weighbridge.runner.precision import (
     Standing,
     needed_s,
 )
-from weighbridge.runner.recorder import ENOUGH, Recorder, require_results
+from weighbridge.runner.recorder import ENOUGH, Recorder
 from weighbridge.runner.rounds import RoundWalk
 from weighbridge.runner.stopper import BlockExtender, ShortTime, Step, Stopper
 from weighbridge.runner.tracers import trace_explained
@@ -39,37 +39,37 @@ from weighbridge.store.run import RunStore
 
 
 class Progress(Protocol):
-    """A terminal, a page, a monitoring server; each is told everything."""
+    """A terminal, a page or a monitoring server that shows the progress of a run."""
 
     def say(self, text: str) -> None:
-        """One line about what happens now."""
+        """Show one line about the current step."""
 
     def step(self, text: str) -> None:
-        """What is done now, as one of many like it: nothing that a log needs."""
+        """Show one of many similar steps, which a log does not need."""
 
     def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
-        """Before the first trial: the environments that are in hypervisors, and in which."""
+        """Show the environments that are inside hypervisors, before the first trial."""
 
     def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
-        """A trial begins; ``finished`` of ``total`` planned ones have ended; ``left``: when the run ends.
+        """Show that a trial begins after ``finished`` of ``total`` trials; ``left``: when the run ends.
 
-        Where it may be precise enough before its last block, ``total`` counts the trials up to the next look.
+        If the run can end at an interim look, ``total`` counts the trials up to the next one.
         """
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """A trial ended and is saved."""
+        """Show a saved trial."""
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
-        """After ``blocks`` blocks the precision was looked at: how far each open comparison is."""
+        """Show the precision of each open comparison after ``blocks`` rounds."""
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
-        """Others take so much of the machine that the precision asked for is out of reach; told once."""
+        """Show, once, that background load puts the precision target out of reach."""
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
-        """A trial takes ``trial_s`` seconds, so that the run ends as ``left`` says; told once."""
+        """Show, once, that a trial takes ``trial_s`` seconds, and when the run ends."""
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
-        """After ``blocks`` blocks costs were estimated; at most every `ESTIMATE_EVERY_S` seconds, and at the end."""
+        """Show the costs after ``blocks`` rounds: at most every `ESTIMATE_EVERY_S` seconds, and at the end."""
 
 
 ESTIMATE_EVERY_S = 0.4
@@ -115,7 +115,7 @@ class Session:
             self.progress.layers_known(layers_of_run(self.store, [arm.name for arm in study.arms]))
             _Measuring(self, runner, recorder, walk, forecaster).go()
             trace_explained(study, runner, recorder, lengths, say)
-        require_results(study, recorder.failures, walk.has_result)
+        recorder.require_results(walk.has_result)
 
 
 @dataclass(slots=True)
@@ -243,13 +243,14 @@ class _Measuring:
     def _run_all(self, trials: Sequence[Trial]) -> None:
         progress = self.session.progress
         for place, trial in enumerate(trials):
-            if trial in self.recorder.finished or self.recorder.has_given_up(trial):
+            given_up = self.recorder.given_up(trial.cell)
+            if trial in self.recorder.finished or trial.environment in given_up:
                 continue
             left = self.forecaster.forecast(trials[place:], time.monotonic())
             progress.trial_started(trial, len(self.recorder.finished), self.walk.total, left)
             self._open()  # not part of the first trial's time
             began = self._trial_ended or time.monotonic()
-            record = self.recorder.keep(self.runner.run_one(trial, self.forecaster.lengths))
+            record = self.recorder.save(self.runner.run_one(trial, self.forecaster.lengths))
             self._trial_ended = time.monotonic()
             succeeded = record.outcome is Outcome.OK
             self.forecaster.time.note(trial, self._trial_ended - began, succeeded=succeeded)
@@ -279,7 +280,7 @@ class _Measuring:
         self.session.progress.time_known(trial_s, self.forecaster.forecast(now, time.monotonic()))
 
     def _repeat(self) -> None:
-        """Run the rounds again in which a trial failed: every environment of that cell."""
+        """Repeat the rounds with a failed trial, in every environment of its cell."""
         for number, labels, trials in self.walk.repeats():
             self.session.progress.say(f"repeating round {number} of {labels}")
             self._run_all(trials)

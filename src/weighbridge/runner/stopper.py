@@ -15,7 +15,7 @@ ShortTime = Literal["keep", "refuse", "extend"]
 
 
 class Step(StrEnum):
-    """What a run does after a round."""
+    """The next step of a run after a round."""
 
     CONTINUE = "continue"
     LOOK = "look"

@@ -205,20 +205,20 @@ def trace_explained(
     pids = runner.pollers.pids if runner.pollers else ()
     traces = []
     for environment, arm, cell in traced_trials(study):
-        if arm in recorder.failures.given_up(cell.id):
+        if arm in recorder.given_up(cell.id):
             continue
         say(f"tracing {cell.label} in {arm} with {tracer} (not counted)")
-        items: tuple[TracedItem, ...] = ()
-        total, failure = 0, why_not
+        seen: tuple[tuple[TracedItem, ...], int] = (), 0
+        failure = why_not
         if not failure:
             trial = Trial(PILOT, 0, cell.workload, cell.level, arm)
             try:
-                items, total = trace(tracer, runner.run, partial(_run_traced, runner, lengths, trial), pids)
+                seen = trace(tracer, runner.run, partial(_run_traced, runner, lengths, trial), pids)
             except (Unavailable, TrialsFailed, EnvironmentLost) as error:  # the measurement is complete
                 failure = str(error)
         traces.append(
             Trace(
-                environment=environment, arm=arm, workload=cell.label, tracer=tracer, items=items, total=total,
+                environment=environment, arm=arm, workload=cell.label, tracer=tracer, items=seen[0], total=seen[1],
                 failure=failure,
             )
         )  # fmt: skip

@@ -31,7 +31,7 @@ class TrialRunner:
     """Opens the sites of a study before its first trial, runs one trial at a time, and closes the sites."""
 
     study: Study
-    """The study; opening its sites may leave out environments."""
+    """The study, without the environments that could not be opened."""
     store: RunStore
     run: RunContext
     userlands: Userlands
@@ -53,7 +53,7 @@ class TrialRunner:
 
     @property
     def is_open(self) -> bool:
-        """Whether the sites are open: a run in which nothing is left to do opens none."""
+        """Whether the sites are open; a finished run opens none."""
         return self._sites is not None
 
     @property

@@ -1,4 +1,4 @@
-"""Opens what another user may have put into its place: no link is followed, and nothing is waited for."""
+"""Opens files that another user could have replaced: follows no link, and never waits for a pipe."""
 
 import errno
 import os
@@ -13,26 +13,26 @@ _SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Fault(StrEnum):
-    """Why a state folder, or a file in one, is not believed."""
+    """Why a state folder, or a file in it, is not trusted."""
 
     OWNER = "owner"
-    """It belongs to another user than its place says."""
+    """It belongs to another user."""
     KIND = "kind"
-    """It is a link, a pipe or whatever else, and no folder or regular file."""
+    """It is neither a folder nor a regular file, for example a link or a pipe."""
     UNREADABLE = "unreadable"
-    """Even root may not read it: it is on a file system of a user's own."""
+    """Even root cannot read it, because it is on a user's own file system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Something in the place of a state folder, or of a file in one, that is not believed."""
+    """A state folder, or a file in it, that is not trusted."""
 
     path: Path
     fault: Fault
 
 
 class NotTrusted(Exception):
-    """A file or folder on the way is ``foreign``."""
+    """A file, or a folder above it, is ``foreign``."""
 
     def __init__(self, path: Path, fault: Fault) -> None:
         super().__init__(f"{path}: {fault}")
@@ -41,9 +41,10 @@ class NotTrusted(Exception):
 
 @contextmanager
 def opened(base: Path, parts: Sequence[str], owner: int) -> Iterator[int]:
-    """A descriptor, to read, of a regular file below the folder ``base``; each folder on the way is the owner's too.
+    """Yield a descriptor to read a regular file below the folder ``base``, or the folder itself without ``parts``.
 
-    Without ``parts`` that of the folder itself. Raises NotTrusted, and OSError where it is missing or not allowed.
+    The file and every folder above it belong to ``owner``. Raises NotTrusted if not, OSError if the file is missing
+    or cannot be read.
     """
     path, descriptor = base, None
     with ExitStack() as stack:
@@ -69,12 +70,12 @@ def opened(base: Path, parts: Sequence[str], owner: int) -> Iterator[int]:
 
 
 def open_to_write(path: Path) -> int:
-    """A descriptor of a file in a folder of our own, made where it is missing. Raises OSError where it is a link."""
+    """Return a descriptor of a file in our own folder; create a missing file. Raises OSError if it is a link."""
     return os.open(path, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)
 
 
 def must_be_safe(folder: Path) -> None:
-    """Raise NotTrusted where others may replace what is in ``folder`` (such as XDG_RUNTIME_DIR)."""
+    """Raise NotTrusted if other users can replace the files in ``folder`` (such as XDG_RUNTIME_DIR)."""
     status = folder.stat()
     if status.st_uid not in (0, os.geteuid()):
         raise NotTrusted(folder, Fault.OWNER)
