@@ -9,8 +9,8 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
-from weighbridge.hosts.kinds.ssh import SshOptions
-from weighbridge.hosts.kinds.testbed import TestbedOptions
+from weighbridge.hosts.ssh_options import SshOptions
+from weighbridge.hosts.testbed_options import TestbedOptions
 from weighbridge.study.loader import load
 from weighbridge.study.source import LARGEST
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from weighbridge.engines.client import client_from_environment
 from weighbridge.errors import Unavailable
@@ -20,9 +20,6 @@ from weighbridge.model.command import Transport
 from weighbridge.model.facts import GVISOR_FILES, GVISOR_LAYERS, GVISOR_NETWORK, GVISOR_PLATFORM
 from weighbridge.model.host import Host
 from weighbridge.model.plugin import Readiness
-
-if TYPE_CHECKING:
-    from weighbridge.engines.docker import Engine
 
 PROGRAM = "runsc"
 VERSION = "v0.0.0-20260905035102-160fafc42237"
@@ -125,10 +122,10 @@ def _differences(sandbox: Sandbox) -> Iterator[str]:
             yield {"directfs": "gofer", "overlay2": "layer"}.get(name, value)
 
 
-def runtime(engine: "Engine", sandbox: Sandbox) -> str:
-    """The name of the runtime in an engine that serves a container so. Unavailable where it has none."""
-    if (name := _registered(engine.client, sandbox)) is None:
-        raise Unavailable(f"the Docker engine of host {engine.host.name} {_lacks(sandbox)}: {_STOP}")
+def runtime(client: Any, host: Host, sandbox: Sandbox) -> str:
+    """Return the name of the runtime with these settings in an engine of a host. Raises Unavailable."""
+    if (name := _registered(client, sandbox)) is None:
+        raise Unavailable(f"the Docker engine of host {host.name} {_lacks(sandbox)}: {_STOP}")
     return name
 
 
@@ -157,16 +154,16 @@ def _lacks(sandbox: Sandbox) -> str:
     return f"has not registered runsc {which}{why} (dockerd's 'runtimes')"
 
 
-def facts(engine: "Engine", sandbox: Sandbox, pid: int) -> dict[str, str]:
+def facts(client: Any, host: Host, sandbox: Sandbox, pid: int) -> dict[str, str]:
     """Return gVisor's version and platform, and how the process of a container's sandbox (``pid``) serves it."""
-    about = _runtimes(engine.client)[runtime(engine, sandbox)]
+    about = _runtimes(client)[runtime(client, host, sandbox)]
     platform = dict(map(_flag, _arguments(about))).get("platform", _PLATFORM)
     told = {
         "runtime": f"runsc {version(str(about['path']))}, platform {platform}",
         "kernel": "gVisor's own, in user space",
     }
     with contextlib.suppress(OSError):
-        told |= in_force(engine.host.read(f"/proc/{pid}/cmdline").decode(errors="replace").split("\0"))
+        told |= in_force(host.read(f"/proc/{pid}/cmdline").decode(errors="replace").split("\0"))
     return told
 
 

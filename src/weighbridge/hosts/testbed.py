@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kinds.testbed import TestbedOptions, init_program, no_init
 from weighbridge.hosts.local import LocalHost, remove_engine_folder
 from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch, await_ready, without_offloads
+from weighbridge.hosts.testbed_options import TestbedOptions, init_program, no_init
 from weighbridge.linux import cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.deletion import OwnFolder

@@ -89,7 +89,7 @@ def notes_of(options: Any, request: SiteRequest, engine: Engine, pid: int) -> di
     if engine.layered:
         notes["image"] = "its lower layer is the host's disk with the root filesystem"
     if options.runtime == "runsc":
-        notes |= gvisor.facts(engine, sandbox_of(options), pid)
+        notes |= gvisor.facts(engine.client, engine.host, sandbox_of(options), pid)
     proxied = options.publish_on == "loopback" and options.userland_proxy
     if options.publish and (options.publish_by == "proxy" or proxied):
         notes["not honoured: limits of docker-proxy"] = (
@@ -384,14 +384,17 @@ def _container(
     own_data = {DATA} if mount is not None else set()  # a layer's own is no volume
     others = own_data | {each["bind"] for each in volumes.values()}
     # gVisor binds in a user namespace, and has what is mounted read-only in its own kernel
-    mounts = shared_root.binds(request.userland, others, recursive=options.runtime == "runsc")
+    sandboxed = options.runtime == "runsc"
+    mounts = shared_root.binds(request.userland, others, recursive=sandboxed)
     container = engine.client.containers.create(
         engine.image(request.userland),
         [],
         entrypoint=[LAUNCHER],
         stdin_open=True,
         log_config={"type": "none"},
-        runtime=gvisor.runtime(engine, sandbox_of(options)) if options.runtime == "runsc" else None,
+        runtime=gvisor.runtime(engine.client, engine.host, sandbox_of(options))
+        if options.runtime == "runsc"
+        else None,
         healthcheck={"test": ["NONE"]},  # of an image that has one
         name=f"weighbridge-{request.run.id}-{request.name}",
         hostname=None if options.network == "host" else request.name[:63],  # the host's, which the host can resolve
