@@ -17,14 +17,14 @@ _LEAST = 512 * 2**20
 class GuestOptions(CableOptions):
     """A machine of our own: a QEMU guest with Debian's full kernel, for the length of the run.
 
-    It holds what this machine's kernel may not: ipvlan, encrypted overlay networks, NFS. Its cable leads to the
-    switch that testbed hosts are on, too. Figures taken on it are those of its accelerator: ``auto`` is KVM only
-    where a guest really comes up under it, else emulation (TCG). ``memory`` is its RAM, ``cpus`` are the CPUs of
-    this machine that belong to it: it has as many, and with ``pin: vcpus`` each of its own on one of them.
+    It supports features that this machine's kernel does not have: ipvlan, encrypted overlay networks, NFS. Its cable
+    leads to the switch of the testbed hosts. Figures taken on it are figures of its accelerator: ``auto`` is KVM only
+    if a guest really comes up under it, else emulation (TCG). ``memory`` is its RAM, ``cpus`` are the CPUs of this
+    machine that belong to it: it has as many, and with ``pin: vcpus`` each of them is on one of these.
     ``system: virtualbox`` is Debian sid with VirtualBox and its modules in place of Debian 12 with Docker's engine,
-    NFS and Xen's tools. ``write_cache`` is that of its data disk: ``kept`` has what was written in any case (it is
-    on this machine's disk, or in its page cache, which outlives QEMU), ``volatile`` loses at a power cut what was
-    not flushed, ``unsafe`` also what was: it acknowledges a flush, and does nothing.
+    NFS and Xen's tools. ``write_cache`` is the cache of its data disk. ``kept`` loses no write, because data is on
+    this machine's disk or in its page cache, which outlives QEMU. ``volatile`` loses data that was not flushed when
+    power is cut. ``unsafe`` also loses flushed data: it acknowledges a flush and does nothing.
     """
 
     traits: ClassVar[HostTraits] = HostTraits(

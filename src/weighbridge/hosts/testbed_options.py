@@ -44,5 +44,5 @@ def init_program() -> str | None:
 
 
 def no_init() -> tuple[str, str]:
-    """Return what is said where there is no `init_program`, and what helps."""
+    """Return the message for a machine without an `init_program`, and what helps."""
     return "testbed hosts need tini as their first process", install_here(["tini"])

@@ -76,7 +76,7 @@ class NfsServer:
 
     @property
     def versions(self) -> str:
-        """The versions that it serves, as its kernel tells them."""
+        """The versions that it serves, as its kernel reports them."""
         return self._host.read("/proc/fs/nfsd/versions").decode().strip()
 
     @contextmanager
@@ -180,7 +180,7 @@ def _serve(stack: ExitStack, host: Host, service: str, registered: str) -> None:
 
 
 def _in_force(host: Host, folder: Path, when: When) -> str:
-    """What exportfs(8) says of a folder. Unavailable where that is not what was asked for."""
+    """What exportfs(8) says of a folder. Raises Unavailable if that is not what was asked for."""
     words = run_or_unavailable(host, "an NFS export", "exportfs", "-v").split()
     line = next((after for word, after in pairwise(words) if word == str(folder)), "")
     options = line.partition("(")[2].rstrip(")").split(",")
@@ -248,11 +248,11 @@ class Nfs(Storage):
     served: ClassVar[bool] = True
 
     def durability(self, options: Any) -> Durability:
-        """What the server acknowledged from its memory is lost with it."""
+        """Return "asynchronous" if a power cut of the server loses data that it had acknowledged."""
         return "synchronous" if options.export == "sync" else "asynchronous"
 
     def ready(self, options: Any | None = None) -> Readiness:
-        """Not ready: only guest hosts can have it, which end with the run."""
+        """Return that it is not ready, because only guest hosts, which end with the run, can have it."""
         root = "" if os.geteuid() == 0 else "run as root, and "
         return Readiness(False, why_not_here(), root + REMEDY)
 

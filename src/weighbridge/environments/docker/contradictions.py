@@ -1,4 +1,4 @@
-"""What is wrong with the options of a Docker environment, whatever the machine."""
+"""Refuses options of a Docker environment that cannot work on any machine."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
@@ -24,7 +24,7 @@ ON_PARENT = ("macvlan", "ipvlan")
 
 
 def problems(options: Any, needs: Needs) -> Iterator[str]:
-    """A sentence for each combination that cannot work, and for each network that cannot carry what is asked."""
+    """Yield a sentence for each combination that cannot work, and for each network that is not sufficient."""
     yield from _contradictions(options)
     yield from attach_problems(options, needs)
     yield from _no_such_parent(options, needs)

@@ -1,4 +1,4 @@
-"""What is wrong with the options of a Podman environment, whatever the machine."""
+"""Refuses options of a Podman environment that cannot work on any machine."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ IN_USER_SPACE = ("slirp4netns", "pasta")
 
 
 def problems(options: Any, needs: Needs) -> Iterator[str]:
-    """A sentence for each combination that cannot work, and for each network that cannot carry what is asked."""
+    """Yield a sentence for each combination that cannot work, and for each network that is not sufficient."""
     network = options.joined
     if options.rootless and network == "bridge":
         yield "network: bridge needs root. With rootless: true use slirp4netns, pasta, host or none"

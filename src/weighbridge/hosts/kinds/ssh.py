@@ -10,7 +10,7 @@ from weighbridge.model.host_kind import HostKind, HostOptions
 
 
 class Ssh(HostKind):
-    """A machine on which an agent of ours runs for as long as the run lasts."""
+    """A machine on which our agent runs until the run ends."""
 
     kind = "ssh"
     summary = "a machine reached over OpenSSH, with your configuration and keys"
