@@ -26,10 +26,10 @@ from weighbridge.hosts.agent import frames, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire, _Terminated
 from weighbridge.hosts.agent.sweep import Owner, sweep
 from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote.channel import ANSWER_S, REMOVE_S, AgentReply, Channel
 from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import clock_offset, start_agent
-from weighbridge.hosts.ssh_options import SshOptions
 from weighbridge.linux.leavings import DataFolders, processes_of
 from weighbridge.linux.process import mounted_by
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.ssh import connect
-from weighbridge.hosts.ssh_options import SshOptions
 from weighbridge.model.command import Command, Completed
 
 SECRETS = {"AWS_SECRET_ACCESS_KEY": "s3cr3t", "GITHUB_TOKEN": "s3cr3t"}

@@ -3,8 +3,8 @@
 import pytest
 
 from sentences import raises_sentence
+from weighbridge.hosts.options import TestbedOptions
 from weighbridge.hosts.switch import _mask, bucket, queue
-from weighbridge.hosts.testbed_options import TestbedOptions
 
 
 def options(**given: object) -> TestbedOptions:

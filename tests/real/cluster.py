@@ -30,8 +30,8 @@ from types import ModuleType
 from typing import Any
 
 from weighbridge.engines.layers import file_layer, image_archive
+from weighbridge.hosts.options import TestbedOptions
 from weighbridge.hosts.testbed import testbed_host
-from weighbridge.hosts.testbed_options import TestbedOptions
 from weighbridge.linux import cgroup_files, cgroups, process
 from weighbridge.linux.packages import install_here
 from weighbridge.model.command import Command, Completed

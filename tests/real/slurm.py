@@ -22,8 +22,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from weighbridge.hosts.options import TestbedOptions
 from weighbridge.hosts.testbed import testbed_host
-from weighbridge.hosts.testbed_options import TestbedOptions
 from weighbridge.linux import process
 from weighbridge.linux.packages import install_here
 from weighbridge.model.command import Completed

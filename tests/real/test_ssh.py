@@ -15,10 +15,10 @@ import docker
 import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
+from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote import start
 from weighbridge.hosts.remote.start import program
 from weighbridge.hosts.ssh import SshHost, ssh_host
-from weighbridge.hosts.ssh_options import SshOptions
 from weighbridge.linux.process import RUN_VARIABLE
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines.network_problems import network_problems
+from weighbridge.engines.network_problems import FORWARDED_ONE_WAY, network_problems
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import accelerator, data_disk, disk, huge_pages, kernel, monitor, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, AcceleratorChoice, chosen
@@ -119,10 +119,7 @@ class Qemu(Environment):
         if needs.network and options.network == "user" and "client" in needs.inside:
             problems.append("network: user accepts connections only from outside the guest. Put the client outside")
         if needs.server_calls_client and options.network == "user":
-            problems.append(
-                "this workload needs connections in both directions, but a forwarded port only carries connections "
-                "to the server"
-            )
+            problems.append(FORWARDED_ONE_WAY)
         if options.disk == "ide" and not HOST.has_ide:
             problems.append(f"{HOST.name} machines have no IDE. Use disk: virtio")
         if options.nic == "vhost" and options.network != "bridge":

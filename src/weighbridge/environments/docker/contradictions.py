@@ -9,7 +9,7 @@ from weighbridge.engines.host_network import tuning_problems
 from weighbridge.engines.network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
-    ONE_WAY,
+    PUBLISHED_ONE_WAY,
     apart_from_client,
     attach_problems,
     needs_bridge,
@@ -157,4 +157,4 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     if needs.apart and network == "ipvlan" and options.ipvlan_mode == "l3":
         yield "ipvlan_mode: l3 needs routes between the two hosts, which Weighbridge does not add. Use l2"
     if needs.server_calls_client and options.publish:
-        yield ONE_WAY
+        yield PUBLISHED_ONE_WAY

@@ -6,7 +6,7 @@ from typing import Any
 from weighbridge.engines.network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
-    ONE_WAY,
+    PUBLISHED_ONE_WAY,
     apart_from_client,
     server_out_of_reach,
     sysctl_problems,
@@ -70,4 +70,4 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     if needs.apart and options.publish_on == "loopback":
         yield LOOPBACK_IS_HERE
     if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):
-        yield ONE_WAY
+        yield PUBLISHED_ONE_WAY

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from weighbridge.engines.network_problems import network_problems
+from weighbridge.engines.network_problems import FORWARDED_ONE_WAY, network_problems
 from weighbridge.engines.virtualbox import FOLDERS, VirtualBoxTraces
 from weighbridge.environments.virtualbox import commands
 from weighbridge.environments.virtualbox.commands import DISK_DRIVERS, NICS, DiskDescriptor, Nic, VirtualMachine
@@ -93,10 +93,7 @@ class Virtualbox(Environment):
         if needs.network and options.network == "nat" and both:
             problems.append("network: nat accepts connections only from outside the machine. Put the client outside")
         if needs.server_calls_client and options.network == "nat":
-            problems.append(
-                "this workload needs connections in both directions, but a forwarded port only carries connections "
-                "to the server"
-            )
+            problems.append(FORWARDED_ONE_WAY)
         return problems
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from weighbridge.guests import accelerator, disk, kernel, volatile_disk
 from weighbridge.guests.architecture import HOST, X86_64
-from weighbridge.hosts.guest_options import GuestOptions
+from weighbridge.hosts.options import GuestOptions
 from weighbridge.linux.leavings import OF_HOSTS
 from weighbridge.linux.process import which
 from weighbridge.model.host import Host, RunContext

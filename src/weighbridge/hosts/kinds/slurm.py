@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.slurm_options import SlurmOptions
+from weighbridge.hosts.options import SlurmOptions
 from weighbridge.linux.slurm import WITHOUT_JOB, job_id
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
-from weighbridge.hosts.testbed_options import TestbedOptions, init_program, no_init
+from weighbridge.hosts.options import TestbedOptions
 from weighbridge.linux.leavings import OF_HOSTS
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
@@ -26,6 +26,8 @@ class Testbed(HostKind):
 
     def ready(self, options: Any | None = None) -> Readiness:
         """Return whether there is a first process for its namespaces."""
+        from weighbridge.hosts.testbed import init_program, no_init
+
         return Readiness(True) if init_program() else Readiness(False, *no_init())
 
     def open(

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.hosts.agent.operations import machine
+from weighbridge.hosts.options import SlurmOptions
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.forward import Forward
 from weighbridge.hosts.remote.machine import MachineHost, place_of, told_failures
 from weighbridge.hosts.slurm.job import Job, address_among
 from weighbridge.hosts.slurm.step import Step
-from weighbridge.hosts.slurm_options import SlurmOptions
 from weighbridge.linux.slurm import job_id
 from weighbridge.model.host import NODE, PLACED_BY, RunContext
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent import frames
+from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote.channel import END_S, Channel
 from weighbridge.hosts.remote.start import start_agent
 from weighbridge.hosts.ssh import failures
-from weighbridge.hosts.ssh_options import SshOptions
 from weighbridge.linux.process import Process, run
 from weighbridge.model import ssh_configuration
 from weighbridge.model.command import Command
