@@ -242,7 +242,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
 
 
 def _cached(machine: QemuMachine) -> dict[str, str]:
-    """Return how the data disk is cached, as QEMU itself says; nothing where there is no such disk."""
+    """Return how the data disk is cached, as QEMU itself says; nothing if there is no such disk."""
     if machine.monitor is None:
         return {}
     try:

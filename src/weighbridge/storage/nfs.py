@@ -104,7 +104,7 @@ def why_not_here() -> str:
 
 
 def server_of(run: RunContext, host: Host) -> NfsServer:
-    """The server of a host, the same for the whole run. Unavailable where it cannot be had, or has one already."""
+    """Return the server of a host for the whole run. Raises Unavailable, also if the host has another one."""
     services_of(run, host)
     return run.share(f"nfs server {host.name}", lambda: _server(run, host))
 
@@ -285,7 +285,7 @@ class Nfs(Storage):
 
 
 def mount_checked(host: Host, export: Export, mount_options: str, folder: str, options: NfsOptions) -> None:
-    """Mount an export at a folder. Unavailable where that, or what it asks for, is refused, or it is not writable."""
+    """Mount an export at a folder. Raises Unavailable if it is refused, lacks an option, or is not writable."""
     run_or_unavailable(
         host, "an NFS mount", "mount", "-i", "-t", "nfs", "-o", mount_options, f":{export.path}", folder
     )

@@ -235,12 +235,12 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
 
 
 def _cap(limits: Limits, vcpus: int) -> int | None:
-    """Return Xen's cap in percent of a CPU; None where the limit is that of whole virtual CPUs."""
+    """Return Xen's cap in percent of a CPU; None if the limit is that of whole virtual CPUs."""
     return None if limits.cpus is None or limits.cpus >= vcpus else max(1, round(100 * limits.cpus))
 
 
 def _require_memory(domain: Domain, info: Mapping[str, str], host: Host) -> None:
-    """Raise Unavailable where Xen's free memory is too little: the first domain is not made to give some up."""
+    """Raise Unavailable if Xen's free memory is too little: the first domain is not made to give some up."""
     free = int(info.get("free_memory", 0)) << 20
     if domain.memory > free:
         raise Unavailable(

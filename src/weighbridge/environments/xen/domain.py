@@ -137,7 +137,7 @@ def is_ending(listed: str, name: str) -> bool:
 
 
 def reason_of(stderr: bytes) -> str:
-    """Return why a domain ended, in one line, from the output of its kernel and of xl; empty where unknown.
+    """Return why a domain ended, in one line, from the output of its kernel and of xl; empty if unknown.
 
     What a kernel says without naming an end (a warning as it came up) is not a reason, and hides none of xl's.
     """
