@@ -1,7 +1,7 @@
 """Who may import whom (docs/project/architecture.md), read from the imports."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -140,6 +140,37 @@ def test_plug_ins_use_no_other_plug_in_nor_the_registry(folder: str):
 def test_no_part_uses_one_that_uses_it():
     uses = {part: set().union(*(_parts_used(path) for path in MODULES if _part(path) == part)) for part in PARTS}
     TopologicalSorter(uses).prepare()  # raises CycleError, which tells one: none is let pass
+
+
+CIRCLES = {
+    frozenset({"analysis.context", "analysis.curves", "analysis.paths", "analysis.results"}),
+    frozenset({"cli.approval", "cli.plan"}),
+}
+"""Modules that import one another, and that are known. None may be added."""
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _modules_used(path: Path, modules: Set[str]) -> set[str]:
+    names = {name.removeprefix("weighbridge.") for name in imported(path.read_text(), _package(path))} & modules
+    return {name for name in names if not any(other.startswith(f"{name}.") for other in names)} - {_module(path)}
+
+
+def test_modules_do_not_import_one_another():
+    modules = {_module(path): path for path in MODULES}
+    uses = {module: _modules_used(path, modules.keys()) for module, path in modules.items()}
+    reached: dict[str, set[str]] = {}
+    for module in modules:
+        seen: set[str] = set()
+        queue = [module]
+        while queue:
+            seen.update(more := uses[queue.pop()] - seen)
+            queue += more
+        reached[module] = seen
+    circles = {frozenset(one for one in reached[module] if module in reached[one]) for module in modules}
+    assert circles - {frozenset()} <= CIRCLES
 
 
 def test_only_process_starts_processes():

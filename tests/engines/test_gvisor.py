@@ -20,24 +20,24 @@ SANDBOX = b"runsc-sandbox\0--root=/r\0--platform=ptrace\0--directfs=false\0boot\
 
 def engine(**runtimes: Any) -> Any:
     client = SimpleNamespace(info=lambda: {"Runtimes": runtimes})
-    return SimpleNamespace(client=client, host=SimpleNamespace(name="a", read=lambda path: SANDBOX))
+    return client, SimpleNamespace(name="a", read=lambda path: SANDBOX)
 
 
 def test_a_container_on_the_host_s_network_gets_the_runtime_that_leaves_it_alone():
     both = engine(runc=RUNC, sandboxed=OWN, shared=ON_HOST)
-    assert gvisor.runtime(both, ON_THE_HOSTS) == "shared"
-    assert gvisor.runtime(both, gvisor.Sandbox()) == "sandboxed"
+    assert gvisor.runtime(*both, ON_THE_HOSTS) == "shared"
+    assert gvisor.runtime(*both, gvisor.Sandbox()) == "sandboxed"
 
 
 def test_never_on_the_host_s_network_without_it():
     with raises_sentence(Unavailable):
-        gvisor.runtime(engine(runc=RUNC, runsc=OWN), ON_THE_HOSTS)
+        gvisor.runtime(*engine(runc=RUNC, runsc=OWN), ON_THE_HOSTS)
 
 
 @pytest.mark.parametrize("runtimes", [{}, {"runc": RUNC}, {"runsc": ON_HOST}, {"runsc": {}}])
 def test_an_engine_that_does_not_know_it(runtimes: dict[str, Any]):
     with raises_sentence(Unavailable):
-        gvisor.runtime(engine(**runtimes), gvisor.Sandbox())
+        gvisor.runtime(*engine(**runtimes), gvisor.Sandbox())
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_that_the_users_engine_lacks_it_is_known_before_a_run(
 
 def test_the_facts_name_version_and_platform(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gvisor, "version", lambda path: f"1 of {path}")
-    told = gvisor.facts(engine(runsc=OWN, shared=ON_HOST), ON_THE_HOSTS, 7)
+    told = gvisor.facts(*engine(runsc=OWN, shared=ON_HOST), ON_THE_HOSTS, 7)
     assert told["runtime"] == "runsc 1 of /opt/runsc, platform kvm"
     in_force = {name: value for name, value in told.items() if name.startswith("gVisor: ")}
     assert [*in_force.values()] == ["ptrace", "sandbox", "false", "root:self"], "by the sandbox's own command line"
-    assert gvisor.facts(engine(runsc={"path": "runsc"}), gvisor.Sandbox(), 7)["runtime"].endswith("platform systrap")
+    assert gvisor.facts(*engine(runsc={"path": "runsc"}), gvisor.Sandbox(), 7)["runtime"].endswith("platform systrap")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_version(said: str, content: bytes, found: str, tmp_path: Path, monk
 def test_an_engine_of_our_own_is_told_of_both_or_of_none(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gvisor.shutil, "which", lambda _: "/usr/local/bin/runsc")
     runtimes = gvisor.registration()["runtimes"]
-    assert gvisor.runtime(engine(**runtimes), ON_THE_HOSTS) != gvisor.runtime(engine(**runtimes), gvisor.Sandbox())
+    assert gvisor.runtime(*engine(**runtimes), ON_THE_HOSTS) != gvisor.runtime(*engine(**runtimes), gvisor.Sandbox())
     monkeypatch.setattr(gvisor.shutil, "which", lambda _: None)
     assert gvisor.registration() == {}
     assert not gvisor.readiness().ready
@@ -127,4 +127,4 @@ def test_each_way_to_serve_a_container_has_a_runtime_in_an_engine_of_ours(monkey
         gvisor.Sandbox("ptrace", files="gofer"): "runsc-ptrace-gofer",
         gvisor.Sandbox(stack="host", layer="host"): "runsc-host-layer",
     }
-    assert {each: gvisor.runtime(ours, each) for each in names} == names
+    assert {each: gvisor.runtime(*ours, each) for each in names} == names

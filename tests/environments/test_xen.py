@@ -25,9 +25,8 @@ from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel
 from weighbridge.guests.console import last_words
 from weighbridge.hosts.bridge import Bridge
-from weighbridge.hosts.kinds.guest import GuestOptions
-from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.kinds.testbed import TestbedOptions as Testbed
+from weighbridge.hosts.options import GuestOptions, SshOptions
 from weighbridge.linux.xen_domains import domains_in, name_of
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Host

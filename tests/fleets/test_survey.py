@@ -13,7 +13,7 @@ from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.fleets import survey as surveying
 from weighbridge.fleets.survey import SurveyedMachine, notes_of, refusals, require_machines, survey
-from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.options import SshOptions
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import MACHINE_ID, NODE
 from weighbridge.runner.same_machine import BOOT_ID

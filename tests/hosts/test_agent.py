@@ -25,8 +25,8 @@ from weighbridge.hosts import ssh
 from weighbridge.hosts.agent import frames, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire, _Terminated
 from weighbridge.hosts.agent.sweep import Owner, sweep
-from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote.channel import ANSWER_S, REMOVE_S, AgentReply, Channel
 from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import clock_offset, start_agent

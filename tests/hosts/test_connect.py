@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.ssh import connect
 from weighbridge.model.command import Command, Completed
 

@@ -17,8 +17,8 @@ from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.guest import machine as guest_machine
 from weighbridge.hosts.guest.xen import layers_of
 from weighbridge.hosts.kinds import guest
-from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.kinds.local import LocalOptions
+from weighbridge.hosts.options import GuestOptions
 from weighbridge.hosts.switch import BRIDGE, NOWHERE, port_of
 from weighbridge.linux import process
 from weighbridge.linux.xen_domains import WITHIN_FIRST

@@ -3,7 +3,7 @@
 import pytest
 
 from sentences import raises_sentence
-from weighbridge.hosts.kinds.testbed import TestbedOptions
+from weighbridge.hosts.options import TestbedOptions
 from weighbridge.hosts.switch import _mask, bucket, queue
 
 

@@ -122,7 +122,7 @@ def test_no_module_names_a_package_manager_itself():
     found = [
         path.name for path in source.rglob("*.py") if path.name != "packages.py" and words.search(path.read_text())
     ]
-    assert sorted(found) == ["decisions.py", "preflight.py"], "two docstrings, whose example it is"
+    assert sorted(found) == ["decisions.py", "planned.py"], "two docstrings, whose example it is"
 
 
 def test_a_compiler_without_a_static_libc_is_not_enough(monkeypatch, tmp_path):

@@ -30,7 +30,7 @@ from types import ModuleType
 from typing import Any
 
 from weighbridge.engines.layers import file_layer, image_archive
-from weighbridge.hosts.kinds.testbed import TestbedOptions
+from weighbridge.hosts.options import TestbedOptions
 from weighbridge.hosts.testbed import testbed_host
 from weighbridge.linux import cgroup_files, cgroups, process
 from weighbridge.linux.packages import install_here

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.hosts.kinds.testbed import TestbedOptions
+from weighbridge.hosts.options import TestbedOptions
 from weighbridge.hosts.testbed import TestbedHost, testbed_host
 from weighbridge.linux import network, process
 from weighbridge.model.command import Command

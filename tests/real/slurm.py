@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.hosts.kinds.testbed import TestbedOptions
+from weighbridge.hosts.options import TestbedOptions
 from weighbridge.hosts.testbed import testbed_host
 from weighbridge.linux import process
 from weighbridge.linux.packages import install_here

@@ -20,7 +20,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import ramdisk
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.hosts.guest import GuestHost, guest_host
-from weighbridge.hosts.kinds.guest import GuestOptions
+from weighbridge.hosts.options import GuestOptions
 from weighbridge.launcher import build
 from weighbridge.linux import process
 from weighbridge.model.command import Command

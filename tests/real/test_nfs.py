@@ -10,7 +10,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.hosts.guest import GuestHost, guest_host
-from weighbridge.hosts.kinds.guest import GuestOptions
+from weighbridge.hosts.options import GuestOptions
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest, SiteStorage

@@ -15,7 +15,7 @@ import docker
 import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
-from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote import start
 from weighbridge.hosts.remote.start import program
 from weighbridge.hosts.ssh import SshHost, ssh_host

@@ -18,8 +18,8 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.site import about_site
-from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.ssh import ssh_host
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.process import link_prefix

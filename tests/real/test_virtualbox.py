@@ -26,8 +26,8 @@ from weighbridge.errors import Unavailable
 from weighbridge.guests import disk, kernel, medium, serial, sid
 from weighbridge.guests.words import words
 from weighbridge.hosts.guest import GuestHost, guest_host
-from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.options import GuestOptions
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import process

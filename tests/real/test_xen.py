@@ -15,7 +15,7 @@ from weighbridge import registry
 from weighbridge.environments.xen import PLUGIN, XenOptions
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.guest import GuestHost, guest_host
-from weighbridge.hosts.kinds.guest import GuestOptions
+from weighbridge.hosts.options import GuestOptions
 from weighbridge.linux import xen_domains
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits, RunContext

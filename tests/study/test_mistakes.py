@@ -9,8 +9,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
-from weighbridge.hosts.kinds.ssh import SshOptions
-from weighbridge.hosts.kinds.testbed import TestbedOptions
+from weighbridge.hosts.options import SshOptions, TestbedOptions
 from weighbridge.study.loader import load
 from weighbridge.study.source import LARGEST
 

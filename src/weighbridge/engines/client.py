@@ -17,15 +17,15 @@ from weighbridge.model.command import HostProcess
 from weighbridge.model.plugin import Readiness
 
 START_S = 240
-"""How long an engine of ours may take to come up, and to answer: on an emulated CPU that others use, minutes."""
+"""The time limits for our engine to come up and to answer, which can be minutes on a busy emulated CPU."""
 API_TIMEOUT_S = 60
 _SOCKET = Path("/var/run/docker.sock")
 _CONTAINERD_GONE = ("containerd.sock", ": unavailable", "transport is closing")
-"""What the engine passes on of gRPC's errors when the program below it has ended; it has no code for that."""
+"""The text of gRPC's errors if the program below the engine has ended; the engine has no code for it."""
 
 
 def client_from_environment() -> Any:
-    """The SDK's client for DOCKER_HOST, the current context or the default socket; None where no engine answers."""
+    """The SDK's client for DOCKER_HOST, the current context or the default socket; None if no engine answers."""
     import docker
     from docker.errors import DockerException
 
@@ -40,12 +40,12 @@ def client_from_environment() -> Any:
             return client
         except (DockerException, OSError):
             if base == os.environ.get("DOCKER_HOST"):
-                return None  # the user named this engine: no other one may silently take its place
+                return None  # the user named this engine: do not replace it silently
     return None
 
 
 def client_of(url: str) -> Any:
-    """The SDK's client of the engine at ``url``. Unavailable where none answers there."""
+    """The SDK's client of the engine at ``url``. Raises Unavailable if none answers there."""
     import docker
     from docker.errors import DockerException
 
@@ -67,7 +67,7 @@ def answers() -> bool:
 
 
 def gives_other_ids() -> bool:
-    """Whether the user's engine maps the users of its containers to ids that nobody has (userns-remap)."""
+    """Return whether the user's engine maps its containers' users to unused ids (userns-remap)."""
     if (client := client_from_environment()) is None:
         return False
     with contextlib.closing(client):
@@ -126,7 +126,7 @@ def ask_by(client: Any) -> Ask:
 
 @contextmanager
 def users_engine() -> Iterator[Ask | None]:
-    """Return a function that asks this user's engine on this machine; None where none answers."""
+    """Return a function that asks this user's engine on this machine; None if none answers."""
     client = client_from_environment()
     if client is None:
         yield None
@@ -136,7 +136,7 @@ def users_engine() -> Iterator[Ask | None]:
 
 
 class UsersEngineContents(EngineContents):
-    """What a run has in the user's own engine, wherever that is."""
+    """The objects of a run in the user's own engine, on any machine."""
 
     @property
     def elsewhere(self) -> EngineContents:
@@ -169,7 +169,7 @@ def await_answer(reach: Callable[[], Path | None], daemon: HostProcess) -> Any:
 
 
 def quietly(action: Any, *arguments: Any, **named: Any) -> None:
-    """Call ``action``, ignoring failures: the engine may be gone, and the run's end sweeps what remains."""
+    """Call ``action``, ignoring failures: the engine can be gone, and the end of the run removes the rest."""
     with contextlib.suppress(Exception):
         action(*arguments, **named)
 

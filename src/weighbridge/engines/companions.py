@@ -29,7 +29,7 @@ def start_companions(run: RunContext, engine: Engine, companions: Mapping[str, C
     """Start the companions one after the other and return once all are ready. Raises Unavailable, EnvironmentLost."""
     images = {name: _image(engine, name, companion) for name, companion in companions.items()}
     link = f"{link_prefix(run.id)}c"
-    # by its name it comes after the networks of sites: an engine takes the default route of the first
+    # its name sorts after the networks of sites: an engine uses the default route of the first
     with engine_errors("creating the network of the supporting services"):
         network = engine.client.networks.create(
             f"weighbridge-{run.id}-companions", driver="bridge", labels=engine.labels,
@@ -63,7 +63,7 @@ def _files(companions: Mapping[str, Companion]) -> dict[str, str]:
 
 
 def _require(started: Mapping[str, Any]) -> None:
-    """Raise EnvironmentLost where a container does not run any more, or was started anew with another address."""
+    """Raise EnvironmentLost if a container has ended, or was started again with another address."""
     for name, container in started.items():
         began = container.attrs["State"]["StartedAt"]
         with engine_errors(f"supporting service {name}"):
@@ -81,7 +81,7 @@ def _named(run: RunContext, name: str) -> str:
 
 
 def _image(engine: Engine, name: str, companion: Companion) -> Any:
-    """Return a companion's image without pulling any; a private engine may load it."""
+    """Return a companion's image without a pull; a private engine can load it."""
     from docker.errors import ImageNotFound
 
     with engine_errors(f"supporting service {name}: the image {companion.image}"):
@@ -187,7 +187,7 @@ def _is_ready(state: Mapping[str, Any], companion: Companion) -> bool:
 
 
 def listens(pid: int, port: int) -> bool:
-    """Return whether somebody listens on a TCP port in the network of a process here, other than on loopback."""
+    """Return whether a program listens on a TCP port in the network of a process here, other than on loopback."""
     return port in bound("tcp", Path(f"/proc/{pid}"), reachable=True)
 
 

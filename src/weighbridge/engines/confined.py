@@ -1,6 +1,6 @@
-"""What a study may change of an engine's containers beside their network: confinement, limit of processes, init.
+"""Options of an engine's containers besides their network: confinement, limit of processes, init.
 
-The same options of Docker and of podman, and how each engine, and a Compose file, is told of them.
+Docker and podman share these options. This module translates them for each engine and for a Compose file.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ ALL = "ALL"
 
 
 class ConfinedOptions(EnvironmentOptions):
-    """How the kernel confines a container, how many processes it may have, and whether an init starts its program."""
+    """How the kernel confines a container, its limit of processes, and whether an init starts its program."""
 
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
     apparmor: Annotated[
@@ -43,7 +43,7 @@ class ConfinedOptions(EnvironmentOptions):
 def docker_options(options: ConfinedOptions, read: Callable[[str], bytes] | None = None) -> dict[str, Any]:
     """Return the arguments of the SDK's ``create`` but for `security_options` and the limit of processes.
 
-    ``read`` reads a file of the engine's host: Docker fails where it is to give a capability that nobody has there.
+    ``read`` reads a file of the engine's host: Docker fails if it must give a capability that no process has there.
     """
     words: dict[str, Any] = {"init": True} if options.init else {}
     if options.capabilities == "none":
@@ -57,7 +57,7 @@ def docker_options(options: ConfinedOptions, read: Callable[[str], bytes] | None
 
 
 def _lacking_on(read: Callable[[str], bytes]) -> list[str]:
-    """Return the capabilities that nobody has on a host, as where it is a container itself, in Docker's words."""
+    """Return the capabilities that no process has on a host, for example in a container, in Docker's words."""
     bounding = status_field(read("/proc/1/status").decode(errors="replace"), "CapBnd")
     return [f"CAP_{name.upper()}" for name in lacking(bounding)]
 

@@ -33,7 +33,7 @@ _PIECE = 2**16
 
 
 def started(container: Any) -> "Attached":
-    """Start a container, attached to it: detached again where it cannot be started."""
+    """Start a container, attached to it: detached again if it cannot be started."""
     attached = Attached(container.client, container.id)
     try:
         container.start()
@@ -92,7 +92,7 @@ class Attached:
 _FREEZE_S, _AGAIN_S = 10.0, 0.2
 _NOT_AT_REST = "unable to freeze"
 _SAID = 60
-"""Letters of a strange process's command line that are told."""
+"""The number of letters of another process's command line that a message shows."""
 
 
 def pause(api: Any, container: str, name: str) -> None:
@@ -143,7 +143,7 @@ class DockerSite(LaunchedSite):
         return self.host.meters_of(self.pid)
 
     def scope(self) -> Mapping[str, str]:
-        """The files of its control group, and of its network where that is not the host's."""
+        """Return the files of its control group, and of its network if that is not the host's."""
         shared = self._container.attrs["HostConfig"]["NetworkMode"] == "host"
         return {what: path for what, path in self.host.scope_of(self.pid).items() if not (shared and what == NETWORK)}
 
@@ -217,12 +217,12 @@ def user_options(engine: Engine, userland: Userland) -> dict[str, Any]:
 
 
 def _backing(info: Mapping[str, Any]) -> list[str]:
-    """Return the file system that holds the engine's layers, where its storage driver tells it."""
+    """Return the file system that holds the engine's layers, if its storage driver reports it."""
     return [value for key, value in info.get("DriverStatus") or () if key == "Backing Filesystem"]
 
 
 def must_be_there(engine: Engine, container: Any) -> None:
-    """Raise Unavailable where the container is not on the host: /proc would be that of strangers.
+    """Raise Unavailable if the container is not on the host: /proc would belong to other processes.
 
     It may be about to become what it was told to run, so that it is looked at for a second.
     """
@@ -249,7 +249,7 @@ def must_be_there(engine: Engine, container: Any) -> None:
 
 
 def why_lost(engine: Engine, container: Any, attached: Attached) -> Callable[[], str]:
-    """Return a function that tells why a container's launcher was lost. It raises EnvironmentLost with the engine."""
+    """Return a function that says why a container's launcher was lost. Raises EnvironmentLost with the engine."""
 
     def why() -> str:
         with engine_errors("looking for a lost container"):

@@ -1,4 +1,4 @@
-"""The Docker engine of a host: the user's where one answers, else one of our own for the length of the run."""
+"""The Docker engine of a host: the user's if one answers, else our own for the length of the run."""
 
 import contextlib
 import functools
@@ -27,7 +27,7 @@ from weighbridge.model.userland import Userland
 
 _CHUNK = 2**20
 LAUNCHER = "/weighbridge-launcher"
-"""Where an image has the first process of its containers."""
+"""The path of the first process of containers in their image."""
 
 
 class Engine:
@@ -47,18 +47,18 @@ class Engine:
         self._run = run
         self._images: dict[str, str] = {}
         self.layered = False
-        """Whether a layer of its images is a file system of the host's, as it is."""
-        about = client.version()  # it asks the engine's programs for theirs, which takes an emulated CPU seconds
+        """Whether a layer of its images is an unchanged file system of the host."""
+        about = client.version()  # the engine starts its programs for it: seconds on an emulated CPU
         self.version: str = about.get("Version", "?")
         parts = {str(part.get("Name")): str(part.get("Version")) for part in about.get("Components") or ()}
         own = {} if settings.dockerd is None else {PROGRAM: settings.dockerd}
         self.programs: dict[str, str] = {name: parts[name] for name in ("containerd", "runc") if name in parts} | own
-        """Facts: the versions of what it works with, as it tells them, and its own file where a study names that."""
+        """Facts: the reported versions of its programs, and its own file if a study names it."""
         self._architecture: str = about.get("Arch", "")
 
     @functools.cached_property
     def cgroup_parent(self) -> str | None:
-        """The control group of containers, or the slice of systemd's; None: where the engine puts them.
+        """The control group of containers, or the slice of systemd; None means the engine's own choice.
 
         Where the engine lets us that is where native programs are, or beside them: so that both compete for the CPUs
         in the same place of the tree, with the limits of the same groups above. An engine alone would put containers
@@ -79,7 +79,7 @@ class Engine:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels by which everything of this run is found."""
+        """Return the labels that mark all objects of this run."""
         return {LABEL: self._run.id}
 
     @functools.cached_property
@@ -89,7 +89,7 @@ class Engine:
 
     @functools.cached_property
     def _system(self) -> Mapping[str, Any]:
-        """What the engine tells of itself and its machine that stays the same while it runs: asked once."""
+        """Return the constant information about the engine and its machine, asked once."""
         about: Mapping[str, Any] = self.client.info()
         return about
 
@@ -150,7 +150,7 @@ class Engine:
 
 
 def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine:
-    """The engine of a host, the same for the whole run. Unavailable where it cannot be had with these settings."""
+    """Return the engine of a host, the same for the whole run. Raises Unavailable if it cannot have the settings."""
     host_engine = run.share(f"docker {host.name}", lambda: engine(run, host, settings))
     if host_engine.settings != settings:
         raise Unavailable(

@@ -20,7 +20,7 @@ _ANSWER_S = 30.0
 
 
 def find() -> str:
-    """The path of the socket of an engine that answers. Unavailable: none is there, or it may not be used."""
+    """The path of the socket of an engine that answers. Unavailable: there is none, or this user cannot use it."""
     refused = None
     for path in _candidates():
         try:
@@ -39,7 +39,7 @@ def find() -> str:
 
 
 def _candidates() -> list[str]:
-    """Return the sockets to try: DOCKER_HOST's alone where it is set, else the system's, then the user's own."""
+    """Return the sockets to try: only DOCKER_HOST's if it is set, else the system's, then the user's own."""
     docker_host = os.environ.get("DOCKER_HOST", "")
     if docker_host.startswith("unix://"):
         return [docker_host[len("unix://") :]]
@@ -71,9 +71,9 @@ class _Http(http.client.HTTPConnection):
 
 
 def ask(path: str, method: str, what: str) -> Any:
-    """Return what the engine at the socket ``path`` answers to a request; None where it answers nothing.
+    """Return what the engine at the socket ``path`` answers to a request; None if it answers nothing.
 
-    Raises OSError where it refuses or does not answer as an engine does.
+    Raises OSError if it refuses or does not answer like an engine.
     """
     connection = _Http(path)
     try:
@@ -90,7 +90,7 @@ def ask(path: str, method: str, what: str) -> Any:
 
 
 def lend(path: str, folder: Path, user: int) -> str:
-    """A socket that only ``user`` may use and that leads to the one at ``path``; for as long as the agent lives."""
+    """Make a socket that only ``user`` can use and that leads to ``path``, until the agent ends."""
     folder.mkdir(mode=0o700, exist_ok=True)
     os.chown(folder, user, -1)
     number = len(list(folder.iterdir()))
@@ -109,7 +109,7 @@ def _accept(listener: socket.socket, path: str) -> None:
         near, _ = listener.accept()
         try:
             far = connected(path)
-        except OSError:  # the engine has gone: whoever asks sees the connection end
+        except OSError:  # the engine has gone: its client sees the end of the connection
             near.close()
             continue
         for source, sink in ((near, far), (far, near)):

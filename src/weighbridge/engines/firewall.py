@@ -1,4 +1,4 @@
-"""What an engine leaves in the host's packet filter and sysctls after it has gone, and how to take it out again.
+"""Finds and removes the leftovers of an engine in the host's packet filter and sysctls.
 
 dockerd keeps its chains, its FORWARD policies and ip_forward when it stops: since version 27 those of IPv6 too, since
 28 rules of table raw. One that starts empties the chains that an earlier one has left, and removes its bridge docker0
@@ -40,7 +40,7 @@ _SYSCTLS = (
 _OF_INTERFACES = "net/ipv[46]/conf/*/forwarding"
 
 Saved = dict[str, list[str]]
-"""By table, its chains (":NAME POLICY") and rules ("-A ..."), without counters."""
+"""The chains (":NAME POLICY") and rules ("-A ...") by table, without counters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +68,17 @@ class Adds(enum.Enum):
 
 _BRIDGE = "docker0"
 _VETH = re.compile(r"veth[0-9a-f]{7}")
-"""What Docker calls both ends of a veth pair, one of which is renamed in its container."""
+"""Docker's names of both ends of a veth pair. The end in the container is renamed."""
 _USERS_CHAIN = re.compile(r"^:DOCKER-USER |^-A DOCKER-USER |-j DOCKER-USER$")
 """The chain that Docker makes for rules of the user's, with the rules in it and the way into it."""
 _USERS_CHAIN_UNUSED = "-A DOCKER-USER -j RETURN"
 _OWN = {"nft": "nft table", "ip": "link"}
-"""What is called what the commands of these programs delete."""
+"""The names of the objects that the commands of these programs delete."""
 _EVERYTHING = "|".join(adds.value.lines for adds in Adds)
 
 
 def saved(family: str) -> Saved | None:
-    """All tables of ``iptables`` or ``ip6tables`` that there are; None where they cannot be read."""
+    """Return all tables of ``iptables`` or ``ip6tables``, or None if they cannot be read."""
     text = output((f"{family}-save",))
     return None if text is None else parse(text)
 
@@ -96,12 +96,12 @@ def parse(text: str) -> Saved:
 
 
 def nft_tables() -> set[str]:
-    """The tables of nftables, as "ip docker-bridges"; empty where there is no nft(8)."""
+    """Return the tables of nftables ("ip docker-bridges"), or nothing without nft(8)."""
     return {line.removeprefix("table ") for line in (output(("nft", "list", "tables")) or "").splitlines()}
 
 
 def count() -> int | None:
-    """How many rules of iptables and ip6tables are in force, in all their tables; None where one cannot be read."""
+    """Return the number of rules in all tables of iptables and ip6tables; None if one cannot be read."""
     families = [saved(family) for family in FAMILIES]
     tables = [lines for family in families if family is not None for lines in family.values()]
     return None if None in families else sum(line.startswith("-A") for lines in tables for line in lines)
@@ -129,7 +129,7 @@ def remember(folder: Path, *, beside_engine: bool = False) -> None:
 
 
 def restore(folder: Path, adds: Adds | None = None, *, beside_engine: bool = False) -> None:
-    """Take out what engines added since ``remember``, and only that; nothing where nothing was noted.
+    """Remove only the entries that engines added since ``remember``, or nothing if nothing was noted.
 
     ``adds``: of this kind alone, since another engine still runs: the note is kept for it, and the sysctls are left
     alone. It is kept, too, where something could not be taken out. ``beside_engine``: the user's own Docker engine
@@ -159,9 +159,9 @@ def restore(folder: Path, adds: Adds | None = None, *, beside_engine: bool = Fal
 
 
 def left(folder: Path, *, beside_engine: bool = False) -> list[str]:
-    """What engines added to the packet filter since ``remember``, by table; empty where nothing was noted.
+    """Return the entries that engines added to the packet filter since ``remember``, by table; empty without a note.
 
-    ``beside_engine``: without what may be the user's own Docker engine's, which runs now.
+    ``beside_engine``: without entries that can belong to the user's own Docker engine, which is running.
     """
     note = _note(folder)
     steps = [] if note is None else [*_steps(note, Adds.PODMAN if beside_engine else None)]
@@ -226,7 +226,7 @@ def _noted_tables(note: dict[str, Any]) -> Iterator[tuple[str, str, list[str], l
 
 
 def _steps(note: dict[str, Any], adds: Adds | None) -> Iterator[tuple[str, ...]]:
-    """The commands that take out what engines (or this kind) have made beside what was noted.
+    """Return the commands that remove entries of engines (or of this kind) that were not noted.
 
     Of all kinds, one end of each veth pair of Docker's that has no end in a container goes, too.
     """
@@ -252,7 +252,7 @@ def _disused_chains(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _disused_tables(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The commands that remove what is then left of those tables in nftables, where they have no chain."""
+    """Return the commands that remove the rest of those tables in nftables if they have no chain."""
     added = nft_tables() - set(note["nft"] or ()) if note["nft"] is not None else set()
     for name in sorted(
         f"{FAMILIES[family]} {table}" for family, tables in note["tables"].items() for table in tables
@@ -281,7 +281,7 @@ def _bridge() -> dict[str, Any] | None:
 
 
 def _lost_bridge(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The commands that make that bridge again where an engine of ours has removed it."""
+    """Return the commands that create the bridge again if our engine has removed it."""
     bridge = note.get("bridge")
     if bridge is None or _bridge() is not None:
         return

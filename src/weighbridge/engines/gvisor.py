@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from weighbridge.engines.client import client_from_environment
 from weighbridge.errors import Unavailable
@@ -21,21 +21,18 @@ from weighbridge.model.facts import GVISOR_FILES, GVISOR_LAYERS, GVISOR_NETWORK,
 from weighbridge.model.host import Host
 from weighbridge.model.plugin import Readiness
 
-if TYPE_CHECKING:
-    from weighbridge.engines.docker import Engine
-
 PROGRAM = "runsc"
 VERSION = "v0.0.0-20260905035102-160fafc42237"
 INSTALL = f"CGO_ENABLED=0 GOBIN=/usr/local/bin go install gvisor.dev/gvisor/runsc@{VERSION}"
 LEAST_MEMORY = 24 * 2**20
-"""Bytes in which a sandbox comes up, seen with VERSION: in 16 MiB it ends before it answers."""
+"""The bytes in which a sandbox of VERSION comes up. In 16 MiB it ends before it answers."""
 _MODULE = re.compile(rb"gvisor\.dev/gvisor\t(v[0-9][^\t\n]{1,60})[\t\n]")
 _LOOK_S = 0.002
 _STOP = "stop that engine, so that the run can start one with gVisor"
 _PLATFORM = "systrap"
 """Runsc's default: it catches system calls with seccomp, and needs no device."""
 _HOST_NETWORK = "--network=host"
-"""Without it runsc takes the addresses of every interface of its network namespace: the host's, on its network."""
+"""Without it runsc takes over the addresses of all interfaces of its network namespace, also of the host."""
 
 
 Platform = Literal["systrap", "ptrace"]
@@ -46,7 +43,7 @@ LayerOf = Literal["own", "host"]
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """How runsc is to serve a container; the fields are those of the options ``runsc_...``.
+    """The settings of runsc for a container: the options ``runsc_...``.
 
     ``platform``: None is whatever its engine has registered.
     """
@@ -68,7 +65,7 @@ class Sandbox:
         return tuple(flag for flag, given in flags.items() if given)
 
     def is_served_by(self, arguments: Sequence[str]) -> bool:
-        """Whether a runtime with these arguments serves a container so; what is not asked for is the engine's own."""
+        """Return whether a runtime has these settings. The engine chooses the settings that are not given."""
         wanted = {"network": _DEFAULTS["network"], **dict(map(_flag, self.arguments))}
         if self.platform is None:
             del wanted["platform"]
@@ -103,7 +100,7 @@ def in_force(arguments: Sequence[str]) -> dict[str, str]:
 
 
 def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[str, Any]:
-    """Return gVisor's entries in the daemon.json of an engine of ours; empty where it is not installed.
+    """Return gVisor's entries in the daemon.json of an engine of ours; empty if it is not installed.
 
     One for each way in which a study can ask for it; the first is runsc's own. ``is_there`` tells whether the host of
     the engine has a program at a path.
@@ -118,22 +115,22 @@ def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[st
 
 
 def _differences(sandbox: Sandbox) -> Iterator[str]:
-    """Return what is in the name of a runtime beside runsc's."""
+    """Yield the parts of a runtime's name after "runsc"."""
     for argument in sandbox.arguments:
         name, value = _flag(argument)
         if value != _DEFAULTS[name]:
             yield {"directfs": "gofer", "overlay2": "layer"}.get(name, value)
 
 
-def runtime(engine: "Engine", sandbox: Sandbox) -> str:
-    """The name of the runtime in an engine that serves a container so. Unavailable where it has none."""
-    if (name := _registered(engine.client, sandbox)) is None:
-        raise Unavailable(f"the Docker engine of host {engine.host.name} {_lacks(sandbox)}: {_STOP}")
+def runtime(client: Any, host: Host, sandbox: Sandbox) -> str:
+    """Return the name of the runtime with these settings in an engine of a host. Raises Unavailable."""
+    if (name := _registered(client, sandbox)) is None:
+        raise Unavailable(f"the Docker engine of host {host.name} {_lacks(sandbox)}: {_STOP}")
     return name
 
 
 def refusal(sandbox: Sandbox) -> Readiness | None:
-    """Return why the engine that answers has no such gVisor; None where it has, or none answers."""
+    """Return why the engine that answers has no such gVisor; None if it has, or if none answers."""
     if (client := client_from_environment()) is None:
         return None
     with contextlib.closing(client):
@@ -143,7 +140,7 @@ def refusal(sandbox: Sandbox) -> Readiness | None:
 
 
 def _registered(client: Any, sandbox: Sandbox) -> str | None:
-    """Return the name of a client's engine for a runsc that serves a container so; None where it has none."""
+    """Return the engine's name of a runsc with these settings, or None if it has none."""
     for name, about in _runtimes(client).items():
         if Path(about.get("path") or "").name == PROGRAM and sandbox.is_served_by(_arguments(about)):
             return name
@@ -157,16 +154,16 @@ def _lacks(sandbox: Sandbox) -> str:
     return f"has not registered runsc {which}{why} (dockerd's 'runtimes')"
 
 
-def facts(engine: "Engine", sandbox: Sandbox, pid: int) -> dict[str, str]:
+def facts(client: Any, host: Host, sandbox: Sandbox, pid: int) -> dict[str, str]:
     """Return gVisor's version and platform, and how the process of a container's sandbox (``pid``) serves it."""
-    about = _runtimes(engine.client)[runtime(engine, sandbox)]
+    about = _runtimes(client)[runtime(client, host, sandbox)]
     platform = dict(map(_flag, _arguments(about))).get("platform", _PLATFORM)
     told = {
         "runtime": f"runsc {version(str(about['path']))}, platform {platform}",
         "kernel": "gVisor's own, in user space",
     }
     with contextlib.suppress(OSError):
-        told |= in_force(engine.host.read(f"/proc/{pid}/cmdline").decode(errors="replace").split("\0"))
+        told |= in_force(host.read(f"/proc/{pid}/cmdline").decode(errors="replace").split("\0"))
     return told
 
 

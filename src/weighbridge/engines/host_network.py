@@ -1,4 +1,4 @@
-"""What a study may change of the network of a host that was made for the run, and what of it is in force there.
+"""Network settings of a host that was created for the run, and the values in force there.
 
 Bridge netfilter, connection tracking and rules of the packet filter are a host's; offloads are those of a container's
 interface, and of the host's own one for VXLAN. What is in force is read back, whether the study asked for it or not.
@@ -41,7 +41,7 @@ _VXLAN = "tx-udp_tnl-segmentation"
 
 
 class HostNetworkOptions(EnvironmentOptions):
-    """``mtu``, and what else of a network may cost something."""
+    """``mtu``, and other settings of a network that can have a cost."""
 
     mtu: Annotated[
         int | None, Field(ge=576, le=65535, description="MTU of the bridge or overlay network, in bytes")
@@ -67,7 +67,7 @@ class HostNetworkOptions(EnvironmentOptions):
 
     @property
     def host_network(self) -> str:
-        """A name for a host that is changed like this; empty where it is not changed."""
+        """Return a name for a host with these changes, or "" without changes."""
         parts = {
             "brnf": self.bridge_netfilter is True,
             "nobrnf": self.bridge_netfilter is False,
@@ -81,7 +81,7 @@ class HostNetworkOptions(EnvironmentOptions):
 
 
 def tuning_problems(options: Any, needs: Needs) -> Iterator[str]:
-    """What of these options has no effect on a network, and hosts that may not be changed."""
+    """Yield why options have no effect on a network, or why a host must not be changed."""
     network = options.network
     changed = {
         "no_offloads": options.no_offloads, "vxlan_offload": options.vxlan_offload is not None,
@@ -179,7 +179,7 @@ def _off(features: Sequence[str]) -> Iterator[str]:
 
 
 def network_facts(host: DisposableHost, pid: int, *, own_network: bool, overlay: bool) -> dict[str, str]:
-    """Return what is in force: on the host, and at the container's interface. What cannot be read is omitted."""
+    """Return the values in force on the host and at the container's interface. Unreadable ones are omitted."""
     facts: dict[str, str] = {}
     calls = _bridge_calls(host)
     facts[BRIDGE_NETFILTER] = "not in this kernel" if calls is None else "on" if calls == "1" else "off"

@@ -23,7 +23,7 @@ _LATE = "timeout waiting for containerd to start"
 
 @contextmanager
 def hosted_engine(run: RunContext, host: DisposableHost, settings: Settings) -> Iterator[Any]:
-    """The client of an engine that runs in the host as long as the context lasts."""
+    """Yield the client of an engine that runs in the host until the context ends."""
     if not _is_there(host, settings):
         raise Unavailable(
             f"host {host.name} cannot see the program {settings.dockerd}: put it in a folder that the host shares"
@@ -86,12 +86,12 @@ def _settings_file(host: DisposableHost, folder: str) -> str:
 
 
 def _is_there(host: DisposableHost, settings: Settings) -> bool:
-    # an emulated CPU takes five seconds to have it tell its version
+    # the version takes five seconds on an emulated CPU
     find = ("sh", "-c", 'command -v "$1"', "find", settings.program[-1])
     return host.run(Command(find, 30)).returncode == 0
 
 
 def _has_containers(client: Any) -> bool:
-    with contextlib.suppress(Exception):  # it may have gone
+    with contextlib.suppress(Exception):  # it can have ended
         return bool(client.api.containers(all=True))
     return False

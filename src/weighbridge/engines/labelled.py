@@ -1,4 +1,4 @@
-"""What runs have in a Docker engine, told by a label, through the engine's own HTTP interface (API of Docker 20.10).
+"""Finds the objects of runs in a Docker engine by their label, through its HTTP interface (API of Docker 20.10).
 
 The agent of an ssh host has this module too, where Docker's SDK is not.
 """
@@ -19,7 +19,7 @@ from weighbridge.model.names import RunId
 LABEL = "weighbridge.run"
 """Its value is the run's id."""
 Ask = Callable[[str, str], Any]
-"""What an engine answers to a method and a path, None where that is nothing. Raises OSError where it refuses."""
+"""What an engine answers to a method and a path, None if that is nothing. Raises OSError if it refuses."""
 _KINDS = (  # what one is, where they are listed, what that is called in the answer, how one is named and removed
     ("container", "/containers/json?all=1&filters=", "", "Id", "/containers/{}?force=1&v=1"),
     ("network", "/networks?filters=", "", "Id", "/networks/{}"),
@@ -36,13 +36,13 @@ def labelled(ask: Ask) -> Iterator[Leftover]:
 
 
 def remove_labelled(ask: Ask, run_id: RunId) -> None:
-    """Remove every container, network, volume and image of a run. Raises OSError where some of it stays."""
+    """Remove every container, network, volume and image of a run. Raises OSError if some of it stays."""
     failures: list[str] = []
     for kind, listing, within, key, removal in _KINDS:
         try:
             refused = _remove_all(ask, _listed(ask, listing, within, f"{LABEL}={run_id}"), key, removal)
             left = _listed(ask, listing, within, f"{LABEL}={run_id}") if refused else []
-        except OSError as error:  # what cannot be removed must not keep the others
+        except OSError as error:  # continue with the others
             failures.append(str(error))
         else:
             failures += [f"{kind} {_name(each)}: {refused[each[key]]}" for each in left if each[key] in refused]
@@ -51,7 +51,7 @@ def remove_labelled(ask: Ask, run_id: RunId) -> None:
 
 
 def _remove_all(ask: Ask, things: Iterable[Mapping[str, Any]], key: str, removal: str) -> dict[str, OSError]:
-    """Remove each of these things; return the refusal of those that may still be there, by their key."""
+    """Remove each of these things; return the refusals, by key, for those that might remain."""
     refused = {}
     for each in things:
         try:
@@ -71,7 +71,7 @@ def _name(thing: Mapping[str, Any]) -> str:
 
 
 class EngineContents(Leavings):
-    """What a run has in the engine at this machine's socket."""
+    """The objects of a run in the engine at this machine's socket."""
 
     label = "leftovers in the Docker engine"
     portable = True

@@ -27,7 +27,7 @@ def executable(path: str, content: bytes) -> bytes:
 
 
 def file_layer(path: str, content: bytes) -> bytes:
-    """A layer with one executable file, as an archive."""
+    """Return an archive of a layer with one executable file."""
     return executable(path, content) + _END
 
 
@@ -36,7 +36,7 @@ def image_archive(
 ) -> bytes:
     """An image with these layers, the lowest one first (Docker Image Specification v1.2).
 
-    ``command``: what a container starts that is not told what to start.
+    ``command`` is the default command of a container.
     """
     about_containers = {"Labels": dict(labels)} | ({"Cmd": [*command]} if command else {})
     sums = [hashlib.sha256(layer).hexdigest() for layer in layers]
@@ -58,7 +58,7 @@ def image_archive(
 
 
 def folder_as_layer(host: Host, image: Any, folder: str) -> None:
-    """Have a folder of the host stand for the lower one of an image's two layers. Unavailable where it cannot."""
+    """Use a folder of the host as the lower of an image's two layers. Raises Unavailable."""
     lower = ((image.attrs.get("GraphDriver") or {}).get("Data") or {}).get("LowerDir")
     if not lower:
         raise Unavailable(f"host {host.name}: its engine does not use overlay2. Set its storage driver to overlay2")

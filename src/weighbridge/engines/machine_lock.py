@@ -37,7 +37,7 @@ _locks: dict[Path, _Lock] = {}
 def exclusive_machine_lock(base: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Inside, no engine of another run changes the machine; engines of this process share it.
 
-    ``base`` is the folder of all runs' states, which is locked. Unavailable where another run has held it for
+    ``base`` is the folder of all runs' states, which is locked. Raises Unavailable if another run has held it for
     `WAIT_S`.
     """
     lock = _locks.get(base) or _Lock(os.open(base, os.O_RDONLY | os.O_DIRECTORY))
@@ -84,7 +84,7 @@ def _taken(folder: int) -> bool:
 def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) -> None:
     """Bring the packet filter back, and what else is to be, unless a living run's engine needs them: it will do so.
 
-    Nor are rules of Docker's touched while an engine of the user's answers, which may have been started meanwhile.
+    Nor are rules of Docker's touched while the user's engine answers, which can have been started in the meantime.
 
     Where another engine of this process still runs, only what this kind of engine adds is taken out.
     """
@@ -118,5 +118,5 @@ def left(base: Path) -> list[str]:
 
 
 def _beside_engine(base: Path) -> bool:
-    """Whether an engine of the user's answers, asked only where something was noted: by ssh that takes a second."""
+    """Return whether the user's engine answers. It is asked only after a note, because ssh needs a second."""
     return (base / firewall.NOTE).exists() and client.answers()

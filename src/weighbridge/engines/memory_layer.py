@@ -20,7 +20,7 @@ from weighbridge.model.host import RunContext
 from weighbridge.model.userland import Userland
 
 _MEMORY, _FOLDER = "/weighbridge-memory", "/weighbridge-folder"
-"""Where the keeper has them."""
+"""The paths of the memory and of the folder below the layer in the keeper."""
 _MAKE = """set -e
 mkdir "$1" "$1/upper" "$1/work"
 chown "$(stat -c %u:%g "$2")" "$1/upper"
@@ -93,7 +93,7 @@ class _Keeper:
 def layered_folder(engine: Engine, run: RunContext, site: str, userland: Userland) -> Iterator[str]:
     """Make a volume that is a layer in memory over the userland's folder, which stays as it is; gives its name.
 
-    Its memory is that of those who write to it, as natively. Raises Unavailable and EnvironmentLost.
+    Its memory is charged to the processes that write to it, as natively. Raises Unavailable and EnvironmentLost.
     """
     folder = userland.layered
     keeper = run.share(f"memory {engine.host.name} {folder}", lambda: _Keeper.started(engine, run, userland))

@@ -1,4 +1,4 @@
-"""What networks of several environments, and the bridge of virtual machines, do not reach: each said in one way."""
+"""Messages about networks that several environments share, and about the bridge of virtual machines."""
 
 from typing import Any
 
@@ -6,18 +6,19 @@ from weighbridge.model.environment import Needs
 
 NO_NETWORK = "network: none cannot carry this workload: choose another network"
 LOOPBACK_IS_HERE = "'publish_on: loopback' cannot be reached from another host: use publish_on: gateway"
-ONE_WAY = (
-    "this workload needs connections in both directions, but a published port only carries connections to the server"
+PUBLISHED_ONE_WAY, FORWARDED_ONE_WAY = (
+    f"this workload needs connections in both directions, but a {port} port only carries connections to the server"
+    for port in ("published", "forwarded")
 )
 
 
 def needs_bridge(option: str, network: str) -> str:
-    """An option that is given with a network that has no use for it."""
+    """Return why an option does not work with this network."""
     return f"'{option}' needs network: bridge, not {network}"
 
 
 def apart_from_client(needs: Needs) -> list[str]:
-    """Why a client outside does not reach an engine that gets a host of its own, as on hosts made for the run."""
+    """Return why an outside client cannot reach an engine on its own host, which hosts of the run give it."""
     disposable_kinds = [kind for kind, host in needs.holding.items() if host.disposable]
     if not disposable_kinds or needs.apart or {"server", "client"} <= needs.inside:
         return []
@@ -26,7 +27,7 @@ def apart_from_client(needs: Needs) -> list[str]:
 
 
 def server_out_of_reach(needs: Needs) -> list[str]:
-    """Why a client on a bridge does not reach a server outside, or is not reached by it."""
+    """Return why a client on a bridge and a server outside cannot reach each other."""
     if "server" in needs.inside or "client" not in needs.inside:
         return []
     if needs.apart:
@@ -42,7 +43,7 @@ def server_out_of_reach(needs: Needs) -> list[str]:
 
 
 def sysctl_problems(needs: Needs, *, own_network: bool) -> list[str]:
-    """Why settings of the kernel cannot be a container's own: its network is the host's."""
+    """Return why kernel settings would change the host, because the container has the host's network."""
     of_network = sorted(name for name in needs.sysctls if name.startswith("net."))
     if own_network or not of_network:
         return []
@@ -50,7 +51,7 @@ def sysctl_problems(needs: Needs, *, own_network: bool) -> list[str]:
 
 
 def attach_problems(options: Any, needs: Needs, hosts: str = "testbed hosts") -> list[str]:
-    """Why a bridge cannot have the interface of its host as a port ; ``hosts``: on which it can."""
+    """Return why the interface of a host cannot be a port of a bridge there; it can be on ``hosts``."""
     if not options.attach:
         return []
     if options.network != "bridge":
@@ -63,9 +64,9 @@ def attach_problems(options: Any, needs: Needs, hosts: str = "testbed hosts") ->
 
 
 def network_problems(options: Any, needs: Needs, *, hosts: str, otherwise: str = "") -> list[str]:
-    """Why a machine with these options (``network``, ``attach``) does not reach what a study needs.
+    """Return why a machine with these options (``network``, ``attach``) does not reach what a study needs.
 
-    ``hosts``: those on which its bridge is attached to a network; ``otherwise``: what else reaches another host.
+    Its bridge can be attached to a network on ``hosts``; ``otherwise`` is another way to reach another host.
     """
     problems = []
     if needs.network and options.network == "none":

@@ -1,4 +1,4 @@
-"""Docker's networks: what a container is attached to, where it is then reached, what this kernel can do for them.
+"""Docker's networks: the attachment of a container, its address, and the features of this kernel.
 
 That is tried once in a namespace that is thrown away. Who may make none cannot look, and the engine may well have it.
 """
@@ -33,7 +33,7 @@ class ContainerAttachment:
     network: str
     ip: str | None = None
     own: Any = None
-    """The SDK's object of the network, where it is one that the run made."""
+    """The SDK's object of the network, if the run created it."""
     ports: dict[str, tuple[str, int]] = field(default_factory=dict)
     start: Callable[[Any], Attached] = started
     """Starts a container that is to be on it."""
@@ -43,7 +43,7 @@ class ContainerAttachment:
 def bridge(engine: Engine, run: RunContext, name: str, mtu: int | None = None) -> Iterator[Any]:
     """A bridge network of its own; containers outside reach it by ports only.
 
-    ``mtu``: in bytes; None: that of the host's interface, where the host is one of the run's.
+    ``mtu`` is in bytes; None means the MTU of the host's interface if the run created the host.
     """
     options = {"com.docker.network.bridge.name": f"{link_prefix(run.id)}{next(_numbers) % 1000}"}
     if mtu is not None:
@@ -67,7 +67,7 @@ def gateway(network: Any) -> str:
 
 
 def mtu_of(host: Host, interface: str) -> str:
-    """Return an interface's MTU in bytes. Raises Unavailable where the host has no such interface."""
+    """Return an interface's MTU in bytes. Raises Unavailable if the host has no such interface."""
     try:
         return host.read(f"/sys/class/net/{interface}/mtu").decode().strip()
     except OSError as error:
@@ -76,7 +76,7 @@ def mtu_of(host: Host, interface: str) -> str:
 
 @contextmanager
 def attached_bridge(engine: Engine, run: RunContext, parent: str) -> Iterator[Any]:
-    """A bridge network of which the host's interface is a port: one subnet across all hosts on the same switch.
+    """Make a bridge network with the host's interface as a port: one subnet across all hosts on the same switch.
 
     The host's address moves from the interface to the bridge for good: it is a host that nothing else uses.
     """
@@ -101,7 +101,7 @@ def attached_bridge(engine: Engine, run: RunContext, parent: str) -> Iterator[An
 def on_parent(
     engine: Engine, run: RunContext, driver: Driver, parent: str, subnet: str | None, gateway_: str | None, mode: str
 ) -> Iterator[Any]:
-    """A macvlan or ipvlan network on a host's interface. Unavailable where kernel or engine cannot make it."""
+    """A macvlan or ipvlan network on a host's interface. Raises Unavailable if kernel or engine cannot make it."""
     mtu_of(engine.host, parent)
     if subnet is None:
         own = engine.host.capabilities.disposable
@@ -150,13 +150,13 @@ _TRIES = {
 
 
 def not_looked() -> tuple[str, str] | None:
-    """Return why this user cannot try the kernel's features, and what would permit it; None where nothing hinders."""
+    """Return why this user cannot try the kernel's features, and what would permit it; None if nothing hinders."""
     return None if os.geteuid() == 0 else user_namespaces.refusal()
 
 
 @functools.cache
 def lacking(feature: str) -> str:
-    """Return why the kernel cannot do ``macvlan``, ``ipvlan``, ``overlay`` or ``encrypted``; empty where it can.
+    """Return why the kernel cannot do ``macvlan``, ``ipvlan``, ``overlay`` or ``encrypted``; empty if it can.
 
     And where this user may not look (`not_looked`).
     """

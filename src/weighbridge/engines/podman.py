@@ -42,7 +42,7 @@ from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.userland import Userland
 
-_MEMORY = Path("/dev/shm")  # noqa: S108 - of each run one folder, which nobody else may enter
+_MEMORY = Path("/dev/shm")  # noqa: S108 - one folder per run, which other users cannot enter
 _ASK_S, _IMPORT_S = 120.0, 900.0
 _numbers = itertools.count()
 _IMPORT = 'tar --create --numeric-owner --one-file-system --directory "$0" . | "$@"'
@@ -71,7 +71,7 @@ class Podman:
         return self.host.run(Command(self._argv(*words), deadline_s))
 
     def must(self, what: str, *words: str) -> str:
-        """Return a command's output. Raises Unavailable where it fails, EnvironmentLost where podman has gone."""
+        """Return a command's output. Raises Unavailable if it fails, Raises EnvironmentLost if podman has gone."""
         completed = self.ask(*words)
         if completed.returncode != 0:
             if "nsenter: cannot open" in completed.last_words:
@@ -102,7 +102,7 @@ class Podman:
 
     @contextmanager
     def bridge(self) -> Iterator[dict[str, Any]]:
-        """A bridge network of its own, as ``podman network inspect`` tells it."""
+        """Make a bridge network, and yield the output of ``podman network inspect``."""
         number = next(_numbers)
         name, link = f"weighbridge-{number}", f"{link_prefix(self._run.id)}n{number}"
         size = ("--opt", f"mtu={self._mtu()}") if self.host.interface else ()
@@ -137,7 +137,7 @@ class Podman:
         return self.host.start(Command((*self._home.prefix, *argv)))
 
     def inspect(self, container: str) -> dict[str, Any]:
-        """What ``podman inspect`` tells of a container."""
+        """Return the output of ``podman inspect`` for a container."""
         return dict(json.loads(self.must(f"inspecting {container}", "container", "inspect", container))[0])
 
     def move(self, pid: int, group: Group) -> None:
@@ -148,7 +148,7 @@ class Podman:
             raise Unavailable(f"a container cannot be moved into its control group: {completed.last_words}")
 
     def put_folder(self, folder: str, name: str) -> str:
-        """Put a folder of the host where containers can mount and write to it; return where that is."""
+        """Put a folder of the host where containers can mount and write to it; return its path."""
         return self._home.put_folder(self.host, folder, name)
 
 
@@ -217,19 +217,19 @@ def _discard_of_user(run_id: RunId, state: Path, data: Path) -> None:
 
 
 def _discard_folders(run_id: RunId) -> None:
-    """Remove what is the user's own: podman makes an empty storage anew while it removes that of its containers."""
+    """Remove the user's own storage: podman creates an empty one while it removes its containers."""
     for path in _left_of(run_id):
         with contextlib.suppress(OSError):
             remove_tree(OwnFolder.at(path))
 
 
 def memory_of(run_id: RunId, site: str) -> Path:
-    """Return the folder in memory in which a site's layer over a folder of this machine's is."""
+    """Return the folder in memory for a site's layer over a folder of this machine."""
     return _MEMORY / f"weighbridge-{run_id}-{site}"
 
 
 def _left_of(run_id: str) -> list[Path]:
-    """This user's folders in memory or for storage of a run: what others put there is theirs."""
+    """Yield this user's folders of a run in memory or for storage, without those of other users."""
     paths = (*_MEMORY.glob(f"weighbridge-{run_id}-*"), *APART.glob(f"weighbridge-{run_id}-*"))
     return [path for path in paths if is_own_folder(path)]
 
@@ -248,7 +248,7 @@ class PodmanFolders(Leavings):
         yield from (Leftover(path.name.split("-")[1], "folder of podman", str(path)) for path in _left_of("*"))
 
     def remove(self, run: DeadRun) -> None:
-        """Remove the folders, and first the files in them, which only podman may remove. OSError names what stays."""
+        """Remove the folders, and first the files in them, which only podman can remove. OSError names the rest."""
         runtime = runtime_of_user(run.state)
         of_nobody = (
             [runtime] if runtime.exists() else []

@@ -80,7 +80,7 @@ PutFolder = Callable[[Host, str, str], str]
 
 
 class Home:
-    """How a podman command is begun: ``prefix`` before ``podman``, and ``program`` with what each has."""
+    """The beginning of a podman command: ``prefix``, and ``program``, which is podman with its options."""
 
     def __init__(
         self, prefix: tuple[str, ...], program: tuple[str, ...], launcher: str, put_folder: PutFolder
@@ -145,7 +145,7 @@ def home_of_user(run: RunContext, host: Host, data: Path) -> Iterator[Home]:
     yield Home(within(host, run, None), program, launcher, lambda _host, folder, _name: folder)
 
 
-APART = Path("/var/tmp")  # noqa: S108 - of each run one folder, which nobody else may enter
+APART = Path("/var/tmp")  # noqa: S108 - one folder per run, which other users cannot enter
 """Where the storage of a user's podman is if a container has a layer over the folder that it would be in.
 
 Mounted from there onto that folder, the layer is refused (EINVAL of crun 1.28 with Linux 7.2).

@@ -1,6 +1,6 @@
 """A private Docker engine on this machine, which leaves the machine as it was: its packet filter and folders too.
 
-Whether a program that a study names may be it is told without starting anything: nobody has agreed to it yet.
+A program that a study names is checked without starting it, because the user has not agreed yet.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ HOST_FOLDERS = {
     "lib": Path("/var/lib/docker"),
     "opt": Path("/opt/containerd"),
 }
-"""The host's folders that an engine writes to whatever it is told, by the names of their private contents."""
+"""The host's folders that an engine always writes to, by the names of their private contents."""
 _MADE = "made-folders"
 _RUNNING = "engine"
 """Folder of a run's state with the engine's sockets. Those of a killed one would keep another from starting."""
@@ -51,7 +51,7 @@ exec "$@"
 
 @contextmanager
 def private_engine(run: RunContext, host: Host, settings: Settings) -> Iterator[Any]:
-    """The client of an engine of our own on this machine, ``host``; only root may have one."""
+    """Yield the client of our own engine on this machine, ``host``; only root can start one."""
     run.say("starting a private Docker engine")
     data, socket = run.cache / "engines" / run.id, run.state / "docker.sock"
     try:
@@ -144,7 +144,7 @@ def _remove_folders(base: Path) -> None:
 
 
 BESIDE = ("containerd", "containerd-shim-runc-v2", "runc", "docker-proxy", "docker-init")
-"""What an engine starts that its own folder may have; else the one that PATH has is used."""
+"""The programs that an engine starts from its own folder, if they are there, else from PATH."""
 _COVERED = (Path("/run"), Path("/proc"), Path("/sys"), *HOST_FOLDERS.values())
 """The folders that are others for an engine of ours than for this machine."""
 BESIDE_ANOTHER = Readiness(
@@ -169,7 +169,7 @@ def program_readiness(named: str) -> Readiness:
 
 
 def _faults(file: Path) -> Iterator[tuple[str, str]]:
-    """Return why the program may not be started, and what helps. Raises OSError."""
+    """Return why the program must not be started, and what helps. Raises OSError."""
     if not file.exists():
         yield f"there is no {file}", f"set it to the {PROGRAM} of another Docker engine"
         return

@@ -16,9 +16,9 @@ _DIGEST = re.compile(r"\bdigest: (sha256:[0-9a-f]{64})\b")
 
 
 def pushing_engine() -> str:
-    """Return the program of the engine by which images are pushed: docker where it answers, else podman.
+    """Return the program of the engine by which images are pushed: docker if it answers, else podman.
 
-    Raises Unavailable where there is neither.
+    Raises Unavailable if there is neither.
     """
     for program, words in (("docker", ("version", "--format={{.Server.Version}}")), ("podman", ("--version",))):
         if which(program) is not None and process.run(Command((program, *words), _ANSWER_S)).returncode == 0:

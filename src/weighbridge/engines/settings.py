@@ -1,4 +1,4 @@
-"""What an environment may ask of the engine itself, which only an engine of our own can be given."""
+"""Settings of a whole engine, which only our own engine can have."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ PROGRAM = "dockerd"
 
 
 def daemon_file(is_there: Callable[[str], bool] = lambda path: True) -> str:
-    """Return the daemon.json of an engine of ours: what has no option of its own.
+    """Return the daemon.json of our engine, for settings that have no option.
 
     ``is_there`` tells whether the engine's host has a program at a path. Images are kept by a storage driver, as by
     every engine before Docker 29, whose own choice is containerd's store.
@@ -28,7 +28,7 @@ class Settings:
 
     Without ``nat`` docker-proxy is the path of a published port (dockerd's ``--iptables=false``). ``disk`` holds all
     of its data; None: the host's own disk does. ``dockerd`` is the path of the program on this machine, with which
-    those in its folder are used (containerd, runc, ...); None: that of the host's PATH.
+    those in its folder are used (containerd, runc, ...); None means the one in the host's PATH.
     """
 
     userland_proxy: bool = True

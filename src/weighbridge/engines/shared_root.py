@@ -22,13 +22,13 @@ from weighbridge.model.site import DATA, SITES_OWN
 from weighbridge.model.userland import Userland
 
 _ENGINES_FILES = ("/etc/hostname", "/etc/hosts", "/etc/resolv.conf")
-"""What Docker puts its own in the place of: it needs something there, as the folder is read-only."""
+"""The files that Docker replaces. They must exist, because the folder is read-only."""
 _KERNELS = frozenset((
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs",
     "efivarfs", "fusectl", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "selinuxfs",
     "sysfs", "tracefs",
 ))  # fmt: skip
-"""File systems that hold no files of anybody's."""
+"""File systems without files of users."""
 _ENGINES = re.compile(r"/(docker|containers|containerd|podman)/.*/(merged|shm|rootfs)$")
 """Where engines mount the root folders of their containers, and their memory: these come and go."""
 
@@ -36,7 +36,7 @@ _ENGINES = re.compile(r"/(docker|containers|containerd|podman)/.*/(merged|shm|ro
 def bare_layer(root: Path, launcher: str, program: bytes) -> bytes:
     """Return a layer with the launcher, folders to mount onto, and the root folder's own links, as an archive.
 
-    Whoever its programs run as may write to DATA, where that is the layer's own.
+    Every user of its programs can write to DATA if the layer holds it.
     """
     layer = io.BytesIO(executable(launcher, program))
     layer.seek(0, io.SEEK_END)
@@ -73,11 +73,11 @@ def _missing_file() -> Readiness | None:
 
 
 def bound(root: Path, others: Collection[str] = ()) -> tuple[Path, ...]:
-    """Return the folders of the machine's root that a container gets, and what is mounted below them, files too.
+    """Return the folders of the machine's root that a container gets, and the mounts below them, also of files.
 
     Each is bound by itself: Docker makes read-only what it binds, and not what is mounted below that. ``others`` are
     places that have something else in the container: these are left out, and at DATA all that is mounted below.
-    Raises Unavailable where a file is missing that Docker replaces.
+    Raises Unavailable if a file is missing that Docker replaces.
     """
     if (missing := _missing_file()) is not None:
         raise Unavailable(f"{missing.detail}: {missing.remedy}")

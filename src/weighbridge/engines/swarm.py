@@ -24,7 +24,7 @@ _MADE_BRIDGE = f"{LABEL}.made-bridge"
 """The label of a swarm for which the engine made that bridge: it goes with the swarm."""
 _HELD_S, _LOOK_S = 600.0, 0.5
 _IN_VAIN = frozenset({"rejected", "failed"})
-"""How a task of a service has ended that the engine will start anew, which on a busy machine may help."""
+"""The states of an ended task that the engine starts again, which can help on a busy machine."""
 _TASKS = 3
 """So many that ended in vain say that none will ever run."""
 _HOLD = ("/bin/sleep", "infinity")
@@ -52,7 +52,7 @@ class Swarm:
         return next(iter(self._members.values()))
 
     def join(self, engine: Engine) -> None:
-        """Make an engine a member. Unavailable where it is one of a swarm already."""
+        """Make an engine a member. Raises Unavailable if it is already in a swarm."""
         if engine.host.name in self._members:
             return
         with engine_errors(f"checking the swarm of the engine on host {engine.host.name}"):
@@ -85,9 +85,9 @@ class Swarm:
         self._members[engine.host.name] = engine
 
     def network(self, environment: str, *, encrypted: bool, subnet: str | None, mtu: int | None = None) -> str:
-        """The name of an environment's overlay network, made at first use; containers of any member may join it.
+        """The name of an environment's overlay network, created at first use; containers of any member can join it.
 
-        ``mtu``: of the containers' interfaces, in bytes; None: what the hosts' packets have room for.
+        ``mtu`` is the MTU of the containers' interfaces in bytes; None means the largest that fits.
         """
         if environment not in self._networks:
             from docker.types import IPAMConfig, IPAMPool
@@ -110,7 +110,7 @@ class Swarm:
         return str(self._networks[environment].name)
 
     def start(self, engine: Engine, network: str, container: Any) -> Attached:
-        """Start a container of a member that is to be on an overlay network. Unavailable where its address is taken.
+        """Start a container of a member on an overlay network. Raises Unavailable if its address is taken.
 
         For its first one a host's engine makes the network there, for which an emulated CPU needs more than the 20 s
         in which a container must be attached (no setting changes them). The container of a service has no such limit:
@@ -162,7 +162,7 @@ class Swarm:
             quietly(service.remove)
 
     def _must_be_free(self, subnet: str, environment: str) -> None:
-        """Raise Unavailable where a subnet overlaps with another network, which Docker would notice too late."""
+        """Raise Unavailable if a subnet overlaps with another network, which Docker would notice too late."""
         own_subnet = IPv4Network(subnet)
         for engine in self._members.values():
             what, host = f"the subnet {subnet} of environment {environment}", engine.host
@@ -188,7 +188,7 @@ class Swarm:
 
 
 class _Member:
-    """An engine that becomes a member, as its host knows, which undoes it when the run is killed."""
+    """An engine that becomes a member. Its host undoes that if the run is killed."""
 
     def __init__(self, engine: Engine, *, made_bridge: bool) -> None:
         self._engine = engine
@@ -204,7 +204,7 @@ class _Member:
         try:
             yield
         except APIError as error:
-            if "already part of a swarm" in str(error):  # of one that somebody formed since we looked
+            if "already part of a swarm" in str(error):  # another process formed one in the meantime
                 self._is(None)
             raise
         self._is(_node(self._engine.client))
@@ -217,7 +217,7 @@ class _Member:
 
     def leave(self) -> None:
         """Leave the swarm, and remove the bridge that the engine made for it."""
-        with contextlib.suppress(Exception):  # the engine may be gone, and the swarm with it
+        with contextlib.suppress(Exception):  # the engine can be gone, and the swarm with it
             if self._node is None or (self._node and _node(self._engine.client) != self._node):
                 return
             self._engine.client.swarm.leave(force=True)
@@ -271,7 +271,7 @@ class FormedSwarm(Leavings):
 
 
 def _labels(ask: Ask) -> Mapping[str, str]:
-    """Return the labels of the swarm that the engine manages; empty where it manages none, or does not say."""
+    """Return the labels of the swarm that the engine manages; empty if it manages none, or does not say."""
     with contextlib.suppress(OSError):
         if (ask("GET", "/info").get("Swarm") or {}).get("ControlAvailable"):
             return ask("GET", "/swarm")["Spec"].get("Labels") or {}

@@ -1,4 +1,4 @@
-"""What VirtualBox has outside of the folder that it is given: where its programs meet, and links of the host.
+"""The objects of VirtualBox outside of its folder: the sockets of its programs, and links of the host.
 
 Each site has a VirtualBox of its own, told from the user's by ``VBOX_IPC_SOCKETID``: the sockets of that are in a
 folder of /tmp with its name.
@@ -18,9 +18,9 @@ from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 FOLDERS = ("/usr/lib/virtualbox", "/opt/VirtualBox")
-"""Where its programs are: the one in PATH is a script that also prints warnings."""
+"""The folders of its programs. The one in PATH is a script that also prints warnings."""
 LINKS_OF = "VBoxNetAdpCtl"
-_MEETINGS = Path("/tmp")  # noqa: S108 - VirtualBox takes no other
+_MEETINGS = Path("/tmp")  # noqa: S108 - VirtualBox accepts no other folder
 _MEETING = re.compile(r"\.vbox-([0-9a-f]{12})-\d+-ipc")
 _NOTE = "vboxnet"
 _LINK = re.compile(r"vboxnet\d{1,3}")
@@ -48,7 +48,7 @@ class VirtualBoxTraces(Leavings):
     label = "folders of VirtualBox"
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Return this user's folders, each with its run: what others put into /tmp is theirs."""
+        """Yield this user's folders in /tmp with their runs."""
         for path in _MEETINGS.glob(".vbox-*-ipc"):
             if is_own_folder(path) and (meeting := _MEETING.fullmatch(path.name)):
                 yield Leftover(meeting[1], "folder of VirtualBox", str(path))

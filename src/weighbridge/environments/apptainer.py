@@ -32,7 +32,7 @@ from weighbridge.model.site import DATA, Site, SiteRequest
 
 LAUNCHER = "/run/weighbridge-launcher"
 _NOT_MOUNTED = "home,tmp,cwd,hostfs,bind-paths"
-"""What Apptainer mounts of the machine unless it is told not to, and a native site has not."""
+"""The mounts from the machine that Apptainer makes by default and that a native site does not have."""
 _IN_MEMORY = {"tmp": "/tmp", "run": "/run", "shm": "/dev/shm"}  # noqa: S108 - of the site
 _MAKE_FOLDERS = """set -e
 umask 077
@@ -42,14 +42,14 @@ cd "$1"
 mkdir -m 1777 tmp run shm
 : > run/weighbridge-launcher
 """
-"""By the link, as Apptainer mounts nothing from below /dev elsewhere in /dev."""
+"""It creates a link, because Apptainer mounts no path below /dev at another path in /dev."""
 _SETTINGS = ("APPTAINER", "SINGULARITY")
-"""What the variables begin with by which users change what Apptainer does."""
+"""The prefixes of the variables with which users configure Apptainer."""
 _FUSE = Path("/dev/fuse")
 _UNPACKED = "squashfs, unpacked by Apptainer"
 _NAMES = """if [ -d "$1" ]; then cat "$1/cgroup.procs"; else cat "/proc/$1/task/$1/children"; fi | tr ' ' '\\n' |
 while read -r pid; do cat "/proc/$pid/comm"; done 2>/dev/null"""
-"""What the processes of a control group, or those that a process has started, are called."""
+"""Prints the names of the processes in a control group, or of the children of a process."""
 _TEMPORARY = "/tmp"  # noqa: S108 - below its own folder
 _OF_THE_KERNEL = ("/proc", "/sys", "/dev")
 _TRY_S = 30.0
@@ -66,7 +66,7 @@ for path in {" ".join(_TRIED_PROGRAM)}; do if [ -e "$path" ]; then echo "$path";
 
 
 class ApptainerOptions(EnvironmentOptions):
-    """Without ``user_namespace`` Apptainer takes the rights that it has: root's, its setuid program's, or none."""
+    """Without ``user_namespace`` Apptainer uses root's rights, its setuid program's rights, or none."""
 
     contain: Annotated[bool, Field(description="Separate processes, IPC and /dev (--containall)")] = False
     image: Annotated[
@@ -79,7 +79,7 @@ class ApptainerOptions(EnvironmentOptions):
 
 
 class Apptainer(Environment):
-    """What Apptainer costs on the host's network, with the same userland as everywhere."""
+    """Apptainer on the host's network, with the same root filesystem as every other environment."""
 
     kind = "apptainer"
     summary = "Apptainer on the host's network, with a mounted or unpacked image"
@@ -92,7 +92,7 @@ class Apptainer(Environment):
     leavings: ClassVar = (MemoryFolders(),)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
-        """Return what Apptainer sets by itself: no filter of system calls."""
+        """Return the facts that Apptainer sets by default, which has no filter of system calls."""
         return dict.fromkeys((CAPABILITIES, NEW_PRIVILEGES, APPARMOR, NAMESPACES), "")
 
     def way_to_companions(self, options: Any) -> str:
@@ -180,7 +180,7 @@ class ApptainerSite(ChrootSite):
         return self._pid
 
     def facts(self) -> Mapping[str, str]:
-        """Return the facts of a chroot, with Apptainer's version and rights, the image, and what is mounted."""
+        """Return the facts of a chroot, with Apptainer's version and rights, the image, and the mounts."""
         mounts = mounted_at(self.read("/proc/self/mountinfo").decode(errors="replace"))
         root = [each.filesystem for each in mounts if each.at == "/"]
         facts = {
@@ -197,7 +197,7 @@ class ApptainerSite(ChrootSite):
         return facts
 
     def _rights(self) -> str:
-        """By what Apptainer could make a container."""
+        """Return the rights with which Apptainer created the container."""
         file = "/proc/self/uid_map"
         hosts = self.host.run(Command(("cat", file), 20)).text
         if self.read(file).decode(errors="replace").split() != hosts.split():
@@ -205,12 +205,12 @@ class ApptainerSite(ChrootSite):
         return "root" if self.host.root else "setuid program"
 
     def _image(self) -> str:
-        """What the root is made of: under a layer of Apptainer's, no mount tells it."""
+        """Return the kind of image of the root. The mounts do not show it, because Apptainer adds a layer."""
         if self._options.image == "folder":
             return "folder"
         if self.host.run(Command(("ls", self._own + _TEMPORARY), 20)).text.strip():
             return _UNPACKED
-        if self._rights() == "user namespace":  # in which the kernel mounts no squashfs
+        if self._rights() == "user namespace":  # the kernel mounts no squashfs in one
             return "squashfs, mounted by squashfuse"
         where = str(self._first_of.procs[0].parent if not isinstance(self._first_of, int) else self._first_of)
         names = self.host.run(Command(("sh", "-c", _NAMES, "names", where), 20)).text
@@ -218,14 +218,14 @@ class ApptainerSite(ChrootSite):
 
 
 def version(host: Host) -> str:
-    """Return the version of a host's Apptainer, as it says it without its name: ``1.4.5``; else ``unknown``."""
+    """Return the version of a host's Apptainer, for example ``1.4.5``, or ``unknown``."""
     return host.run(Command(("apptainer", "--version"), 20)).text.strip().rpartition(" ")[2] or "unknown"
 
 
 def from_outside(mounts: list[str]) -> list[str]:
     """Return where something of the machine is, or something of Apptainer's making, that no native site has.
 
-    Of all mount points those that are not the kernel's, and not what every site has.
+    These are all mount points except the kernel's and those that every site has.
     """
     ours = {"/", LAUNCHER, DATA, *_IN_MEMORY.values()}
     return sorted(
@@ -244,7 +244,7 @@ def command(
     """Return the argument list (apptainer-exec(1)) that starts the launcher in a container.
 
     Nothing of the user's is mounted. /tmp and /run are in memory as everywhere, and so is /dev/shm, which Apptainer
-    makes itself only where it is contained.
+    creates itself only if it is contained.
     """
     in_memory = [name for name in _IN_MEMORY if name != "shm" or not options.contain]
     binds = [
@@ -292,7 +292,7 @@ def _status(request: SiteRequest) -> str:
 
 
 def _apptainer(own: str) -> tuple[str, ...]:
-    """Return the beginning of its command line, without the user's settings, with a folder for what is its own."""
+    """Return the beginning of its command line, without the user's settings, with a folder for its own files."""
     settings = [word for name in sorted(os.environ) if name.startswith(_SETTINGS) for word in ("-u", name)]
     places = {"CONFIGDIR": "config", "CACHEDIR": "cache", "TMPDIR": "tmp"}
     return (
@@ -320,7 +320,7 @@ def _bind(source: str, destination: str, *, read_only: bool = False) -> str:
 def _own_folder(request: SiteRequest) -> Iterator[str]:
     """A folder for a site on its host's disk, with a link to those that it has in memory.
 
-    These are plain folders, as nobody mounts a tmpfs without root.
+    These are plain folders, because only root can mount a tmpfs.
     """
     host, memory = request.host, str(memory_of(request.run.id, request.name))
     with host.data_folder(request.run, SafeName(f"{request.name}-apptainer")) as own:
@@ -335,7 +335,7 @@ def _own_folder(request: SiteRequest) -> Iterator[str]:
 
 
 def _tried(options: ApptainerOptions) -> Completed:
-    """Return what came of a trial container: a folder in which this machine's programs are mounted."""
+    """Run a trial container from a folder in which this machine's programs are mounted."""
     status = Path("/proc/self/status").read_text()
     with tempfile.TemporaryDirectory(prefix="weighbridge-") as folder:
         for name in _TRIED_FOLDERS:
@@ -345,7 +345,7 @@ def _tried(options: ApptainerOptions) -> Completed:
 
 
 def _tried_on(options: ApptainerOptions, host: Host) -> Completed:
-    """As `_tried`, on an open host of another machine."""
+    """Run the trial container of `_tried` on an open host of another machine."""
     prepared = host.run(Command(("sh", "-c", _PREPARE_TRIAL, "prepare", *_TRIED_FOLDERS), 20))
     if prepared.returncode != 0:
         return prepared

@@ -27,19 +27,19 @@ _ISOLATED = (
     "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
     "--cap-drop", "ALL", "--new-session", "--die-with-parent",
 )  # fmt: skip
-"""As Flatpak and agents have it: one user, who has no capabilities; bwrap itself allows no new privileges."""
+"""The sandbox of Flatpak and agents: one user without capabilities; bwrap itself allows no new privileges."""
 _OF_THE_KERNEL = ("--proc", "/proc", "--dev", "/dev")
 _TRY = ("bwrap", *_ISOLATED, "--ro-bind", "/", "/", *_OF_THE_KERNEL, "--", "/bin/sh", "-c", ":")
 
 
 class BubblewrapOptions(EnvironmentOptions):
-    """``own`` is a network namespace that a veth pair joins to the host, as that of ``netns``."""
+    """``own`` is a network namespace that a veth pair joins to the host, like the network of ``netns``."""
 
     network: Annotated[Literal["host", "own"], Field(description="The host's network, or a separate one")] = "host"
 
 
 class Bubblewrap(Environment):
-    """What a sandbox of namespaces alone costs: no image, no engine, no filter of system calls."""
+    """A sandbox of namespaces alone: no image, no engine, no filter of system calls."""
 
     kind = "bubblewrap"
     summary = "bubblewrap (bwrap), the sandbox of Flatpak and many AI agents, on the host's network or a separate one"
@@ -81,7 +81,7 @@ class Bubblewrap(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """Run a sandbox in its own control group, joined to the host once it runs where its network is its own."""
+        """Run a sandbox in its own control group, and connect a separate network to the host."""
         if request.userland.process.uid is not None:
             user = request.userland.process.user("root")
             why = f"a sandbox has only one user, so it cannot run an image's programs as {user}"
@@ -173,7 +173,7 @@ def _folder(request: SiteRequest) -> str:
 
 
 def _resolver() -> tuple[str, ...]:
-    """Return the bind of what /etc/resolv.conf leads to, where that is a link into /run (systemd-resolved)."""
+    """Return the bind of the target of /etc/resolv.conf if it is a link into /run (systemd-resolved)."""
     place = Path("/etc/resolv.conf").resolve()
     return ("--ro-bind-try", str(place), str(place)) if place.is_relative_to("/run") else ()
 

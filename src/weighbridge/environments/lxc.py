@@ -1,4 +1,4 @@
-"""LXC: the userland in a system container, with what Debian's LXC drops and filters by default."""
+"""LXC: the userland in a system container, with the default restrictions of Debian's LXC."""
 
 import contextlib
 from contextlib import ExitStack, nullcontext
@@ -17,9 +17,9 @@ from weighbridge.model.names import SafeName
 from weighbridge.model.site import DATA
 
 COMMON = "/usr/share/lxc/config/common.conf"
-"""What every container of Debian's begins with: dropped capabilities, devices, the filter of system calls."""
+"""The common settings of Debian's containers: dropped capabilities, devices, the filter of system calls."""
 SHM_SIZE = 64 * 2**20
-"""Bytes that /dev/shm holds where a study says nothing else: as many as Docker and Podman give. LXC mounts none."""
+"""The default size of /dev/shm in bytes, as in Docker and Podman. LXC itself mounts none."""
 
 
 class Lxc(SystemContainer):
@@ -36,7 +36,7 @@ class Lxc(SystemContainer):
     def started(self, container: Container, stack: ExitStack) -> StartedContainer:
         """Start a container in a control group that LXC makes, and limit that before anything runs in it.
 
-        LXC takes no control group that is there already.
+        LXC does not use a control group that already exists.
         """
         request = container.request
         host, run = request.host, request.run
@@ -62,7 +62,7 @@ def _base(host: Host, run_id: str) -> str:
 def below(proc_cgroup: str, run_id: str) -> str:
     """Return the control group below which LXC makes a run's own, by the text of /proc/1/cgroup: "", or "NAME/...".
 
-    They are below the group of a machine's first process. Unavailable where that is somebody else's.
+    They are below the group of a machine's first process. Raises Unavailable if that group is not part of this run.
     """
     groups = {names: path for _, names, path in (line.split(":", 2) for line in proc_cgroup.splitlines())}
     named = (path for names, path in groups.items() if "cpu" in names.split(","))
@@ -81,7 +81,7 @@ def below(proc_cgroup: str, run_id: str) -> str:
 def configuration(container: Container, monitor: Path) -> list[tuple[str, str]]:
     """LXC's settings (lxc.container.conf(5)). ``monitor`` is the control group of LXC's own process.
 
-    The container's is beside it, named after the site.
+    The container's group is next to it and has the name of the site.
     """
     request = container.request
     beside = PurePosixPath(*monitor.parts[monitor.parts.index(TOP) :])

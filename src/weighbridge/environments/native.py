@@ -34,9 +34,9 @@ _ENGINE_RUNS = (
 class NativeOptions(EnvironmentOptions):
     """``cpu_share`` gives the site less of the study's CPU limit: a known cost, for calibration.
 
-    ``engine: idle`` has a Docker engine run on the host during its trials, with a network but without containers,
-    and at no other time: what does its mere presence cost? On testbed hosts it gets hosts of its own, since an engine
-    leaves its packet filter behind; ``own_host`` alone gives such hosts without an engine, as the control.
+    ``engine: idle`` starts a Docker engine on the host for its trials only, with a network but without containers.
+    On testbed hosts it gets separate hosts, because an engine leaves its packet filter behind. ``own_host`` alone
+    gives such hosts without an engine: the control.
     """
 
     cpu_share: Annotated[
@@ -68,7 +68,7 @@ class Native(Environment):
     takes = frozenset({"shm_size"})
 
     def as_host(self, traits: HostTraits) -> NativeOptions | None:
-        """Return options that change nothing of the host; None where it cannot be."""
+        """Return options that change nothing of the host, or None if its sites cannot be there."""
         return None if misplaced(self, traits) else NativeOptions()
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
@@ -98,16 +98,16 @@ class Native(Environment):
         ]
 
     def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
-        """A privileged pod."""
+        """Return a privileged pod."""
         return (asked_pod(needs, host_network=True, privileged=True),)
 
     def foreseen_facts(self, options: Any, *, needs: Needs) -> Mapping[str, str]:
-        """Return the quality of service of the pod that it is there."""
+        """Return the quality of service of its pod on a node."""
         on_nodes = any(each.managed for each in needs.holding.values())
         return {QUALITY_OF_SERVICE: quality_of_service(asked_pod(needs))} if on_nodes else {}
 
     def confinement(self, options: Any) -> Mapping[str, str]:
-        """Return nothing: it is as this machine confines whoever measures."""
+        """Return nothing, because it has the confinement of the user who measures."""
         return {}
 
     def way_to_companions(self, options: Any) -> str:
@@ -115,7 +115,7 @@ class Native(Environment):
         return "" if options.engine or options.own_host else "host to bridge"
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
-        """The machine's own programs."""
+        """Return how to use the machine's own programs."""
         if options.engine:
             return ByHand("Weighbridge starts and stops an engine for each trial")
         if options.own_host:
@@ -128,7 +128,7 @@ class Native(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A chroot with its own control group; on a node of a cluster a privileged pod."""
+        """Open a chroot with its own control group, or a privileged pod on a node of a cluster."""
         if options.cpu_share is not None and request.limits.cpus is not None:
             limits = replace(request.limits, cpus=request.limits.cpus * options.cpu_share)
             request = replace(request, limits=limits)

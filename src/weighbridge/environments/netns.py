@@ -29,7 +29,7 @@ class NetnsOptions(EnvironmentOptions):
 
 
 class Netns(Environment):
-    """What an own network costs without any engine: the step between host network and a container's bridge."""
+    """A separate network without an engine: the step between the host's network and a container's bridge."""
 
     kind = "netns"
     group = "network"
@@ -48,7 +48,7 @@ class Netns(Environment):
         return cable.problems(needs)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
-        """Return the namespaces alone: all else is as natively."""
+        """Return the namespaces only, because everything else is as in ``native``."""
         return {NAMESPACES: ""}
 
     def way_to_companions(self, options: Any) -> str:
@@ -71,7 +71,7 @@ class Netns(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A chroot behind a veth pair, of a user without one; the link goes away with the namespace."""
+        """Open a chroot behind a veth pair, or without one for a user; the link ends with the namespace."""
         with chroot_site(request, own_network=True) as site, cable.joined(request, site) as laid:
             if options.rate is not None and laid is not None:
                 _limit(request.host, laid.link, site.pid, options.rate)
@@ -88,7 +88,7 @@ def _limit(host: Host, name: str, pid: int, rate: float) -> None:
 
 
 def _shaped(request: SiteRequest, name: str, pid: int, rate: float) -> Link:
-    """Return the link between the token buckets, each of which counts what it lets through."""
+    """Return the link between the token buckets, which count the bits that they let through."""
 
     def carried() -> Mapping[str, float]:
         ends = {"out": (*in_network_of(pid), *tc.show("eth0")), "in": tc.show(name)}

@@ -45,7 +45,7 @@ def command(container: Container) -> tuple[str, ...]:
         "--link-journal=no",
         "--resolv-conf=off",
         "--timezone=off",
-        "--settings=no",  # no file of the machine's adds to what is said here
+        "--settings=no",  # without the machine's own settings files
         f"--directory={container.root}",
         "--read-only",
         f"--machine={container.name}",

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines.network_problems import network_problems
+from weighbridge.engines.network_problems import FORWARDED_ONE_WAY, network_problems
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import accelerator, data_disk, disk, huge_pages, kernel, monitor, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, AcceleratorChoice, chosen
@@ -42,29 +42,29 @@ from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import Site, SiteRequest
 
 BOOTS_S = (90.0, 90.0)
-"""Seconds that each boot may take until its launcher greets: 4 when emulated on an idle machine, several times as
+"""Seconds that each boot can take until its launcher greets: 4 when emulated on an idle machine, several times as
 long on a busy one. Of some hundred emulated boots with two virtual CPUs one stood still without a word: hence two.
 """
 _TOGETHER_S = 0.2
 _VHOST = "/dev/vhost-net"
 _VIRTIO = ("virtio", "vhost")
-"""Interfaces that may have several queues."""
+"""The interfaces that can have several queues."""
 _SOCKET = "qmp"
-"""QEMU's monitor, beside the data disk."""
+"""The name of QEMU's monitor socket, in the folder of the data disk."""
 _LONGEST_SOCKET = 107
 """Bytes of a socket's path (unix(7))."""
 
 
 class QemuOptions(EnvironmentOptions):
-    """What the guest's hardware is, and how it is reached.
+    """The guest's hardware and network.
 
-    ``accelerator: auto`` is KVM where a guest really came up under it, else emulation (TCG), whose figures are the
+    ``accelerator: auto`` is KVM if a guest really came up under it, else emulation (TCG), whose figures are the
     emulator's and not the hypervisor's: the report says which it was. ``network: bridge`` is a tap on a bridge of the
-    run's own, of which with ``attach: interface`` the host's interface is a port; ``user`` is QEMU's own network
+    run's own; with ``attach: interface`` the host's interface is a port of it; ``user`` is QEMU's own network
     stack with forwarded ports. ``vhost`` is a virtio interface whose packets the host's kernel carries. Virtual CPUs
     and memory come from the study's ``resources``; with ``pin: vcpus`` each virtual CPU is on one of the site's CPUs.
-    Of ``queues`` a guest uses no more than it has virtual CPUs. With ``huge_pages`` its memory is in pages that the
-    host has set aside (``vm.nr_hugepages``).
+    A guest uses at most as many ``queues`` as it has virtual CPUs. With ``huge_pages`` its memory is in pages that
+    the host has reserved (``vm.nr_hugepages``).
     """
 
     accelerator: Annotated[
@@ -119,10 +119,7 @@ class Qemu(Environment):
         if needs.network and options.network == "user" and "client" in needs.inside:
             problems.append("network: user accepts connections only from outside the guest. Put the client outside")
         if needs.server_calls_client and options.network == "user":
-            problems.append(
-                "this workload needs connections in both directions, but a forwarded port only carries connections "
-                "to the server"
-            )
+            problems.append(FORWARDED_ONE_WAY)
         if options.disk == "ide" and not HOST.has_ide:
             problems.append(f"{HOST.name} machines have no IDE. Use disk: virtio")
         if options.nic == "vhost" and options.network != "bridge":
@@ -245,7 +242,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
 
 
 def _cached(machine: QemuMachine) -> dict[str, str]:
-    """Return how the data disk is cached, as QEMU itself says; nothing where there is no such disk."""
+    """Return how the data disk is cached, as QEMU itself says; nothing if there is no such disk."""
     if machine.monitor is None:
         return {}
     try:
@@ -310,7 +307,7 @@ def _data(options: Any, request: SiteRequest, stack: ExitStack) -> Iterator[Disk
 
 @contextmanager
 def _launcher(machine: QemuMachine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
-    """Boot the guest and yield its launcher; boot again where it hangs, not where it ends."""
+    """Boot the guest and yield its launcher; boot again if it hangs, not if it ends."""
     for attempt, ready_s in enumerate(BOOTS_S, 1):
         with ExitStack() as stack:
             boot = _Boot(machine, request, group, stack)

@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.cable_options import CableOptions
-from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.options import CableOptions, TestbedOptions
 from weighbridge.linux import network, tc
 from weighbridge.linux.links import NO_OFFLOADS
 from weighbridge.linux.network import in_network_of

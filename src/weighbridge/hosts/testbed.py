@@ -6,18 +6,20 @@ the folder of its engine and paused containers (which cannot die frozen) remain,
 """
 
 import contextlib
+import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kinds.testbed import TestbedOptions, init_program, no_init
 from weighbridge.hosts.local import LocalHost, remove_engine_folder
+from weighbridge.hosts.options import TestbedOptions
 from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch, await_ready, without_offloads
 from weighbridge.linux import cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.deletion import OwnFolder
 from weighbridge.linux.namespaces import namespaces_of
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import Process, SocketStream
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Capabilities, Group, Limits, Link, RunContext
@@ -260,3 +262,13 @@ def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
 
 def _first_process(holder: Process) -> int:
     return int(Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()[0])
+
+
+def init_program() -> str | None:
+    """The program that reaps a host's orphans: tini, which Debian's docker.io brings, or Docker's copy of it."""
+    return shutil.which("tini") or shutil.which("docker-init", path="/usr/libexec/docker:/usr/bin")
+
+
+def no_init() -> tuple[str, str]:
+    """Return the message for a machine without an `init_program`, and what helps."""
+    return "testbed hosts need tini as their first process", install_here(["tini"])

@@ -112,7 +112,7 @@ def install_here(programs: Iterable[str], otherwise: Mapping[str, str] | None = 
 
 
 def missing_on(host: "Host", programs: Collection[str]) -> str:
-    """Return which programs another machine lacks, as a part of a sentence; "" if none, or if it is this machine."""
+    """Return that these programs are missing on another machine, in words that go into a sentence, or ""."""
     if not programs or host.this_machine:
         return ""
     missing = host.run(Command(("sh", "-c", _MISSING, "sh", *programs))).text.split()

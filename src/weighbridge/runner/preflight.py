@@ -325,7 +325,7 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
 def ready(plugin: Environment | Storage, options: Any | None = None, needs: Needs | None = None) -> Readiness:
     """Return whether an environment or a storage can be used here, with these options if any are given.
 
-    ``needs`` are those of the study for which an environment is checked.
+    ``needs`` are the requirements of the study for which an environment is checked.
     """
     state = lacking_here(plugin) or _without_a_launcher(plugin)
     if state is None:

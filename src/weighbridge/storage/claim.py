@@ -41,7 +41,7 @@ class Claim(Storage):
     ways = ("pod volume",)
 
     def durability(self, options: Any) -> Durability:
-        """Its driver decides what of what was synced is on a disk, and does not tell."""
+        """Return "unknown", because the driver decides which synced data is on a disk."""
         return "unknown"
 
     @contextmanager

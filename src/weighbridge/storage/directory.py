@@ -33,7 +33,7 @@ class Directory(Storage):
     aliases: ClassVar = ("bind",)
 
     def durability(self, options: Any) -> Durability:
-        """What was synced is on the disk."""
+        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     @contextmanager

@@ -34,7 +34,7 @@ class EmptyDir(Storage):
     ways = ("pod volume",)
 
     def durability(self, options: Any) -> Durability:
-        """What was synced is on the disk."""
+        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:

@@ -38,7 +38,7 @@ class HostPath(Storage):
     ways = ("pod volume",)
 
     def durability(self, options: Any) -> Durability:
-        """What was synced is on the disk."""
+        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     @contextmanager

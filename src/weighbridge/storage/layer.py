@@ -30,7 +30,7 @@ class LayerStorage(Storage):
     aliases: ClassVar = ("container", "overlay")
 
     def durability(self, options: Any) -> Durability:
-        """What was synced is on the disk."""
+        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:

@@ -76,7 +76,7 @@ class NfsServer:
 
     @property
     def versions(self) -> str:
-        """The versions that it serves, as its kernel tells them."""
+        """The versions that it serves, as its kernel reports them."""
         return self._host.read("/proc/fs/nfsd/versions").decode().strip()
 
     @contextmanager
@@ -104,7 +104,7 @@ def why_not_here() -> str:
 
 
 def server_of(run: RunContext, host: Host) -> NfsServer:
-    """The server of a host, the same for the whole run. Unavailable where it cannot be had, or has one already."""
+    """Return the server of a host for the whole run. Raises Unavailable, also if the host has another one."""
     services_of(run, host)
     return run.share(f"nfs server {host.name}", lambda: _server(run, host))
 
@@ -180,7 +180,7 @@ def _serve(stack: ExitStack, host: Host, service: str, registered: str) -> None:
 
 
 def _in_force(host: Host, folder: Path, when: When) -> str:
-    """What exportfs(8) says of a folder. Unavailable where that is not what was asked for."""
+    """What exportfs(8) says of a folder. Raises Unavailable if that is not what was asked for."""
     words = run_or_unavailable(host, "an NFS export", "exportfs", "-v").split()
     line = next((after for word, after in pairwise(words) if word == str(folder)), "")
     options = line.partition("(")[2].rstrip(")").split(",")
@@ -248,11 +248,11 @@ class Nfs(Storage):
     served: ClassVar[bool] = True
 
     def durability(self, options: Any) -> Durability:
-        """What the server acknowledged from its memory is lost with it."""
+        """Return "asynchronous" if a power cut of the server loses data that it had acknowledged."""
         return "synchronous" if options.export == "sync" else "asynchronous"
 
     def ready(self, options: Any | None = None) -> Readiness:
-        """Not ready: only guest hosts can have it, which end with the run."""
+        """Return that it is not ready, because only guest hosts, which end with the run, can have it."""
         root = "" if os.geteuid() == 0 else "run as root, and "
         return Readiness(False, why_not_here(), root + REMEDY)
 
@@ -285,7 +285,7 @@ class Nfs(Storage):
 
 
 def mount_checked(host: Host, export: Export, mount_options: str, folder: str, options: NfsOptions) -> None:
-    """Mount an export at a folder. Unavailable where that, or what it asks for, is refused, or it is not writable."""
+    """Mount an export at a folder. Raises Unavailable if it is refused, lacks an option, or is not writable."""
     run_or_unavailable(
         host, "an NFS mount", "mount", "-i", "-t", "nfs", "-o", mount_options, f":{export.path}", folder
     )

@@ -1,4 +1,4 @@
-"""Memory of the site's host, as a file system."""
+"""A file system in the memory of the site's host."""
 
 import os
 from collections.abc import Iterator
@@ -42,11 +42,11 @@ class Tmpfs(Storage):
     programs: ClassVar = ("mount",)
 
     def durability(self, options: Any) -> Durability:
-        """A power cut takes all of it."""
+        """Return "none": a power cut loses all data."""
         return "none"
 
     def ready(self, options: Any | None = None) -> Readiness:
-        """Ready; without root for containers, and on hosts where the user is root."""
+        """Return whether this user can mount it everywhere, or only in containers."""
         if os.geteuid() == 0:
             return Readiness(True)
         return Readiness(True, "only root can mount it elsewhere", caveat="in containers of a running engine")

@@ -37,16 +37,16 @@ class Volume(Storage):
     ways = ("volume",)
 
     def durability(self, options: Any) -> Durability:
-        """What was synced is on the disk."""
+        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     def ready(self, options: Any | None = None) -> Readiness:
-        """Whether there is, or can be, an engine."""
+        """Return whether an engine answers or can be started."""
         return readiness()
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """Make a new, empty volume."""
+        """Create a new, empty volume."""
         if request.volumes is None:
             raise Unavailable(f"{request.name} has no engine that could create a volume: use 'storage: directory'")
         disk = options.disk

@@ -69,7 +69,7 @@ def host_for(options: Any, request: SiteRequest) -> tuple[Host, Settings]:
 
 
 def way_to_companions(options: Any) -> str:
-    """Return how a container gets to the companions of a study; "" where no network of its own leads there."""
+    """Return how a container gets to the companions of a study; "" if its network does not lead there."""
     if options.network == "host":
         return "host to bridge"
     return "on the same bridge" if options.network == "bridge" and not options.attach else ""
@@ -82,14 +82,14 @@ def sandbox_of(options: Any) -> gvisor.Sandbox:
 
 
 def notes_of(options: Any, request: SiteRequest, engine: Engine, pid: int) -> dict[str, str]:
-    """Return a container's particulars beside the engine's own facts, by subject. ``pid`` is its process."""
+    """Return facts of a container in addition to the engine's own, by subject. ``pid`` is its process."""
     notes: dict[str, str] = {"network": options.network}
     if request.userland.of_this_machine:
         notes["root"] = "this machine's own root folder, mounted into the container"
     if engine.layered:
         notes["image"] = "its lower layer is the host's disk with the root filesystem"
     if options.runtime == "runsc":
-        notes |= gvisor.facts(engine, sandbox_of(options), pid)
+        notes |= gvisor.facts(engine.client, engine.host, sandbox_of(options), pid)
     proxied = options.publish_on == "loopback" and options.userland_proxy
     if options.publish and (options.publish_by == "proxy" or proxied):
         notes["not honoured: limits of docker-proxy"] = (
@@ -112,7 +112,7 @@ _Program = Annotated[
 
 
 def _with_gvisor(engine: Readiness, wanted: gvisor.Sandbox) -> Readiness:
-    """Return whether gVisor is to be had where an engine is: on hosts with one of ours, where the user's has none."""
+    """Return whether gVisor can be used: by the engine that answers, or only by engines of testbed hosts."""
     sandbox = gvisor.readiness()
     if sandbox.ready and (refusal := gvisor.refusal(wanted)) is not None:
         return replace(engine, caveat="testbed hosts only", detail=refusal.detail)
@@ -120,7 +120,7 @@ def _with_gvisor(engine: Readiness, wanted: gvisor.Sandbox) -> Readiness:
 
 
 def unmet(options: Any, needs: Needs) -> Readiness | None:
-    """Return what this machine lacks for a study: an interface, gVisor in its engine, room for another engine."""
+    """Return what a study needs and this machine does not have: an interface, gVisor, no other engine."""
     if not any(host.this_machine for host in needs.holding.values()):
         return None
     if options.dockerd is not None and answers():
@@ -137,7 +137,7 @@ def unmet(options: Any, needs: Needs) -> Readiness | None:
 
 
 class DockerOptions(HostNetworkOptions, ConfinedOptions):
-    """Which network, how clients reach the server, and what else may cost something.
+    """The network of containers, how clients reach the server, and other settings that can have a cost.
 
     ``bridge`` is a bridge network made for the run; with ``attach: interface`` the host's interface is a port of it,
     and one subnet spans all hosts. ``publish`` has clients use a published port instead of the container's own
@@ -229,11 +229,11 @@ class Docker(Environment):
     takes = frozenset({"shm_size", "sysctls"})
 
     def layer_durability(self, options: DockerOptions) -> Durability:
-        """gVisor keeps the layer in a file of its own, to which no sync gets (runsc's --overlay2=root:self)."""
+        """Return "none" if gVisor keeps the layer in its own file, which no sync reaches (--overlay2=root:self)."""
         return "none" if options.runtime == "runsc" and options.runsc_layer == "own" else "synchronous"
 
     def check(self, options: Any, needs: Needs) -> list[str]:
-        """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
+        """Return why combinations of options cannot work, and why a network is not sufficient for the study."""
         return list(problems(options, needs))
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
@@ -276,7 +276,7 @@ class Docker(Environment):
         return confined.confinement(options)
 
     def variants(self) -> Mapping[str, Any]:
-        """Return options by name: those whose networks a kernel may lack."""
+        """Return options by name, for networks that some kernels do not support."""
         return {
             "docker macvlan": DockerOptions(network="macvlan"),
             "docker ipvlan": DockerOptions(network="ipvlan"),
@@ -295,12 +295,12 @@ class Docker(Environment):
         return Readiness(True)
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
-        """Services and networks of Docker Compose."""
+        """Return its services and networks for Docker Compose."""
         return by_hand(options, request)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A container whose first process is our launcher."""
+        """Start a container whose first process is the launcher."""
         host, settings = host_for(options, request)
         engine = engine_of(request.run, host, settings)
         if options.host_network and (disposable := host.capabilities.disposable) is not None:
@@ -381,17 +381,20 @@ def _container(
     if request.userland.layered:
         folder = stack.enter_context(layered_folder(engine, request.run, request.name, request.userland))
         volumes[folder] = {"bind": request.userland.layered, "mode": "rw"}
-    own_data = {DATA} if mount is not None else set()  # a layer's own is no volume
+    own_data = {DATA} if mount is not None else set()  # the data of a layer has no volume
     others = own_data | {each["bind"] for each in volumes.values()}
     # gVisor binds in a user namespace, and has what is mounted read-only in its own kernel
-    mounts = shared_root.binds(request.userland, others, recursive=options.runtime == "runsc")
+    sandboxed = options.runtime == "runsc"
+    mounts = shared_root.binds(request.userland, others, recursive=sandboxed)
     container = engine.client.containers.create(
         engine.image(request.userland),
         [],
         entrypoint=[LAUNCHER],
         stdin_open=True,
         log_config={"type": "none"},
-        runtime=gvisor.runtime(engine, sandbox_of(options)) if options.runtime == "runsc" else None,
+        runtime=gvisor.runtime(engine.client, engine.host, sandbox_of(options))
+        if options.runtime == "runsc"
+        else None,
         healthcheck={"test": ["NONE"]},  # of an image that has one
         name=f"weighbridge-{request.run.id}-{request.name}",
         hostname=None if options.network == "host" else request.name[:63],  # the host's, which the host can resolve
@@ -457,7 +460,7 @@ def _fixed(engine: Engine, attachment: ContainerAttachment) -> dict[str, Any] | 
 def _addresses(
     container: Any, options: DockerOptions, request: SiteRequest, engine: Engine, attachment: ContainerAttachment
 ) -> tuple[str, str]:
-    """Where the other role reaches the container, and where its servers bind."""
+    """Return the address at which the other role reaches the container, and the one to which servers bind."""
     if attachment.network in ("none", "host"):
         return (engine.host.address,) * 2 if request.apart and options.network == "host" else ("127.0.0.1",) * 2
     own = str(container.attrs["NetworkSettings"]["Networks"][attachment.network]["IPAddress"])

@@ -17,7 +17,7 @@ from weighbridge.model.command import SITE_ENV
 
 PARENT = Setting("PARENT", "eth0", "the interface that macvlan and ipvlan networks use")
 _VXLAN = 50
-"""Bytes by which an overlay's packets are smaller."""
+"""The bytes that an overlay adds to each packet."""
 _ANY = "0.0.0.0"  # noqa: S104 - in a container
 _Network = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""What is wrong with the options of a Docker environment, whatever the machine."""
+"""Refuses options of a Docker environment that cannot work on any machine."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
@@ -9,7 +9,7 @@ from weighbridge.engines.host_network import tuning_problems
 from weighbridge.engines.network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
-    ONE_WAY,
+    PUBLISHED_ONE_WAY,
     apart_from_client,
     attach_problems,
     needs_bridge,
@@ -24,7 +24,7 @@ ON_PARENT = ("macvlan", "ipvlan")
 
 
 def problems(options: Any, needs: Needs) -> Iterator[str]:
-    """A sentence for each combination that cannot work, and for each network that cannot carry what is asked."""
+    """Yield a sentence for each combination that cannot work, and for each network that is not sufficient."""
     yield from _contradictions(options)
     yield from attach_problems(options, needs)
     yield from _no_such_parent(options, needs)
@@ -157,4 +157,4 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     if needs.apart and network == "ipvlan" and options.ipvlan_mode == "l3":
         yield "ipvlan_mode: l3 needs routes between the two hosts, which Weighbridge does not add. Use l2"
     if needs.server_calls_client and options.publish:
-        yield ONE_WAY
+        yield PUBLISHED_ONE_WAY

@@ -25,11 +25,11 @@ _CLASS = r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$"
 
 
 class PodOptions(EnvironmentOptions):
-    """``network: host`` is the node's own network: the baseline of what the pods' network costs.
+    """``network: host`` is the node's own network: the baseline for the cost of the pod network.
 
     Clients reach a server's pod at its own address, or with ``reach`` by a Service of the run's: at its cluster
     address, or at a port of the server's node. ``policy: allow`` is a NetworkPolicy that lets the client's pod reach
-    the server's and nobody else.
+    the server's, and no other pod.
     """
 
     network: Annotated[
@@ -74,12 +74,12 @@ class Pod(Environment):
     shares_storage = False
 
     def as_host(self, traits: HostTraits) -> Any | None:
-        """Return the node's own network: it is as close to the host as there is where nothing is native."""
+        """Return the options of the node's own network, the closest to the host if ``native`` cannot be there."""
         is_host = traits.managed and traits.without_native and not traits.without_network
         return PodOptions(network="host") if is_host else None
 
     def layer_durability(self, options: PodOptions) -> Durability:
-        """Unknown of another runtime, which may keep the layer in a file of its own that no sync reaches (gVisor)."""
+        """Return "unknown" for another runtime, which can keep the layer in a file that no sync reaches (gVisor)."""
         return "unknown" if options.runtime_class else "synchronous"
 
     def check(self, options: Any, needs: Needs) -> list[str]:
@@ -91,7 +91,7 @@ class Pod(Environment):
         return {QUALITY_OF_SERVICE: quality_of_service(asked_pod(needs, options.quality))}
 
     def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
-        """A pod, and what leads to its server and guards it."""
+        """Return the pod, and the Service and the NetworkPolicy of its server."""
         data = options.storage.manifest if options.storage is not None else {}
         pod = asked_pod(
             needs,
@@ -107,7 +107,7 @@ class Pod(Environment):
         return (pod, *leads, *guards)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
-        """Return all: the cluster's runtime decides."""
+        """Return all facts, because the cluster's runtime decides them."""
         return dict.fromkeys(CONFINEMENT, "")
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
@@ -122,7 +122,7 @@ class Pod(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A pod on the host's node, with our launcher as its first process."""
+        """Start a pod on the host's node, with the launcher as its first process."""
         pods = request.host.capabilities.pods
         if pods is None:
             raise Unavailable(f"host {request.host.name} cannot run pods: use a host of kind kubernetes")
@@ -145,7 +145,7 @@ class Pod(Environment):
 
 
 def _admit(stack: ExitStack, site: PodSite, request: SiteRequest) -> None:
-    """Put a policy before a server's pod as soon as its client's pod is there."""
+    """Apply a policy to a server's pod as soon as its client's pod exists."""
     none: dict[str, tuple[PodSite, SiteRequest]] = {}
     servers = request.run.share("servers with a policy", lambda: nullcontext(none))
     if request.role == "server":

@@ -1,4 +1,4 @@
-"""What is wrong with the options of a pod environment, whatever the cluster."""
+"""Refuses options of a pod environment that cannot work in any cluster."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from weighbridge.model.environment import Needs
 
 
 def problems(options: Any, needs: Needs) -> Iterator[str]:
-    """A sentence for each combination that cannot work."""
+    """Yield a sentence for each combination that cannot work."""
     without = dict.fromkeys(traits.without_network for traits in needs.holding.values() if traits.without_network)
     if options.network == "host":
         yield from without

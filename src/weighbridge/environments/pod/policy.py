@@ -1,4 +1,4 @@
-"""A NetworkPolicy that lets a client's pod reach its server's and nobody else; proven to be enforced beforehand."""
+"""A NetworkPolicy that lets only a client's pod reach its server's, after a test that the cluster enforces it."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,12 +15,12 @@ from weighbridge.model.host import Pods
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 """The API server gives it to every namespace."""
 WITHIN_S = 15.0
-"""How long a cluster may take to put a policy in force."""
+"""The seconds within which a cluster must put a policy in force."""
 _PROBE_S = 6
 _BYTES = 1024
 _LOOK_S = 0.5
 _SURE = 2
-"""So many denials in a row: while rules change a connection may be lost by chance."""
+"""The number of denials in a row that count: while rules change, a single connection can be lost by chance."""
 
 
 def policy(
@@ -34,7 +34,7 @@ def policy(
 ) -> dict[str, Any]:
     """Return a policy for the pod of a server: ``client`` may reach its ports; without one nobody may.
 
-    ``namespace``: that of the client; "": the server's own.
+    ``namespace`` is the client's; "" means the server's.
     """
     entries = {(port.transport, port.listens): None for port in ports}
     numbers = [{"protocol": transport.upper(), "port": number} for transport, number in entries]
@@ -64,7 +64,7 @@ def enforced(
 ) -> Iterator[None]:
     """Let the client reach the server by a policy, once one that denies it was seen to work. Raises Unavailable.
 
-    ``namespace``: that of the client; "": the server's own.
+    ``namespace`` is the client's; "" means the server's.
     """
     port, server_address = ports[0].listens, server.own_address
     if not _becomes(lambda: admits(server, server_address, client, port)):

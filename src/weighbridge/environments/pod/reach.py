@@ -61,7 +61,7 @@ def runs_of(ports: Iterable[PublishedPort]) -> list[list[int]]:
 def numbers_for(runs: Sequence[Sequence[int]], given: Mapping[int, int]) -> dict[int, int] | None:
     """Return the number of each port where each run begins at the number that the cluster gave its first.
 
-    None where two of them would be the same.
+    Return None if two of them would be the same.
     """
     numbers = {port: given[run[0]] + offset for run in runs for offset, port in enumerate(run)}
     return numbers if len({*numbers.values()}) == len(numbers) else None
@@ -95,7 +95,7 @@ def opened_way(
 def _with_node_ports(
     stack: ExitStack, pods: Pods, manifest: Mapping[str, Any], ports: Sequence[PublishedPort]
 ) -> tuple[dict[int, int], Mapping[str, Any]]:
-    """Make a Service whose node ports are its server's, too: some programs tell their clients where they listen."""
+    """Create a Service with its server's port numbers, because some programs send clients the port they listen on."""
     refused = "its port numbers are not consecutive"
     for _ in range(_TRIES):
         with ExitStack() as attempt:

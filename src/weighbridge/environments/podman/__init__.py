@@ -82,7 +82,7 @@ class PodmanEnvironment(Environment):
     programs: ClassVar = ("podman",)
 
     def check(self, options: Any, needs: Needs) -> list[str]:
-        """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
+        """Return why combinations of options cannot work, and why a network is not sufficient for the study."""
         return list(problems(options, needs))
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
@@ -112,12 +112,12 @@ class PodmanEnvironment(Environment):
         }
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
-        """By podman's own command line, not by the kit."""
+        """Return that the kit does not write it: it is started with podman's command line."""
         return ByHand("the kit writes Compose files for Docker only: start it by hand, for example with podman run")
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A container whose first process is our launcher."""
+        """Start a container whose first process is the launcher."""
         if request.host.capabilities.disposable is not None:
             purpose = "podman-rootless" if options.rootless else "podman"
             request = replace(request, host=request.host.dedicated_host(purpose))
@@ -164,14 +164,14 @@ class PodmanEnvironment(Environment):
 def _bridge(podman: Podman, options: PodmanOptions, request: SiteRequest) -> Mapping[str, Any]:
     """Return the bridge that an environment's roles share; with ``publish`` each has its own, and a port leads there.
 
-    It stays until the run's end, and a site that is opened beside another one joins that one's.
+    It stays until the run ends, and a site that is opened next to another site joins the same bridge.
     """
     whose = (request.beside or request.name) if options.publish else request.environment
     return request.run.share(f"podman bridge {request.host.name} {whose}", podman.bridge)
 
 
 def _group(request: SiteRequest, *, rootless: bool) -> tuple[Group | None, Mapping[str, str]]:
-    """Return the container's control group and the limits it refused; podman itself sets those of root's."""
+    """Return the container's control group and the limits it refused; podman sets the limits of root's containers."""
     limits = request.limits
     try:
         group = request.host.group(request.name)
@@ -209,7 +209,7 @@ def _words(
     if mount is None or mount.way != "layer":
         words += ["--read-only", "--read-only-tmpfs=false"]
     if mount is not None and mount.source:
-        owner = ":U" if options.user_namespace else ""  # else its files are nobody's in there
+        owner = ":U" if options.user_namespace else ""  # else its files have no owner in the container
         words += ["--volume", f"{podman.put_folder(mount.source, f'data-{request.name}')}:{DATA}{owner}"]
     if options.user_namespace:
         words += [word for option in ("--uidmap", "--gidmap") for word in (option, f"0:{_FIRST_ID}:{_IDS}")]
@@ -296,7 +296,7 @@ def _addresses(options: PodmanOptions, request: SiteRequest, own: str, gateway: 
     if options.publish and request.role != "client" and not request.beside:
         return _published_on(options, request, gateway), "0.0.0.0"  # noqa: S104
     if options.joined in IN_USER_SPACE:
-        return "0.0.0.0", "0.0.0.0"  # noqa: S104 - nobody reaches it; as a client it binds to whatever it has
+        return "0.0.0.0", "0.0.0.0"  # noqa: S104 - it cannot be reached; a client binds to any address
     return own, own
 
 

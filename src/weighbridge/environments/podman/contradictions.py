@@ -1,4 +1,4 @@
-"""What is wrong with the options of a Podman environment, whatever the machine."""
+"""Refuses options of a Podman environment that cannot work on any machine."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from weighbridge.engines.network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
-    ONE_WAY,
+    PUBLISHED_ONE_WAY,
     apart_from_client,
     server_out_of_reach,
     sysctl_problems,
@@ -18,7 +18,7 @@ IN_USER_SPACE = ("slirp4netns", "pasta")
 
 
 def problems(options: Any, needs: Needs) -> Iterator[str]:
-    """A sentence for each combination that cannot work, and for each network that cannot carry what is asked."""
+    """Yield a sentence for each combination that cannot work, and for each network that is not sufficient."""
     network = options.joined
     if options.rootless and network == "bridge":
         yield "network: bridge needs root. With rootless: true use slirp4netns, pasta, host or none"
@@ -70,4 +70,4 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     if needs.apart and options.publish_on == "loopback":
         yield LOOPBACK_IS_HERE
     if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):
-        yield ONE_WAY
+        yield PUBLISHED_ONE_WAY

@@ -21,10 +21,10 @@ _TUN = Path("/dev/net/tun")
 
 
 def version() -> tuple[int, ...]:
-    """Return podman's version as numbers; () where podman does not tell it.
+    """Return podman's version as numbers, or () if podman does not print it.
 
-    Whatever it is asked, podman first makes folders in the user's runtime folder, or in /tmp where there is none, and
-    it refuses to work without a home. It gets folders that are gone afterwards.
+    Every call of podman creates folders in the user's runtime folder, or in /tmp without one, and fails without a
+    home. It gets temporary folders.
     """
     with TemporaryDirectory(prefix="weighbridge-") as folder:
         words = ("env", f"HOME={folder}", f"XDG_RUNTIME_DIR={folder}", "podman", "--version")

@@ -14,7 +14,7 @@ from weighbridge.model.site import SiteRequest
 
 
 def unmet(needs: Needs, *, rootless: bool) -> Readiness | None:
-    """Return why a container cannot have this machine's root folder; None where it can, or need not."""
+    """Return why a container cannot use this machine's root folder, or None if it can or does not need it."""
     if not needs.of_this_machine or (rootless and os.geteuid() != 0):
         return None
     why = "only rootless podman of an ordinary user can run this machine's own programs"

@@ -39,11 +39,11 @@ class PodmanSite(GroupedSite):
         self._userland = request.userland
 
     def meters(self) -> Mapping[str, float]:
-        """Return the counters of the container's control group; empty where it has none of its own."""
+        """Return the counters of the container's own control group, or nothing if it has none."""
         return self.host.meters_of(self.pid) if self._group else {}
 
     def scope(self) -> Mapping[str, str]:
-        """The files of its control group (or its processes, where it has none), and of its network."""
+        """Return the files of its control group (or of its processes, if it has none) and of its network."""
         used = self.host.scope_of(self.pid) if self._group else processes_of(self.pid) | network_of(self.pid)
         return {what: path for what, path in used.items() if self._own_network or what != NETWORK}
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from weighbridge.engines.network_problems import network_problems
+from weighbridge.engines.network_problems import FORWARDED_ONE_WAY, network_problems
 from weighbridge.engines.virtualbox import FOLDERS, VirtualBoxTraces
 from weighbridge.environments.virtualbox import commands
 from weighbridge.environments.virtualbox.commands import DISK_DRIVERS, NICS, DiskDescriptor, Nic, VirtualMachine
@@ -37,10 +37,10 @@ _DEVICE = Path("/dev/vboxdrv")
 
 
 class VirtualboxOptions(EnvironmentOptions):
-    """What the machine's interface is, and how it is reached.
+    """The machine's interface and network.
 
-    ``network: bridge`` is a bridged adapter on a bridge of the run's own, of which with ``attach: interface`` the
-    host's interface is a port; ``internal`` joins machines alone; ``nat`` is VirtualBox's address translation with
+    ``network: bridge`` is a bridged adapter on a bridge of the run's own; with ``attach: interface`` the host's
+    interface is a port of it; ``internal`` joins machines alone; ``nat`` is VirtualBox's address translation with
     forwarded ports; ``host-only`` is a network of machines and their host. Virtual CPUs and memory come from the
     study's ``resources``.
     """
@@ -72,7 +72,7 @@ class Virtualbox(Environment):
     architectures: ClassVar = (X86_64.name,)
 
     def needs_virtualisation(self, options: Any | None = None) -> bool:
-        """Return that it does: VirtualBox emulates no CPU."""
+        """Return True, because VirtualBox cannot emulate a CPU."""
         return True
 
     def unverified(self, options: Any | None = None) -> str:
@@ -93,10 +93,7 @@ class Virtualbox(Environment):
         if needs.network and options.network == "nat" and both:
             problems.append("network: nat accepts connections only from outside the machine. Put the client outside")
         if needs.server_calls_client and options.network == "nat":
-            problems.append(
-                "this workload needs connections in both directions, but a forwarded port only carries connections "
-                "to the server"
-            )
+            problems.append(FORWARDED_ONE_WAY)
         return problems
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
@@ -114,7 +111,7 @@ class Virtualbox(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A machine whose hypervisor is in a control group of its own, with every thread of it."""
+        """Start a machine whose hypervisor has its own control group, with all its threads."""
         if options.attach:
             request = replace(request, host=request.host.dedicated_host("ports"))
         with ExitStack() as stack:
@@ -159,7 +156,7 @@ class Virtualbox(Environment):
 
 
 def _disks(request: SiteRequest, folder: Path, stack: ExitStack) -> Iterator[DiskDescriptor]:
-    """Yield the descriptors of the userland's disk and, where the site has data, of a disk for those."""
+    """Yield the descriptors of the userland's disk and, if the site has data, of a data disk."""
     image = disk.ensure(request.userland, request.run.cache, request.run.say)
     place = disk.place_on(request.host, image)
     yield _described(request, folder / "root.vmdk", place, image.stat().st_size, immutable=True)

@@ -1,4 +1,4 @@
-"""What VBoxManage is told, as argument lists without the program itself. Pure.
+"""The arguments of VBoxManage, as lists without the program itself. Pure.
 
 A failed ``modifyvm`` takes all its options back, so that one has them all.
 """
@@ -41,7 +41,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class DiskDescriptor:
-    """A descriptor of an image; ``immutable``: nothing is written to it, but beside it."""
+    """A descriptor of an image; if it is ``immutable``, VirtualBox writes changes to another file."""
 
     descriptor: str
     immutable: bool
@@ -49,7 +49,7 @@ class DiskDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class VirtualMachine:
-    """A machine; all paths are those of its host. ``memory`` in bytes, ``folder`` has what VirtualBox notes of it."""
+    """A machine, with paths on its host. ``memory`` is in bytes; ``folder`` has the files of VirtualBox about it."""
 
     name: str
     folder: str

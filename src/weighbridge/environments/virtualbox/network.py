@@ -1,4 +1,4 @@
-"""What the interface of a machine of VirtualBox is attached to, and where the other role reaches it."""
+"""The network of a VirtualBox machine, and the address at which the other role reaches it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -17,7 +17,7 @@ from weighbridge.model.command import Command
 from weighbridge.model.site import SiteRequest
 
 _INTERNAL = "198.19.201"
-"""Of a network that is on no host."""
+"""The first three numbers of the addresses in a network without a host."""
 _HOST_ONLY, _NETWORKS = 56, 8
 """192.168.56.0/24 and those after it, which VirtualBox has set aside."""
 

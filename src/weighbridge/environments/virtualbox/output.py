@@ -12,7 +12,7 @@ _MADE = re.compile(r"^(?:0%\S*)?Interface '(vboxnet\d{1,3})' was successfully cr
 
 
 def complaint(stderr: bytes) -> str:
-    """Return why a program of VirtualBox failed, in one line; empty where it gave no reason."""
+    """Return why a program of VirtualBox failed, in one line; empty if it gave no reason."""
     lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if _PREFIX.match(line)]
     messages = [_PREFIX.sub("", line) for line in lines]
     reasons = [line for line in messages if line and not line.startswith(_NO_REASON)]
@@ -26,14 +26,14 @@ def pairs(text: str) -> Mapping[str, str]:
 
 
 def state(text: str) -> str:
-    """Return a machine's state: "running", "poweroff", "aborted". Raises ValueError where the text has none."""
+    """Return a machine's state: "running", "poweroff", "aborted". Raises ValueError if the text has none."""
     if not (machine_state := pairs(text).get("VMState")):
         raise ValueError("VBoxManage did not report the machine's state")
     return machine_state
 
 
 def version(text: str) -> tuple[int, int, int]:
-    """Return the version in what ``--version`` prints (``7.2.22_Debianr175245``). Raises ValueError where none is."""
+    """Return the version that ``--version`` printed (``7.2.22_Debianr175245``). Raises ValueError if it has none."""
     match = _VERSION.search(text)
     if match is None:
         raise ValueError("VBoxManage did not report its version")
@@ -41,7 +41,7 @@ def version(text: str) -> tuple[int, int, int]:
 
 
 def made_link(text: str) -> str:
-    """Return the link that ``hostonlyif create`` has made. Raises ValueError where its output names none."""
+    """Return the link that ``hostonlyif create`` has made. Raises ValueError if its output names none."""
     match = _MADE.search(text)
     if match is None:
         raise ValueError("VBoxManage did not report its new link")

@@ -20,11 +20,11 @@ from weighbridge.model.host import Group, Host, RunContext
 from weighbridge.model.site import SiteRequest
 
 READY_S = 180.0
-"""How long a machine may take from its start to its launcher's greeting; under QEMU's emulation it takes 25 s."""
+"""The time limit from a machine's start to its launcher's greeting; under QEMU's emulation it takes 25 s."""
 _ASKED_S, _POWER_OFF_S, _TOGETHER_S = 120.0, 30.0, 0.5
 _TRIES, _NO_SERVICE = 3, b"Failed to create the VirtualBox object"
 _LOWEST = (7, 1, 0)
-"""The first version that is told the architecture of a machine."""
+"""The first version with an option for the architecture of a machine."""
 
 
 class VirtualBox:
@@ -34,7 +34,7 @@ class VirtualBox:
     """
 
     def __init__(self, host: Host, run: RunContext, folder: Path, group: Group | None) -> None:
-        """Find its programs. Raises Unavailable where there are none, or too old ones."""
+        """Find its programs. Raises Unavailable if there are none, or if they are too old."""
         numbers = run.share("numbers of VirtualBox machines", lambda: nullcontext(itertools.count()))
         identity = virtualbox.identity(run.id, next(numbers))
         self.host, self._run, self._group = host, run, group
@@ -83,7 +83,7 @@ class VirtualBox:
         return completed.text
 
     def state(self, name: str) -> str:
-        """What it says that a machine is doing: "running", "poweroff", ...; "not known" where it says nothing."""
+        """Return the state of a machine: "running", "poweroff", ..., or "not known" if VirtualBox prints none."""
         try:
             return output.state(self.must("showvminfo", name, "--machinereadable"))
         except (Unavailable, ValueError):
@@ -120,7 +120,7 @@ def launcher_in(
 ) -> Iterator[Launcher]:
     """Start a machine, give its first process ``init_arguments``, and yield its launcher; at the end switch it off.
 
-    Raises Unavailable with how far it got.
+    Raises Unavailable with the last state of the machine.
     """
     host, run = box.host, request.run
     hypervisor = host.start(box.command("VBoxHeadless", "--startvm", machine.name, "--vrde", "off"))
@@ -162,13 +162,13 @@ def _console(host: Host, machine: VirtualMachine) -> str:
 
 
 def first_words(name: str, machine: VirtualMachine, modules: tuple[str, ...], open_files: int) -> tuple[str, ...]:
-    """What the machine's first process is told."""
+    """The arguments of the machine's first process."""
     disks = [device for device, _ in zip(DISKS, machine.disks, strict=False)]
     return words.words(name, modules, disks, machine.network, open_files)
 
 
 def facts_of(box: VirtualBox, machine: VirtualMachine, refused: Mapping[str, str]) -> dict[str, str]:
-    """What it is made of."""
+    """The description of the machine."""
     return {
         "virtualbox": box.version,
         "virtual CPUs": str(machine.cpus),

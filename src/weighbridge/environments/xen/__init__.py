@@ -45,11 +45,11 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Site, SiteRequest
 
 READY_S, EMULATED_READY_S = 120.0, 600.0
-"""How long a domain may take to come up; where Xen itself is emulated on a busy machine it takes some minutes."""
+"""The time limit for a domain to come up, in seconds. If Xen itself is emulated, that can take minutes."""
 _DEVICE_MODEL = "/usr/libexec/xen-qemu-system-i386"
 _ANSWER_S, _TOGETHER_S = 60.0, 5.0
 _END_S = 120.0
-"""How long xl may take to end a domain: it waits for each device's end, and emulated and busy that is a minute."""
+"""The time limit for xl to end a domain. It waits for each device, which takes a minute if Xen is emulated."""
 _JOIN = Path(__file__).with_name("join.sh")
 _FIXED = (
     "give the first domain a fixed amount of memory (in /etc/default/grub "
@@ -91,7 +91,7 @@ class XenSite(GuestSite):
         self._domain = domain
 
     def freeze(self) -> None:
-        """Pause the domain even where no program is left: its kernel would go on, and write to the disk."""
+        """Pause the domain even if no program is left, because its kernel would continue to write to the disk."""
         if not self._frozen:
             if self._has_data:
                 self.run(Command(("sync",), _ANSWER_S))
@@ -113,7 +113,7 @@ class XenSite(GuestSite):
         return memory_of_xen(_xl(self.host, "info"))
 
     def scope(self) -> Mapping[str, str]:
-        """Return no files: none on the host tells a domain's use."""
+        """Return no files, because none on the host shows the use of a domain."""
         return {}
 
 
@@ -235,12 +235,12 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
 
 
 def _cap(limits: Limits, vcpus: int) -> int | None:
-    """Return Xen's cap in percent of a CPU; None where the limit is that of whole virtual CPUs."""
+    """Return Xen's cap in percent of a CPU; None if the limit is that of whole virtual CPUs."""
     return None if limits.cpus is None or limits.cpus >= vcpus else max(1, round(100 * limits.cpus))
 
 
 def _require_memory(domain: Domain, info: Mapping[str, str], host: Host) -> None:
-    """Raise Unavailable where Xen's free memory is too little: the first domain is not made to give some up."""
+    """Raise Unavailable if Xen's free memory is too little: the first domain is not made to give some up."""
     free = int(info.get("free_memory", 0)) << 20
     if domain.memory > free:
         raise Unavailable(

@@ -1,4 +1,4 @@
-"""A domain of Xen as ``xl`` is told of it, and what ``xl`` says of domains. Pure."""
+"""The configuration of a Xen domain for ``xl``, and a parser for the output of ``xl``. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ DomainType = Literal["pv", "pvh", "hvm"]
 WORDS: Mapping[DomainType, str] = {"pv": "PV", "pvh": "PVH", "hvm": "HVM"}
 CONSOLE = "/dev/hvc0"
 DRIVERS = ("xen-blkfront", "xen-netfront", "crc32c_generic", "ext4", "tcp_diag", "udp_diag")
-"""By `weighbridge.guests.kernel`'s names."""
+"""The driver names of `weighbridge.guests.kernel`."""
 _DISKS = ("xvde", "xvdf")
 """The first names for which the machine of an HVM domain has no IDE disk beside them, that cannot be read-only."""
 _ROW = re.compile(
@@ -26,7 +26,7 @@ _INFO = re.compile(r"^(\w+) *: (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class DomainInterface:
-    """A domain's network interface: ``port`` is its name on the host, where it is a port of ``bridge``."""
+    """A domain's network interface: ``port`` is its name on the host, as a port of ``bridge``."""
 
     port: str
     bridge: Bridge
@@ -56,9 +56,9 @@ class Domain:
     """What joins its disks and its interface to the host."""
     interface: DomainInterface | None = None
     cpus: str | None = None
-    """The list of CPUs that it may be on."""
+    """The list of CPUs that it can use."""
     cap: int | None = None
-    """Per cent of one CPU that it may use."""
+    """The limit of its CPU time, in percent of one CPU."""
     emulated: bool = False
     """Whether Xen itself is on an emulated CPU, which has not all that it shows."""
     open_files: int = 1024
@@ -70,7 +70,7 @@ class Domain:
         return ("env", f"WEIGHBRIDGE_OFFLOADS={' '.join(NO_OFFLOADS)}") if plain else ()
 
     def config(self) -> str:
-        """The text of its configuration (xl.cfg(5)). Raises Unavailable where a path cannot be told in it."""
+        """The text of its configuration (xl.cfg(5)). Raises Unavailable if it cannot express a path."""
         lines = [
             f"name = {_quoted(self.name)}",
             f"type = {_quoted(self.type)}",
@@ -137,9 +137,9 @@ def is_ending(listed: str, name: str) -> bool:
 
 
 def reason_of(stderr: bytes) -> str:
-    """Return why a domain ended, in one line, from the output of its kernel and of xl; empty where unknown.
+    """Return why a domain ended, in one line, from the output of its kernel and of xl; empty if unknown.
 
-    What a kernel says without naming an end (a warning as it came up) is no reason, and hides none of xl's.
+    What a kernel says without naming an end (a warning as it came up) is not a reason, and hides none of xl's.
     """
     text = stderr.decode(errors="replace")
     errors = [match[1] for match in _ERROR.finditer(text) if "estr" not in match[0]]  # that it was gone already

@@ -17,8 +17,8 @@ from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import DATA_DRIVE, QemuMachine
 from weighbridge.hosts.guest.machine import Slots, cpus_of, folder_of, machine_of, started
 from weighbridge.hosts.guest.xen import hypervisor_facts, layers_of, set_up_xen
-from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.options import GuestOptions
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.forward import Forward
 from weighbridge.hosts.remote.host import AgentHost

@@ -13,8 +13,8 @@ from weighbridge.guests.network import Tap
 from weighbridge.guests.resources import reserved
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.agent.operations import machine as this_machine
-from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.local import LocalHost, remove_engine_folder
+from weighbridge.hosts.options import GuestOptions
 from weighbridge.hosts.switch import BRIDGE, NOWHERE, Switch, port_of
 from weighbridge.launcher.within import within
 from weighbridge.linux import cpus

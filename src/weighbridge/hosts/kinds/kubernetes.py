@@ -117,24 +117,24 @@ class KubernetesOptions(HostOptions):
 
     @property
     def networks(self) -> Set[str]:
-        """The cluster's, as the study names it: its nodes reach one another."""
+        """Return the network of the cluster, by the study's name of it: its nodes reach one another."""
         return frozenset({f"kubernetes {self.kubeconfig or ''} {self.context or ''}"})
 
     @property
     def image_way(self) -> str:
-        """That of ``images``."""
+        """Return how ``images`` reach the node."""
         if self.images is not None:
             return self.images.description
         return "must be on the node already; otherwise say how it gets there ('images' of the host)"
 
     @property
     def pulls(self) -> bool:
-        """Whether the cluster pulls the users' images."""
+        """Return whether the cluster pulls the users' images."""
         return self.images is not None and self.images.pull
 
     @property
     def place(self) -> Place:
-        """The cluster and the namespace, as kubectl is told them."""
+        """Return the cluster and the namespace for kubectl."""
         return Place(self.context or "", self.namespace or "", self.kubeconfig or "")
 
     @property
@@ -160,9 +160,9 @@ class Kubernetes(HostKind):
     """The last goes first: a folder is removed by a pod of its run, and that has an image and a ConfigMap."""
 
     def ready(self, options: Any | None = None) -> Readiness:
-        """Whether the user may do in the cluster what a run does, and its API server would take such pods.
+        """Return whether the user has the rights that a run needs, and the API server would accept its pods.
 
-        A kubeconfig that a study brings is not used before the user was asked: it may start programs.
+        A kubeconfig that a study brings is not used before the user agrees, because it can start programs.
         """
         if options is None or options.kubeconfig is not None:
             return Readiness(True)
@@ -187,7 +187,7 @@ class Kubernetes(HostKind):
         return next((step for step in steps if not step.ready), steps[0])
 
     def admits(self, options: Any, asked: Mapping[str, Sequence[Any]]) -> Mapping[str, Readiness]:
-        """Have the API server say what it would refuse; a study's own kubeconfig is not used for that."""
+        """Ask the API server what it would refuse; a study's own kubeconfig is not used for that."""
         if options.kubeconfig is not None:
             return {}
         from weighbridge.hosts.kubernetes import survey
@@ -197,7 +197,7 @@ class Kubernetes(HostKind):
         return {}
 
     def whereabouts(self, options: Any) -> str:
-        """Name the cluster by the kubeconfig, and what is made in it."""
+        """Return the cluster, by the kubeconfig, and the objects that a run creates in it."""
         about = options.place.kubectl().configuration()
         context = f"context {about.context}" if about.context else "the cluster that kubectl uses by default"
         known = ", ".join(filter(None, (about.server, f"user {about.user}" if about.user else "")))
@@ -209,7 +209,7 @@ class Kubernetes(HostKind):
         )
 
     def survey(self, context: str = "", namespace: str = "") -> Mapping[str, Readiness]:
-        """What a context's cluster lets this user measure, and what refuses the rest."""
+        """Return what this user can measure in the cluster of a context, and what refuses the rest."""
         from weighbridge.hosts.kubernetes import survey
 
         return survey.survey(Place(context, namespace, "").kubectl(), context)
@@ -217,7 +217,7 @@ class Kubernetes(HostKind):
     def weighed_on(
         self, context: str, namespace: str, images: str, *, apart: bool, ask: bool
     ) -> Sequence[Mapping[str, Any]]:
-        """Nodes that the cluster chooses; one where it has a single one that is ready."""
+        """Return nodes that the cluster chooses, or one if only one is ready."""
         from weighbridge.hosts.kubernetes import survey
 
         place = Place(context, namespace, "")
@@ -238,7 +238,7 @@ class Kubernetes(HostKind):
         return [host] * (min(1 + apart, len(nodes)) if ask else 1 + apart)
 
     def holds(self, options: Any, userland: Userland, cache: Path) -> Mapping[str, bool | None]:
-        """Whether its node, or each that it may be, holds the images; nothing where each run brings them anew."""
+        """Return whether each possible node has the images, or nothing if every run loads them."""
         if options.kubeconfig is not None:
             return {}
         from weighbridge.hosts.kubernetes import survey
@@ -252,14 +252,14 @@ class Kubernetes(HostKind):
     def push(
         self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
     ) -> Sequence[str]:
-        """Push the images of userlands, and that of the pod by which a node is seen. Raises Unavailable."""
+        """Push the images of userlands, and the image of the pod that observes a node. Raises Unavailable."""
         from weighbridge.hosts.kubernetes.supply import push_all
 
         return push_all(userlands, repository, cache, say)
 
     @contextmanager
     def open(self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]) -> Iterator[Host]:
-        """Start the pod by which the node is seen."""
+        """Start the pod that observes the node."""
         from weighbridge.hosts.kubernetes.cluster import Cluster
         from weighbridge.hosts.kubernetes.node import node_host
 

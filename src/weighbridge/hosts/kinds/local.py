@@ -23,7 +23,7 @@ class LocalOptions(HostOptions):
 
 
 class Local(HostKind):
-    """This machine; with a cable to the switch where other hosts of the run are on that."""
+    """This machine; with a cable to the switch if other hosts of the run are on it."""
 
     kind = "local"
     group = ""
@@ -33,7 +33,7 @@ class Local(HostKind):
 
     @contextmanager
     def open(self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]) -> Iterator[Host]:
-        """Yield this machine, with a cable to the switch where other hosts of the run are on that."""
+        """Yield this machine, with a cable to the switch if other hosts of the run are on it."""
         from weighbridge.hosts.local import LocalHost
         from weighbridge.hosts.switch import Switch
 

@@ -2,47 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.options import SlurmOptions
 from weighbridge.linux.slurm import WITHOUT_JOB, job_id
-from weighbridge.model.host import Host, HostTraits, RunContext
+from weighbridge.model.host import Host, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
-from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Readiness
-
-
-class SlurmOptions(HostOptions):
-    """A node of the job in which Weighbridge runs (``SLURM_JOB_ID``).
-
-    ``address`` is where the other hosts reach it (default: that of ``interface``, else the one that Slurm knows);
-    ``interface`` is the interface to which macvlan, ipvlan and bridged networks are attached.
-    """
-
-    traits: ClassVar[HostTraits] = HostTraits(networks=frozenset({"slurm"}))
-    kind: Literal["slurm"]
-    node: Annotated[
-        str | None,
-        Field(
-            pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$",
-            description="Name of the node; default: a node of the job that no other host uses",
-        ),
-        Brings.MACHINE,
-    ] = None
-    address: Annotated[
-        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="IPv4 address of the node"), Brings.MACHINE
-    ] = None
-    interface: Annotated[
-        str | None,
-        Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$", description="Interface for macvlan, ipvlan and bridges"),
-    ] = None
-
-    @property
-    def description(self) -> str:
-        """Words for the plan."""
-        return f"Slurm node {self.node}" if self.node else "a node of the Slurm job"
 
 
 class Slurm(HostKind):

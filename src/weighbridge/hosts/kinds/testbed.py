@@ -1,56 +1,14 @@
 """A host that is made on this machine for the length of the run, joined to the others by a switch of their own."""
 
-import shutil
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from pydantic import Field
-
-from weighbridge.hosts.cable_options import CableOptions
+from weighbridge.hosts.options import TestbedOptions
 from weighbridge.linux.leavings import OF_HOSTS
-from weighbridge.linux.packages import install_here
-from weighbridge.model.host import Host, HostTraits, RunContext
+from weighbridge.model.host import Host, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.quantity import CpuList
-
-
-class TestbedOptions(CableOptions):
-    """A host that is made on this machine for the length of the run, joined to the others by a switch of their own.
-
-    ``link`` is the rate of its cable in each direction in bits per second of Ethernet (preamble, FCS and gap count);
-    without it none is set. Without ``offloads`` no frame is larger than the ``mtu`` (bytes) anywhere; a link above
-    150 Mbit/s has none. ``cpus`` are the CPUs of this machine that belong to it.
-    """
-
-    __test__: ClassVar[bool] = False  # no test, whatever its name begins with
-
-    traits: ClassVar[HostTraits] = HostTraits(
-        here=True, networks=frozenset({"switch"}), gives_addresses=True, disposable=True, interface="eth0"
-    )
-    kind: Literal["testbed"]
-    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that the host gets")] = None
-
-    @property
-    def own_cpus(self) -> str | None:
-        """The CPUs of this machine that the host has: ``cpus``."""
-        return self.cpus
-
-    @property
-    def description(self) -> str:
-        """Words for the plan."""
-        return f"{self.kind}, simulated on this machine, {self.cable_words}"
-
-
-def init_program() -> str | None:
-    """The program that reaps a host's orphans: tini, which Debian's docker.io brings, or Docker's copy of it."""
-    return shutil.which("tini") or shutil.which("docker-init", path="/usr/libexec/docker:/usr/bin")
-
-
-def no_init() -> tuple[str, str]:
-    """Return what is said where there is no `init_program`, and what helps."""
-    return "testbed hosts need tini as their first process", install_here(["tini"])
 
 
 class Testbed(HostKind):
@@ -68,6 +26,8 @@ class Testbed(HostKind):
 
     def ready(self, options: Any | None = None) -> Readiness:
         """Return whether there is a first process for its namespaces."""
+        from weighbridge.hosts.testbed import init_program, no_init
+
         return Readiness(True) if init_program() else Readiness(False, *no_init())
 
     def open(

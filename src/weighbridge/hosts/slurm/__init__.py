@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.hosts.agent.operations import machine
-from weighbridge.hosts.kinds.slurm import SlurmOptions
+from weighbridge.hosts.options import SlurmOptions
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.forward import Forward
 from weighbridge.hosts.remote.machine import MachineHost, place_of, told_failures

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.hosts.agent.operations import machine
-from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.machine import MachineHost, place_of, told_failures
 from weighbridge.hosts.ssh.connect import Connection

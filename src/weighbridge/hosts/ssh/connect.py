@@ -10,7 +10,7 @@ from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent import frames
-from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote.channel import END_S, Channel
 from weighbridge.hosts.remote.start import start_agent
 from weighbridge.hosts.ssh import failures
