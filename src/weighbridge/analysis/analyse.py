@@ -152,7 +152,7 @@ def _telling_values(store: RunStore, rate: ReadingRate | None) -> list[Value]:
 
 
 def metrics_in_order(metrics: Iterable[MetricId], cells: Sequence[CellId]) -> list[MetricId]:
-    """Return metrics in the order of the study's cells; what the meters add comes after what a workload measures."""
+    """Return the metrics in the order of the study's cells, with a workload's own metrics before its resource use."""
     order = {cell: position for position, cell in enumerate(cells)}
     return sorted(metrics, key=lambda each: (order.get(each.cell, len(order)), is_resource_use(each.metric)))
 

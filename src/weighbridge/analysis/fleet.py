@@ -491,7 +491,7 @@ class _MetricValues:
 
 
 def _by_metric(store: RunStore) -> dict[MetricId, _MetricValues]:
-    """The values that a report's costs are made of, in the order in which cells and their metrics first appeared."""
+    """Return the values that a report's costs are made of, by metric."""
     trials, measured = store.trials(), store.measured()
     names = {each[0] for values in measured.values() for each in values}
     standing: set[tuple[int, str]] | None = None

@@ -41,7 +41,7 @@ class MetricId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ArmId:
-    """Identify an environment in which a workload is measured at a level. Runs keep it as a list of three texts."""
+    """Identify one environment of a workload at a level. Runs keep it as a list of three texts."""
 
     cell: CellId
     environment: str
