@@ -13,7 +13,6 @@ from importlib import metadata
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.process import run
-from weighbridge.model.address import grouped
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import MACHINE_ID, NODE, Host, RunContext
 from weighbridge.model.host_kind import HostOptions
@@ -85,10 +84,13 @@ def _other_weighbridge(answer: Completed) -> str:
 
 def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMachine]:
     """Note of machines that have one kernel that they are on one machine, as nodes of kind are."""
-    on_kernel = grouped(machines, lambda machine: machine.boot)
+    on_kernel: dict[str, list[str]] = {}
+    for each in machines:
+        if each.boot:
+            on_kernel.setdefault(each.boot, []).append(each.name)
     noted = []
     for each in machines:
-        others = [other.name for other in on_kernel[each.boot] if each.boot and other.name != each.name]
+        others = [name for name in on_kernel.get(each.boot, ()) if name != each.name]
         shared = f"runs on the same kernel as {', '.join(others[:3])}{' ...' * (len(others) > 3)}, so they share CPUs"
         noted.append(replace(each, notes=(*each.notes, shared)) if others else each)
     return noted
@@ -193,11 +195,11 @@ def notes_of(machines: Sequence[SurveyedMachine]) -> list[str]:
 
 def refusals(machines: Sequence[SurveyedMachine]) -> list[str]:
     """Return why a fleet of these machines is refused: what each lacks, and which are one under two names."""
-    lacking = grouped((each for each in machines if each.lacks), lambda machine: "; ".join(machine.lacks))
-    reasons = [
-        f"{', '.join(each.name for each in alike)}{'' if why.startswith('(') else ':'} {why}"
-        for why, alike in lacking.items()
-    ]
+    sentences: dict[str, list[str]] = {}
+    for each in machines:
+        if each.lacks:
+            sentences.setdefault("; ".join(each.lacks), []).append(each.name)
+    reasons = [f"{', '.join(names)}{'' if why.startswith('(') else ':'} {why}" for why, names in sentences.items()]
     known: dict[tuple[str, str], str] = {}
     for each in machines:
         if not each.machine_id:
