@@ -21,7 +21,7 @@ from weighbridge.analysis.metered import (
     READ,
     SHORTEST_S,
     WRITTEN,
-    Key,
+    QuantityId,
     about_s,
     mean,
     most,
@@ -69,8 +69,9 @@ def test_what_the_meters_name_becomes_a_quantity_of_a_place():
     ])  # fmt: skip
     at = {key: read[1.0] for key, read in found.items()}
     assert at == {
-        Key("server", CPU): 0.5, Key("generator", CPU): 0.25, Key("program", CPU): 0.1,
-        Key("server", MEMORY): 7.0, Key("server", IN): 3.0, Key("server", READ): 6.0, Key("server", WRITTEN): 8.0,
+        QuantityId("server", CPU): 0.5, QuantityId("generator", CPU): 0.25, QuantityId("program", CPU): 0.1,
+        QuantityId("server", MEMORY): 7.0, QuantityId("server", IN): 3.0, QuantityId("server", READ): 6.0,
+        QuantityId("server", WRITTEN): 8.0,
     }  # fmt: skip
 
 
@@ -97,20 +98,22 @@ def test_of_several_interfaces_and_disks_the_busiest_counts():
         _series("host a", "memory_committed_bytes", 8.0),
     ])  # fmt: skip
     assert found == {
-        Key("host a", OUT): {1.0: 5.0, 2.0: 9.0}, Key("host a", WRITTEN): {1.0: 7.0},
-        Key("host a", MEMORY): {1.0: 4.0},
+        QuantityId("host a", OUT): {1.0: 5.0, 2.0: 9.0}, QuantityId("host a", WRITTEN): {1.0: 7.0},
+        QuantityId("host a", MEMORY): {1.0: 4.0},
     }  # fmt: skip
 
 
 def test_an_environment_s_own_host_is_shown_under_its_host_s_name():
     read = [_series("host web-1-docker", "memory_used_bytes", 1.0), _series("host web-1", "memory_used_bytes", 2.0)]
-    assert quantities(read, ("web", "web-1")) == {Key("host web-1", MEMORY): {1.0: 1.0}}  # the first: one machine
-    assert set(quantities(read)) == {Key("host web-1-docker", MEMORY), Key("host web-1", MEMORY)}
+    assert quantities(read, ("web", "web-1")) == {
+        QuantityId("host web-1", MEMORY): {1.0: 1.0}
+    }  # the first: one machine
+    assert set(quantities(read)) == {QuantityId("host web-1-docker", MEMORY), QuantityId("host web-1", MEMORY)}
 
 
 def test_what_prometheus_had_is_kept_apart():
     found = quantities([_series(PROMETHEUS, 'cpu_share{place="server"} 1', 0.5)])
-    assert found == {Key(PROMETHEUS, 'cpu_share{place="server"} 1'): {1.0: 0.5}}
+    assert found == {QuantityId(PROMETHEUS, 'cpu_share{place="server"} 1'): {1.0: 0.5}}
 
 
 def test_a_rate_is_about_the_time_before_it():
@@ -160,9 +163,9 @@ def test_means_and_peaks_are_those_of_the_measured_time():
 
 def test_what_disks_did_is_about_a_second_however_often_the_meters_read():
     read = {0.95: 100.0, 1.15: 0.0}
-    assert mean(read, (0.0, 1.15), about_s(Key("server", READ), 0.2)) == pytest.approx(95 / 1.15)
-    assert about_s(Key("server", CPU), 0.2) == 0.2 and about_s(Key("server", WRITTEN), 10.0) == 10.0
-    assert about_s(Key(PROMETHEUS, "read"), 0.2) == 0.2
+    assert mean(read, (0.0, 1.15), about_s(QuantityId("server", READ), 0.2)) == pytest.approx(95 / 1.15)
+    assert about_s(QuantityId("server", CPU), 0.2) == 0.2 and about_s(QuantityId("server", WRITTEN), 10.0) == 10.0
+    assert about_s(QuantityId(PROMETHEUS, "read"), 0.2) == 0.2
 
 
 # -- medians ---------------------------------------------------------------------------------------
@@ -178,10 +181,13 @@ def test_each_trial_counts_as_one_and_the_generator_s_limit_is_told(swept):
     assert rows["400", "native"].generator_limited and rows["400", "native"].generator == 7
     assert not rows["200", "native"].generator_limited
     assert rows["400", "bridge"].broke == 7 == rows["400", "bridge"].trials and not rows["400", "bridge"].use
-    cpu = rows["200", "bridge"].use[Key("server", CPU)]
+    cpu = rows["200", "bridge"].use[QuantityId("server", CPU)]
     assert cpu.blocks == 7 and cpu.low <= cpu.middle <= cpu.high
     assert cpu.middle == pytest.approx(0.95 * 200 / 320 * 1.25, rel=0.1)
-    assert Key("server", OUT) in rows["200", "bridge"].use and Key("server", OUT) not in rows["200", "native"].use
+    assert (
+        QuantityId("server", OUT) in rows["200", "bridge"].use
+        and QuantityId("server", OUT) not in rows["200", "native"].use
+    )
 
 
 def test_levels_rise_as_numbers_and_other_factors_are_workloads_apart(run):

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from weighbridge.model.level import NO_LEVEL, Level, LevelText, cell_label
+from weighbridge.model.level import NO_LEVEL, Level, LevelText
 
 LEVEL = Level([("size", "1KiB"), ("clients", "50")])
 
@@ -22,7 +22,6 @@ def test_what_it_says():
     assert (LEVEL.value_of("size"), LEVEL.value_of("threads")) == ("1KiB", None)
     assert LEVEL.factors == {"clients": "50", "size": "1KiB"}
     assert LEVEL.label == "clients=50, size=1KiB" and NO_LEVEL.label == ""
-    assert (cell_label("redis", LEVEL), cell_label("redis", NO_LEVEL)) == ("redis (clients=50, size=1KiB)", "redis")
 
 
 class Both(BaseModel):

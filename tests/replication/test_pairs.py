@@ -12,6 +12,7 @@ from scipy import stats
 
 from report.made_up_runs import Workload
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.comparisons import judged_together
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.results import Analysis, Comparison
 from weighbridge.model.flag import Flag, FlagCode
@@ -20,7 +21,6 @@ from weighbridge.replication.comparison import (
     agreement,
     compare_environments,
     compare_pair,
-    judged_together,
     replication,
 )
 from weighbridge.replication.document import replication_json
@@ -107,12 +107,11 @@ def test_exactly_those_that_are_asked_for_are_corrected_together(run):
     analysis = analyse(run(costs={"bridge": 1.1, "overlay": 1.02}))
     report = analysis.metrics[0]
     family = [compare_environments(analysis, report, name, "native") for name in ("bridge", "overlay")]
-    found = judged_together([*family, None, compare_environments(analysis, report, "overlay", "bridge")])
-    raw = [each.p_values for each in (*family, compare_environments(analysis, report, "overlay", "bridge"))]
-    assert found[2] is None
-    assert [each.adjusted_p for each in found if each] == verdicts.adjusted(raw)
-    (alone,) = judged_together(family[:1])
-    assert alone is not None and alone.adjusted_p == raw[0].among(1, verdicts.ALPHA)
+    both = [*family, compare_environments(analysis, report, "overlay", "bridge")]
+    raw = [each.p_values for each in both]
+    assert [each.adjusted_p for each in judged_together(both, analysis.context)] == verdicts.adjusted(raw)
+    (alone,) = judged_together(family[:1], analysis.context)
+    assert alone.adjusted_p == raw[0].among(1, verdicts.ALPHA)
     assert alone.cost == report.comparisons[0].cost and alone.environment == report.comparisons[0].environment
 
 

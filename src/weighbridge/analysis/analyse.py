@@ -147,12 +147,12 @@ def _telling_values(store: RunStore, rate: ReadingRate | None) -> list[Value]:
     """The values without figures that are a selection, and without counts of rare events that never happened."""
     robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
     values = without_selections(store.values(), rate, robbed)
-    happened = {each.metric_id for each in values if each.value}
+    happened = {each.metric_id for each in values if is_rare_event(each.metric) and each.value}
     return [each for each in values if not is_rare_event(each.metric) or each.metric_id in happened]
 
 
 def metrics_in_order(metrics: Iterable[MetricId], cells: Sequence[CellId]) -> list[MetricId]:
-    """Return metrics in the order of the study's cells; what the meters add comes after what a workload measures."""
+    """Return the metrics in the order of the study's cells, with a workload's own metrics before its resource use."""
     order = {cell: position for position, cell in enumerate(cells)}
     return sorted(metrics, key=lambda each: (order.get(each.cell, len(order)), is_resource_use(each.metric)))
 

@@ -46,7 +46,7 @@ from weighbridge.store.run import RunStore, Value
 
 
 def values_by_metric(values: Iterable[Value]) -> dict[MetricId, list[Value]]:
-    """Return the values of each metric, in the order in which the metrics first appeared."""
+    """Return the values by metric. Metrics and values stay in their order."""
     return grouped(values, lambda value: value.metric_id)
 
 

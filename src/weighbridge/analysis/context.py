@@ -121,7 +121,7 @@ class Context:
         return self.once(("block_s", cell), mean_s)
 
     def failing(self) -> set[ArmId]:
-        """Return each arm that failed too often, or broke: what is left of its values is a selection."""
+        """Return each arm that broke or failed too often, so that its values are a selection."""
         arms = grouped((each for each in self.trials if not each.broke), lambda trial: trial.arm)
         failed = {arm for arm, trials in arms.items() if failing([trial.ok for trial in trials])}
         return failed | set(self.broken)

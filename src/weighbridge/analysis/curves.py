@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SweptLevel:
-    """One level of the load: its number, as it was written, and its cell."""
+    """One level of the load: its number, its text in the study, and its cell."""
 
     load: float
     text: str

@@ -491,7 +491,7 @@ class _MetricValues:
 
 
 def _by_metric(store: RunStore) -> dict[MetricId, _MetricValues]:
-    """The values that a report's costs are made of, in the order in which the metrics first appeared."""
+    """Return the values that a report's costs are made of, by metric."""
     trials, measured = store.trials(), store.measured()
     names = {each[0] for values in measured.values() for each in values}
     standing: set[tuple[int, str]] | None = None
@@ -499,23 +499,22 @@ def _by_metric(store: RunStore) -> dict[MetricId, _MetricValues]:
         trial.outcome is Outcome.BROKE for trial in trials
     ):  # values that are a selection, or of blocks that were tried again
         standing = {(value.trial_id, value.metric) for value in measured_values(store)}
-    by_key: dict[MetricId, _MetricValues] = {}
+    cells: dict[CellId, dict[str, _MetricValues]] = {}
     for trial in trials:
         if trial.outcome is not Outcome.OK:
             continue
-        cell, place = trial.cell, (trial.block, trial.attempt)
+        by_metric, place = cells.setdefault(trial.cell, {}), (trial.block, trial.attempt)
         for metric, unit, better, value in measured.get(trial.id, ()):
             if standing is not None and (trial.id, metric) not in standing:
                 continue
-            key = MetricId(cell, metric)
-            mine = by_key.get(key)
+            mine = by_metric.get(metric)
             if mine is None:
-                mine = by_key[key] = _MetricValues(unit, better)
+                mine = by_metric[metric] = _MetricValues(unit, better)
             of = mine.environments.get(trial.environment)
             if of is None:
                 of = mine.environments[trial.environment] = {}
             of[place] = value
-    return by_key
+    return {MetricId(cell, metric): each for cell, by_metric in cells.items() for metric, each in by_metric.items()}
 
 
 def _reports(

@@ -58,7 +58,7 @@ DECADES, PER_DECADE = 5, 8
 def latencies(
     store: RunStore, plan: Comparisons, cells: Sequence[CellId], trials: Sequence[TrialRow]
 ) -> tuple[LatencyReport, ...]:
-    """Give the merged latencies of a run, in the order of `cells`; none where no workload gives histograms.
+    """Return the merged latencies of a run in the order of `cells`; none if no workload gives histograms.
 
     Raises RunDirectoryError for a histogram that cannot be read.
     """

@@ -55,7 +55,7 @@ Readings = dict[float, float]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Key:
+class QuantityId:
     """A quantity of a place; of a host's CPU time each kind is one of its own."""
 
     place: str
@@ -82,15 +82,15 @@ class Metered:
         self._every_s = 1 / meters_hz(store)
         self._windows = {trial.id: trial.window for trial in store.trials() if trial.window is not None}
 
-    def quantities(self, trial: int) -> dict[Key, Readings]:
+    def quantities(self, trial: int) -> dict[QuantityId, Readings]:
         """What was read in a trial (its id) of each quantity."""
         return quantities(self._store.series_by_trial().get(trial, ()), self._hosts)
 
-    def about_s(self, key: Key) -> float:
+    def about_s(self, key: QuantityId) -> float:
         """Seconds between two readings of a quantity."""
         return about_s(key, self._every_s)
 
-    def used(self, trial: int) -> dict[Key, float]:
+    def used(self, trial: int) -> dict[QuantityId, float]:
         """Each quantity as one number: means over the time of the measured program, of memory the most."""
         window = self._windows.get(trial, (0.0, math.inf))
         values = {
@@ -115,9 +115,9 @@ class Stretch:
     value: float
 
 
-def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[Key, Readings]:
+def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[QuantityId, Readings]:
     """Give what was read of each quantity. ``hosts``: the study's names of hosts, of which variants are made."""
-    by_key: dict[Key, Readings] = {}
+    by_key: dict[QuantityId, Readings] = {}
     parts: dict[str, dict[str, Readings]] = {}
     owners: dict[str, str] = {}  # of two variants of one host in a trial, the first: it is one machine
     for each in series:
@@ -135,20 +135,20 @@ def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[Key,
     for place, mine in parts.items():
         by_key |= _of_a_place(place, mine)
     for key, read in [each for each in by_key.items() if each[0].kind in BUSY]:
-        _join(by_key, Key(key.place, CPU), read)
+        _join(by_key, QuantityId(key.place, CPU), read)
     return by_key
 
 
 @lru_cache(maxsize=4096)  # each trial has the same series
-def _key_of(place: str, name: str) -> Key | None:
+def _key_of(place: str, name: str) -> QuantityId | None:
     """What a series is a part of; None for one of a site's own CPU time or of memory."""
     if place == PROMETHEUS:
-        return Key(PROMETHEUS, name)
+        return QuantityId(PROMETHEUS, name)
     what, part = quantity_of(name) or ("", "")
     if what in (READ, WRITTEN, IN, OUT):
-        return Key(place, what)
+        return QuantityId(place, what)
     if what == CPU and place.startswith(HOST) and part in KINDS:
-        return Key(place, CPU, KINDS[part])
+        return QuantityId(place, CPU, KINDS[part])
     return None
 
 
@@ -162,24 +162,24 @@ def place_of(place: str, hosts: tuple[str, ...] = ()) -> str:
     return PLACES.get(place, place)
 
 
-def _of_a_place(place: str, mine: dict[str, Readings]) -> dict[Key, Readings]:
+def _of_a_place(place: str, mine: dict[str, Readings]) -> dict[QuantityId, Readings]:
     """CPU and memory: what a site's programs hold (files in the cache are not theirs), a host's in use."""
-    by_key: dict[Key, Readings] = {}
+    by_key: dict[QuantityId, Readings] = {}
     kinds = {quantity_of(name): read for name, read in mine.items()}
     if not place.startswith(HOST):
         for parts in (("",), ("user", "system")):
-            if (CPU, parts[0]) in kinds and Key(place, CPU) not in by_key:
+            if (CPU, parts[0]) in kinds and QuantityId(place, CPU) not in by_key:
                 for part in parts:
-                    _join(by_key, Key(place, CPU), kinds.get((CPU, part), {}))
+                    _join(by_key, QuantityId(place, CPU), kinds.get((CPU, part), {}))
     for parts in (("anonymous", "shared"), ("used",), ("",)):
         if (MEMORY, parts[0]) in kinds:
             for part in parts:
-                _join(by_key, Key(place, MEMORY), kinds.get((MEMORY, part), {}))
+                _join(by_key, QuantityId(place, MEMORY), kinds.get((MEMORY, part), {}))
             break
     return by_key
 
 
-def _join(by_key: dict[Key, Readings], key: Key, read: Readings, *, busiest: bool = False) -> None:
+def _join(by_key: dict[QuantityId, Readings], key: QuantityId, read: Readings, *, busiest: bool = False) -> None:
     """Add readings to those of the same key (or keep the larger ones), moment by moment."""
     total = by_key.get(key)
     if total is None:
@@ -189,7 +189,7 @@ def _join(by_key: dict[Key, Readings], key: Key, read: Readings, *, busiest: boo
         total[at] = max(total.get(at, 0.0), value) if busiest else total.get(at, 0.0) + value
 
 
-def about_s(key: Key, every_s: float) -> float:
+def about_s(key: QuantityId, every_s: float) -> float:
     """Seconds between two readings of a quantity: what disks did is read once a second at most."""
     return max(every_s, SLOW_S) if key.what in (READ, WRITTEN) and key.place != PROMETHEUS else every_s
 

@@ -20,8 +20,8 @@ from weighbridge.analysis.metered import (
     PLACES,
     QUANTITIES,
     UNITS,
-    Key,
     Metered,
+    QuantityId,
     Readings,
     stretches,
 )
@@ -179,10 +179,10 @@ def _picture(
     step_s = lasted / steps
     fastest = min((_every(mine) for each in read for mine in each.values()), default=0.0)
     step_s = 0.0 if step_s <= fastest else _round_up(step_s)
-    curves: dict[Key, dict[int, StepCurve]] = {}
+    curves: dict[QuantityId, dict[int, StepCurve]] = {}
     for number, (span, mine) in enumerate(zip(spans, read, strict=True)):
         for key, values in mine.items():
-            if key != Key(key.place, CPU) or not key.place.startswith(HOST):  # of a host the kinds are drawn
+            if key != QuantityId(key.place, CPU) or not key.place.startswith(HOST):  # of a host the kinds are drawn
                 curves.setdefault(key, {})[number] = _curve(span, values, step_s, metered.about_s(key))
     panels = _panels(curves)
     queries = [panel for panel in panels if panel.place == PROMETHEUS]
@@ -228,7 +228,7 @@ def _round_up(seconds: float) -> float:
     return float(f"{math.ceil(seconds / size) * size:.3g}")
 
 
-def _panels(curves: Mapping[Key, Mapping[int, StepCurve]]) -> list[TimelinePanel]:
+def _panels(curves: Mapping[QuantityId, Mapping[int, StepCurve]]) -> list[TimelinePanel]:
     """By quantity, and in each the server before the generator and the hosts; without those that were never used."""
     by_panel: dict[tuple[str, str], dict[str, Mapping[int, StepCurve]]] = {}
     for key, mine in curves.items():

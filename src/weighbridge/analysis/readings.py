@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from weighbridge.analysis.plan import FASTEST_HZ, meters_hz
-from weighbridge.model.address import MetricId, grouped
+from weighbridge.model.address import grouped
 from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE, Outcome
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.statistics.verdicts import FAILING
@@ -70,23 +70,24 @@ def without_selections(
     """Return the values without figures that more than one in ten of an environment's good trials lack.
 
     ``robbed``: trials from which a hypervisor took CPU time. They lack them for that, whatever their size. Likewise
-    without those that meters read too seldom: fewer than `ENOUGH_READINGS` times in the median trial.
+    without those that meters read too seldom: fewer than `ENOUGH_READINGS` times in the median trial. The values of
+    one cell stay in their order.
     """
-    cells = grouped(values, lambda value: value.cell)
-    counted = [value for value in values if value.metric.startswith(SELECTED) and value.trial_id not in robbed]
-    has = Counter((value.metric_id, value.environment) for value in counted)
-    left_out: set[MetricId] = set()
-    for of_cell in cells.values():
+    kept: list[Value] = []
+    for of_cell in grouped(values, lambda value: value.cell).values():
+        counted = (value for value in of_cell if value.metric.startswith(SELECTED) and value.trial_id not in robbed)
+        has = Counter((value.metric, value.environment) for value in counted)
+        left_out = set()
         arms = grouped(of_cell, lambda value: value.environment)
         sides = {side: {value.trial_id for value in of_arm} for side, of_arm in arms.items()}
         read = [each for ids in sides.values() for each in ids if rate is not None and each in rate.measured_s]
         few = rate is not None and bool(read) and round(rate.median_s(read) * rate.hz) < ENOUGH_READINGS
-        for metric_id in {value.metric_id for value in of_cell}:
-            metric = metric_id.metric
+        for metric in {value.metric for value in of_cell}:
             lacking = metric.startswith(SELECTED) and any(
-                has[metric_id, side] < (1 - FAILING) * len(ids.difference(robbed)) for side, ids in sides.items()
+                has[metric, side] < (1 - FAILING) * len(ids.difference(robbed)) for side, ids in sides.items()
             )
             seldom = metric.startswith(READ_MEANWHILE) and few
-            if (lacking and any(has[metric_id, side] for side in sides)) or seldom:
-                left_out.add(metric_id)
-    return [value for value in values if value.metric_id not in left_out]
+            if (lacking and any(has[metric, side] for side in sides)) or seldom:
+                left_out.add(metric)
+        kept += [value for value in of_cell if value.metric not in left_out]
+    return kept

@@ -55,8 +55,9 @@ def series_of(trials: Iterable[TrialRow]) -> dict[SeriesKey, list[float]]:
     """Return every series of a run; ``trials`` are in the order in which they ran."""
     series: dict[SeriesKey, list[float]] = {}
     for trial in trials:
+        arm = trial.arm
         for metric, value in trial.values.items():
-            series.setdefault((trial.arm, metric), []).append(value)
+            series.setdefault((arm, metric), []).append(value)
     return series
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.levels import LevelGroup, LoadLevel, groups_of
-from weighbridge.analysis.metered import CPU, HOST, PLACES, QUANTITIES, UNITS, Key, Metered
+from weighbridge.analysis.metered import CPU, HOST, PLACES, QUANTITIES, UNITS, Metered, QuantityId
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import FlagCode
@@ -45,7 +45,7 @@ class UseRow:
 
     level: LoadLevel
     environment: str
-    use: Mapping[Key, MedianUse]
+    use: Mapping[QuantityId, MedianUse]
     trials: int
     broke: int
     """Trials without a value because the server broke; ``trials`` counts them too."""
@@ -65,7 +65,7 @@ class ByLevel:
     """A workload's resource use over its levels. ``quantities`` are those that any trial has."""
 
     group: LevelGroup
-    quantities: tuple[Key, ...]
+    quantities: tuple[QuantityId, ...]
     rows: tuple[UseRow, ...]
     """LoadLevel by level, the environments in the study's order."""
 
@@ -89,7 +89,7 @@ def by_level(store: RunStore, analysis: Analysis) -> list[ByLevel]:
 
 
 def _row(metered: Metered, level: LoadLevel, trials: Sequence[TrialRow]) -> UseRow:
-    values: dict[Key, list[float]] = {}
+    values: dict[QuantityId, list[float]] = {}
     for trial in one_a_block(trials):
         for key, value in metered.used(trial.id).items():
             values.setdefault(key, []).append(value)
@@ -116,18 +116,18 @@ def one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:
     return list({trial.block: trial for trial in reversed(trials) if trial.ok}.values())
 
 
-def _order(key: Key) -> tuple[int, str, int]:
+def _order(key: QuantityId) -> tuple[int, str, int]:
     places = list(PLACES.values())
     place = places.index(key.place) if key.place in places else len(places) + (not key.place.startswith(HOST))
     return place, key.place, QUANTITIES.index(key.what)
 
 
-def unit_of(key: Key) -> str:
+def unit_of(key: QuantityId) -> str:
     """The unit of a quantity's values."""
     return UNITS[key.what]
 
 
-def never(use: ByLevel, key: Key) -> bool:
+def never(use: ByLevel, key: QuantityId) -> bool:
     """Whether a quantity was next to none everywhere, so that a picture of it would say nothing."""
     limit = 0.005 if key.what == CPU else 1.0
     return all(row.use[key].high <= limit for row in use.rows if key in row.use)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from weighbridge.model.level import Level, LevelText, cell_label
+from weighbridge.model.level import Level, LevelText
 
 _Item = TypeVar("_Item")
 _Group = TypeVar("_Group", bound=Hashable)
@@ -23,7 +23,7 @@ class CellId:
     @property
     def label(self) -> str:
         """Return the label that reports show: ``redis (clients=50)``."""
-        return cell_label(self.workload, self.level)
+        return f"{self.workload} ({self.level.label})" if self.level else self.workload
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,7 +41,7 @@ class MetricId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ArmId:
-    """Identify an environment in which a workload is measured at a level. Runs keep it as a list of three texts."""
+    """Identify one environment of a workload at a level. Runs keep it as a list of three texts."""
 
     cell: CellId
     environment: str

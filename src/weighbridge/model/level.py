@@ -98,8 +98,3 @@ def level_label(factors: Mapping[str, object] | Iterable[tuple[str, object]]) ->
     """Factors with their values in this order, as people read them: ``clients=50, size=1KiB``."""
     pairs = factors.items() if isinstance(factors, Mapping) else factors
     return ", ".join(f"{factor}={value}" for factor, value in pairs)
-
-
-def cell_label(workload: str, level: Level) -> str:
-    """A workload with its level, as people read it: ``redis (clients=50)``."""
-    return f"{workload} ({level.label})" if level else workload

@@ -8,15 +8,12 @@ runs, or a paired difference with its t-test.
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from weighbridge.analysis.comparisons import comparison
+from weighbridge.analysis.comparisons import Unjudged, comparison, judged_together
 from weighbridge.analysis.conditions import NO_HYPERVISOR
-from weighbridge.analysis.context import Context
-from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.overload import without_retries
-from weighbridge.analysis.remarks import remarks_about
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.address import MetricId
 from weighbridge.model.level import level_label
@@ -26,11 +23,10 @@ from weighbridge.replication.published import Compared, Measured, PairTable, Pub
 from weighbridge.report.text.environments import names_of
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count
-from weighbridge.statistics import Contrast, verdicts
+from weighbridge.statistics import Contrast
 from weighbridge.statistics.one_sample import Spread, spread
 from weighbridge.statistics.parametric import TTest, t_test
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
-from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.run import Value
 
 Direction = Literal[
@@ -202,63 +198,37 @@ ComparedPair = tuple[MetricId, str, str]
 """A metric, an environment, and the environment that it is compared with."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnjudgedComparison:
-    """A comparison inside the blocks that both sides have, with its p-values before Holm, but without a verdict."""
-
-    report: MetricReport
-    row: Comparison
-    p_values: PValues | None
-    context: Context
-
-    def judge(self, adjusted_p: float | None) -> Comparison:
-        """Return the comparison with its verdict by the report's own rules, and its remarks."""
-        row = judged(self.report, self.row, adjusted_p, self.context, self.context.failing())
-        return replace(row, remarks=remarks_about(self.report, row, self.context))
-
-
-def compare_environments(
-    analysis: Analysis, report: MetricReport, environment: str, against: str
-) -> UnjudgedComparison | None:
+def compare_environments(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Unjudged | None:
     """Compare an environment with the baseline or with another one; None if no block has both."""
     values = [*_values(analysis, report)]
     if analysis.context is None or not values:
         return None
-    context = analysis.context
-    if against != analysis.baseline:
-        context = context.with_against(against)
-    row, p_values = comparison(values, context.plan, environment, against)
-    if row.cost is None:
-        return None
-    return UnjudgedComparison(
-        report, row if against == analysis.baseline else replace(row, aa=False), p_values, context
-    )
-
-
-def judged_together(family: Sequence[UnjudgedComparison | None]) -> list[Comparison | None]:
-    """Return the comparisons in their order, with verdicts corrected as one family (Holm). None stays None."""
-    adjusted = verdicts.adjusted([None if each is None else each.p_values for each in family])
-    return [None if each is None else each.judge(p_value) for each, p_value in zip(family, adjusted, strict=True)]
+    row, p_values = comparison(values, analysis.context.plan, environment, against)
+    return None if row.cost is None else Unjudged(report, against, row, p_values)
 
 
 def judged_rows(
     analysis: Analysis, published: Iterable[tuple[Compared, Sequence[PublishedRow]]]
 ) -> dict[ComparedPair, Comparison]:
     """Return a run's verdicts on the published comparisons, each once even if it has several published figures."""
-    family: dict[ComparedPair, UnjudgedComparison | None] = {}
-    for compared, rows in published:
-        for row in rows:
-            if (report := report_of(analysis, compared.measured, row.level)) is not None:
-                both = row.environment, row.against or analysis.baseline
-                key = report.metric_id, *both
-                family[key] = family[key] if key in family else compare_environments(analysis, report, *both)
-    together = judged_together([*family.values()])
-    return {key: each for key, each in zip(family, together, strict=True) if each is not None}
+    pairs = dict.fromkeys(
+        (report.metric_id, row.environment, row.against or analysis.baseline)
+        for compared, rows in published
+        for row in rows
+        if (report := report_of(analysis, compared.measured, row.level)) is not None
+    )
+    reports = {each.metric_id: each for each in analysis.metrics}
+    compared = {pair: compare_environments(analysis, reports[pair[0]], *pair[1:]) for pair in pairs}
+    family = {pair: each for pair, each in compared.items() if each is not None}
+    if analysis.context is None:
+        return {}
+    return dict(zip(family, judged_together([*family.values()], analysis.context), strict=True))
 
 
 def compare_pair(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Comparison | None:
     """Compare two environments alone, as a family of one."""
-    return judged_together([compare_environments(analysis, report, environment, against)])[0]
+    pair = compare_environments(analysis, report, environment, against)
+    return None if pair is None or analysis.context is None else judged_together([pair], analysis.context)[0]
 
 
 def _values(analysis: Analysis, report: MetricReport) -> Iterator[Value]:

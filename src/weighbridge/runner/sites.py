@@ -48,7 +48,7 @@ from weighbridge.store.run import RunStore
 
 CLEANUP = "cleanup"
 """The scope of facts about what failed at the end of a run: "ENVIRONMENT/ROLE" -> why."""
-Key = tuple[str, Role, str]
+SiteId = tuple[str, Role, str]
 """A site: its environment or "outside", its role, and the host of the clients that it is for."""
 
 
@@ -160,7 +160,7 @@ class Sites:
     neighbourhood: Neighbourhood | None = None  # once the companions are ready
     routes: Routes = field(default_factory=Routes)
     finishing: Finishing = field(default_factory=Finishing)
-    _open: dict[Key, OpenSite] = field(default_factory=dict)
+    _open: dict[SiteId, OpenSite] = field(default_factory=dict)
     _stacks: dict[str, ExitStack] = field(default_factory=dict)
     """What closes the sites of each environment."""
     _disks: DiskBudget = field(default_factory=DiskBudget)
@@ -222,12 +222,12 @@ class Sites:
     def _host(self, role: Role, client: str = "") -> Host:
         return self.hosts[self._host_name(role, client)]
 
-    def _name(self, key: Key) -> SafeName:
+    def _name(self, key: SiteId) -> SafeName:
         """A name that no other site of the run has or had."""
         place, role, _ = key
         return site_name(next(self._numbers), place, role)
 
-    def _open_one(self, stack: ExitStack, key: Key, arm: Arm) -> None:
+    def _open_one(self, stack: ExitStack, key: SiteId, arm: Arm) -> None:
         if key in self._open:
             return
         place, role, client = key
@@ -260,7 +260,7 @@ class Sites:
             stack.callback(self._disks.claim(opened.site, storage, demand))
         opened.rest()
 
-    def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:
+    def _open_further(self, stack: ExitStack, key: SiteId, number: int) -> None:
         first = self._open[key]
         while len(first.further) < number:
             self.run.step(f"starting {first.request.title} ({len(first.further) + 2} of {number + 1})")
@@ -268,7 +268,7 @@ class Sites:
             first.further.append(site)
             site.freeze()
 
-    def _key(self, arm: Arm, role: Role, client: str) -> Key:
+    def _key(self, arm: Arm, role: Role, client: str) -> SiteId:
         client = client or next((host for host in self.study.client_hosts if self._has_clients(arm, host)), "")
         if role == "solo":  # it is what the environment is measured with, so it is always inside
             inside = "server" in self.study.file.inside or not self._has_clients(arm, client)
@@ -314,7 +314,7 @@ class Sites:
         resources = self.study.resources_of(arm.name)
         return resources.cpus, resources.quota_period_s
 
-    def _part(self, role: Role, key: Key) -> RoleSetup:
+    def _part(self, role: Role, key: SiteId) -> RoleSetup:
         place, opened = key[0], self._open[key]
         cpus = cpus_of(self.study.resources_of(place), role, opened.site)
         process = self.userlands.of(role, place).process
@@ -411,7 +411,7 @@ class Sites:
             return {}
         return {WAY_TO_COMPANIONS: registry.environments()[arm.kind].way_to_companions(arm.options)}
 
-    def _named(self) -> dict[str, Key]:
+    def _named(self) -> dict[str, SiteId]:
         several = len({client for _, _, client in self._open}) > 1
         return {
             f"{place}/{role}" + (f"@{client}" if several else ""): (place, role, client)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from weighbridge.analysis.metered import Key
+from weighbridge.analysis.metered import QuantityId
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.usage import UsagePanel
 from weighbridge.analysis.use_by_level import ByLevel, MedianUse, UseRow, unit_of
@@ -47,7 +47,7 @@ def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
     }, TRIAL_PX)  # fmt: skip
 
 
-def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> Chart:
+def use_against_level(analysis: Analysis, use: ByLevel, key: QuantityId) -> Chart:
     """Give one quantity's medians with their limits; a triangle where the generator was the limit in most trials."""
     scheme = styles(analysis)  # below the chart there is room for its menu
     rows, highest = [], 0.0

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.metered import HOST, QUANTITIES, Key
+from weighbridge.analysis.metered import HOST, QUANTITIES, QuantityId
 from weighbridge.analysis.overtime import Picture, pictures
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import ByLevel, MedianUse, UseRow, by_level, never, unit_of
@@ -102,7 +102,7 @@ def _levels(analysis: Analysis, page: PageCharts, use: ByLevel) -> list[tuple[st
     return [(f"{key.place}: {key.what}", page.place(use_against_level(analysis, use, key))) for key in keys]
 
 
-def _by_quantity(key: Key) -> tuple[int, bool]:
+def _by_quantity(key: QuantityId) -> tuple[int, bool]:
     """CPU of everyone before memory of everyone; sites before hosts."""
     return QUANTITIES.index(key.what), key.place.startswith(HOST)
 
@@ -128,7 +128,7 @@ def _table(analysis: Analysis, use: ByLevel) -> UseTable:
     )
 
 
-def _median(use: Mapping[Key, MedianUse], key: Key) -> str:
+def _median(use: Mapping[QuantityId, MedianUse], key: QuantityId) -> str:
     if key not in use:
         return "–"
     value, unit = use[key].middle, unit_of(key)
