@@ -27,21 +27,16 @@ from weighbridge.report.text.gate import limit_sentence
 from weighbridge.store.run import RunStore
 
 PREFIX, TABLE = "--fail-if ", "--table "
-WHAT_TO_SHOW = "What to show"
 
 
 def report(options: ReportOptions) -> None:
     """Print a run in the chosen format, and judge the limits."""
-    run = options.run
-
     gc.set_threshold(100_000)  # the data is needed until the end, and collection took a tenth of the time
     other_format = _one_of(
         {"json": options.as_json, "markdown": options.as_markdown, "latex": options.as_latex, "svg": options.as_svg}
     )
-    limits = checked(
-        lambda: [parse_requirement(each, LIMIT) for each in options.fail_if], PREFIX
-    )  # before a run is read
-    run = run_directory(run)
+    limits = checked(lambda: [parse_requirement(each, LIMIT) for each in options.fail_if], PREFIX)
+    run = run_directory(options.run)
     with RunStore(run) as store:
         analysis = analyse(store)
         findings = checked(lambda: judge(limits, analysis), PREFIX)  # before anything is written
