@@ -6,6 +6,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Analysis
 from weighbridge.cli import approval
 from weighbridge.cli.commands.measurements import ReplicateOptions
+from weighbridge.cli.commands.results import REPLICATION_PAGE
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.metrics import Address, address, watched
 from weighbridge.cli.output import err, out, print_json
@@ -26,8 +27,6 @@ from weighbridge.store.extensions import unfinished
 from weighbridge.store.run import RunStore
 from weighbridge.study.profiles import load, profiles_of
 from weighbridge.study.source import bundled_study
-
-PAGE = "replication.html"
 
 
 def replicate(options: ReplicateOptions) -> None:
@@ -96,7 +95,7 @@ def _show(store: RunStore, *, as_json: bool, ran: bool = False) -> None:
 def write_beside(store: RunStore, analysis: Analysis) -> tuple[Replication, Path]:
     """Write the page that compares a run with its published study. Raises StudyError if nothing was published."""
     result = replication(analysis, published(analysis.study), _offers(analysis.study))
-    return result, write_replication(result, store, store.directory / PAGE)
+    return result, write_replication(result, store, store.directory / REPLICATION_PAGE)
 
 
 def _offers(study: str) -> list[Offer]:

@@ -11,9 +11,7 @@ from weighbridge.cli import approval
 from weighbridge.cli.commands.measurements import RunOptions
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.metrics import address, watched
-from weighbridge.cli.options import (
-    EXPLAIN,
-)
+from weighbridge.cli.options import EXPLAIN
 from weighbridge.cli.output import err, out
 from weighbridge.cli.progress import Shown, show
 from weighbridge.cli.runs import continuable, holds_a_run
