@@ -25,7 +25,7 @@ STUDIES = ("calibrate-cpu", "calibrate-link")
 
 
 def calibrate(options: CalibrateOptions) -> None:
-    """Measure the injected costs, and store how far the results are from the truth."""
+    """Measure the injected costs, and store the results for later reports."""
 
     directory = options.directory or Path("runs") / f"calibration-{time.strftime('%Y%m%d-%H%M%S')}"
     again = ("calibrate", "--out", str(directory))

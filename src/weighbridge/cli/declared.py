@@ -32,7 +32,7 @@ class Declared:
 
     @property
     def name(self) -> str:
-        """The name of the command: that of the function."""
+        """The name of the command, which is the name of its function."""
         return self.runs.partition(":")[2].rstrip("_")
 
 

@@ -54,7 +54,6 @@ def doctor(options: DoctorOptions) -> None:
         living.require_alone(beside_others=options.allow_concurrent)
         measure_noise(as_json=options.as_json)
         return
-
     of_cluster = options.cluster or options.context or options.namespace
     sections = examine_cluster(options.context, options.namespace) if of_cluster else examine()
     if options.as_json:

@@ -146,13 +146,13 @@ class _Prepared:
         return batches * least, batches * most
 
 
-def _prepare(asked: FleetOptions, *, yes: bool, **more: Any) -> tuple[_Prepared, Origin]:
-    study, origin = approval.load_named(asked.study, asked.profile, yes=yes)
-    study = with_settings(study, asked.settings)
-    study = study if asked.rounds is None else loader.with_blocks(study, asked.rounds)
+def _prepare(chosen: FleetOptions, *, yes: bool, **more: Any) -> tuple[_Prepared, Origin]:
+    study, origin = approval.load_named(chosen.study, chosen.profile, yes=yes)
+    study = with_settings(study, chosen.settings)
+    study = study if chosen.rounds is None else loader.with_blocks(study, chosen.rounds)
     pairs = len(hosts_of(study)) > 1
     try:
-        provider, options = provided_by(asked.on, given_options(asked.ctx))
+        provider, options = provided_by(chosen.on, given_options(chosen.ctx))
     except ValueError as why:
         fail(str(why), WRONG_COMMAND_LINE)
     if not (state := provider.ready(options)).ready:
@@ -164,8 +164,8 @@ def _prepare(asked: FleetOptions, *, yes: bool, **more: Any) -> tuple[_Prepared,
         raise Unavailable(f"{study.file.study} has roles on two hosts, so its fleet needs at least two machines")
     fleet = Fleet(
         name=study.file.study, study=study.text, pairs=pairs, on=options.model_dump(mode="json"),
-        machines=machines, seed=study.file.seed, cwd=str(Path.cwd()), created=time.time(), partners=asked.partners,
-        controls=asked.alone, rehearsal=asked.quick_test, **more,
+        machines=machines, seed=study.file.seed, cwd=str(Path.cwd()), created=time.time(),
+        partners=chosen.partners, controls=chosen.alone, rehearsal=chosen.quick_test, **more,
     )  # fmt: skip
     prepared = _Prepared(study, (provider, options), fleet, count)
     _ = prepared.hosts  # report a wrong option of any machine first

@@ -61,7 +61,7 @@ def panels_of(command: Any) -> dict[str, list[Entry]]:
 
 
 class Example(NamedTuple):
-    """An example of a command, and the panel in which ``--help`` shows it; "" is the end of the help."""
+    """An example of a command. ``--help`` shows it in its panel, or at the end if that is empty."""
 
     line: str
     panel: str

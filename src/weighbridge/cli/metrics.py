@@ -4,9 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import typer
-
-from weighbridge.cli.help import OUTPUT
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err
 from weighbridge.live import server
@@ -17,20 +14,12 @@ from weighbridge.runner.session import Progress
 from weighbridge.store.run import RunStore
 
 Address = tuple[str, int]
-MetricsOption = typer.Option(
-    None,
-    "--metrics",
-    metavar="127.0.0.1:PORT",
-    help="Serve the progress of the run to Prometheus at this loopback address. Port 0 selects any free port.",
-    rich_help_panel=OUTPUT,
-)
 
 
 def address(text: str | None) -> Address | None:
     """Return the address of ``--metrics``. Exit with a message if it is wrong."""
     if text is None:
         return None
-
     try:
         return server.address_of(text)
     except ValueError as wrong:
@@ -46,7 +35,6 @@ def watched(at: Address | None, progress: Progress, study: Study | None, directo
     if at is None:
         yield progress
         return
-
     live = Live()
     with server.serving(at, live, study.file.study if study is not None else _name(directory)) as url:
         err().print(f"metrics: {url}", markup=False)

@@ -14,9 +14,7 @@ from typing_extensions import TypedDict
 from weighbridge.cli.approval import decides_sentence, nothing_switched, secrets_lines, tell, traced_afterwards
 from weighbridge.cli.commands.studies import PlanOptions
 from weighbridge.cli.doctor import UNVERIFIED
-from weighbridge.cli.options import (
-    EXPLAIN,
-)
+from weighbridge.cli.options import EXPLAIN
 from weighbridge.cli.output import out, print_json
 from weighbridge.model.level import level_label
 from weighbridge.model.stored_study import secrets_of

@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import typer
-
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Analysis
 from weighbridge.cli import approval
 from weighbridge.cli.commands.measurements import ReplicateOptions
-from weighbridge.cli.help import WHAT
+from weighbridge.cli.commands.results import REPLICATION_PAGE
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.metrics import Address, address, watched
 from weighbridge.cli.output import err, out, print_json
@@ -30,11 +28,6 @@ from weighbridge.store.run import RunStore
 from weighbridge.study.profiles import load, profiles_of
 from weighbridge.study.source import bundled_study
 
-PAGE = "replication.html"
-LinkOption = typer.Option(
-    None, "--link", metavar="RATE", help="Rate of every testbed cable, for example 100mbit.", rich_help_panel=WHAT
-)
-
 
 def replicate(options: ReplicateOptions) -> None:
     """Run a published study, or show an earlier run of it, next to the published figures."""
@@ -51,28 +44,16 @@ def replicate(options: ReplicateOptions) -> None:
         fail("--profile and --link need a study, because a continued run already has one", WRONG_COMMAND_LINE)
     at = address(options.metrics)
     living.require_alone(beside_others=options.allow_concurrent)
-    _run(
-        options.study,
-        options.profile,
-        options.link,
-        options.directory,
-        at,
-        yes=options.yes,
-        as_json=options.as_json,
-        quick_test=options.quick_test,
-    )
+    _run(options, at)
 
 
-def _run(
-    study: str | None, profile: str | None, link: str | None, directory: Path | None, at: Address | None, *,
-    yes: bool, as_json: bool, quick_test: bool,
-) -> None:  # fmt: skip
-    loaded = None
-    if study is not None:
-        loaded, origin = approval.load_named(study, profile, link, yes=yes)
+def _run(options: ReplicateOptions, at: Address | None) -> None:
+    loaded, directory, yes = None, options.directory, options.yes
+    if options.study is not None:
+        loaded, origin = approval.load_named(options.study, options.profile, options.link, yes=yes)
         published(loaded.file.study)  # fails before anything runs
         directory = directory or new_directory(loaded)
-        needs_yes = approval.confirm(origin, loaded, directory, yes=yes, quick_test=quick_test)
+        needs_yes = approval.confirm(origin, loaded, directory, yes=yes, quick_test=options.quick_test)
     else:
         assert directory is not None
         _require_published(directory)
@@ -87,7 +68,7 @@ def _run(
         def after(store: RunStore) -> None:
             progress.close()
             if store.finished():
-                _show(store, as_json=as_json, ran=True)
+                _show(store, as_json=options.as_json, ran=True)
 
         running.run_study(loaded, directory, listeners, after)
 
@@ -114,7 +95,7 @@ def _show(store: RunStore, *, as_json: bool, ran: bool = False) -> None:
 def write_beside(store: RunStore, analysis: Analysis) -> tuple[Replication, Path]:
     """Write the page that compares a run with its published study. Raises StudyError if nothing was published."""
     result = replication(analysis, published(analysis.study), _offers(analysis.study))
-    return result, write_replication(result, store, store.directory / PAGE)
+    return result, write_replication(result, store, store.directory / REPLICATION_PAGE)
 
 
 def _offers(study: str) -> list[Offer]:

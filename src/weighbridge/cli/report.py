@@ -8,16 +8,15 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.gate import Finding, failed_workloads, judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement, reports_named
 from weighbridge.analysis.results import Analysis, MetricReport
-from weighbridge.cli.commands.results import ReportOptions
-from weighbridge.cli.gate import checked
+from weighbridge.cli.commands.results import REPLICATION_PAGE, ReportOptions
+from weighbridge.cli.declared import later
+from weighbridge.cli.gate_questions import checked
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import out, print_json
-from weighbridge.cli.replicate import PAGE, write_beside
 from weighbridge.cli.runs import run_directory
 from weighbridge.errors import LimitExceeded, LimitUndecided, TrialsFailed, WeighbridgeError
 from weighbridge.model.secret import variables_of
 from weighbridge.model.text import printable
-from weighbridge.replication.words import print_replication
 from weighbridge.report import html
 from weighbridge.report.documents import run_latex, run_markdown, run_svg
 from weighbridge.report.export.gate import limits_json
@@ -27,21 +26,16 @@ from weighbridge.report.text.gate import limit_sentence
 from weighbridge.store.run import RunStore
 
 PREFIX, TABLE = "--fail-if ", "--table "
-WHAT_TO_SHOW = "What to show"
 
 
 def report(options: ReportOptions) -> None:
     """Print a run in the chosen format, and judge the limits."""
-    run = options.run
-
     gc.set_threshold(100_000)  # the data is needed until the end, and collection took a tenth of the time
     other_format = _one_of(
         {"json": options.as_json, "markdown": options.as_markdown, "latex": options.as_latex, "svg": options.as_svg}
     )
-    limits = checked(
-        lambda: [parse_requirement(each, LIMIT) for each in options.fail_if], PREFIX
-    )  # before a run is read
-    run = run_directory(run)
+    limits = checked(lambda: [parse_requirement(each, LIMIT) for each in options.fail_if], PREFIX)
+    run = run_directory(options.run)
     with RunStore(run) as store:
         analysis = analyse(store)
         findings = checked(lambda: judge(limits, analysis), PREFIX)  # before anything is written
@@ -88,8 +82,8 @@ def _show(
     pages, refused, beside = [f"report: {at}"], "", None
     try:
         html.write_html(store, at, analysis)
-        if page is None and (run / PAGE).exists():
-            beside, beside_page = write_beside(store, analysis)
+        if page is None and (run / REPLICATION_PAGE).exists():
+            beside, beside_page = later("weighbridge.cli.replicate:write_beside")(store, analysis)
             pages.append(f"published and measured: {beside_page}")
     except PermissionError as error:
         refused = f"{error.filename}: {error.strerror}. No page was written: name another file with --html FILE"
@@ -101,7 +95,7 @@ def _show(
         variables=variables_of(store.secrets() or ()),
     )  # fmt: skip
     if everything and beside is not None:
-        print_replication(beside, out())
+        later("weighbridge.replication.words:print_replication")(beside, out())
     if refused:
         fail(refused, WeighbridgeError.exit_code)
 

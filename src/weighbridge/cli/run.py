@@ -11,9 +11,7 @@ from weighbridge.cli import approval
 from weighbridge.cli.commands.measurements import RunOptions
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.metrics import address, watched
-from weighbridge.cli.options import (
-    EXPLAIN,
-)
+from weighbridge.cli.options import EXPLAIN
 from weighbridge.cli.output import err, out
 from weighbridge.cli.progress import Shown, show
 from weighbridge.cli.runs import continuable, holds_a_run
@@ -37,8 +35,7 @@ from weighbridge.study.settings import with_settings
 
 def run(options: RunOptions) -> None:
     """Run a study, or continue a run, and print its report."""
-    directory = options.directory
-
+    directory, yes, loaded = options.directory, options.yes, None
     if options.study is None and directory is None:
         message = "name a study ('weighbridge studies' lists them), or a run to continue with --out DIR"
         fail(message, WRONG_COMMAND_LINE)
@@ -46,28 +43,21 @@ def run(options: RunOptions) -> None:
         option = "--profile" if options.profile is not None else "--set" if options.settings else "--explain"
         fail(f"{option} needs a study, because a continued run already has one", WRONG_COMMAND_LINE)
     address(options.metrics)  # report a wrong address first
-    loaded, origin = (
-        approval.load_named(options.study, options.profile, yes=options.yes)
-        if options.study is not None
-        else (None, None)
-    )
-    if loaded is not None:
+    if options.study is not None:
+        loaded, origin = approval.load_named(options.study, options.profile, yes=yes)
         loaded = with_settings(loaded, [*options.settings, *([EXPLAIN] if options.explain else [])])
         loaded = loaded if options.rounds is None else loader.with_blocks(loaded, options.rounds)
-    if loaded is not None and origin is not None and not (directory and holds_a_run(directory)):
+    if loaded is not None and not (directory and holds_a_run(directory)):
         directory = directory or new_directory(loaded)
-        needs_yes = approval.confirm(origin, loaded, directory, yes=options.yes, quick_test=options.quick_test)
+        needs_yes = approval.confirm(origin, loaded, directory, yes=yes, quick_test=options.quick_test)
     else:
         assert directory is not None
-        needs_yes = approval.confirm_continued(directory, yes=options.yes)
+        needs_yes = approval.confirm_continued(directory, yes=yes)
     living.require_alone(beside_others=options.allow_concurrent)
     total = options.rounds if loaded is None else None
-    if (
-        not measured(
-            loaded, directory, yes=options.yes and needs_yes, metrics=options.metrics, rounds=total, env=options.env
-        )
-        and options.strict
-    ):
+    yes = yes and needs_yes
+    trusted = measured(loaded, directory, yes=yes, metrics=options.metrics, rounds=total, env=options.env)
+    if options.strict and not trusted:
         raise Untrusted("the control failed: two copies of the baseline differ. Measure again on a quieter machine")
 
 

@@ -26,7 +26,6 @@ def schema_of(document: Document) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a document."""
     if document is Document.STUDY:
         return json_schema()
-
     types: dict[Document, Any] = {
         Document.REPORT: Report,
         Document.REPLICATE: ReplicationDocument,

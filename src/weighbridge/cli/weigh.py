@@ -105,7 +105,7 @@ def _require_compatible(options: WeighOptions, *, in_cluster: bool) -> None:
     if in_cluster and (what.compose or what.env):
         option = "--compose" if what.compose else "--env"
         fail(f"{option} does not apply to a cluster: remove it", WRONG_COMMAND_LINE)
-    if what.image is None or _is_apart(what):  # an image can have a program of its own
+    if what.image is None or _has_server_image(what):  # an image can have a program of its own
         _require_command(what.command, what)
     if what.compose is not None and what.against is not None:
         fail(
@@ -114,8 +114,8 @@ def _require_compatible(options: WeighOptions, *, in_cluster: bool) -> None:
         )
 
 
-def _is_apart(what: What) -> bool:
-    """Return whether the server has other files than its client, because it is in an image."""
+def _has_server_image(what: What) -> bool:
+    """Return whether the server is in an image, which has other files than the client."""
     return what.compose is not None or (what.image is not None and what.server is not None)
 
 
@@ -125,9 +125,8 @@ def _program(what: What, *, in_cluster: bool) -> dict[str, Any]:
     if what.compose is not None:
         parts = _weighed_service(what)
     else:
-        is_apart = _is_apart(what)
         packages = in_cluster and what.image is None
-        userland = _PACKAGES if packages else _userland(what.image, () if is_apart else what.env)
+        userland = _PACKAGES if packages else _userland(what.image, () if _has_server_image(what) else what.env)
         parts = {"server": what.server, "port": what.ready, "userland": userland}
         if what.against is not None:
             parts["earlier"] = _earlier(what, what.against)
@@ -136,7 +135,7 @@ def _program(what: What, *, in_cluster: bool) -> dict[str, Any]:
             command = [*entry_point, *command]
         else:
             parts["server"] = _server_behind(entry_point, what.server)
-    if _is_apart(what):
+    if _has_server_image(what):
         parts["client_userland"] = _PACKAGES if in_cluster else _this_machine(what.env)
     _require_command(command, what)
     return parts | {"command": command} | _labels(what.label, what.against)
@@ -144,12 +143,12 @@ def _program(what: What, *, in_cluster: bool) -> dict[str, Any]:
 
 def _commands_without_image(what: What, command: Sequence[str]) -> list[Sequence[str] | str | None]:
     """Return the commands that run from this machine's files, or from packages in a cluster."""
-    if _is_apart(what):
+    if _has_server_image(what):
         return [command]
-    return [command, what.server, *_beside(what).values()] if what.image is None else []
+    return [command, what.server, *_unmeasured(what).values()] if what.image is None else []
 
 
-def _beside(what: What) -> dict[str, str]:
+def _unmeasured(what: What) -> dict[str, str]:
     """Return the commands that are not measured, by their keys in a study."""
     commands = {"setup": what.setup, "prepare": what.prepare, "check": what.check, "cleanup": what.cleanup}
     return {key: command for key, command in commands.items() if command is not None}
@@ -171,7 +170,7 @@ def _weighed(options: WeighOptions, program: Mapping[str, Any], environments: Se
         shell=what.shell,
         parameters=dict(_parameter(each) for each in what.parameters),
         metrics=dict(_metric(each) for each in measurement.metrics),
-        beside=_beside(what),
+        beside=_unmeasured(what),
         further=_further(options),
         resources={name: value for name, value in resources.items() if value is not None},
         shm_size=limits.shm_size,
@@ -193,7 +192,7 @@ def _given(options: WeighOptions) -> set[str]:
         "regex": measurement.metrics or None,
     }  # fmt: skip
     given = {key for key, value in values.items() if value is not None}
-    return {*_beside(options.what), *_further(options), *given}
+    return {*_unmeasured(options.what), *_further(options), *given}
 
 
 def _save(study: Study, file: Path) -> None:
@@ -540,7 +539,7 @@ def _require_text(what: What, command: Sequence[str]) -> None:
 
     Runs store the words, and reports show them.
     """
-    words = [*command, *filter(None, (what.server, what.against)), *_beside(what).values()]
+    words = [*command, *filter(None, (what.server, what.against)), *_unmeasured(what).values()]
     for word in (*words, *what.parameters):
         try:
             word.encode()

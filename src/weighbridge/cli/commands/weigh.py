@@ -179,7 +179,7 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the results go."""
+    """The files of the results."""
 
     directory: Path | None = option("--out DIR", "The run directory. Default: a new one.", OUTPUT)
     save: Path | None = option("--save FILE", "Write a study file and run nothing.", OUTPUT)
