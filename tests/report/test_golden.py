@@ -28,12 +28,11 @@ from weighbridge.replication.comparison import replication
 from weighbridge.replication.page import write_replication
 from weighbridge.replication.published import published
 from weighbridge.replication.words import print_replication, print_replication_screen
-from weighbridge.report.between_pages import write_history
 from weighbridge.report.compare import compare_document
 from weighbridge.report.fleet_page import write_fleet
+from weighbridge.report.history import history_document
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
-from weighbridge.report.terminal_between import print_history
 from weighbridge.report.terminal_fleet import print_fleet
 from weighbridge.store.run import RunStore
 
@@ -133,10 +132,7 @@ def test_several_runs(golden, tmp_path):
     for store in stores:
         store.close()
     golden("document-compare", serialised(compare_document(compared)))
-    past = history(tmp_path / "runs")
-    write_history(past, tmp_path / "history.html")
-    golden("page-history", VisibleText((tmp_path / "history.html").read_text()).text())
-    golden("terminal-history", printed(lambda console: print_history(past, console)))
+    golden("document-history", serialised(history_document(history(tmp_path / "runs"))))
 
 
 def test_a_replication(golden, tmp_path):
@@ -176,8 +172,8 @@ def test_every_file_is_compared():
     runs = {f"{kind}-{name}" for name in [*RUNS, "rich"] for kind in ("page", "terminal")}
     runs |= {f"terminal-{name}-all" for name in [*WHOLE, "rich"]}
     rendered = {f"rendered-{each}" for each in ("terminal", "terminal-all", "terminal-narrow", "markdown", "page")}
-    between = {"document-compare", "page-history",
-               "terminal-history", "page-replication", "terminal-replication",
+    between = {"document-compare", "document-history",
+               "page-replication", "terminal-replication",
                "terminal-replication-all", "page-fleet", "terminal-fleet", "terminal-fleet-against",
                "page-fleet-pairs", "terminal-fleet-pairs"}  # fmt: skip
     assert {path.stem for path in GOLDEN.iterdir()} == runs | between | rendered

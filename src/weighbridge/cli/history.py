@@ -32,7 +32,8 @@ def register(app: typer.Typer) -> None:
         from weighbridge.analysis.history import history as read_history
         from weighbridge.errors import RunDirectoryError
         from weighbridge.report.export.history import history_json
-        from weighbridge.report.terminal_between import print_history
+        from weighbridge.report.history import history_document
+        from weighbridge.report.render_terminal import print_document
         from weighbridge.report.text.between_runs import why_skipped
 
         if not directory.is_dir():
@@ -43,13 +44,14 @@ def register(app: typer.Typer) -> None:
             err().print(f"skipped {each.name}: {why_skipped(each)}", markup=False)
         if not folder.runs:
             raise RunDirectoryError(f"{directory} has no readable run: name a folder with run directories")
+        document = history_document(folder)
         if page is not None:
-            from weighbridge.report.between_pages import write_history
+            from weighbridge.report.render_page import write_document
 
-            write_history(folder, page)
+            write_document(document, page)
         if as_json:
             print_json(history_json(folder))
         else:
-            print_history(folder, out())
+            print_document(document, out(), full=True, details=False)
         if page is not None:
             err().print(f"page: {page}", markup=False)

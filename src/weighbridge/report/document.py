@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Rank(Enum):
-    """Where a block is shown: on the first screen of a terminal, in the full report, or in both."""
+    """The place of a block: the first screen of a terminal, the full report, or both."""
 
     SUMMARY = "summary"
     """Only on the first screen."""
@@ -43,7 +43,7 @@ class Rank(Enum):
 
 
 class Tone(StrEnum):
-    """What a text means. Verdicts are tones too: a tone may be any value of ``shown_as``."""
+    """The meaning of a text, besides verdicts: any value of ``shown_as`` is a tone too."""
 
     PLAIN = ""
     STRONG = "answer"

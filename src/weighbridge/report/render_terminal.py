@@ -44,10 +44,15 @@ IN_FULL = {Rank.FIRST, Rank.REMARK, Rank.FULL, Rank.EXTRA}
 IF_ROOM = {Rank.HINT, Rank.REMARK}
 
 
-def print_document(document: Document, console: Console, *, full: bool = False, pages: Sequence[str] = ()) -> None:
-    """Print the first screen of a document, or all of it. `pages`: lines that name its pages."""
+def print_document(
+    document: Document, console: Console, *, full: bool = False, details: bool = True, pages: Sequence[str] = ()
+) -> None:
+    """Print the first screen of a document, or all of it, with or without its blocks of rank EXTRA.
+
+    `pages`: lines that name its pages.
+    """
     keep_no_break_spaces()
-    terminal = _Terminal(document, console.width)
+    terminal = _Terminal(document, console.width, IN_FULL if details else IN_FULL - {Rank.EXTRA})
     if not full:
         terminal.print_screen(console, pages)
         return
@@ -58,8 +63,8 @@ def print_document(document: Document, console: Console, *, full: bool = False, 
 
 
 class _Terminal:
-    def __init__(self, document: Document, width: int) -> None:
-        self._document, self._width = document, width
+    def __init__(self, document: Document, width: int, ranks: set[Rank]) -> None:
+        self._document, self._width, self._ranks = document, width, ranks
 
     # -- in full --
 
@@ -70,7 +75,7 @@ class _Terminal:
 
     def _blocks(self, blocks: Sequence[Block]) -> Iterator[RenderableType]:
         for block in blocks:
-            if block.rank in IN_FULL:
+            if block.rank in self._ranks:
                 yield from self._block(block)
 
     def _block(self, block: Block) -> Iterator[RenderableType]:
@@ -132,7 +137,7 @@ class _Terminal:
     # -- the first screen --
 
     def print_screen(self, console: Console, pages: Sequence[str]) -> None:
-        """Print at most 25 lines: what must be shown, a table as long as fits, remarks if there is room."""
+        """Print at most 25 lines: sentences, as many rows of the tables as fit, and remarks if there is room."""
         shown = [block for block in self._document.blocks if block.rank in ON_SCREEN]
         head = [self._text(block) for block in shown if isinstance(block, Sentence) and block.rank not in IF_ROOM]
         tables = [block for block in shown if isinstance(block, Table)]
