@@ -25,9 +25,9 @@ from weighbridge.model.facts import layers_json
 from weighbridge.model.isolation import SCOPE, SiteLayers
 from weighbridge.model.measurement import Outcome
 from weighbridge.replication.comparison import replication
-from weighbridge.replication.page import write_replication
 from weighbridge.replication.published import published
-from weighbridge.replication.words import print_replication, print_replication_screen
+from weighbridge.replication.report import replication_document
+from weighbridge.replication.words import print_replication_screen
 from weighbridge.report.compare import compare_document
 from weighbridge.report.fleet_page import write_fleet
 from weighbridge.report.history import history_document
@@ -140,10 +140,8 @@ def test_a_replication(golden, tmp_path):
     recipe = Recipe(costs={"docker-host": 1.0, "docker-macvlan": 1.3}, study="docker-networks", facts=emulated)
     with begun(tmp_path / "run", recipe) as store:
         found = replication(analyse(store), published("docker-networks"))
-        page = write_replication(found, store, tmp_path / "replication.html").read_text()
-    golden("page-replication", VisibleText(page).text())
+        golden("document-replication", serialised(replication_document(found, store)))
     golden("terminal-replication", printed(lambda console: print_replication_screen(found, console)))
-    golden("terminal-replication-all", printed(lambda console: print_replication(found, console)))
 
 
 def test_fleets(golden, tmp_path):
@@ -173,7 +171,7 @@ def test_every_file_is_compared():
     runs |= {f"terminal-{name}-all" for name in [*WHOLE, "rich"]}
     rendered = {f"rendered-{each}" for each in ("terminal", "terminal-all", "terminal-narrow", "markdown", "page")}
     between = {"document-compare", "document-history",
-               "page-replication", "terminal-replication",
-               "terminal-replication-all", "page-fleet", "terminal-fleet", "terminal-fleet-against",
+               "document-replication", "terminal-replication",
+               "page-fleet", "terminal-fleet", "terminal-fleet-against",
                "page-fleet-pairs", "terminal-fleet-pairs"}  # fmt: skip
     assert {path.stem for path in GOLDEN.iterdir()} == runs | between | rendered

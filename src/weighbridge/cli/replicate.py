@@ -152,11 +152,13 @@ def _show(store: "RunStore", *, as_json: bool, ran: bool = False) -> None:
 def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication", Path]:
     """Write the page that compares a run with its published study. Raises StudyError if nothing was published."""
     from weighbridge.replication.comparison import replication
-    from weighbridge.replication.page import write_replication
     from weighbridge.replication.published import published
+    from weighbridge.replication.report import replication_document
+    from weighbridge.report.render_page import write_document
 
     result = replication(analysis, published(analysis.study), _offers(analysis.study))
-    return result, write_replication(result, store, store.directory / PAGE)
+    document = replication_document(result, store)
+    return result, write_document(document, store.directory / PAGE, store.directory)
 
 
 def _offers(study: str) -> "list[Offer]":

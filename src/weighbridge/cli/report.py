@@ -152,8 +152,9 @@ def _show(
     from weighbridge.cli.replicate import PAGE, write_beside
     from weighbridge.errors import WeighbridgeError
     from weighbridge.model.secret import variables_of
-    from weighbridge.replication.words import print_replication
+    from weighbridge.replication.report import replication_document
     from weighbridge.report.html import write_html
+    from weighbridge.report.render_terminal import print_document
     from weighbridge.report.terminal import print_report
 
     at = page or run / "report.html"
@@ -173,7 +174,7 @@ def _show(
         variables=variables_of(store.secrets() or ()),
     )  # fmt: skip
     if everything and beside is not None:
-        print_replication(beside, out())
+        print_document(replication_document(beside, store), out(), full=True, details=False)
     if refused:
         fail(refused, WeighbridgeError.exit_code)
 

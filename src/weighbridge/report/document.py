@@ -92,7 +92,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A text that leads to a place on the page: a row or a heading, by its anchor."""
+    """A text that leads to a place on the page, ``#m1``, or to another file in its folder."""
 
     text: str
     to: str

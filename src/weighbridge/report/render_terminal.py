@@ -1,6 +1,6 @@
 """Renders a document in the terminal: on a first screen of 25 lines, or in full."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rich.console import Console, RenderableType
@@ -39,6 +39,8 @@ TONES = {
     Tone.FAILURE: "bold red",
 }  # fmt: skip
 """The styles of tones; any other is dim."""
+LONGEST_WORD = 16
+"""Characters of a word that is not broken over two lines."""
 ON_SCREEN = {Rank.SUMMARY, Rank.HINT, Rank.FIRST, Rank.REMARK}
 IN_FULL = {Rank.FIRST, Rank.REMARK, Rank.FULL, Rank.EXTRA}
 IF_ROOM = {Rank.HINT, Rank.REMARK}
@@ -117,19 +119,22 @@ class _Terminal:
             counts = range(len(others), 0, -1)
             parts = ([first, *others[:count]] for count in counts)
             part = next((each for each in parts if self._widths(block, cells, each)), [first, others[0]])
-            widths = self._widths(block, cells, part) or self._widths(block, cells, part, least=lambda column: 1)
+            widths = self._widths(block, cells, part) or self._widths(block, cells, part, word=0)
             right = [at for at, number in enumerate(part) if block.columns[number].align == "right"]
             yield table([cells[number] for number in part], widths or (), right)
             others = others[len(part) - 1 :]
 
     def _widths(
-        self, block: Table, cells: Sequence[Cells], part: Sequence[int], least: Callable[[Cells], int] = narrowest
+        self, block: Table, cells: Sequence[Cells], part: Sequence[int], word: int = LONGEST_WORD
     ) -> Sequence[int] | None:
-        """Return the widths of some columns, which fold by priority; None if they do not fit."""
+        """Return the widths of some columns, which fold by priority; None if they do not fit.
+
+        Words of up to `word` characters stay together; with 0 any word can be broken.
+        """
         widths = {number: longest(cells[number]) for number in part}
         excess = sum(widths.values()) - room_for(len(part), self._width)
         for number in sorted(part, key=lambda number: -block.columns[number].priority):
-            cut = max(0, min(excess, widths[number] - least(cells[number])))
+            cut = max(0, min(excess, widths[number] - (narrowest(cells[number], word) if word else 1)))
             widths[number] -= cut
             excess -= cut
         return [*widths.values()] if excess <= 0 else None
