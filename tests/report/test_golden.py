@@ -29,11 +29,10 @@ from weighbridge.replication.published import published
 from weighbridge.replication.report import replication_document
 from weighbridge.replication.words import print_replication_screen
 from weighbridge.report.compare import compare_document
-from weighbridge.report.fleet_page import write_fleet
+from weighbridge.report.fleet import fleet_document
 from weighbridge.report.history import history_document
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
-from weighbridge.report.terminal_fleet import print_fleet
 from weighbridge.store.run import RunStore
 
 from .made_up_fleets import RECIPE as FLEET
@@ -152,26 +151,18 @@ def test_fleets(golden, tmp_path):
     (singles / "runs" / "n15").mkdir()
     fleet, earlier = read_fleet(singles), read_fleet(make_fleet(tmp_path / "earlier", 11, spread=0.0, seed=2))
     compared = compare_fleets(fleet, earlier)
-    write_fleet(fleet, tmp_path / "fleet.html", compared)
-    golden("page-fleet", VisibleText((tmp_path / "fleet.html").read_text()).text())
-    golden("terminal-fleet", printed(lambda console: print_fleet(fleet, console, pages=["page: fleet.html"])))
-    golden("terminal-fleet-against", printed(lambda console: print_fleet(fleet, console, compared)))
+    golden("document-fleet", serialised(fleet_document(fleet, compared)))
     alone = [("n1", "n2"), ("n2", "n3"), ("n6", "n7")]
     pairs = make_pairs(
         tmp_path / "pairs", rounds(10, 4), slow={"n5": 1.3}, bad={("n8", "n9"): 1.4}, alone=alone, together=1.15
     )
     fleet = read_fleet(pairs)
-    write_fleet(fleet, tmp_path / "pairs.html")
-    golden("page-fleet-pairs", VisibleText((tmp_path / "pairs.html").read_text()).text())
-    golden("terminal-fleet-pairs", printed(lambda console: print_fleet(fleet, console)))
+    golden("document-fleet-pairs", serialised(fleet_document(fleet)))
 
 
 def test_every_file_is_compared():
     runs = {f"{kind}-{name}" for name in [*RUNS, "rich"] for kind in ("page", "terminal")}
     runs |= {f"terminal-{name}-all" for name in [*WHOLE, "rich"]}
     rendered = {f"rendered-{each}" for each in ("terminal", "terminal-all", "terminal-narrow", "markdown", "page")}
-    between = {"document-compare", "document-history",
-               "document-replication", "terminal-replication",
-               "page-fleet", "terminal-fleet", "terminal-fleet-against",
-               "page-fleet-pairs", "terminal-fleet-pairs"}  # fmt: skip
-    assert {path.stem for path in GOLDEN.iterdir()} == runs | between | rendered
+    documents = {f"document-{each}" for each in ("compare", "history", "replication", "fleet", "fleet-pairs")}
+    assert {path.stem for path in GOLDEN.iterdir()} == {*runs, *documents, *rendered, "terminal-replication"}

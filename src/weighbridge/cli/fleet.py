@@ -66,8 +66,9 @@ def register(app: typer.Typer) -> None:
         from weighbridge.analysis.fleet_changes import compare_fleets
         from weighbridge.errors import WeighbridgeError
         from weighbridge.report.export.fleet_json import fleet_json
-        from weighbridge.report.fleet_page import write_fleet
-        from weighbridge.report.terminal_fleet import print_fleet
+        from weighbridge.report.fleet import fleet_document
+        from weighbridge.report.render_page import write_document
+        from weighbridge.report.render_terminal import print_document
 
         gc.set_threshold(100_000)  # the data of hundreds of runs is needed until the end
         limit = _margin(margin)
@@ -75,18 +76,19 @@ def register(app: typer.Typer) -> None:
             fail(f"--against {against} is the fleet itself: name an earlier fleet", WRONG_COMMAND_LINE)
         this = _read(folder, limit)
         compared = compare_fleets(this, _read(against, limit)) if against is not None else None
+        document = fleet_document(this, compared)
         if as_json:
             print_json(fleet_json(this, compared))
             if page is not None:
-                write_fleet(this, page, compared)
+                write_document(document, page)
                 err().print(f"page: {page}", markup=False)
             return
         at, refused = page or folder / PAGE, ""
         try:
-            write_fleet(this, at, compared)
+            write_document(document, at)
         except PermissionError as error:
             refused = f"{error.filename}: {error.strerror}. No page was written: name another file with --out FILE"
-        print_fleet(this, out(), compared, pages=[] if refused else [f"page: {at}"])
+        print_document(document, out(), pages=[] if refused else [f"page: {at}"])
         if refused:
             fail(refused, WeighbridgeError.exit_code)
 

@@ -171,7 +171,7 @@ def _cells(replication: Replication) -> Iterator[doc.Block]:
 
 
 def _setup(replication: Replication, store: RunStore) -> Iterator[doc.Block]:
-    """Return what was different, and what the published study lacks: only with all details."""
+    """Return the differences between the two setups, and notes on the published figures: only with all details."""
     study, analysis = replication.study, replication.analysis
     rows = tuple(tuple(map(say, row)) for row in setup_rows(study, store, analysis))
     lists = [

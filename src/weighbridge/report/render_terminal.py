@@ -144,7 +144,10 @@ class _Terminal:
     def print_screen(self, console: Console, pages: Sequence[str]) -> None:
         """Print at most 25 lines: sentences, as many rows of the tables as fit, and remarks if there is room."""
         shown = [block for block in self._document.blocks if block.rank in ON_SCREEN]
-        head = [self._text(block) for block in shown if isinstance(block, Sentence) and block.rank not in IF_ROOM]
+        head = [
+            part for block in shown if block.rank not in IF_ROOM and isinstance(block, Sentence | Listing)
+            for part in self._block(block)
+        ]  # fmt: skip
         tables = [block for block in shown if isinstance(block, Table)]
         remarks = [part for block in shown if block.rank in IF_ROOM for part in self._remarks(block)]
         commands = [block for block in shown if isinstance(block, Command)]
@@ -173,15 +176,13 @@ class _Terminal:
         yield []
 
     def _first_rows(self, block: Table, count: int) -> Iterator[RenderableType]:
-        rows = block.rows[:count]
+        rows, rest = block.rows[:count], len(block.rows) - count
+        more = [styled(f"  and {rest} more", "dim")] if rest > 0 else []
         if any(column.head for column in block.columns):
-            yield from self._tables(replace(block, rows=rows))
-        else:
-            grid = RichTable.grid(padding=(0, 2))
-            grid.add_column(overflow="fold")
-            for row in rows:
-                grid.add_row(*map(self._text, row))
-            yield from (RichText(), grid)
-        if len(rows) < len(block.rows):
-            yield styled(f"  and {len(block.rows) - len(rows)} more", "dim")
-        yield RichText()
+            yield from (*self._tables(replace(block, rows=rows)), *more)
+            return
+        grid = RichTable.grid(padding=(0, 2))
+        grid.add_column(overflow="fold")
+        for row in rows:
+            grid.add_row(*map(self._text, row))
+        yield from (RichText(), grid, *more, RichText())
