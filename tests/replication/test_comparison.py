@@ -1,12 +1,10 @@
 """A run beside the published study: directions, the page, the table, the document."""
 
-import io
 import json
 import math
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
 from report.made_up_runs import Workload
 from report.test_html import HOSTILE, Page
@@ -16,21 +14,24 @@ from weighbridge.analysis.results import Comparison
 from weighbridge.model.facts import layers_json
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric
+from weighbridge.replication.chart import chart
 from weighbridge.replication.comparison import Offer, direction, replication
 from weighbridge.replication.document import replication_json
-from weighbridge.replication.page import chart, write_replication
 from weighbridge.replication.proof import PublishedRow
 from weighbridge.replication.published import Compared, Measured, published
+from weighbridge.replication.report import replication_document
 from weighbridge.replication.words import (
     better_words,
     direction_words,
     left_out,
     outcome_sentence,
-    print_replication,
     ratio_text,
     setup_rows,
 )
+from weighbridge.report.document import Chart, Table, plain_text
 from weighbridge.statistics import Cost, Interval
+
+from .rendered import page, printed
 
 COSTS = {
     "docker-host": 1.0, "docker-bridge": 1.12, "docker-macvlan": 1.05, "docker-overlay": 0.8,
@@ -115,11 +116,11 @@ def test_what_the_run_has_no_value_for_is_folded(run, tmp_path):
     clients = [Workload("redis", metrics, (("clients", n),)) for n in ("10", "100")]
     store = run(costs={"docker-bridge": 1.2, "docker-host": 1.0}, workloads=clients, study="native-vs-container-apps")
     found = replication(analyse(store), published("native-vs-container-apps"))
-    page = write_replication(found, store, tmp_path / "page.html").read_text()
+    written = page(found, store, tmp_path / "page.html")
     table = next(each for each in found.tables if each.source.title.startswith("Redis SET"))
     absent = [row for row in table.rows if row.measured is None]
     assert {row.why for row in absent} == {"this level is not in the run"}
-    assert f"{len(absent)} published figures without a value in this run" in page
+    assert f"{len(absent)} published figures without a value in this run" in written
     drawn = json.dumps(definition_of(chart(table)))
     assert '"environment": "clients=100"' in drawn and "clients=800" not in drawn
 
@@ -241,9 +242,7 @@ def test_one_block_has_no_interval_anywhere(run):
 
 
 def page_of(store) -> Page:
-    path = store.directory / "replication.html"
-    assert write_replication(found_in(store), store, path) == path
-    return Page(path.read_text())
+    return Page(page(found_in(store), store))
 
 
 def test_the_page_is_whole_and_offline(run):
@@ -298,23 +297,23 @@ def test_a_chart_holds_both_sides_and_bounded_intervals(run):
 
 
 def test_the_table_in_the_terminal(run):
-    text = io.StringIO()
-    print_replication(found_in(a_run(run)), Console(file=text, width=160))
-    told = text.getvalue()
+    store = a_run(run)
+    told = printed(found_in(store), store, 160)
     assert "Table 8: one-way latency of UDP (ratio to native; less is better)" in told
     assert "1.131 [1.092, 1.172]" in told
     assert "published comparisons with native: agrees" in told
 
 
 def test_the_table_marks_published_figures_outside(run):
-    text = io.StringIO()
-    found = found_in(a_run(run))
-    print_replication(found, Console(file=text, width=200))
-    lines = [line for line in text.getvalue().splitlines() if "] outside " in line]
-    assert len(lines) == sum(row.apart for table in found.tables for row in table.rows) > 0
-    latency = text.getvalue().split("Table 8")[1].split("Table ")[0].splitlines()
-    marked = {line.split()[0] for line in latency if "] outside " in line}
-    assert "docker-macvlan" in marked and "docker-bridge" not in marked
+    store = a_run(run)
+    document = replication_document(found_in(store), store)
+    charts = [block for block in document.blocks if isinstance(block, Chart)]
+    tables = [each for chart in charts for each in chart.fallback if isinstance(each, Table)]
+    marked = [row[0].parts for table in tables for row in table.rows if "published figure outside" in row[2].parts]
+    assert len(marked) == sum(row.apart for table in found_in(store).tables for row in table.rows) > 0
+    latency = next(each for each in charts if each.title.startswith("Table 8")).fallback[0]
+    names = {plain_text(row[0].parts) for row in latency.rows if "published figure outside" in row[2].parts}
+    assert "docker-macvlan" in names and "docker-bridge" not in names
 
 
 def apps(run, **recipe):
@@ -328,11 +327,11 @@ def test_a_figure_without_a_spread_is_called_the_same_everywhere(run, tmp_path):
     found = replication(analyse(store), published("native-vs-container-apps"))
     row = next(row for table in found.tables for row in table.rows if row.measured)
     assert direction_words(row) in {"agrees (sign only)", "disagrees (sign only)"}
-    page = Page(write_replication(found, store, tmp_path / "page.html").read_text()).text
+    written = Page(page(found, store, tmp_path / "page.html")).text
     other = page_of(a_run(run)).text
-    for text in (page, other):
+    for text in (written, other):
         assert "sign only" in text and "no spread published" not in text
-    assert "printed runs" not in page and "single runs without a spread" in page
+    assert "printed runs" not in written and "single runs without a spread" in written
     assert "the 3 printed runs" in other
 
 
@@ -388,11 +387,10 @@ def test_figures_of_hardware_are_not_compared_in_size_with_those_of_an_emulator(
     assert f"of {len(measured) - under} published sizes lie outside" in outcome_sentence(found)
     assert f"Sizes measured under emulation ({under}) are not comparable." in outcome_sentence(found)
 
-    text = io.StringIO()
-    print_replication(found, Console(file=text, width=200))
-    page = Page(write_replication(found, store, tmp_path / "page.html").read_text()).text
-    assert "docker-macvlan (QEMU, TCG: emulated): measured under emulation (QEMU, TCG). Their costs" in page
-    for shown in (text.getvalue(), page):
+    text = printed(found, store)
+    written = Page(page(found, store, tmp_path / "page.html")).text
+    assert "docker-macvlan (QEMU, TCG: emulated): measured under emulation (QEMU, TCG). Their costs" in written
+    for shown in (text, written):
         assert shown.count("docker-macvlan (QEMU, TCG: emulated)") > under
     charts = [drawn for table in found.tables if (drawn := chart(table)) and any(row.measured for row in table.rows)]
     assert any("docker-macvlan (QEMU, TCG: emulated)" in json.dumps(definition_of(each)) for each in charts)

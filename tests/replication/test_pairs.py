@@ -1,13 +1,11 @@
 """Two environments that are no baseline: judged by the rules of the report, and beside a published paired t-test."""
 
-import io
 import json
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 from scipy import stats
 
 from report.made_up_runs import Workload
@@ -24,13 +22,13 @@ from weighbridge.replication.comparison import (
     replication,
 )
 from weighbridge.replication.document import replication_json
-from weighbridge.replication.page import write_replication
 from weighbridge.replication.proof import PublishedPair, pair_rows
 from weighbridge.replication.published import PAIRED, Figure, Measured, PairTable, Published
-from weighbridge.replication.words import print_replication
 from weighbridge.report.text.environments import names_of
 from weighbridge.statistics import verdicts
 from weighbridge.statistics.parametric import TTest, t_test
+
+from .rendered import page, printed
 
 CABLE = Flag(FlagCode.CABLE, "host a", {"share": 0.99, "rate": 100e6})
 ARMS = ("native", "bridge", "overlay")
@@ -201,10 +199,9 @@ def test_a_run_beside_them(run, tmp_path):
     (document,) = json.loads(json.dumps(replication_json(found)))["pairs"]
     assert document["published"] == {"mean": 3.03, "deviation": 9.6252, "t": 1.724, "p": 0.095}
     assert (document["agreement"], document["measured"]["pairs"]) == ("sign", len(native))
-    assert "native − docker" in write_replication(found, store, tmp_path / "page.html").read_text()
-    text = io.StringIO()
-    print_replication(found, Console(file=text, width=200))
-    assert "native − docker" in text.getvalue()
+    assert "native − docker" in page(found, store, tmp_path / "page.html")
+    text = printed(found, store)
+    assert "native − docker" in text
 
 
 def test_a_figure_that_is_not_printed_is_no_zero():

@@ -1,12 +1,10 @@
 """Statistics of published studies beside means: ratios of two environments, coefficients of variation."""
 
-import io
 import json
 import math
 
 import pytest
 from pydantic import ValidationError
-from rich.console import Console
 from scipy import stats
 
 from report.made_up_runs import Workload
@@ -18,11 +16,12 @@ from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.replication.comparison import replication
 from weighbridge.replication.document import replication_json
-from weighbridge.replication.page import write_replication
 from weighbridge.replication.proof import rows
 from weighbridge.replication.published import Compared, Figure, Measured, Published, SpreadTable, published, unused
-from weighbridge.replication.words import direction_words, print_replication, print_spreads
+from weighbridge.replication.words import direction_words
 from weighbridge.statistics.one_sample import Spread, spread
+
+from .rendered import page, printed
 
 TCP = Workload("tcp", [(Metric("throughput", "bit/s", "higher"), 5e10, 0.05)])
 THROUGHPUT = Measured(workload="tcp", metric="throughput")
@@ -112,11 +111,10 @@ def test_what_there_is_no_environment_for_is_listed_with_the_reason(run, tmp_pat
     if "xen" not in costs:
         assert whys["xen / kvm"] == "xen: no environment of this kind yet"
     assert whys["xen / tcg"] == "xen: no environment of this kind yet"
-    page = write_replication(found, store, tmp_path / "page.html").read_text()
-    assert "xen: no environment of this kind yet" in page and "qemu-system-x86_64 is not installed" in page
-    text = io.StringIO()
-    print_replication(found, Console(file=text, width=200))
-    assert "no environment of this kind yet" in text.getvalue() and "ratio of two environments" in text.getvalue()
+    written = page(found, store, tmp_path / "page.html")
+    assert "xen: no environment of this kind yet" in written and "qemu-system-x86_64 is not installed" in written
+    text = printed(found, store)
+    assert "no environment of this kind yet" in text and "ratio of two environments" in text
 
 
 @pytest.mark.parametrize("other", [{"levels": {"a": "a"}}, {"tests": ("x",)}, {"scale": "difference"}])
@@ -162,11 +160,10 @@ def test_published_and_measured_spread_stand_side_by_side(run, tmp_path):
     document = json.loads(json.dumps(replication_json(found), allow_nan=False))
     assert [row["environment"] for row in document["spreads"]] == list(here)
     assert document["spreads"][0]["measured"]["runs"] == 10 and document["spreads"][3]["measured"] is None
-    page = write_replication(found, store, tmp_path / "page.html").read_text()
-    assert "15.6 Mbit/s (derived)" in page and "7.79 %" in page and "5.00 % (derived)" in page
-    text = io.StringIO()
-    print_replication(found, Console(file=text, width=200))
-    assert "15.6 Mbit/s (derived)" in text.getvalue() and "(10 runs)" in text.getvalue()
+    written = page(found, store, tmp_path / "page.html")
+    assert "15.6 Mbit/s (derived)" in written and "7.79 %" in written and "5.00 % (derived)" in written
+    text = printed(found, store)
+    assert "15.6 Mbit/s (derived)" in text and "(10 runs)" in text
 
 
 def test_one_block_has_no_spread(run):
@@ -205,9 +202,7 @@ def test_spreads_fit_in_a_terminal_and_name_the_hypervisors(run, tmp_path):
     given = published("docker-vs-virtualbox")
     store = run(costs={"docker-bridge": 2.0, "qemu-tcg": 9.0}, workloads=[TCP], study=given.study, facts=LAYERS)
     found = replication(analyse(store), given)
-    text = io.StringIO()
-    print_spreads(found.spreads[0], Console(file=text, width=80))
-    said = text.getvalue()
+    said = printed(found, store, 80)
     words = {word for line in said.splitlines() for word in line.split()}
     assert {"docker-bridge", "published", "measured", "coefficient", "variation", "(derived)", "[95%]"} <= words
     assert {"qemu-tcg", "(QEMU,", "TCG:", "emulated)"} <= words
@@ -215,8 +210,8 @@ def test_spreads_fit_in_a_terminal_and_name_the_hypervisors(run, tmp_path):
     rows = {row["environment"]: row["measured"] for row in replication_json(found)["spreads"]}
     assert rows["qemu-tcg"]["emulated"] and rows["qemu-tcg"]["layers"] == [{"name": "QEMU, TCG", "emulated": True}]
     assert not rows["docker-bridge"]["emulated"] and rows["virtualbox"] is None
-    page = write_replication(found, store, tmp_path / "page.html").read_text()
-    assert f"<td>{NAME_TCG}</td>" in page
+    written = page(found, store, tmp_path / "page.html")
+    assert f">{NAME_TCG}</th>" in written
 
 
 # -- hypervisor-network ----------------------------------------------------------------------------
@@ -253,7 +248,6 @@ def test_a_hypervisor_that_does_not_come_up_is_listed_with_the_reason(run):
     given = published("hypervisor-network")
     kvm = LeftOut(environment="qemu-kvm", kind="qemu", why="no guest comes up under KVM on host machine")
     store = run(costs={"qemu-tcg": 9.0}, workloads=CLIENTS, study=given.study, facts=LAYERS, left_out=(kvm,))
-    text = io.StringIO()
-    print_replication(replication(analyse(store), given), Console(file=text, width=200))
-    assert "no guest comes up under KVM on host machine): virtualbox / qemu-kvm, qemu-kvm" in text.getvalue()
-    assert "xen: on guest hosts alone (--profile xen)" in text.getvalue()
+    text = printed(replication(analyse(store), given), store)
+    assert "no guest comes up under KVM on host machine): virtualbox / qemu-kvm, qemu-kvm" in text
+    assert "xen: on guest hosts alone (--profile xen)" in text

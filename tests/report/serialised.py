@@ -14,6 +14,7 @@ from weighbridge.report.document import (
     Inline,
     Link,
     Listing,
+    Rank,
     Sentence,
     Table,
     inline_text,
@@ -59,7 +60,9 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _inside(blocks: Sequence[Block]) -> Iterator[str]:
-    yield from (f"  {line}" for each in blocks for line in _block(each))
+    for each in blocks:
+        rank = "" if each.rank is Rank.FULL else f"({each.rank.value}) "
+        yield from (f"  {rank}{line}" for line in _block(each))
 
 
 def _sentence(sentence: Sentence) -> str:
@@ -75,5 +78,5 @@ def _inline(part: Inline) -> str:
         case Code():
             return f"`{part.text}`"
         case Link():
-            return f"[{part.text}](#{part.to})"
+            return f"[{part.text}]({part.to})"
     return f"{{{inline_text(part, {})}}}"

@@ -14,15 +14,17 @@ from weighbridge.analysis.fleet_changes import compare_fleets
 from weighbridge.cli.commands.studies import Document
 from weighbridge.report.charts.fleet import NAMED_MACHINES, caterpillar, heat_map
 from weighbridge.report.export.fleet_json import fleet_json
-from weighbridge.report.fleet_page import odd_lines, write_fleet
+from weighbridge.report.fleet import fleet_document
+from weighbridge.report.render_page import write_document
+from weighbridge.report.render_terminal import print_document
 from weighbridge.report.screen import LINES
-from weighbridge.report.terminal_fleet import print_fleet
 from weighbridge.report.text.fleet import (
     amount,
     changes_answer,
     controls_answer,
     distance_text,
     fleet_answer,
+    odd_sentences,
     range_text,
     shared_fact_words,
     some_of,
@@ -66,12 +68,13 @@ def changed(tmp_path_factory, singles):
 
 def shown(fleet, width=80, compared=None) -> str:
     file = io.StringIO()
-    print_fleet(fleet, Console(file=file, width=width, highlight=False), compared, pages=["page: fleet.html"])
+    document = fleet_document(fleet, compared)
+    print_document(document, Console(file=file, width=width, highlight=False), pages=["page: fleet.html"])
     return file.getvalue().replace("\u00a0", " ")
 
 
 def page_of(fleet, tmp_path, compared=None) -> Page:
-    write_fleet(fleet, tmp_path / "fleet.html", compared)
+    write_document(fleet_document(fleet, compared), tmp_path / "fleet.html")
     return Page((tmp_path / "fleet.html").read_text())
 
 
@@ -181,7 +184,7 @@ def test_the_page_has_a_row_for_each_machine_and_draws_without_a_script(singles,
     source = (tmp_path / "fleet.html").read_text()
     assert source.count('class="chart"') == 2 and source.count("<svg") >= 2
     for name in singles.machines:
-        assert f">{name}</td>" in source
+        assert f">{name}</th>" in source
     page_of(pairs, tmp_path)
     assert (tmp_path / "fleet.html").read_text().count('class="chart"') == 4, "each metric has a map of its pairs"
 
@@ -212,7 +215,7 @@ def test_a_fleet_of_which_nothing_can_be_said(tmp_path):
     assert fleet_answer(few) == f"2 machines: an outlier needs at least {MIN_MACHINES_ODD} machines."
     for number, fleet in enumerate((one, nothing, untrusted, few)):
         page_of(fleet, tmp_path)
-        assert shown(fleet) and odd_lines(fleet) == []
+        assert shown(fleet) and odd_sentences(fleet) == []
         fits(Document.FLEET, fleet_json(fleet))
         assert [caterpillar(each) is None for each in fleet.metrics] == [number < 3] * len(fleet.metrics)
 

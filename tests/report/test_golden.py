@@ -25,16 +25,14 @@ from weighbridge.model.facts import layers_json
 from weighbridge.model.isolation import SCOPE, SiteLayers
 from weighbridge.model.measurement import Outcome
 from weighbridge.replication.comparison import replication
-from weighbridge.replication.page import write_replication
 from weighbridge.replication.published import published
-from weighbridge.replication.words import print_replication, print_replication_screen
-from weighbridge.report.between_pages import write_history
+from weighbridge.replication.report import replication_document
+from weighbridge.replication.words import print_replication_screen
 from weighbridge.report.compare import compare_document
-from weighbridge.report.fleet_page import write_fleet
+from weighbridge.report.fleet import fleet_document
+from weighbridge.report.history import history_document
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
-from weighbridge.report.terminal_between import print_history
-from weighbridge.report.terminal_fleet import print_fleet
 from weighbridge.store.run import RunStore
 
 from .made_up_fleets import RECIPE as FLEET
@@ -133,10 +131,7 @@ def test_several_runs(golden, tmp_path):
     for store in stores:
         store.close()
     golden("document-compare", serialised(compare_document(compared)))
-    past = history(tmp_path / "runs")
-    write_history(past, tmp_path / "history.html")
-    golden("page-history", VisibleText((tmp_path / "history.html").read_text()).text())
-    golden("terminal-history", printed(lambda console: print_history(past, console)))
+    golden("document-history", serialised(history_document(history(tmp_path / "runs"))))
 
 
 def test_a_replication(golden, tmp_path):
@@ -144,10 +139,8 @@ def test_a_replication(golden, tmp_path):
     recipe = Recipe(costs={"docker-host": 1.0, "docker-macvlan": 1.3}, study="docker-networks", facts=emulated)
     with begun(tmp_path / "run", recipe) as store:
         found = replication(analyse(store), published("docker-networks"))
-        page = write_replication(found, store, tmp_path / "replication.html").read_text()
-    golden("page-replication", VisibleText(page).text())
+        golden("document-replication", serialised(replication_document(found, store)))
     golden("terminal-replication", printed(lambda console: print_replication_screen(found, console)))
-    golden("terminal-replication-all", printed(lambda console: print_replication(found, console)))
 
 
 def test_fleets(golden, tmp_path):
@@ -158,26 +151,18 @@ def test_fleets(golden, tmp_path):
     (singles / "runs" / "n15").mkdir()
     fleet, earlier = read_fleet(singles), read_fleet(make_fleet(tmp_path / "earlier", 11, spread=0.0, seed=2))
     compared = compare_fleets(fleet, earlier)
-    write_fleet(fleet, tmp_path / "fleet.html", compared)
-    golden("page-fleet", VisibleText((tmp_path / "fleet.html").read_text()).text())
-    golden("terminal-fleet", printed(lambda console: print_fleet(fleet, console, pages=["page: fleet.html"])))
-    golden("terminal-fleet-against", printed(lambda console: print_fleet(fleet, console, compared)))
+    golden("document-fleet", serialised(fleet_document(fleet, compared)))
     alone = [("n1", "n2"), ("n2", "n3"), ("n6", "n7")]
     pairs = make_pairs(
         tmp_path / "pairs", rounds(10, 4), slow={"n5": 1.3}, bad={("n8", "n9"): 1.4}, alone=alone, together=1.15
     )
     fleet = read_fleet(pairs)
-    write_fleet(fleet, tmp_path / "pairs.html")
-    golden("page-fleet-pairs", VisibleText((tmp_path / "pairs.html").read_text()).text())
-    golden("terminal-fleet-pairs", printed(lambda console: print_fleet(fleet, console)))
+    golden("document-fleet-pairs", serialised(fleet_document(fleet)))
 
 
 def test_every_file_is_compared():
     runs = {f"{kind}-{name}" for name in [*RUNS, "rich"] for kind in ("page", "terminal")}
     runs |= {f"terminal-{name}-all" for name in [*WHOLE, "rich"]}
     rendered = {f"rendered-{each}" for each in ("terminal", "terminal-all", "terminal-narrow", "markdown", "page")}
-    between = {"document-compare", "page-history",
-               "terminal-history", "page-replication", "terminal-replication",
-               "terminal-replication-all", "page-fleet", "terminal-fleet", "terminal-fleet-against",
-               "page-fleet-pairs", "terminal-fleet-pairs"}  # fmt: skip
-    assert {path.stem for path in GOLDEN.iterdir()} == runs | between | rendered
+    documents = {f"document-{each}" for each in ("compare", "history", "replication", "fleet", "fleet-pairs")}
+    assert {path.stem for path in GOLDEN.iterdir()} == {*runs, *documents, *rendered, "terminal-replication"}

@@ -60,7 +60,7 @@ def made_up(rows: int = 3) -> Document:
     further = Heading("UDP loss", 3), say("Type ", Code("weighbridge report"), ".")
     several = (*columns, Column("a detail that a narrow terminal leaves out", detail=True))
     own = Table((Column("environment"), Column("median")), ((say(Env("host")), say(Amount(8.6e9, "bit/s"))),))
-    notes = say("within the noise floor", tone=Tone.DIM), say("hidden by ", Link("a limit", "m1"), tone="hidden")
+    notes = say("within the noise floor", tone=Tone.DIM), say("hidden by ", Link("a limit", "#m1"), tone="hidden")
     return Document(
         kind="made up",
         title="Made up: study",

@@ -10,9 +10,10 @@ from weighbridge.cli.compare import percent
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.errors import RunDirectoryError, WeighbridgeError
-from weighbridge.report import fleet_page
 from weighbridge.report.export.fleet_json import fleet_json
-from weighbridge.report.terminal_fleet import print_fleet
+from weighbridge.report.fleet import fleet_document
+from weighbridge.report.render_page import write_document
+from weighbridge.report.render_terminal import print_document
 
 
 def report(options: FleetReportOptions) -> None:
@@ -23,18 +24,19 @@ def report(options: FleetReportOptions) -> None:
         fail(f"--against {options.against} is the fleet itself: name an earlier fleet", WRONG_COMMAND_LINE)
     this = _read(options.folder, limit)
     compared = compare_fleets(this, _read(options.against, limit)) if options.against is not None else None
+    document = fleet_document(this, compared)
     if options.as_json:
         print_json(fleet_json(this, compared))
         if options.page is not None:
-            fleet_page.write_fleet(this, options.page, compared)
+            write_document(document, options.page)
             err().print(f"page: {options.page}", markup=False)
         return
     at, refused = options.page or options.folder / FLEET_PAGE, ""
     try:
-        fleet_page.write_fleet(this, at, compared)
+        write_document(document, at)
     except PermissionError as error:
         refused = f"{error.filename}: {error.strerror}. No page was written: name another file with --out FILE"
-    print_fleet(this, out(), compared, pages=[] if refused else [f"page: {at}"])
+    print_document(document, out(), pages=[] if refused else [f"page: {at}"])
     if refused:
         fail(refused, WeighbridgeError.exit_code)
 

@@ -4,9 +4,10 @@ from weighbridge.analysis.history import history as read_history
 from weighbridge.cli.commands.results import HistoryOptions
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.errors import RunDirectoryError
-from weighbridge.report.between_pages import write_history
 from weighbridge.report.export.history import history_json
-from weighbridge.report.terminal_between import print_history
+from weighbridge.report.history import history_document
+from weighbridge.report.render_page import write_document
+from weighbridge.report.render_terminal import print_document
 from weighbridge.report.text.between_runs import why_skipped
 
 
@@ -20,11 +21,12 @@ def history(options: HistoryOptions) -> None:
         err().print(f"skipped {each.name}: {why_skipped(each)}", markup=False)
     if not folder.runs:
         raise RunDirectoryError(f"{options.directory} has no readable run: name a folder with run directories")
+    document = history_document(folder)
     if options.page is not None:
-        write_history(folder, options.page)
+        write_document(document, options.page)
     if options.as_json:
         print_json(history_json(folder))
     else:
-        print_history(folder, out())
+        print_document(document, out(), full=True, details=False)
     if options.page is not None:
         err().print(f"page: {options.page}", markup=False)

@@ -15,10 +15,11 @@ from weighbridge.cli.run import new_directory
 from weighbridge.cli.runs import continuable, run_directory
 from weighbridge.replication.comparison import Offer, Replication, replication
 from weighbridge.replication.document import replication_json
-from weighbridge.replication.page import write_replication
 from weighbridge.replication.published import available, published
+from weighbridge.replication.report import replication_document
 from weighbridge.replication.words import print_replication_screen
 from weighbridge.report import html
+from weighbridge.report.render_page import write_document
 from weighbridge.report.text.next_step import continuing
 from weighbridge.runner import living
 from weighbridge.runner import run as running
@@ -95,7 +96,8 @@ def _show(store: RunStore, *, as_json: bool, ran: bool = False) -> None:
 def write_beside(store: RunStore, analysis: Analysis) -> tuple[Replication, Path]:
     """Write the page that compares a run with its published study. Raises StudyError if nothing was published."""
     result = replication(analysis, published(analysis.study), _offers(analysis.study))
-    return result, write_replication(result, store, store.directory / REPLICATION_PAGE)
+    document = replication_document(result, store)
+    return result, write_document(document, store.directory / REPLICATION_PAGE, store.directory)
 
 
 def _offers(study: str) -> list[Offer]:

@@ -21,6 +21,7 @@ from weighbridge.report import html
 from weighbridge.report.documents import run_latex, run_markdown, run_svg
 from weighbridge.report.export.gate import limits_json
 from weighbridge.report.export.json import report_json
+from weighbridge.report.render_terminal import print_document
 from weighbridge.report.terminal import print_report
 from weighbridge.report.text.gate import limit_sentence
 from weighbridge.store.run import RunStore
@@ -95,7 +96,8 @@ def _show(
         variables=variables_of(store.secrets() or ()),
     )  # fmt: skip
     if everything and beside is not None:
-        later("weighbridge.replication.words:print_replication")(beside, out())
+        document = later("weighbridge.replication.report:replication_document")(beside, store)
+        print_document(document, out(), full=True, details=False)
     if refused:
         fail(refused, WeighbridgeError.exit_code)
 

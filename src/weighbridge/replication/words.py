@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.text import printable
 from weighbridge.replication.comparison import (
+    DIRECTIONS,
     OUTCOMES,
     SIGNIFICANT,
     ComparedRow,
@@ -20,9 +20,11 @@ from weighbridge.replication.comparison import (
 )
 from weighbridge.replication.proof import PublishedRow
 from weighbridge.replication.published import Compared, Published, Setup, used
+from weighbridge.report.document import Break, Text
 from weighbridge.report.text.environments import names_of, use_display_names
 from weighbridge.report.text.formatting import (
     NO_INTERVAL,
+    difference_estimate,
     difference_interval,
     plain,
     quantity,
@@ -32,6 +34,7 @@ from weighbridge.report.text.formatting import (
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 from weighbridge.statistics import Interval
+from weighbridge.statistics.one_sample import Spread
 from weighbridge.statistics.parametric import TTest
 from weighbridge.store.run import RunStore
 
@@ -41,7 +44,6 @@ if TYPE_CHECKING:
 FARTHEST_RATIO = 100.0
 """The ratio beyond which a limit is written as ">": with few blocks, limits reach 10^7."""
 NOT_IN_SIZE = "emulated"
-STYLES = {"agrees": "green", "disagrees": "bold red"}
 _SMALL = 0.001
 
 # -- sentences -------------------------------------------------------------------------------------
@@ -104,8 +106,9 @@ def published_text(row: PublishedRow) -> str:
     if row.compared.scale == "ratio":
         return ratio_text(row.interval) if row.interval else f"{row.effect:.3f}"
     interval = row.interval or Interval(row.effect, row.effect, row.effect)
-    text = _signed_difference(interval, unit)
-    return text if row.interval else text.split(" [")[0]
+    return (
+        _signed_difference(interval, unit) if row.interval else _signed(interval, difference_estimate(interval, unit))
+    )
 
 
 def measured_text(row: ComparedRow) -> str:
@@ -117,8 +120,12 @@ def measured_text(row: ComparedRow) -> str:
 
 
 def _signed_difference(difference: Interval, unit: str) -> str:
-    """Return an environment's value minus the baseline's, as published; not as a cost (positive is worse)."""
-    return f"{'+' if difference.estimate > 0 else ''}{difference_interval(difference, unit)}"
+    """Return an environment's value minus the baseline's, as published: positive is not always worse."""
+    return _signed(difference, difference_interval(difference, unit))
+
+
+def _signed(difference: Interval, text: str) -> str:
+    return f"{'+' if difference.estimate > 0 else ''}{text}"
 
 
 def ratio_text(ratio: Interval) -> str:
@@ -131,31 +138,35 @@ def ratio_text(ratio: Interval) -> str:
     return f"{ratio.estimate:.3f} [{low}, {high}]"
 
 
-# -- cells of paired differences and of spreads ----------------------------------------------------
-
-PAIR_COLUMNS = (
-    "difference", "published mean (deviation)", "t, p", "measured mean (deviation)", "t, p",
-    "verdict by Weighbridge's rules", "agrees in",
-)  # fmt: skip
-"""The columns of a table. The run's own rules are those of its report: a ratio with its interval, and a verdict."""
-SPREAD_COLUMNS = (
-    "environment", "published mean", "deviation", "coefficient of variation", "measured mean", "deviation",
-    "coefficient of variation [95%]",
-)  # fmt: skip
-"""The columns of a table; a published figure marked "derived" follows from the two others."""
+# -- cells of paired differences and of spreads: published above measured --------------------------
 
 
-def pair_cells(table: Pairs) -> list[tuple[str, ...]]:
-    """Return the rows of a table; without a measurement, the reason replaces the measured values."""
-    return [
-        (row.name, *_published_pair(row, table), *_measured_pair(row), _own_rules(row), row.verdict)
-        for row in table.rows
-    ]
+def pair_cells(row: PairRow, table: Pairs) -> tuple[Text, ...]:
+    """Return the cells of a paired difference."""
+    measured = _measured_pair(row.measured, row.unit) if row.measured is not None else ()
+    return (row.name,), *_two_lines(_published_pair(row, table), measured), (_own_rules(row),), (row.verdict,)
 
 
-def spread_cells(table: Spreads) -> list[tuple[str, ...]]:
-    """Return the rows of a table; without a measurement, the reason replaces the first measured value."""
-    return [(row.name, *_published_spread(row, table), *_measured_spread(row, table)) for row in table.rows]
+def spread_cells(row: SpreadRow, table: Spreads) -> tuple[Text, ...]:
+    """Return the cells of a spread; "(derived)": a published figure follows from the two others."""
+    measured = _measured_spread(row.measured, row.unit, table) if row.measured is not None else ()
+    return (row.name,), *_two_lines(_published_spread(row, table), measured)
+
+
+def _two_lines(published: Sequence[str], measured: Sequence[str]) -> Iterator[Text]:
+    for number, text in enumerate(published):
+        names = ("published ", "measured ") if number == 0 else ("", "")
+        below = (Break(), f"{names[1]}{measured[number]}") if measured else ()
+        yield (f"{names[0]}{text}", *below)
+
+
+def not_measured(rows: Iterable[ComparedRow | PairRow | SpreadRow]) -> list[str]:
+    """Return each reason for which rows have no measured value, with the names of these rows."""
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        if row.measured is None:
+            names.setdefault(row.why, []).append(row.name)
+    return [f"not measured ({why}): {', '.join(each)}" for why, each in names.items()]
 
 
 def _published_pair(row: PairRow, table: Pairs) -> tuple[str, str]:
@@ -166,12 +177,8 @@ def _published_pair(row: PairRow, table: Pairs) -> tuple[str, str]:
     )
 
 
-def _measured_pair(row: PairRow) -> tuple[str, str]:
-    test = row.measured
-    if test is None:
-        return row.why, "–"
-    mean = f"{plain(test.mean)} ({plain(test.deviation)}) {row.unit}, {test.pairs} blocks"
-    return mean, t_text(test)
+def _measured_pair(test: TTest, unit: str) -> tuple[str, str]:
+    return f"{plain(test.mean)} ({plain(test.deviation)}) {unit}, {test.pairs} blocks", t_text(test)
 
 
 def t_text(test: TTest) -> str:
@@ -204,16 +211,13 @@ def _published_spread(row: SpreadRow, table: Spreads) -> tuple[str, str, str]:
     )
 
 
-def _measured_spread(row: SpreadRow, table: Spreads) -> tuple[str, str, str]:
-    """Return the measured figures, in the published unit if both units are multiples of each other."""
-    spread = row.measured
-    if spread is None:
-        return row.why, "–", "–"
+def _measured_spread(spread: Spread, unit: str, table: Spreads) -> tuple[str, str, str]:
+    """Return the measured figures, in the unit of the published ones if that is a multiple of theirs."""
     limits = spread.limits
     between = f" [{100 * limits[0]:.2f}, {100 * limits[1]:.2f}]" if limits else ""
-    shown = unit_as(table.source.unit, row.unit) or shared_unit([spread.mean], row.unit)
-    mean = f"{quantity(spread.mean, row.unit, shown)} ({spread.runs} runs)"
-    return mean, quantity(spread.deviation, row.unit, shown), f"{percent(spread.variation)}{between}"
+    shown = unit_as(table.source.unit, unit) or shared_unit([spread.mean], unit)
+    mean = f"{quantity(spread.mean, unit, shown)} ({spread.runs} runs)"
+    return mean, quantity(spread.deviation, unit, shown), f"{percent(spread.variation)}{between}"
 
 
 def percent(share: float | None) -> str:
@@ -288,6 +292,31 @@ def _measured_setup(setup: Setup, store: RunStore, analysis: Analysis, options: 
     return "; ".join(dict.fromkeys(fact_texts)) or "unknown"
 
 
+WHY_RATIOS = "Only ratios are compared: absolute figures depend on the machine, kernel, Docker version and durations."
+
+
+def reading(study: Published, analysis: Analysis) -> list[str]:
+    """Return how to read the tables of a replication."""
+    margin_ = f"±{plain(100 * analysis.equivalence)}%" if analysis.equivalence else "the margin"
+    several = (
+        "Published rows are judged by their own spread at 95%: by Welch's t interval on the logarithms (on the "
+        f"values for a difference) of the {study.runs} printed runs, or of their printed mean and deviation; rows "
+        "without a spread are sign only."
+    )
+    single = "The published figures are single runs without a spread, so only the sign is compared (sign only)."
+    directions = "; ".join(f"{direction}: {meaning}" for direction, meaning in DIRECTIONS.items())
+    return [
+        "Charts: diamonds are published, circles are measured, bars are 95% intervals. No bar means no published "
+        "spread. Very wide bars extend beyond the chart.",
+        f"Each row compares one environment with {study.baseline} (or the environment that it names), as published "
+        f"and as measured. A ratio is the environment's value divided by {study.baseline}'s; shares are compared by "
+        "difference, in points. The measured ratio is the typical one with its 95% interval; its verdict comes from "
+        "the run. Published figure outside: it lies outside the measured interval, so the two differ in size.",
+        f"{several if study.runs > 1 else single} Within {margin_}: two one-sided tests rule out a larger cost.",
+        f"{directions}. A difference below the margin does not contradict an equivalence: the row is inconclusive.",
+    ]
+
+
 # -- the terminal ----------------------------------------------------------------------------------
 
 
@@ -331,95 +360,9 @@ def _outcome_tables(replication: Replication) -> "Iterator[Sequence[RenderableTy
         yield [SplitTable(["environment", *shown], rows[:number], numbers=True), *more]
 
 
-def print_replication(replication: Replication, console: "Console") -> None:
-    """Print the table of directions to `console`, after the run's own report with the notices.
-
-    "outside" means that the published figure lies outside the interval.
-    """
-    from rich.text import Text
-
-    console.print(Text(f"\nbeside the published study: {replication.study.source}", style="bold"))
-    for name, counts in replication.summary:
-        console.print(Text(f"  {replication.name(name)}: {counts}"))
-    for compared in replication.tables:
-        _print_comparisons(replication, compared, console)
-    for pairs in replication.pairs:
-        print_pairs(pairs, console)
-    for spreads in replication.spreads:
-        print_spreads(spreads, console)
-    console.print(Text(outcome_sentence(replication), style="bold"))
-
-
 def parted(table: ComparedTable) -> tuple[list[ComparedRow], list[ComparedRow]]:
     """Return the rows to show and those to fold: measured ones and the rest; without any measured, all are shown."""
     measured = [row for row in table.rows if row.measured is not None]
     if not measured:
         return list(table.rows), []
     return measured, [row for row in table.rows if row.measured is None]
-
-
-def _print_comparisons(replication: Replication, table: ComparedTable, console: "Console") -> None:
-    study, everywhere = replication.study, replication.all_emulated
-    source, (shown, folded) = table.source, parted(table)
-    title = f"{source.title} ({comparison_words(study, source)}; {better_words(study, source)})"
-    if all(row.measured is None for row in shown):
-        _print_table(title, (), (), [(row.why, "") for row in shown], console)
-        return
-    lines = [
-        (row.name, published_text(row.published), f"{measured_text(row)}{' outside' if row.apart else ''}",
-         direction_words(row, everywhere=everywhere))
-        for row in shown
-    ]  # fmt: skip
-    styles = [STYLES.get(row.verdict, "dim") for row in shown]
-    columns = ("environment", "published", "measured", "direction")
-    _print_table(title, columns, lines, [(row.why, row.name) for row in folded], console, styles)
-
-
-def print_pairs(table: Pairs, console: "Console") -> None:
-    """Print a table of paired differences, with published and measured figures on separate lines."""
-    lines: list[tuple[str, ...]] = []
-    for row in table.rows:
-        lines.append((row.name, "published", *_published_pair(row, table), row.verdict))
-        if row.measured is not None:
-            lines.append(("", "measured", *_measured_pair(row), _own_rules(row)))
-    absent = [(row.why, "") for row in table.rows if row.measured is None]
-    columns = ("difference", "", "mean (deviation)", "t, p", "agrees in")
-    _print_table(table.source.title, columns, lines, absent, console)
-
-
-def print_spreads(table: Spreads, console: "Console") -> None:
-    """Print a table of spreads, with published and measured figures on separate lines because of their width."""
-    lines: list[tuple[str, ...]] = []
-    for row in table.rows:
-        lines.append((row.name, "published", *_published_spread(row, table)))
-        if row.measured is not None:
-            lines.append(("", "measured", *_measured_spread(row, table)))
-    absent = [(row.why, row.name) for row in table.rows if row.measured is None]
-    columns = ("environment", "", "mean", "deviation", "coefficient of variation [95%]")
-    _print_table(table.source.title, columns, lines, absent, console)
-
-
-def _print_table(
-    title: str, columns: Sequence[str], lines: Sequence[Sequence[str]], absent: Iterable[tuple[str, str]],
-    console: "Console", styles: Sequence[str] = (),
-) -> None:  # fmt: skip
-    """Print a table, then each reason for missing rows with their names (or the reason alone).
-
-    ``styles`` apply to the lines' last cells."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    console.print(Text(f"\n{title}", style="bold"))
-    if columns:
-        table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
-        for line, style in zip(lines, styles or [""] * len(lines), strict=True):
-            last = Text(printable(line[-1]), style=style)
-            table.add_row(*(Text(printable(cell)) for cell in line[:-1]), last)
-        console.print(table)
-    reasons: dict[str, list[str]] = {}
-    for reason, name in absent:
-        reasons.setdefault(reason, []).extend([name] if name else [])
-    for reason, names in reasons.items():
-        explanation = f" ({printable(reason)}): {', '.join(names)}" if names else f": {printable(reason)}"
-        console.print(Text(f"  not measured{explanation}", style="dim"))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Rank(Enum):
-    """Where a block is shown: on the first screen of a terminal, in the full report, or in both."""
+    """The place of a block: the first screen of a terminal, the full report, or both."""
 
     SUMMARY = "summary"
     """Only on the first screen."""
@@ -43,7 +43,7 @@ class Rank(Enum):
 
 
 class Tone(StrEnum):
-    """What a text means. Verdicts are tones too: a tone may be any value of ``shown_as``."""
+    """The meaning of a text, besides verdicts: any value of ``shown_as`` is a tone too."""
 
     PLAIN = ""
     STRONG = "answer"
@@ -92,7 +92,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A text that leads to a place on the page: a row or a heading, by its anchor."""
+    """A text that leads to a place on the page, ``#m1``, or to another file in its folder."""
 
     text: str
     to: str

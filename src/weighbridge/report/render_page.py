@@ -33,7 +33,7 @@ def write_document(document: Document, path: Path, run: Path | None = None) -> P
                 case Code():
                     text = Markup("<code>{}</code>").format(text)
                 case Link():
-                    text = Markup('<a href="#{}">{}</a>').format(part.to, text)
+                    text = Markup('<a href="{}">{}</a>').format(part.to, text)
             markup += text
         return markup
 

@@ -1,6 +1,6 @@
 """Renders a document in the terminal: on a first screen of 25 lines, or in full."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rich.console import Console, RenderableType
@@ -39,15 +39,22 @@ TONES = {
     Tone.FAILURE: "bold red",
 }  # fmt: skip
 """The styles of tones; any other is dim."""
+LONGEST_WORD = 16
+"""Characters of a word that is not broken over two lines."""
 ON_SCREEN = {Rank.SUMMARY, Rank.HINT, Rank.FIRST, Rank.REMARK}
 IN_FULL = {Rank.FIRST, Rank.REMARK, Rank.FULL, Rank.EXTRA}
 IF_ROOM = {Rank.HINT, Rank.REMARK}
 
 
-def print_document(document: Document, console: Console, *, full: bool = False, pages: Sequence[str] = ()) -> None:
-    """Print the first screen of a document, or all of it. `pages`: lines that name its pages."""
+def print_document(
+    document: Document, console: Console, *, full: bool = False, details: bool = True, pages: Sequence[str] = ()
+) -> None:
+    """Print the first screen of a document, or all of it, with or without its blocks of rank EXTRA.
+
+    `pages`: lines that name its pages.
+    """
     keep_no_break_spaces()
-    terminal = _Terminal(document, console.width)
+    terminal = _Terminal(document, console.width, IN_FULL if details else IN_FULL - {Rank.EXTRA})
     if not full:
         terminal.print_screen(console, pages)
         return
@@ -58,8 +65,8 @@ def print_document(document: Document, console: Console, *, full: bool = False, 
 
 
 class _Terminal:
-    def __init__(self, document: Document, width: int) -> None:
-        self._document, self._width = document, width
+    def __init__(self, document: Document, width: int, ranks: set[Rank]) -> None:
+        self._document, self._width, self._ranks = document, width, ranks
 
     # -- in full --
 
@@ -70,7 +77,7 @@ class _Terminal:
 
     def _blocks(self, blocks: Sequence[Block]) -> Iterator[RenderableType]:
         for block in blocks:
-            if block.rank in IN_FULL:
+            if block.rank in self._ranks:
                 yield from self._block(block)
 
     def _block(self, block: Block) -> Iterator[RenderableType]:
@@ -112,19 +119,22 @@ class _Terminal:
             counts = range(len(others), 0, -1)
             parts = ([first, *others[:count]] for count in counts)
             part = next((each for each in parts if self._widths(block, cells, each)), [first, others[0]])
-            widths = self._widths(block, cells, part) or self._widths(block, cells, part, least=lambda column: 1)
+            widths = self._widths(block, cells, part) or self._widths(block, cells, part, word=0)
             right = [at for at, number in enumerate(part) if block.columns[number].align == "right"]
             yield table([cells[number] for number in part], widths or (), right)
             others = others[len(part) - 1 :]
 
     def _widths(
-        self, block: Table, cells: Sequence[Cells], part: Sequence[int], least: Callable[[Cells], int] = narrowest
+        self, block: Table, cells: Sequence[Cells], part: Sequence[int], word: int = LONGEST_WORD
     ) -> Sequence[int] | None:
-        """Return the widths of some columns, which fold by priority; None if they do not fit."""
+        """Return the widths of some columns, which fold by priority; None if they do not fit.
+
+        Words of up to `word` characters stay together; with 0 any word can be broken.
+        """
         widths = {number: longest(cells[number]) for number in part}
         excess = sum(widths.values()) - room_for(len(part), self._width)
         for number in sorted(part, key=lambda number: -block.columns[number].priority):
-            cut = max(0, min(excess, widths[number] - least(cells[number])))
+            cut = max(0, min(excess, widths[number] - (narrowest(cells[number], word) if word else 1)))
             widths[number] -= cut
             excess -= cut
         return [*widths.values()] if excess <= 0 else None
@@ -132,9 +142,12 @@ class _Terminal:
     # -- the first screen --
 
     def print_screen(self, console: Console, pages: Sequence[str]) -> None:
-        """Print at most 25 lines: what must be shown, a table as long as fits, remarks if there is room."""
+        """Print at most 25 lines: sentences, as many rows of the tables as fit, and remarks if there is room."""
         shown = [block for block in self._document.blocks if block.rank in ON_SCREEN]
-        head = [self._text(block) for block in shown if isinstance(block, Sentence) and block.rank not in IF_ROOM]
+        head = [
+            part for block in shown if block.rank not in IF_ROOM and isinstance(block, Sentence | Listing)
+            for part in self._block(block)
+        ]  # fmt: skip
         tables = [block for block in shown if isinstance(block, Table)]
         remarks = [part for block in shown if block.rank in IF_ROOM for part in self._remarks(block)]
         commands = [block for block in shown if isinstance(block, Command)]
@@ -163,15 +176,13 @@ class _Terminal:
         yield []
 
     def _first_rows(self, block: Table, count: int) -> Iterator[RenderableType]:
-        rows = block.rows[:count]
+        rows, rest = block.rows[:count], len(block.rows) - count
+        more = [styled(f"  and {rest} more", "dim")] if rest > 0 else []
         if any(column.head for column in block.columns):
-            yield from self._tables(replace(block, rows=rows))
-        else:
-            grid = RichTable.grid(padding=(0, 2))
-            grid.add_column(overflow="fold")
-            for row in rows:
-                grid.add_row(*map(self._text, row))
-            yield from (RichText(), grid)
-        if len(rows) < len(block.rows):
-            yield styled(f"  and {len(block.rows) - len(rows)} more", "dim")
-        yield RichText()
+            yield from (*self._tables(replace(block, rows=rows)), *more)
+            return
+        grid = RichTable.grid(padding=(0, 2))
+        grid.add_column(overflow="fold")
+        for row in rows:
+            grid.add_row(*map(self._text, row))
+        yield from (RichText(), grid, *more, RichText())

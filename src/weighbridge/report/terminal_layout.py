@@ -146,10 +146,10 @@ def longest(column: Column) -> int:
     return max(len(line) for cell in column for line in cell.plain.split("\n"))
 
 
-def narrowest(column: Column) -> int:
-    """Return the width that a column needs to keep its words together, unless they are very long."""
+def narrowest(column: Column, word: int = _WORD) -> int:
+    """Return the width that a column needs to keep words of up to `word` characters and figures together."""
     words = (word for cell in column for line in cell.plain.split("\n") for word in line.split(" "))
-    return max(len(word) if _FIGURE.match(word) else min(len(word), _WORD) for word in words)
+    return max(len(each) if _FIGURE.match(each) else min(len(each), word) for each in words)
 
 
 def _widths(columns: Sequence[Column], least: Sequence[int], room: int, order: Sequence[int]) -> list[int]:

@@ -26,7 +26,7 @@ from weighbridge.report.charts.base import (
     shape_of,
 )
 from weighbridge.report.charts.costs import kept_inside
-from weighbridge.report.text.fleet import amount, distance, distance_text, percent_of
+from weighbridge.report.text.fleet import amount, distance, distance_text, estimate_text, percent_of
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.statistics import Interval
 
@@ -210,7 +210,7 @@ def _point(metric: FleetMetric, each: Position, at: Interval, limits: tuple[floa
     inside = [kept_inside(value, limits) for value in (at.estimate, at.low, at.high)]
     return {
         "machine": each.machine, "cost": inside[0], "low": inside[1], "high": inside[2],
-        "value": amount(metric, each.at).partition(" [")[0],
+        "value": estimate_text(metric, each.at),
         "from the others": distance_text(metric, each.effect.interval) if each.effect is not None else "",
         "verdict": OUTLIER if each.odd else "as the others",
     }  # fmt: skip

@@ -37,6 +37,7 @@ class CostSeries:
     """One metric of one study over the runs: which run (by its number, from 1), its report, the comparison."""
 
     study: str
+    baseline: str
     title: str
     unit: str
     points: tuple[tuple[int, MetricReport, Comparison], ...]
@@ -51,17 +52,21 @@ def series_of(run_history: History) -> list[CostSeries]:
             by.setdefault(key, []).append((number, report, row))
     names = series_names(run_history)
     return [
-        CostSeries(names[key[0]], metric_title(points[0][1]), key[-1], tuple(points)) for key, points in by.items()
-    ]
+        CostSeries(
+            names[key[0]], run_history.runs[points[0][0] - 1].run.analysis.baseline, metric_title(points[0][1]),
+            key[-1], tuple(points),
+        )
+        for key, points in by.items()
+    ]  # fmt: skip
 
 
 def environment_styles(run_history: History) -> dict[str, MarkStyle]:
     """Give each environment of the folder its colour and mark."""
-    return styles_in_turn(dict.fromkeys(_name(past, row) for past in run_history.runs for _, row in past.costs))
+    return styles_in_turn(dict.fromkeys(name_in_run(past, row) for past in run_history.runs for _, row in past.costs))
 
 
-def _name(past: PastRun, row: Comparison) -> str:
-    """What an environment is called in a run: each run may have measured it in other hypervisors."""
+def name_in_run(past: PastRun, row: Comparison) -> str:
+    """Return the display name of an environment in a run: its hypervisors can differ between runs."""
     return names_of(past.run.analysis).get(row.environment, row.environment)
 
 
@@ -74,7 +79,7 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
     scale = "ratio" if any(row.cost is not None and row.cost.scale == "ratio" for row in rows) else "difference"
     unit, factor = difference_unit_of(rows, series.unit)
     drawn = [
-        (number, _name(run_history.runs[number - 1], row), row, report, numbers)
+        (number, name_in_run(run_history.runs[number - 1], row), row, report, numbers)
         for number, report, row in series.points
         if (numbers := axis_numbers(row, scale, factor)) is not None
     ]

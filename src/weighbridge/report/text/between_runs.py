@@ -16,10 +16,10 @@ from weighbridge.analysis.between_runs import (
 from weighbridge.analysis.compared_run import ComparedRun, FactChange, FactKind, OnlyIn, Part, SettingChange
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.history import History, Skipped
-from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.analysis.results import Comparison
 from weighbridge.report.document import Amount, CostOf, Env, Inline, Text
 from weighbridge.report.text.conditions import date_words
-from weighbridge.report.text.environments import display_name, join_names
+from weighbridge.report.text.environments import join_names
 from weighbridge.report.text.formatting import TOO_FEW, Shown, margin, plural, quantity, share
 from weighbridge.report.text.metric_names import metric_phrase, value_unit
 from weighbridge.report.text.trust import others_words
@@ -40,6 +40,10 @@ HOW_TO_READ = (
     " correction, and the change exceeds both noise floors. Within the margin: the widened change is within the"
     ' margin. Undecided does not mean "no change". If the control of a run failed, every change is undecided; if'
     " other load on the machine differed, no change is significant.",
+)
+HOW_TO_READ_HISTORY = (
+    "Each mark is one run's cost against its baseline with its 95% interval; up is worse. Runs are in time order, "
+    "evenly spaced. A dashed line with ▲: the machine, engine, network path or programs changed before that run."
 )
 
 
@@ -80,25 +84,9 @@ def shown_as(row: ChangeRow) -> str:
 
 
 def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: str, baseline: str) -> Text:
-    """Return one change as a sentence, with the reason if it is undecided.
-
-    ``bridge: TCP throughput against native is 9.1% [7.0, 11.2] lower in B than in A - significant``
-    """
-    what = (Env(row.environment), f": {metric_phrase(metric.before)} against ", Env(baseline))
-    verdict, amount = change_verdict(row), change_amount(row, metric.before.unit)
-    if row.change is None or row.few:
-        return (*what, f": {verdict}")
-    if row.verdict == "hidden":
-        where = " and ".join(
-            letter for letter, side in ((first, row.before), (second, row.after)) if side.verdict == "hidden"
-        )
-        return (*what, f": hidden by a bottleneck; both sides reached the same limit in {where}")
-    if row.verdict == "equivalent" and row.change.margin is not None:
-        return (*what, " changes by ", amount, f" from {first} to {second} - {verdict}")
-    if row.verdict != "different":
-        why = f"; {reason}" if (reason := why_inconclusive(row, metric.before.unit)) else ""
-        return (*what, ": the cost changes by ", amount, f" from {first} to {second} - {verdict}{why}")
-    return (*what, " is ", *change_effect(metric, row), f" in {second} than in {first} - {verdict}")
+    """Return a significant change: ``bridge: latency against native is 9.1% [7.0, 11.2] higher in B than in A``."""
+    what = Env(row.environment), f": {metric_phrase(metric.before)} against ", Env(baseline), " is "
+    return *what, *change_effect(metric, row), f" in {second} than in {first} - {change_verdict(row)}"
 
 
 def change_effect(metric: MetricChanges, row: ChangeRow, *, short: bool = False) -> Text:
@@ -371,14 +359,6 @@ def _value(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(_value(each) for each in value)
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else shortened(str(value))
-
-
-# -- the runs of a folder --------------------------------------------------------------------------
-
-
-def cost_words(report: MetricReport, row: Comparison) -> str:
-    """Return one cost: ``bridge TCP throughput 27.4% [25.9, 28.8]``."""
-    return f"{display_name(row.environment)} {metric_phrase(report)} {cost_text(row, report.unit)}"
 
 
 def why_skipped(skipped: Skipped) -> str:

@@ -22,16 +22,18 @@ from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     SPACE,
     TOO_FEW,
+    difference_estimate,
     difference_interval,
     in_percent,
     margin,
+    percent_estimate,
     percent_interval,
     percent_limits,
     plural,
     quantities,
     quantity,
     readable_unit,
-    share,
+    share_size,
 )
 from weighbridge.report.text.metric_names import metric_phrase, metric_title
 from weighbridge.report.text.verdicts import direction_word, size_of, verdict_word
@@ -61,6 +63,18 @@ HOW_TO_READ = (
     "long tail of bad machines, about half of the pages name the worst of fifty. Costs compare runs inside "
     "rounds, so a machine that is slow in every environment has the same cost as its peers: the baseline's own "
     "values show it. Own values also differ from session to session."
+)
+
+
+READING_SPREADS = (
+    "Positive is worse. Spreads are standard deviations, with their shares of the variance of a round. A machine or "
+    "pair that is away from the others by less than {margin} is never an outlier."
+)
+READING_CHARTS = (
+    "In the charts each mark is a machine with its interval, simultaneous over all of them, the others' spread "
+    "included. Dashed: typical; green: its 95% interval; grey: 95% of further machines or pairs; an arrow: the "
+    "interval goes on. In pairs, the cost of a machine is its cost with a typical partner, and a frame in the map "
+    "marks a pair that is an outlier."
 )
 
 
@@ -101,9 +115,18 @@ def amount(metric: FleetMetric, effect: Interval) -> str:
     if not metric.own:
         return distance_text(metric, effect)
     value = own_value(metric, effect)
-    unit, factor = readable_unit(value.estimate, metric.report.unit)
+    factor = readable_unit(value.estimate, metric.report.unit)[1]
     low, high = (quantity(each, "", ("", factor)) for each in (value.low, value.high))
-    return f"{quantity(value.estimate, metric.report.unit, (unit, factor))} [{low},{SPACE}{high}]"
+    return f"{estimate_text(metric, effect)} [{low},{SPACE}{high}]"
+
+
+def estimate_text(metric: FleetMetric, effect: Interval) -> str:
+    """Return the same without the interval."""
+    if metric.own:
+        return quantity(own_value(metric, effect).estimate, metric.report.unit)
+    if metric.scale == "ratio":
+        return percent_estimate(distance(metric, effect))
+    return difference_estimate(effect, metric.report.unit)
 
 
 def range_text(metric: FleetMetric, effect: Interval | None) -> str:
@@ -122,9 +145,14 @@ def deviation_text(metric: FleetMetric, deviation: float | None) -> str:
     """Return a standard deviation: ``±2.1%``, or in the metric's unit; a dash if it is not known."""
     if deviation is None or not math.isfinite(deviation):
         return "–"
+    return f"±{deviation_size(metric, deviation)}"
+
+
+def deviation_size(metric: FleetMetric, deviation: float) -> str:
+    """Return the same without a sign."""
     if metric.scale == "ratio":
-        return share(math.expm1(min(deviation, LARGEST)))
-    return f"±{quantity(deviation, difference_unit(metric.report.unit))}"
+        return share_size(math.expm1(min(deviation, LARGEST)))
+    return quantity(deviation, difference_unit(metric.report.unit))
 
 
 def spread_texts(metric: FleetMetric) -> tuple[str, str, str]:
@@ -148,7 +176,7 @@ def spread_texts(metric: FleetMetric) -> tuple[str, str, str]:
     factor = math.sqrt(size) if together else 1.0
     between = text(factor * spread.between, of_machines)
     if not spread.between and math.isfinite(spread.between_high):
-        between = f"none seen; {deviation_text(metric, factor * spread.between_high).removeprefix('±')} at most"
+        between = f"none seen; {deviation_size(metric, factor * spread.between_high)} at most"
     if together:
         between = f"pairs {between}"
     elif spread.pair:
@@ -232,7 +260,7 @@ def _not_ruled_out(fleet: Fleet, judged: Sequence[FleetMetric]) -> str:
     reach, metric = max(reaches, key=lambda each: each[0], default=(0.0, None))
     if metric is None or reach <= math.log1p(fleet.margin):
         return ""
-    distance = share(math.expm1(min(reach, LARGEST))).removeprefix("±")
+    distance = share_size(math.expm1(min(reach, LARGEST)))
     return f" A distance of {distance} cannot be ruled out in {of_what(metric, fleet.baseline)}."
 
 
@@ -289,6 +317,14 @@ def unlike_sentence(fleet: Fleet, machines: Iterable[str]) -> str:
             whose = f"{machine} differs from its peers" if several else "It differs from its peers"
             sentences.append(f"{whose}: {'; '.join(facts[:NAMED])}{_and_more(len(facts) - NAMED)}")
     return ". ".join(sentences) or "No known fact distinguishes it"
+
+
+def odd_sentences(fleet: Fleet) -> list[str]:
+    """Return a sentence for each machine that is an outlier, with its facts, then for each pair."""
+    machines = [
+        f"{odd_machine_sentence(fleet, name)} {unlike_sentence(fleet, [name])}." for name in fleet.odd_machines
+    ]
+    return [*machines, *(odd_pair_sentence(fleet, pair) for pair in fleet.odd_pairs)]
 
 
 def _and_more(number: int) -> str:
@@ -404,7 +440,11 @@ def changes_answer(compared: FleetsCompared) -> str:
         kind = "another machine" if len(ids) == 1 else "other machines"
         were = "was" if len(ids) == 1 else "were"
         sentences.append(f"{some_of(ids)} {whose} than before: {they} {kind}, or {were} reinstalled.")
-    sentences += [shift_sentence(each, compared.after.baseline) for each in compared.shifts if each.proven]
+    sentences += [
+        f"Over all of them, {shift_sentence(each, compared.after.baseline)}"
+        for each in compared.shifts
+        if each.proven and each.judged is not None
+    ]
     sentences += [
         unlike_change_sentence(shift, each, compared.after.baseline)
         for shift in compared.shifts
@@ -416,11 +456,11 @@ def changes_answer(compared: FleetsCompared) -> str:
 
 
 def shift_sentence(shift: FleetShift, baseline: str, then: str = "than before") -> str:
-    """Return the change of a metric on all machines together."""
+    """Return a clause on the change of a metric over all machines together."""
     if shift.judged is None:
         return ""
     amount_text, word = _amount_and_word(shift.metric, shift.judged, shift.judged.estimate)
-    return f"Over all of them, {of_what(shift.metric, baseline)} is {amount_text} {word} {then}."
+    return f"{of_what(shift.metric, baseline)} is {amount_text} {word} {then}."
 
 
 def unlike_change_sentence(shift: FleetShift, effect: MachineEffect | PairEffect, baseline: str) -> str:
@@ -441,13 +481,13 @@ def controls_answer(shifts: Sequence[FleetShift], baseline: str) -> str:
     proven = [each for each in shifts if each.proven]
     if proven:
         worst = max(proven, key=lambda each: abs(each.judged.estimate) if each.judged is not None else 0.0)
-        sentence = shift_sentence(worst, baseline, "together than alone").removeprefix("Over all of them, ")
+        sentence = shift_sentence(worst, baseline, "together than alone")
         more = f" So are {len(proven) - 1} more metrics." if len(proven) > 1 else ""
         return f"Pairs of one wave disturb each other ({pairs} also measured alone): {sentence}{more}"
     if all(each.fleet is None for each in shifts):
         return f"Only {pairs} was also measured alone: two are needed to test whether pairs disturb each other."
     widest = max(_reach(each) for each in shifts)
-    limit = f" A difference of {share(math.expm1(min(widest, LARGEST))).removeprefix('±')} cannot be ruled out."
+    limit = f" A difference of {share_size(math.expm1(min(widest, LARGEST)))} cannot be ruled out."
     ratios = any(each.metric.scale == "ratio" for each in shifts)
     return f"{pairs} were also measured alone: no difference is significant.{limit if ratios else ''}"
 

@@ -286,10 +286,16 @@ def share(fraction: float | None) -> str:
     """Return a fraction as ``±1.1%``, a very large one as ``>9,999%``; ``unknown`` if there is none."""
     if fraction is None:
         return "unknown"
+    beyond = FARTHEST < 100 * fraction < math.inf
+    return f"{'' if beyond else '±'}{share_size(fraction)}"
+
+
+def share_size(fraction: float) -> str:
+    """Return the same without its sign: ``1.1%``."""
     percent = 100 * fraction
     if FARTHEST < percent < math.inf:
         return in_percent(_limit(percent, 0))
-    return in_percent(f"±{_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0)}")
+    return in_percent(_fixed(percent, 2 if percent < 0.1 else 1 if percent < 100 else 0))
 
 
 def share_short(fraction: float) -> str:
