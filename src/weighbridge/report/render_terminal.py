@@ -177,7 +177,7 @@ class _Terminal:
 
     def _first_rows(self, block: Table, count: int) -> Iterator[RenderableType]:
         rows, rest = block.rows[:count], len(block.rows) - count
-        more = [styled(f"  and {rest} more", "dim")] if rest > 0 else []
+        more: list[RenderableType] = [styled(f"  and {rest} more", "dim")] if rest > 0 else []
         if any(column.head for column in block.columns):
             yield from (*self._tables(replace(block, rows=rows)), *more)
             return
