@@ -314,7 +314,7 @@ def test_a_server_that_is_gone_is_a_flag_for_each_query():
 
 
 def test_a_slow_server_is_not_waited_for_longer_than_said(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(prometheus, "ALTOGETHER_S", -1.0)
+    monkeypatch.setattr(prometheus, "ALL_QUERIES_S", -1.0)
     server = Server(reads=(200, b""), writes=(200, b""))
     record = watched(server).completed(trial())
     assert record.flags[1:] == (

@@ -22,7 +22,7 @@ _BUILT_IN = {
 }
 """The predefined measures of Bencher by slug. Their values are never below zero."""
 _NAMES = {"Latency": "latency", "Throughput": "throughput", "Build Time": "build-time", "File Size": "file-size"}
-_UNTOLD = "latency"
+_USUAL_MEASURE = "latency"
 _SHOWN = 8
 _LONGEST = 60
 
@@ -64,7 +64,7 @@ class BmfOptions(BenchmarkOptions):
     @property
     def only(self) -> Metric:
         """Return the metric of the measure, in Bencher's unit or the study's unit."""
-        measure = self.measure or _UNTOLD
+        measure = self.measure or _USUAL_MEASURE
         built_in = _BUILT_IN.get(_slug(measure))
         if built_in is None:  # then the message names both
             return Metric(_free(safe_name(measure)), self.unit or "", self.better or "lower")
@@ -98,7 +98,7 @@ class BmfOptions(BenchmarkOptions):
         if self.measure is None:
             if len(keys) > 1:
                 raise Unparseable(f"the {_OF} has {len(keys)} measures. Name one of them: measure: {available}")
-            if _slug(keys[0]) != _UNTOLD:
+            if _slug(keys[0]) != _USUAL_MEASURE:
                 raise Unparseable(
                     f"the {_OF} has no latency, which is the default measure. Name another one: measure: {available}"
                 )
@@ -116,7 +116,7 @@ class BmfOptions(BenchmarkOptions):
     def _value(self, name: str, measure_document: Any) -> float:
         benchmark = f"the benchmark '{one_line(name, 60)}'"
         value = number(measure_document, benchmark, "value")
-        if value < 0 and _slug(self.measure or _UNTOLD) in _BUILT_IN:
+        if value < 0 and _slug(self.measure or _USUAL_MEASURE) in _BUILT_IN:
             raise Unparseable(f"{self.only.name} of {benchmark} is {value:g}, but cannot be negative")
         return value
 

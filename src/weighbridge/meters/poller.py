@@ -22,10 +22,10 @@ SLOW_NS = GAP_NS / 4
 TRIES = 5
 """The number of tries before the clock counts as too slow. The kernel separates time inside and outside of its
 calls by samples, which are few in a short time, and a hypervisor can delay any reading."""
-LOOKS = 4096
+READINGS = 4096
 """The number of readings between two writes, which is less than a millisecond."""
 WINDOW_NS = 100_000_000
-ALONE = 0.9
+IDLE_SHARE = 0.9
 """The least share of a window that shows that the CPU was idle."""
 
 
@@ -60,8 +60,8 @@ def main() -> int:
         return 1
     with open(path, "r+b") as file:  # noqa: PTH123
         page = mmap.mmap(file.fileno(), 8)
-    clock, gap, looks = time.monotonic_ns, GAP_NS, range(LOOKS)
-    best, idle, window = ALONE, 0.0, 0
+    clock, gap, looks = time.monotonic_ns, GAP_NS, range(READINGS)
+    best, idle, window = IDLE_SHARE, 0.0, 0
     last = window_start = clock()
     while os.getppid() == parent:
         polled = 0

@@ -8,7 +8,7 @@ from weighbridge.meters.meter import NO_SAMPLERS, Meter, MeterReadings, Samplers
 from weighbridge.model.trial import Series
 
 _NICED, _IDLE = "cpu_nice_share", "cpu_idle_share"
-_UNTOLD = ("load1", "pressure_", "cpu_iowait_share")
+_LEFT_OUT = ("load1", "pressure_", "cpu_iowait_share")
 """The beginnings of the names of series in which pollers look like other programs.
 
 Pressures are weighted by the time in which each CPU was not idle, and a CPU with a program to run never waits for a
@@ -33,7 +33,7 @@ def series_as_idle(series: Iterable[Series]) -> Iterator[Series]:
 
     Series that include the pollers are left out: load, pressure, CPUs that wait for disks.
     """
-    readings = [each for each in series if not each.name.startswith(_UNTOLD)]
+    readings = [each for each in series if not each.name.startswith(_LEFT_OUT)]
     niced = {each.place: each for each in readings if each.name == _NICED}
     for each in readings:
         nice = niced.get(each.place)

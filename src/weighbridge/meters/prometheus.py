@@ -29,13 +29,13 @@ from weighbridge.model.trial import PROMETHEUS, Series, TrialRecord
 
 MOST_SERIES = 50
 """The largest number of series of a query, because every trial keeps them."""
-ALTOGETHER_S = 2 * ANSWER_S
+ALL_QUERIES_S = 2 * ANSWER_S
 """The time limit for the queries of one trial, in seconds. Later answers become a flag."""
 MOST_STEPS = 10_000
 """The largest number of values in an answer. The server refuses more than 11,000."""
-TRIED_S = 30
+TRY_S = 30
 """Seconds before the run that the first try of its queries covers."""
-TOLD_GAPS = 3
+SHOWN_GAPS = 3
 
 Open = Callable[[str], AbstractContextManager[Ask]]
 
@@ -73,7 +73,7 @@ class Watched:
 
     def _query(self, ask: Ask, name: str) -> list[str]:
         now, step = time.time(), self.options.step
-        span = Span(now - max(TRIED_S, 5 * step), now, step)
+        span = Span(now - max(TRY_S, 5 * step), now, step)
         try:
             series = fresh_series(ask, self.options.queries[name].query, span, {})
         except QueryRefused as refused:
@@ -89,7 +89,7 @@ class Watched:
         """Return the record of a finished trial with the server's series, and flags for missing values."""
         series: list[Series] = []
         flags: list[Flag] = []
-        deadline = time.monotonic() + ALTOGETHER_S
+        deadline = time.monotonic() + ALL_QUERIES_S
         lasted = record.duration_s
         span = Span(record.started_at, record.started_at + lasted, max(self.options.step, lasted / MOST_STEPS))
         scraped: Mapping[float, float] | None = None
@@ -146,8 +146,8 @@ def _missing(series: Sequence[QueriedSeries], span: Span) -> list[str]:
     if not moments:
         return ["in this trial"]
     gaps = [(first * step, last * step) for first, last in _runs(moments, math.floor((span.end - start) / step))]
-    spans = [f"between {first:g} s and {last:g} s" for first, last in gaps[:TOLD_GAPS]]
-    further = [f"and in {len(gaps) - TOLD_GAPS} more gaps"] if len(gaps) > TOLD_GAPS else []
+    spans = [f"between {first:g} s and {last:g} s" for first, last in gaps[:SHOWN_GAPS]]
+    further = [f"and in {len(gaps) - SHOWN_GAPS} more gaps"] if len(gaps) > SHOWN_GAPS else []
     return [", ".join((*spans, *further))] if spans else []
 
 

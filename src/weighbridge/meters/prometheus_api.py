@@ -15,7 +15,7 @@ from weighbridge.model.measurement import LARGEST
 ANSWER_S = 2.0
 """The time limit for one answer, in seconds."""
 LARGEST_ANSWER = 16 * 2**20
-_MISSHAPEN = (LookupError, TypeError, ValueError, ArithmeticError)
+_DAMAGED = (LookupError, TypeError, ValueError, ArithmeticError)
 
 
 class QueryRefused(MeterFailed):
@@ -90,7 +90,7 @@ def clock(ask: Ask) -> float:
     data = _data(*ask("query", {"query": "time()"}))
     try:
         return float(data["result"][1])
-    except _MISSHAPEN as error:
+    except _DAMAGED as error:
         raise MeterFailed("the answer is not from a Prometheus server") from error
 
 
@@ -117,7 +117,7 @@ def over_time(ask: Ask, query: str, span: Span) -> list[QueriedSeries]:
         if data["resultType"] != "matrix":
             raise MeterFailed("the answer to a range query is not a range")
         return [_queried_series(each, start - step, end + step) for each in data["result"]]
-    except (*_MISSHAPEN, AttributeError) as error:
+    except (*_DAMAGED, AttributeError) as error:
         raise MeterFailed("the answer is not from a Prometheus server") from error
 
 

@@ -32,7 +32,7 @@ Hidden = Callable[[Mapping[str, Any]], dict[str, Any]]
 _CHECK = {"test", "interval", "timeout", "retries", "start_period", "disable"}
 
 
-class NoSuch(StudyError):
+class MissingInFile(StudyError):
     """The Compose file does not contain something that ``key`` of the study names."""
 
     def __init__(self, key: str, problem: str) -> None:
@@ -74,11 +74,11 @@ def composed(text: str, service: str, without: Collection[str] = (), hidden: Hid
     data = _read(text)
     services = _mapping(data.get("services"), "services")
     if service not in services:
-        raise NoSuch("service", f"there is no service '{plain(service, 60)}'{nearest(service, services)}")
+        raise MissingInFile("service", f"there is no service '{plain(service, 60)}'{nearest(service, services)}")
     used = {name: _mapping(each, name) for name, each in services.items()}
     used = {name: each for name, each in used.items() if name == service or not each.get("profiles")}
     lacking = {
-        name: tuple(dict.fromkeys((*_unhonoured(name, each, data, service), *_done_without(name, each, without))))
+        name: tuple(dict.fromkeys((*_unsupported(name, each, data, service), *_left_out(name, each, without))))
         for name, each in used.items()
     }
     used = {
@@ -128,7 +128,7 @@ def with_saved(parts: Composed, saved: Mapping[str, str]) -> Composed:
     for image in saved:
         if image not in (*images, parts.image):
             hint = nearest(image, [*images, parts.image])
-            raise NoSuch("saved", f"saved: no service has the image '{plain(image, 100)}'{hint}")
+            raise MissingInFile("saved", f"saved: no service has the image '{plain(image, 100)}'{hint}")
     companions = {
         name: {**each, "saved": saved[each["image"]]} if each["image"] in saved else each
         for name, each in parts.companions.items()
@@ -150,7 +150,7 @@ def _mapping(value: Any, what: str) -> Mapping[str, Any]:
     return value
 
 
-def _unhonoured(name: str, service: Mapping[str, Any], data: Mapping[str, Any], measured: str) -> Iterator[str]:
+def _unsupported(name: str, service: Mapping[str, Any], data: Mapping[str, Any], measured: str) -> Iterator[str]:
     honoured = _MEASURED if name == measured else _COMPANION
     for key, value in service.items():
         if value in (None, [], {}) or key == "profiles":
@@ -161,7 +161,7 @@ def _unhonoured(name: str, service: Mapping[str, Any], data: Mapping[str, Any], 
         elif (key == "ports" and name != measured) or key not in honoured:
             yield key
         elif key == "volumes":
-            yield from _unhonoured_volumes(value, data)
+            yield from _unsupported_volumes(value, data)
         elif key == "healthcheck" and {*_mapping(value, f"{name}.{key}")} - _CHECK:
             yield key
         elif key == "depends_on":
@@ -171,12 +171,12 @@ def _unhonoured(name: str, service: Mapping[str, Any], data: Mapping[str, Any], 
                 yield key
 
 
-def _done_without(name: str, service: Mapping[str, Any], without: Collection[str]) -> Iterator[str]:
+def _left_out(name: str, service: Mapping[str, Any], without: Collection[str]) -> Iterator[str]:
     """Yield the supported settings that the study leaves out."""
     yield from (key for key in _SETTINGS if service.get(key) and (key in without or f"{name}.{key}" in without))
 
 
-def _unhonoured_volumes(value: Any, data: Mapping[str, Any]) -> Iterator[str]:
+def _unsupported_volumes(value: Any, data: Mapping[str, Any]) -> Iterator[str]:
     for volume in value:
         source, _, mode = _volume(volume)
         named = not source.startswith("/")

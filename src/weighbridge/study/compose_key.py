@@ -17,7 +17,7 @@ from weighbridge import registry
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.model.companion import ComposedService, ComposeOptions
 from weighbridge.model.options import Options
-from weighbridge.study.compose import Composed, Normalised, NoSuch, composed, server_words, with_saved
+from weighbridge.study.compose import Composed, MissingInFile, Normalised, composed, server_words, with_saved
 from weighbridge.study.compose_secrets import WrittenServices
 from weighbridge.study.source import Place, Source, plain, written
 from weighbridge.study.validated import validated
@@ -48,9 +48,9 @@ def service_of(options: ComposedService, normalised: Normalised) -> Service:
     """
     for image, path in options.saved.items():
         if not Path(path).is_file():
-            raise NoSuch("saved", f"saved: there is no file {plain(path, 200)} for {plain(image, 100)}")
+            raise MissingInFile("saved", f"saved: there is no file {plain(path, 200)} for {plain(image, 100)}")
     if not Path(options.file).is_file():
-        raise NoSuch("file", f"there is no file {plain(options.file, 200)}")
+        raise MissingInFile("file", f"there is no file {plain(options.file, 200)}")
     text = normalised(options.file)
     written, plainly = WrittenServices(Path(options.file)), list[str]()
 
@@ -100,7 +100,7 @@ def expanded(source: Source, normalised: Normalised | None) -> tuple[Source, str
     try:
         service = service_of(options, normalised)
         if service.port is None:
-            raise NoSuch(
+            raise MissingInFile(
                 "service", f"{plain(options.service, 60)} does not have exactly one port. Add 'port: NUMBER'"
             )
     except StudyError as error:
@@ -166,7 +166,9 @@ def _server(parts: Composed, where: Mapping[str, Any]) -> tuple[str, ...]:
         options = source.options.model_validate(where)
     except ValidationError:
         named = where.get("image") or where.get("path")
-        raise NoSuch("image", f"image: '{plain(named, 100)}' is neither a file nor the name of an image") from None
+        raise MissingInFile(
+            "image", f"image: '{plain(named, 100)}' is neither a file nor the name of an image"
+        ) from None
     return server_words(parts, source.entry_point(options), source.default_command(options))
 
 

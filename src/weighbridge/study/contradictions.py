@@ -34,8 +34,8 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _outside_of_all(file, cells)
     yield from _mixed(arms, cells)
     yield from _other_roles(arms, cells)
-    yield from _missteps(file.ladder, names, {*file.environments} - {each.partition("[")[0] for each in names})
-    yield from _lonely(file)
+    yield from _wrong_steps(file.ladder, names, {*file.environments} - {each.partition("[")[0] for each in names})
+    yield from _companion_problems(file)
     if not unplaced and set(file.placement.named) <= set(file.hosts):
         for arm in arms:
             yield from _cannot_be(arm, file, cells)
@@ -77,7 +77,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         yield place, f"{arm.name}{where}: {problem}{way}"
 
 
-def misfits(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
+def arm_problems(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
     """Yield why an environment cannot be measured in a study that is otherwise right."""
     yield from (problem.removeprefix(f"{arm.name}: ") for _, problem in _cannot_be(arm, file, cells))
 
@@ -154,7 +154,7 @@ def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
         yield ("placement", "client"), "placement: a host is listed twice for the client. Remove one"
 
 
-def _missteps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]) -> Iterator[tuple[Place, str]]:
+def _wrong_steps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]) -> Iterator[tuple[Place, str]]:
     """Yield wrong steps of a ladder. Each step must add to a step above it, which rules out circles.
 
     ``mistaken`` are environments with mistakes of their own, which are reported elsewhere and are not in ``names``.
@@ -221,7 +221,7 @@ def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place,
                 yield ("placement",), f"placement: {why}. Add {role} to 'inside'"
 
 
-def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:
+def _companion_problems(file: StudyFile) -> Iterator[tuple[Place, str]]:
     """Yield supporting services that have no host, wait for each other, or have a reserved name."""
     for name, companion in file.companions.items():
         place: Place = ("companions", name)

@@ -22,7 +22,7 @@ from weighbridge.model.spelling import nearest
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Cell, Study, StudyFile
 from weighbridge.model.validation import problem_of
-from weighbridge.study.contradictions import misfits
+from weighbridge.study.contradictions import arm_problems
 from weighbridge.study.source import Place, Source, plain, written
 
 ALL = "bare"
@@ -98,7 +98,7 @@ def explained(
     described: list[DescribedMechanism] = []
 
     def problem(arm: Arm) -> str:
-        return next(misfits(arm, file, cells), "")
+        return next(arm_problems(arm, file, cells), "")
 
     for arm in arms:
         if arm.name in named and arm.name != file.baseline:

@@ -10,7 +10,7 @@ from weighbridge.study.mistakes import OF_EVERY_KIND
 from weighbridge.study.source import Place, plain
 
 MOST_SITES = 100
-_TOLD = {
+_MESSAGES = {
     "link": "link: a workload can set only 'none' (no rate limit on testbed cables); hosts set rates",
     SITES: f"sites: write a number of sites from 1 to {MOST_SITES}, or a list of numbers",
     DISK_SPEED: f"disk_speed: write {', '.join(SPEEDS)}, null (as the disk is), or a list of these",
@@ -47,13 +47,13 @@ def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
     """Yield wrong values of the common keys, and common keys that differ between environments."""
     for name, entry in file.workloads.items():
         if entry.get("link", "none") != "none":
-            yield ("workloads", name, "link"), _TOLD["link"]
+            yield ("workloads", name, "link"), _MESSAGES["link"]
         for factor, is_right in _SWEPT.items():
             if factor not in entry or factor not in _keys(entry.get("kind")):
                 continue
             values = entry[factor] if isinstance(entry[factor], list) else [entry[factor]]
             if not values or not all(map(is_right, values)):
-                yield ("workloads", name, factor), _TOLD[factor]
+                yield ("workloads", name, factor), _MESSAGES[factor]
             elif len({*values}) < len(values):
                 yield ("workloads", name, factor), f"{factor}: {plain(values, 60)} lists a level twice. Remove one"
     for name, environment in file.environments.items():
@@ -67,12 +67,12 @@ def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
 
 def contradictions(file: StudyFile, arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
     """Yield the common keys that these hosts, environments and workloads do not support."""
-    yield from _crowded(arms, cells)
-    yield from _unslowed(file, cells)
-    yield from _never_cold(file, cells)
+    yield from _unsupported_sites(arms, cells)
+    yield from _unsupported_disk_speeds(file, cells)
+    yield from _unsupported_cold_starts(file, cells)
 
 
-def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
+def _unsupported_sites(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
     """Yield workloads that cannot run in several sites at a time."""
     for cell in cells:
         if cell.sites == 1:
@@ -98,7 +98,7 @@ def _keys(kind: object) -> tuple[str, ...]:
     return tuple(key for key in OF_EVERY_KIND["workloads"] if key not in own)
 
 
-def _unslowed(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
+def _unsupported_disk_speeds(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
     """Yield disk speeds on hosts whose disks cannot be limited."""
     placed = (
         file.placement.server or next(iter(file.hosts)),
@@ -112,7 +112,7 @@ def _unslowed(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, s
             return
 
 
-def _never_cold(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
+def _unsupported_cold_starts(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
     """Yield workloads that start with an empty page cache on hosts that cannot empty it."""
     kinds, placed = registry.workloads(), file.placement.server or next(iter(file.hosts))
     if placed not in file.hosts or not file.hosts[placed].traits.managed:

@@ -106,7 +106,7 @@ class Weighed:
 
 def study_text(weighed: Weighed) -> str:
     """Return the study as YAML. Raises StudyError for an unknown or unusable environment."""
-    environments = _environments(weighed) if weighed.earlier is None else _two(weighed, weighed.earlier)
+    environments = _environments(weighed) if weighed.earlier is None else _both_versions(weighed, weighed.earlier)
     own_size = {} if weighed.shm_size is None else {"shm_size": weighed.shm_size}
     for entry in environments.values():
         entry.update({**written_out(settings_of(weighed.settings, entry["kind"])), **own_size})
@@ -230,7 +230,7 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     return {name: dict(choices[name]) for name in (host, *names)}
 
 
-def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
+def _both_versions(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
     """Return one environment twice: with the earlier version, and with the program."""
     packed = weighed.server is not None or earlier.userland is not None
     usual = USUAL_IN_CLUSTER[0] if weighed.hosts else "bridge" if packed else _baseline(weighed)
