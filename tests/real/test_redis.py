@@ -15,7 +15,7 @@ from weighbridge.model.command import Command
 from weighbridge.model.trial import TrialRecord
 from weighbridge.model.userland import Userland
 from weighbridge.report.text.conditions import MEANING, durability_words
-from weighbridge.runner import session
+from weighbridge.runner import rounds
 from weighbridge.runner.run import run_study
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
@@ -94,7 +94,7 @@ def both(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     known = {**registry.workloads(), "waits": Absent()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "workloads", lambda: known)
-        patch.setattr(session, "REPEATS", 0)
+        patch.setattr(rounds, "REPEATS", 0)
         text = write_study(folder, environments=(NATIVE, DOCKER), workloads=(LOGS, KILLED, ABSENT), blocks=1)
         with meanwhile(kill_each_server_once(folder / "run")), pytest.raises(TrialsFailed) as told:
             run_study(load(str(text)), folder / "run", looks, lambda _: None)

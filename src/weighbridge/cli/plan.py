@@ -202,11 +202,13 @@ def describe(planned: "PlannedRun", *, quick_test: bool = False) -> PlanDocument
     from weighbridge.runner.pollers import wants_polling
     from weighbridge.runner.userlands import userland_of
     from weighbridge.study.brings import brought_by
+    from weighbridge.study.explained import unexplained
 
     study, file, unverified = planned.study, planned.study.file, unverified_parts(planned.declared)
     missing, brought, (least, most) = planned.missing_root_filesystems, brought_by(planned.declared), planned.seconds
     openable = {name: missing[0] if missing and state.ready else state for name, state in planned.readiness.items()}
     refusals, server_notes = _refusals(planned, missing, quick_test=quick_test)
+    names = unexplained(study)
     return {
         "version": VERSION,
         "study": file.study,
@@ -242,7 +244,9 @@ def describe(planned: "PlannedRun", *, quick_test: bool = False) -> PlanDocument
             for each in brought
         ],
         "secrets": [*secrets_of(study)],
-        "warnings": [*_notes(planned, unverified, brought), *server_notes, *_unexplained(study)],
+        "warnings": [
+            *_notes(planned, unverified, brought), *server_notes, *([nothing_switched(names)] if names else []),
+        ],
     }  # fmt: skip
 
 
@@ -264,21 +268,16 @@ def _refusals(
 
 
 def _notes(planned: "PlannedRun", unverified: Mapping[str, str], brought: "Sequence[Brought]") -> list[str]:
+    """Return notes on the study, and on the environments that can be opened with a limitation."""
     from weighbridge.model.options import Brings
     from weighbridge.runner.preflight import warnings
 
-    study = planned.study
+    study, states = planned.study, planned.readiness.values()
     notes = [*warnings(study), *(f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items())]
-    notes += _caveats(planned.readiness)
+    notes += dict.fromkeys(f"{each.caveat}: {each.detail}" for each in states if each.caveat and each.detail)
     if not study.approved and any(each.what not in (Brings.COMMAND, Brings.ARGUMENT) for each in brought):
         notes.append(_NOT_EXAMINED.format("started only docker-compose" if study.compose else "started"))
     return notes
-
-
-def _unexplained(study: "Study") -> list[str]:
-    from weighbridge.study.explained import unexplained
-
-    return [nothing_switched(names)] if (names := unexplained(study)) else []
 
 
 def _environment(study: "Study", arm: "Arm", state: "Readiness", unverified: str) -> PlannedEnvironment:
@@ -463,12 +462,6 @@ def set_up_line(study: "Study") -> str:
         f"plus set-up at every run: {' and '.join(started)} boot, and so do separate hosts for environments "
         "that change a host (minutes if emulated)"
     )
-
-
-def _caveats(ready: "Mapping[str, Readiness]") -> list[str]:
-    """Return the limitations of environments that are ready, each once."""
-    why = {(state.caveat, state.detail): None for state in ready.values() if state.caveat and state.detail}
-    return [f"{caveat}: {detail}" for caveat, detail in why]
 
 
 def _print(document: PlanDocument, planned: "PlannedRun", *, with_trials: bool) -> None:

@@ -75,7 +75,7 @@ class Recorder:
             self._attempts.setdefault(trial.cell, set()).add((trial.block, trial.attempt))
 
     def given_up(self, cell: CellId) -> Mapping[str, tuple[int, Ending]]:
-        """Return how often a cell failed and how, by the environments in which it is abandoned.
+        """Return the number and the ending of a cell's failures, by abandoned environment.
 
         It is abandoned in all environments if it fails in the baseline, or in all others. It is also abandoned if all
         trials of more than one round failed alike; a busy minute can make one round fail.
