@@ -45,7 +45,7 @@ class OwnFolder:
 
     @classmethod
     def at(cls, path: Path) -> "OwnFolder":
-        """Return the folder with this path, as a child of its parent. Raises ValueError as `of` does."""
+        """Return the folder with this path, looked up in its parent. Raises ValueError as `of` does."""
         return cls.of(path.parent, path.name)
 
     @property
