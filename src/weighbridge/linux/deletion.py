@@ -1,4 +1,4 @@
-"""Removes folders that Weighbridge made, and refuses everything else. No other module removes a tree, apart from
+"""Removes folders that Weighbridge made, and refuses everything else. No other module removes a tree, except
 temporary directories of the standard library.
 
 A path is looked up one part at a time through directory file descriptors. No link, mount point or `..` can lead
