@@ -42,7 +42,7 @@ _LEFT_OUT = ("drivers/gpu", "drivers/media", "drivers/iio", "drivers/net/wireles
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A system; ``disk`` is its root file system, which QEMU does not write to, and ``xen`` the hypervisor."""
+    """A system; ``disk`` is its root filesystem, which QEMU does not write to, and ``xen`` the hypervisor."""
 
     kernel: Kernel
     disk: Path

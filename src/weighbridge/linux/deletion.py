@@ -1,4 +1,4 @@
-"""Removes folders that Weighbridge made, and refuses everything else. No other module removes a tree, apart from
+"""Removes folders that Weighbridge made, and refuses everything else. No other module removes a tree, except
 temporary directories of the standard library.
 
 A path is looked up one part at a time through directory file descriptors. No link, mount point or `..` can lead
@@ -45,7 +45,7 @@ class OwnFolder:
 
     @classmethod
     def at(cls, path: Path) -> "OwnFolder":
-        """Return the folder with this path, as a child of its parent. Raises ValueError as `of` does."""
+        """Return the folder with this path, looked up in its parent. Raises ValueError as `of` does."""
         return cls.of(path.parent, path.name)
 
     @property

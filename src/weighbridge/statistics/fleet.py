@@ -555,7 +555,7 @@ def _solved(products: Floats, values: Floats) -> Floats:
         return np.asarray(np.linalg.lstsq(products, values, rcond=None)[0], dtype=np.float64)
 
 
-# -- what is odd --------------------------------------------------------------------------------
+# -- outliers -----------------------------------------------------------------------------------
 
 
 def _effects(

@@ -299,7 +299,7 @@ def _pulled(userland: Userland | None) -> str:
 
 
 def names_on_nodes(options: NodeImages | None, userland: Userland, cache: Path) -> list[str]:
-    """Return the names of images that a run only brings to nodes without them, as far as known.
+    """Return the names of images that a run only loads onto nodes without them, as far as known.
 
     Raises Unavailable.
     """
@@ -525,7 +525,7 @@ NOTES = Notes("kubernetes-images.json", LoadedImage)
 
 
 class LoadedImages(Leavings):
-    """Images that runs brought to nodes of clusters and for which a removing command is known."""
+    """Images that runs loaded onto nodes of clusters and for which a removing command is known."""
 
     label = "images on nodes of Kubernetes clusters"
 
