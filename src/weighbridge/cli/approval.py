@@ -6,37 +6,42 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import typer
+from rich.console import Console
 
+from weighbridge import secret_values
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err
 from weighbridge.errors import StudyError
+from weighbridge.model.explained import sides
+from weighbridge.model.secret import SecretName, env_options, variables_of
+from weighbridge.model.spelling import nearest
+from weighbridge.model.stored_study import secrets_of
+from weighbridge.model.study import Study
+from weighbridge.report.text.formatting import plain as plain_number
 from weighbridge.report.text.formatting import plural
-from weighbridge.study.source import Origin, OriginKind
+from weighbridge.runner import compose_file, preflight
+from weighbridge.runner import planned as planning
+from weighbridge.runner import run as running
+from weighbridge.runner.bundled import is_bundled
+from weighbridge.runner.estimate import clock_range
+from weighbridge.runner.known_noise import Decidable
+from weighbridge.secret_values import Comparison, without_value
+from weighbridge.store.run import RunStore
+from weighbridge.study.brings import Brought, brought_by, brought_compose
+from weighbridge.study.compose_key import names_compose_file
+from weighbridge.study.explained import unexplained
+from weighbridge.study.source import Origin, OriginKind, named_study, plain
 
-if TYPE_CHECKING:
-    from rich.console import Console
 
-    from weighbridge.model.secret import SecretName
-    from weighbridge.model.study import Study
-    from weighbridge.runner.known_noise import Decidable
-    from weighbridge.secret_values import Comparison
-    from weighbridge.study.brings import Brought
-
-
-def load_named(
-    name: str, profile: str | None = None, link: str | None = None, *, yes: bool
-) -> "tuple[Study, Origin]":
+def load_named(name: str, profile: str | None = None, link: str | None = None, *, yes: bool) -> tuple[Study, Origin]:
     """Load the study that a user names. Return it with its origin.
 
     docker-compose reads a Compose file that it names only if the user agrees. Raises as
     `weighbridge.runner.compose_file.load_study`.
     """
-    from weighbridge.runner.compose_file import load_study
-    from weighbridge.study.brings import brought_compose
-    from weighbridge.study.source import named_study
 
     def agree(file: str) -> None:
         tell([brought_compose(file)])
@@ -46,23 +51,20 @@ def load_named(
             typer.confirm("Read the Compose file?", default=True, abort=True, err=True)
 
     origin = named_study(name)
-    return load_study(origin, agree, profile, link), origin
+    return compose_file.load_study(origin, agree, profile, link), origin
 
 
-def approved_already(study: "Study", origin: Origin, *, yes: bool) -> "Study":
+def approved_already(study: Study, origin: Origin, *, yes: bool) -> Study:
     """Return the study, approved if it needs no question: it is bundled, or the user gave ``yes``."""
     return study.model_copy(update={"approved": yes or origin.is_bundled})
 
 
-def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, quick_test: bool = False) -> bool:
+def confirm(origin: Origin, study: Study, directory: Path, *, yes: bool, quick_test: bool = False) -> bool:
     """Show what will run and for how long, and ask the user; return whether continuing the run needs ``yes``.
 
     Without a terminal, a study that is not bundled needs ``yes``. Raises Unavailable if the study cannot run here.
     """
     _require_yes(origin, yes=yes)
-    from weighbridge.model.stored_study import secrets_of
-    from weighbridge.runner.bundled import is_bundled
-    from weighbridge.study.brings import brought_by
 
     require_values(names := secrets_of(study))
     announced = announce(approved_already(study, origin, yes=yes), directory, quick_test=quick_test)
@@ -72,27 +74,20 @@ def confirm(origin: Origin, study: "Study", directory: Path, *, yes: bool, quick
 
 
 def require_values(
-    names: "Sequence[SecretName]", *, same: bool = False, again: str = ""
-) -> "Mapping[SecretName, Comparison]":
+    names: Sequence[SecretName], *, same: bool = False, again: str = ""
+) -> Mapping[SecretName, Comparison]:
     """Require that the secrets of a study have values, and that the study uses every value that the user gives.
 
     ``same``, ``again`` and the result: as in `secret_values.require`. Raises SecretError.
     """
-    from weighbridge import secret_values
-    from weighbridge.model.secret import variables_of
-    from weighbridge.model.spelling import nearest
-
     for variable in secret_values.unknown_offers(names):
         hint = nearest(variable, variables_of(names))
         fail(f"--env {variable}: the study has no such secret{hint}", WRONG_COMMAND_LINE)
     return secret_values.require(names, same=same, again=again)
 
 
-def secrets_lines(names: "Sequence[SecretName]") -> list[str]:
+def secrets_lines(names: Sequence[SecretName]) -> list[str]:
     """Return lines that name the secrets of a study, and the secrets that have no value yet."""
-    from weighbridge.model.secret import env_options, variables_of
-    from weighbridge.secret_values import without_value
-
     lines = [f"the study receives these secrets: {', '.join(names)}"] if names else []
     if lacking := without_value(names):
         options = env_options(variables_of(lacking))
@@ -100,13 +95,13 @@ def secrets_lines(names: "Sequence[SecretName]") -> list[str]:
     return lines
 
 
-def tell_secrets(names: "Sequence[SecretName]") -> None:
+def tell_secrets(names: Sequence[SecretName]) -> None:
     """Show on standard error which secrets a study receives."""
     for line in secrets_lines(names):
         err().print(line, markup=False)
 
 
-def announce(study: "Study", directory: Path, *, quick_test: bool = False, timed: bool = True) -> "Study":
+def announce(study: Study, directory: Path, *, quick_test: bool = False, timed: bool = True) -> Study:
     """Print the plan, its duration and its possible verdicts. Return the study as it runs here.
 
     If not ``timed``, the duration of its programs is unknown and not printed.
@@ -114,15 +109,11 @@ def announce(study: "Study", directory: Path, *, quick_test: bool = False, timed
     Raises StudyError if the study has too few rounds for a verdict (unless it is a ``quick_test``), Unavailable if
     it cannot run here.
     """
-    from weighbridge.runner.estimate import clock_range
-    from weighbridge.runner.planned import left_out_line, plan, whereabouts
-    from weighbridge.runner.preflight import too_few_blocks, warnings
-
-    if not quick_test and (why := too_few_blocks(study)):
+    if not quick_test and (why := preflight.too_few_blocks(study)):
         raise StudyError(why)
-    for line in whereabouts(study):
+    for line in planning.whereabouts(study):
         err().print(line, markup=False)
-    planned = plan(study)
+    planned = planning.plan(study)
     planned.require()
     study = planned.study
     if timed:
@@ -134,17 +125,14 @@ def announce(study: "Study", directory: Path, *, quick_test: bool = False, timed
     for line in _explained_lines(study):
         err().print(line, markup=False)
     for each in planned.left_out:
-        err().print(f"note: {left_out_line(each)}", markup=False)
-    for warning in warnings(study, timed=timed):
+        err().print(f"note: {planning.left_out_line(each)}", markup=False)
+    for warning in preflight.warnings(study, timed=timed):
         err().print(f"note: {warning}", markup=False)
     return study
 
 
-def _explained_lines(study: "Study") -> Iterator[str]:
+def _explained_lines(study: Study) -> Iterator[str]:
     """Yield the mechanisms that will be switched off, one line per environment, and notes on those that cannot be."""
-    from weighbridge.model.explained import sides
-    from weighbridge.study.explained import unexplained
-
     present = {arm.name for arm in study.arms}
     for name in dict.fromkeys(each.environment for each in study.mechanisms if each.environment in present):
         mine = [each for each in study.mechanisms if each.environment == name]
@@ -170,10 +158,8 @@ def nothing_switched(names: Sequence[str]) -> str:
     return f"no mechanism of {' and '.join(names)} can be switched off, so its costs will not be explained"
 
 
-def decides_sentence(size: "Decidable") -> str:
+def decides_sentence(size: Decidable) -> str:
     """Return what a run of this size can decide, for example ``2 rounds: too few for a verdict (...)``."""
-    from weighbridge.report.text.formatting import plain
-
     rounds = plural(size.blocks, "round")
     if size.verdicts == "none":
         needed = f"{size.fewest_blocks} for a first one, {size.reliable_blocks} for a reliable one"
@@ -184,14 +170,14 @@ def decides_sentence(size: "Decidable") -> str:
     if size.verdicts == "exploratory":
         which += f", exploratory (fewer than {size.reliable_blocks} rounds)"
     if size.visible:
-        sizes = ", ".join(f"{kind} {plain(100 * cost, 2)}%" for kind, cost in size.visible.items())
+        sizes = ", ".join(f"{kind} {plain_number(100 * cost, 2)}%" for kind, cost in size.visible.items())
         return f"{which}: can detect costs from {sizes} (80% power; doctor --noise, {size.measured})"
     if size.on_nodes:
         return f"{which}. The smallest detectable cost depends on the nodes' noise, which the run's control shows"
     return f"{which}. The smallest detectable cost depends on this machine's noise: run weighbridge doctor --noise"
 
 
-def confirm_named(origin: Origin, brought: "Iterable[Brought]", *, yes: bool, advice: str = "") -> None:
+def confirm_named(origin: Origin, brought: Iterable[Brought], *, yes: bool, advice: str = "") -> None:
     """Ask as `confirm` does, for a study that does not run (completely) on this machine.
 
     ``advice`` says how the user can inspect the study first, if not with `weighbridge plan`.
@@ -200,10 +186,8 @@ def confirm_named(origin: Origin, brought: "Iterable[Brought]", *, yes: bool, ad
     _ask(brought, yes=yes)
 
 
-def confirm_use(origin: Origin, study: "Study", *, yes: bool) -> None:
+def confirm_use(origin: Origin, study: Study, *, yes: bool) -> None:
     """Ask before a command uses a study without a run, if the study is not bundled."""
-    from weighbridge.study.brings import brought_by
-
     if not origin.is_bundled:
         confirm_named(origin, brought_by(study), yes=yes)
 
@@ -222,7 +206,7 @@ def _require_yes(origin: Origin, *, yes: bool, advice: str = "") -> None:
         _needs_yes(f"{origin.name} is not a bundled study", advice)
 
 
-def _ask(brought: "Iterable[Brought]", *, yes: bool) -> None:
+def _ask(brought: Iterable[Brought], *, yes: bool) -> None:
     """Show what a study brings, and ask the user if there is a terminal."""
     tell(brought)
     if not yes and _person_there():
@@ -236,16 +220,8 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
     ``yes`` without a terminal. Raises RunDirectoryError if the directory has no run, SecretError if a secret
     of the run has no value or a different value.
     """
-    from weighbridge import secret_values
-    from weighbridge.model.stored_study import secrets_of
-    from weighbridge.runner.bundled import is_bundled
-    from weighbridge.runner.run import study_of
-    from weighbridge.store.run import RunStore
-    from weighbridge.study.brings import brought_by
-    from weighbridge.study.compose_key import names_compose_file
-
     with RunStore(directory) as store:
-        study = study_of(store)
+        study = running.study_of(store)
         if known := store.secrets():
             secret_values.expect(known, store.identity)
     names = secrets_of(study)
@@ -269,13 +245,11 @@ _HEADINGS = {True: "The fleet contacts or reads:", False: "The study starts, rea
 _ABOUT_LINES = {"ssh configuration": ", its lines:", "kubeconfig": ", its fields:"}
 
 
-def brought_lines(brought: "Iterable[Brought]", width: int | None = None) -> list[str]:
+def brought_lines(brought: Iterable[Brought], width: int | None = None) -> list[str]:
     """List what a study brings, indented below headings, with the lines of each configuration.
 
     If ``width`` is given, longer lines are broken between words.
     """
-    from weighbridge.study.source import plain
-
     every = tuple(brought)
     lines: list[tuple[int, str]] = []
     for of_fleet, heading in _HEADINGS.items():
@@ -299,7 +273,7 @@ def _broken(indent: int, text: str, width: int) -> list[str]:
     )  # fmt: skip
 
 
-def tell(brought: "Iterable[Brought]", console: "Console | None" = None) -> None:
+def tell(brought: Iterable[Brought], console: Console | None = None) -> None:
     """Show what a study brings, on standard error unless another console is given."""
     console = console or err()
     for line in brought_lines(brought, console.width if console.is_terminal else None):

@@ -26,7 +26,6 @@ STUDIES = ("calibrate-cpu", "calibrate-link")
 
 def calibrate(options: CalibrateOptions) -> None:
     """Measure the injected costs, and store the results for later reports."""
-
     directory = options.directory or Path("runs") / f"calibration-{time.strftime('%Y%m%d-%H%M%S')}"
     again = ("calibrate", "--out", str(directory))
     studies = {name: loader.load(bundled_study(name)) for name in STUDIES}

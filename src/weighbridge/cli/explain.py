@@ -25,7 +25,6 @@ from weighbridge.study.source import Origin, OriginKind, parse
 
 def explain(options: ExplainOptions) -> None:
     """Make a study that explains the largest cost of a run, and run or save it."""
-
     with RunStore(run_directory(options.run)) as store:
         analysis, written, digests = analyse(store), store.info().get("study_text", ""), store.secrets()
         if digests:

@@ -5,30 +5,42 @@ docs/reference/json.md explains the keys.
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import typer
 from pydantic import ConfigDict, with_config
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 from typing_extensions import TypedDict
 
-from weighbridge.cli.approval import decides_sentence, nothing_switched, secrets_lines, tell, traced_afterwards
+from weighbridge import registry
+from weighbridge.cli import approval
 from weighbridge.cli.commands.studies import PlanOptions
 from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.options import EXPLAIN
 from weighbridge.cli.output import out, print_json
+from weighbridge.errors import StudyError, Unavailable
+from weighbridge.model.facts import SHARED
 from weighbridge.model.level import level_label
+from weighbridge.model.options import Brings
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.stored_study import secrets_of
+from weighbridge.model.study import Arm, Study
 from weighbridge.report.text.formatting import plural
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
-    from weighbridge.model.plugin import Readiness
-    from weighbridge.model.study import Arm, Study
-    from weighbridge.runner.known_noise import Decidable
-    from weighbridge.runner.planned import PlannedRun
-    from weighbridge.study.brings import Brought
+from weighbridge.runner import planned as planning
+from weighbridge.runner import preflight, userlands
+from weighbridge.runner.estimate import clock, clock_range
+from weighbridge.runner.known_noise import Decidable
+from weighbridge.runner.lengths import length_of
+from weighbridge.runner.notes import unverified_parts
+from weighbridge.runner.planned import PlannedRun
+from weighbridge.runner.pollers import lacking as cannot_poll
+from weighbridge.runner.pollers import wants_polling
+from weighbridge.study import loader
+from weighbridge.study.brings import Brought, brought_by
+from weighbridge.study.explained import unexplained
+from weighbridge.study.settings import with_settings
 
 _NOT_EXAMINED = (
     "without --yes, Weighbridge {} and contacted nothing. It read only the study and the configuration files "
@@ -172,38 +184,24 @@ class PlanDocument(TypedDict):
 
 def plan(options: PlanOptions) -> None:
     """Print the plan of a study. Exits with the code of the refusal if a run would be refused."""
-    from weighbridge.cli.approval import approved_already, load_named
-    from weighbridge.errors import StudyError, Unavailable
-    from weighbridge.runner.planned import plan as make_plan
-    from weighbridge.runner.preflight import too_few_blocks
-    from weighbridge.study.loader import with_blocks
-    from weighbridge.study.settings import with_settings
-
-    named, origin = load_named(options.study, options.profile, yes=options.yes)
+    named, origin = approval.load_named(options.study, options.profile, yes=options.yes)
     loaded = with_settings(named, [*options.settings, *([EXPLAIN] if options.explain else [])])
-    chosen = approved_already(
-        loaded if options.rounds is None else with_blocks(loaded, options.rounds), origin, yes=options.yes
+    chosen = approval.approved_already(
+        loaded if options.rounds is None else loader.with_blocks(loaded, options.rounds), origin, yes=options.yes
     )
-    planned = make_plan(chosen)
+    planned = planning.plan(chosen)
     document = describe(planned, quick_test=options.quick_test)
     if options.as_json:
         print_json(document)
     else:
         _print(document, planned, with_trials=options.trials)
     if document["refusals"]:
-        few = not options.quick_test and too_few_blocks(chosen)
+        few = not options.quick_test and preflight.too_few_blocks(chosen)
         raise typer.Exit((StudyError if few else Unavailable).exit_code)
 
 
-def describe(planned: "PlannedRun", *, quick_test: bool = False) -> PlanDocument:
+def describe(planned: PlannedRun, *, quick_test: bool = False) -> PlanDocument:
     """Return a planned run as data: environments with readiness, trials in order, duration, possible verdicts."""
-    from weighbridge.runner.notes import unverified_parts
-    from weighbridge.runner.pollers import lacking as cannot_poll
-    from weighbridge.runner.pollers import wants_polling
-    from weighbridge.runner.userlands import userland_of
-    from weighbridge.study.brings import brought_by
-    from weighbridge.study.explained import unexplained
-
     study, file, unverified = planned.study, planned.study.file, unverified_parts(planned.declared)
     missing, brought, (least, most) = planned.missing_root_filesystems, brought_by(planned.declared), planned.seconds
     openable = {name: missing[0] if missing and state.ready else state for name, state in planned.readiness.items()}
@@ -223,7 +221,7 @@ def describe(planned: "PlannedRun", *, quick_test: bool = False) -> PlanDocument
         "refusals": refusals,
         "hosts": hosts_of(study),
         "workloads": _workloads(study),
-        "packages": list(userland_of(study).packages),
+        "packages": list(userlands.userland_of(study).packages),
         "images": _images(study),
         "blocks": planned.blocks,
         "most_blocks": planned.most_blocks,
@@ -245,42 +243,33 @@ def describe(planned: "PlannedRun", *, quick_test: bool = False) -> PlanDocument
         ],
         "secrets": [*secrets_of(study)],
         "warnings": [
-            *_notes(planned, unverified, brought), *server_notes, *([nothing_switched(names)] if names else []),
+            *_notes(planned, unverified, brought), *server_notes, *([approval.nothing_switched(names)] if names else []),
         ],
     }  # fmt: skip
 
 
-def _refusals(
-    planned: "PlannedRun", missing: "Sequence[Readiness]", *, quick_test: bool
-) -> tuple[list[str], list[str]]:
+def _refusals(planned: PlannedRun, missing: Sequence[Readiness], *, quick_test: bool) -> tuple[list[str], list[str]]:
     """Return the reasons to refuse the run, and notes of its Prometheus server. Contacts it for an approved study."""
-    from weighbridge.errors import StudyError, Unavailable
-    from weighbridge.runner.planned import require_prometheus
-    from weighbridge.runner.preflight import too_few_blocks
-
-    server_notes, of_study = [], [planned.nothing_left, "" if quick_test else too_few_blocks(planned.study)]
+    server_notes, of_study = [], [planned.nothing_left, "" if quick_test else preflight.too_few_blocks(planned.study)]
     try:
-        server_notes = require_prometheus(planned.study)
+        server_notes = planning.require_prometheus(planned.study)
     except (StudyError, Unavailable) as error:
         of_study.append(str(error))
     root = [f"cannot build the root filesystem here: {each.detail}. Try: {each.remedy}" for each in missing[:1]]
     return [*(why for why in of_study if why), *planned.refusals, *root], server_notes
 
 
-def _notes(planned: "PlannedRun", unverified: Mapping[str, str], brought: "Sequence[Brought]") -> list[str]:
+def _notes(planned: PlannedRun, unverified: Mapping[str, str], brought: Sequence[Brought]) -> list[str]:
     """Return notes on the study, and on the environments that can be opened with a limitation."""
-    from weighbridge.model.options import Brings
-    from weighbridge.runner.preflight import warnings
-
     study, states = planned.study, planned.readiness.values()
-    notes = [*warnings(study), *(f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items())]
+    notes = [*preflight.warnings(study), *(f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items())]
     notes += dict.fromkeys(f"{each.caveat}: {each.detail}" for each in states if each.caveat and each.detail)
     if not study.approved and any(each.what not in (Brings.COMMAND, Brings.ARGUMENT) for each in brought):
         notes.append(_NOT_EXAMINED.format("started only docker-compose" if study.compose else "started"))
     return notes
 
 
-def _environment(study: "Study", arm: "Arm", state: "Readiness", unverified: str) -> PlannedEnvironment:
+def _environment(study: Study, arm: Arm, state: Readiness, unverified: str) -> PlannedEnvironment:
     return {
         "name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of,
         "explains": arm.explains.environment if arm.explains else None,
@@ -291,9 +280,7 @@ def _environment(study: "Study", arm: "Arm", state: "Readiness", unverified: str
     }  # fmt: skip
 
 
-def _workloads(study: "Study") -> list[PlannedWorkload]:
-    from weighbridge.runner.lengths import length_of
-
+def _workloads(study: Study) -> list[PlannedWorkload]:
     chooses = study.file.repetitions.within is not None
     return [
         {"label": cell.label, "kind": cell.kind, "level": cell.level.factors, "link": cell.link,
@@ -302,17 +289,15 @@ def _workloads(study: "Study") -> list[PlannedWorkload]:
     ]  # fmt: skip
 
 
-def _images(study: "Study") -> list[PlannedImage]:
-    from weighbridge.runner.userlands import image_ways
-
+def _images(study: Study) -> list[PlannedImage]:
     return [
         {"host": each.host, "userland": each.userland, "bytes": each.size, "way": each.way,
          "on_nodes": dict(each.on_nodes)}
-        for each in image_ways(study)
+        for each in userlands.image_ways(study)
     ]  # fmt: skip
 
 
-def _decides(size: "Decidable") -> PlannedVerdicts:
+def _decides(size: Decidable) -> PlannedVerdicts:
     deviations = size.visible_deviations
     return {
         "verdicts": size.verdicts,
@@ -323,11 +308,11 @@ def _decides(size: "Decidable") -> PlannedVerdicts:
         "noise_measured": size.measured,
         "fewest_blocks": size.fewest_blocks,
         "reliable_blocks": size.reliable_blocks,
-        "sentence": decides_sentence(size),
+        "sentence": approval.decides_sentence(size),
     }
 
 
-def _mechanisms(study: "Study", ready: "Mapping[str, Readiness]") -> list[PlannedMechanism]:
+def _mechanisms(study: Study, ready: Mapping[str, Readiness]) -> list[PlannedMechanism]:
     """Return the mechanisms of a study, each with the reason if it cannot be switched off here."""
     rows: list[PlannedMechanism] = []
     for each in study.mechanisms:
@@ -341,12 +326,8 @@ def _mechanisms(study: "Study", ready: "Mapping[str, Readiness]") -> list[Planne
     return rows
 
 
-def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
+def _explained_lines(planned: PlanDocument) -> Iterator[str | Table]:
     """Yield the mechanisms to switch off per explained environment, those that cannot be, and the extra time."""
-    from rich.table import Table
-
-    from weighbridge.runner.estimate import clock_range
-
     arms = {arm["name"]: arm["explains"] for arm in planned["environments"]}
     trials, times = planned["trials"], planned["seconds"]
     for name in dict.fromkeys(each["environment"] for each in planned["mechanisms"]):
@@ -375,10 +356,10 @@ def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
         if not any(arm["aa_of"] for arm in planned["environments"]):
             yield "  without the control (aa: false), no cost can be significant, so none will be explained"
     if planned["trace"] is not None and any(arms.values()):
-        yield f"  {traced_afterwards(planned['trace'])}"
+        yield f"  {approval.traced_afterwards(planned['trace'])}"
 
 
-def _resources(study: "Study", arm: "Arm") -> dict[str, Any]:
+def _resources(study: Study, arm: Arm) -> dict[str, Any]:
     """Return the limits of an environment in base units, by the keys of ``resources``; {} if there are none."""
     resources = study.file.resources if arm.resources is None else arm.resources
     limits = resources.model_dump(mode="json", exclude_none=True)
@@ -387,8 +368,6 @@ def _resources(study: "Study", arm: "Arm") -> dict[str, Any]:
 
 def limits_words(arm: PlannedEnvironment) -> str:
     """Return an environment's limits: ``0.5 CPUs, 1024 MiB, /dev/shm 64 MiB``, or ``none``."""
-    from weighbridge.model.facts import SHARED
-
     limits = arm["resources"]
     pin = limits.get("pin")
     places = ", ".join(f"{role} {cpus}" for role, cpus in pin.items()) if isinstance(pin, dict) else pin
@@ -404,10 +383,8 @@ def limits_words(arm: PlannedEnvironment) -> str:
     return ", ".join(words)
 
 
-def hosts_of(study: "Study") -> PlannedHosts:
+def hosts_of(study: Study) -> PlannedHosts:
     """Return the hosts with their options, the host of each role, and the roles inside of the environments."""
-    from weighbridge import registry
-
     roles = {role for cell in study.cells for role in registry.workloads()[cell.kind].roles(cell.options)}
     clients = {"client": list(study.client_hosts)} if "client" in roles else {}
     storage = {"storage": list(study.storage_hosts)} if study.storage_hosts else {}
@@ -418,7 +395,7 @@ def hosts_of(study: "Study") -> PlannedHosts:
     }
 
 
-def hosts_line(study: "Study") -> str:
+def hosts_line(study: Study) -> str:
     """Return the hosts and placement as one line; empty if everything is on this machine."""
     hosts, layout = study.file.hosts, hosts_of(study)
     if all(host.traits.this_machine for host in hosts.values()):
@@ -453,7 +430,7 @@ def images_lines(images: Iterable[PlannedImage]) -> list[str]:
     return lines
 
 
-def set_up_line(study: "Study") -> str:
+def set_up_line(study: Study) -> str:
     """Return the set-up that is not part of the time, for example guests that boot at every run."""
     started = [name for name, host in study.file.hosts.items() if host.traits.here and host.traits.own_kernel]
     if not started:
@@ -464,32 +441,24 @@ def set_up_line(study: "Study") -> str:
     )
 
 
-def _print(document: PlanDocument, planned: "PlannedRun", *, with_trials: bool) -> None:
-    from weighbridge.study.brings import brought_by
-
+def _print(document: PlanDocument, planned: PlannedRun, *, with_trials: bool) -> None:
     for part in _parts(document, planned.declared):
         out().print(part, markup=False)
-    tell(brought_by(planned.declared), out())
+    approval.tell(brought_by(planned.declared), out())
     notes = (f"note: {warning}" for warning in document["warnings"])
-    for line in (*secrets_lines(secrets_of(planned.study)), *notes):
+    for line in (*approval.secrets_lines(secrets_of(planned.study)), *notes):
         out().print(line, markup=False)
     if with_trials:
         out().print(_trial_table(document["trials"]), markup=False)
 
 
-def _parts(document: PlanDocument, study: "Study") -> "Iterator[str | Text | Table]":
+def _parts(document: PlanDocument, study: Study) -> Iterator[str | Text | Table]:
     """Yield the parts of the plan, up to the list of everything that the study brings."""
-    from rich.markup import escape
-    from rich.text import Text
-
-    from weighbridge.runner.estimate import clock_range
-    from weighbridge.runner.planned import whereabouts
-
     times = document["seconds"]
     yield Text.from_markup(f"[bold]{escape(document['study'])}[/bold]: {escape(document['question'])}\n")
     yield _environment_table(document)
     yield from _explained_lines(document)
-    if hosts := [line for line in (hosts_line(study), *whereabouts(study)) if line]:
+    if hosts := [line for line in (hosts_line(study), *planning.whereabouts(study)) if line]:
         yield "\n" + "\n".join(hosts)
     yield from _workload_lines(document)
     yield f"time: {clock_range(times['from'], times['to'])}, {set_up_line(study)}"
@@ -499,9 +468,7 @@ def _parts(document: PlanDocument, study: "Study") -> "Iterator[str | Text | Tab
     yield from (f"weighbridge run will refuse: {why}" for why in document["refusals"])
 
 
-def _environment_table(document: PlanDocument) -> "Table":
-    from rich.table import Table
-
+def _environment_table(document: PlanDocument) -> Table:
     limits = {arm["name"]: limits_words(arm) for arm in document["environments"]}
     differ = len({*limits.values()}) > 1
     table = Table("environment", "kind", *(["limits"] if differ else []), "ready", box=None, pad_edge=False)
@@ -533,7 +500,6 @@ def _length(planned: PlanDocument, each: str, in_round: int) -> str:
     fewest, most, target = planned["blocks"], planned["most_blocks"], planned["target"]
     if target is None:
         return f"{plural(fewest, 'round')} x {each} = {plural(fewest * in_round, 'trial')}"
-    from weighbridge.runner.estimate import clock
 
     until = f"until every primary metric reaches ±{target * 100:g}%"
     if planned["within_s"] is not None:
@@ -552,8 +518,6 @@ def _in_round(planned: PlanDocument, measured: Collection[str]) -> int:
 
 
 def _trial_table(trials: Iterable[PlannedTrial]) -> Any:
-    from rich.table import Table
-
     table = Table("#", "round", "workload", "level", "environment", box=None, pad_edge=False)
     for number, trial in enumerate(trials, 1):
         level = level_label(trial["level"])
