@@ -9,7 +9,6 @@ from report.made_up_fleets import make_fleet, new_fleet
 from sentences import assert_sentence
 from weighbridge.cli.commands.studies import Document
 from weighbridge.errors import RunDirectoryError, WeighbridgeError
-from weighbridge.report import render_page
 
 from .command_line import one_sentence
 
@@ -74,7 +73,7 @@ def test_somebody_elses_folder_is_reported_without_its_page(weighbridge, folder,
     def refuse(*_):
         raise PermissionError(13, "Permission denied", "fleet.html")
 
-    monkeypatch.setattr(render_page, "write_document", refuse)
+    monkeypatch.setattr("weighbridge.cli.fleet.write_document", refuse)
     said = weighbridge("fleet", "report", folder)
     assert said.code == WeighbridgeError.exit_code and said.out.startswith("uplink: ") and "page:" not in said.out
     assert_sentence(said.err.strip())
