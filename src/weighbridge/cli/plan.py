@@ -243,7 +243,8 @@ def describe(planned: PlannedRun, *, quick_test: bool = False) -> PlanDocument:
         ],
         "secrets": [*secrets_of(study)],
         "warnings": [
-            *_notes(planned, unverified, brought), *server_notes, *([approval.nothing_switched(names)] if names else []),
+            *_notes(planned, unverified, brought), *server_notes,
+            *([approval.nothing_switched(names)] if names else []),
         ],
     }  # fmt: skip
 
