@@ -43,7 +43,7 @@ _QUANTITIES = {
     "bit/s": ("a rate", "bit/s"),
     "%": ("a share", "%"),
 }
-"""What a pattern's units tell of an option: its kind in words, and the base unit of its default."""
+"""The kind of an option in words, by the units of its pattern, and the base unit of its default."""
 _STEPS = {
     "B": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")),
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")),
@@ -103,7 +103,7 @@ def commands() -> str:
 
 
 def _command(name: str, command: Any, heading: str = "##") -> str:
-    """A command, and those of a group below it."""
+    """Return the section of a command and of the commands in its group."""
     from weighbridge.cli.help import examples_of, panels_of
 
     inner = {each: inside for each, inside in getattr(command, "commands", {}).items() if not inside.hidden}
@@ -441,7 +441,7 @@ def table_entry(kind: str) -> str:
     (found,) = re.findall(
         rf'^(?: +#.*\n)+ +DeclaredMechanism\(\n +kind="{kind}",\n(?: {{8}}.*\n)+ +\),\n', text, re.MULTILINE
     )
-    return f"```python\n{inspect.cleandoc(found)}\n```"
+    return f"```python\n{inspect.cleandoc(found).removesuffix(',')}\n```"
 
 
 def function(name: str) -> str:
