@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from honesty import FULL, Check, Floats, Outcome, Simulate, outcomes
-from weighbridge.statistics.fleet import FleetCost, Measured, fleet_cost
+from weighbridge.features.fleets.statistics import FleetCost, Measured, fleet_cost
 
 MARGIN, COST, BETWEEN = 0.03, 0.10, 0.01
 FLEETS = (3, 5, 10, 30, 200)

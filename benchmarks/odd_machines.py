@@ -53,7 +53,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weighbridge.fleets.rounds import Round, Unit, rounds_of
+from weighbridge.features.fleets.rounds import Round, Unit, rounds_of
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
 

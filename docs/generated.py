@@ -22,10 +22,11 @@ sys.path[:0] = [str(DOCS), str(DOCS.parent / "src")]
 from weighbridge import errors, registry  # noqa: E402
 from weighbridge.cli.commands.studies import Document  # noqa: E402
 from weighbridge.cli.schema import schema_of  # noqa: E402
+from weighbridge.features.fleets.machine_provider import MachineProvider  # noqa: E402
+from weighbridge.features.fleets.providers import providers as machine_providers  # noqa: E402
 from weighbridge.model.adapter import Adapter  # noqa: E402
 from weighbridge.model.environment import Environment  # noqa: E402
 from weighbridge.model.host_kind import HostKind  # noqa: E402
-from weighbridge.model.machine_provider import MachineProvider  # noqa: E402
 from weighbridge.model.measurement import EVENT_COUNTERS  # noqa: E402
 from weighbridge.model.mechanism import Mechanism  # noqa: E402
 from weighbridge.model.plugin import Plugin  # noqa: E402
@@ -196,10 +197,10 @@ def shared_keys(section: str) -> str:
 
 def providers() -> str:
     """The options of ``weighbridge fleet`` that are those of each provider of machines."""
-    from weighbridge.cli.provider_options import SET_BY_ON
+    from weighbridge.features.fleets.provider_options import SET_BY_ON
 
     parts = []
-    for kind, provider in registry.providers().items():
+    for kind, provider in machine_providers().items():
         schema = provider.options.model_json_schema()
         rows = [
             (code(f"--{name.replace('_', '-')}"), description(option))
@@ -428,9 +429,12 @@ def protocol(kind: str) -> str:
 
 
 def members(name: str) -> str:
-    """Return what a class of the model has, named as ``MODULE/CLASS``: its docstring, fields and methods."""
+    """Return the docstring, fields and methods of a class, named as ``MODULE/CLASS``.
+
+    The module is one of the model, or a dotted name below ``weighbridge``.
+    """
     module, _, cls = name.partition("/")
-    base = getattr(importlib.import_module(f"weighbridge.model.{module}"), cls)
+    base = getattr(importlib.import_module(f"weighbridge.{module if '.' in module else f'model.{module}'}"), cls)
     parts = [prose(inspect.getdoc(base)), _table_of_fields(base), *map(_method, _methods(base))]
     return "\n\n".join(filter(None, parts))
 
@@ -507,7 +511,7 @@ def _plain(value: ast.expr | None) -> str:
 
 def studies() -> str:
     """Every bundled study: its question, environments and workloads, its commands, and the costs of its kept run."""
-    from weighbridge.replication.published import available
+    from weighbridge.features.replication.published import available
 
     parts = []
     for name, text in bundled().items():
@@ -636,7 +640,7 @@ def _spread_row(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def published_source(study: str) -> str:
     """Return where a study was published."""
-    from weighbridge.replication.published import published
+    from weighbridge.features.replication.published import published
 
     return f"{published(study).source}."
 
@@ -646,9 +650,9 @@ def _replication(study: str) -> tuple[Any, dict[str, str]]:
     from kept_runs import run_directory
 
     from weighbridge.analysis.analyse import analyse
-    from weighbridge.replication.comparison import replication
-    from weighbridge.replication.document import replication_json
-    from weighbridge.replication.published import published
+    from weighbridge.features.replication.comparison import replication
+    from weighbridge.features.replication.document import replication_json
+    from weighbridge.features.replication.published import published
     from weighbridge.report.export.provenance import provenance
     from weighbridge.store.run import RunStore
 
@@ -689,10 +693,11 @@ def examples() -> str:
 def packages() -> str:
     """Return a table of the packages of ``src/weighbridge`` with the first sentences of their docstrings."""
     rows = []
-    for path in sorted((Path(__file__).parents[1] / "src/weighbridge").glob("*/__init__.py")):
+    source = Path(__file__).parents[1] / "src/weighbridge"
+    for path in sorted([*source.glob("*/__init__.py"), *source.glob("features/*/__init__.py")]):
         if docstring := ast.get_docstring(ast.parse(path.read_text())):
             first = re.split(r"(?<=\.)\s", " ".join(docstring.split("\n\n")[0].split()), maxsplit=1)[0]
-            rows.append((code(f"{path.parent.name}/"), first.replace("``", "`")))
+            rows.append((code(f"{path.parent.relative_to(source)}/"), first.replace("``", "`")))
     return table(("package", "what is in it"), rows)
 
 

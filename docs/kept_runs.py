@@ -36,7 +36,7 @@ GATE = "A gate on the run `weigh`, as the summary of a CI job shows it:"
 
 def replicated_studies() -> list[str]:
     """Return the published studies that have a kept run."""
-    from weighbridge.replication.published import available
+    from weighbridge.features.replication.published import available
 
     return [study for study in available() if is_kept(study)]
 

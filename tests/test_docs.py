@@ -20,13 +20,13 @@ from weighbridge.analysis.results import Remark
 from weighbridge.cli.app import app
 from weighbridge.cli.commands.studies import Document
 from weighbridge.cli.schema import schema_of
+from weighbridge.features.replication.published import available
 from weighbridge.linux.packages import TABLE, distributions
 from weighbridge.live.families import Families
 from weighbridge.live.snapshot import Snapshot
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.workload import Endpoint
-from weighbridge.replication.published import available
 from weighbridge.report.text.remarks import CODES
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema

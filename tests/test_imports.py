@@ -19,7 +19,7 @@ PLUGINS = (
     "storage",
     "hosts/kinds",
     "userland/sources",
-    "fleets/on",
+    "features/fleets/on",
     "mechanisms",
 )
 """The folders whose modules the registry finds."""
@@ -53,14 +53,12 @@ ONLY: dict[str, set[str]] = {
     "runner": {"meters", "facts", "store", "study", "userland", "statistics", "engines", "launcher", "build_once",
                "linux", "registry", "secret_values", *ALL},
     "live": {"runner", *ALL},
-    "fleets": {"hosts", "runner", "analysis", "store", "study", "linux", "registry", "secret_values",
-               "user_cache", *ALL},
     "analysis": {"store", "statistics", *ALL},
     "report": {"analysis", "store", "statistics", "user_cache", *ALL},
-    "replication": {"report", "analysis", "store", "statistics", *ALL},
-    "kit": {"registry", *ALL},
-    "cli": {"fleets", "runner", "analysis", "report", "replication", "kit", "study", "store", "live", "registry",
-            "launcher", "secret_values", "user_cache", *ALL},
+    "cli": {"runner", "analysis", "report", "study", "store", "live", "registry", "launcher", "secret_values",
+            "user_cache", *ALL},
+    "features": {"cli", "hosts", "runner", "analysis", "report", "statistics", "store", "study", "linux", "registry",
+                 "secret_values", "user_cache", "userland", *ALL},
 }  # fmt: skip
 """What a part may use beside itself."""
 
@@ -173,6 +171,28 @@ def test_modules_do_not_import_one_another():
     assert circles - {frozenset()} <= CIRCLES
 
 
+FEATURES_THAT_USE_FEATURES = {("kit", "replication")}
+"""A kit has the parameters that a published study used; docs/project/architecture.md names the pair."""
+
+
+def test_a_feature_uses_no_other_but_the_named_ones():
+    using = {
+        (path.relative_to(SOURCE / "features").parts[0], name.split(".")[2])
+        for path in (SOURCE / "features").rglob("*.py")
+        for name in imported(path.read_text(), _package(path))
+        if name.startswith("weighbridge.features.")
+    }
+    assert {(one, other) for one, other in using if one != other} == FEATURES_THAT_USE_FEATURES
+
+
+def test_the_core_imports_no_feature():
+    core = [path for path in MODULES if _part(path) != "features"]
+    using = {path: each for path in core for each in imported(path.read_text(), _package(path)) if "features." in each}
+        path: name for path in core for name in imported(path.read_text(), _package(path)) if "features." in name
+    }
+    assert using == {}
+
+
 def test_only_process_starts_processes():
     using = {
         path.name
@@ -225,7 +245,7 @@ def test_analysis_makes_no_sentences():
 
 def test_only_the_cli_catches_every_failure():
     for path in MODULES:
-        if _part(path) == "cli":
+        if _part(path) == "cli" or (_part(path) == "features" and path.name.endswith(("command.py", "commands.py"))):
             continue
         for node in ast.walk(parsed(path.read_text())):
             if isinstance(node, ast.ExceptHandler):

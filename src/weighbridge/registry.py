@@ -18,7 +18,6 @@ from weighbridge.model.environment import Environment, misplaced
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.leavings import Leavings
-from weighbridge.model.machine_provider import MachineProvider
 from weighbridge.model.mechanism import Mechanism
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage
@@ -54,7 +53,7 @@ def _needed(base: type[Plugin]) -> Iterable[str]:
     return (name for name in declared if not name.startswith("_") and not hasattr(base, name))
 
 
-def _discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
+def discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
     """Yield the objects of a package's modules, and of entry points of ``group`` (default: the package)."""
     package = importlib.import_module(package_name)
     for module_info in pkgutil.iter_modules(package.__path__):
@@ -85,13 +84,13 @@ def _loaded(where: str, load: Callable[[], object]) -> object:
 @functools.cache
 def adapters() -> Mapping[str, Adapter]:
     """Return every adapter, which reads the output of one program, by its kind."""
-    return register(_discover("weighbridge.adapters"), Adapter)
+    return register(discover("weighbridge.adapters"), Adapter)
 
 
 @functools.cache
 def environments() -> Mapping[str, Environment]:
     """Return every environment by its kind."""
-    return register(_discover("weighbridge.environments"), Environment)  # type: ignore[type-abstract]
+    return register(discover("weighbridge.environments"), Environment)  # type: ignore[type-abstract]
 
 
 def the_host(traits: HostTraits) -> tuple[Environment, Any]:
@@ -144,37 +143,31 @@ def of_clusters() -> Mapping[str, HostKind]:
 @functools.cache
 def mechanisms() -> Mapping[str, Mechanism]:
     """Return every mechanism by its kind."""
-    return register(_discover("weighbridge.mechanisms"), Mechanism)  # type: ignore[type-abstract]
+    return register(discover("weighbridge.mechanisms"), Mechanism)  # type: ignore[type-abstract]
 
 
 @functools.cache
 def hosts() -> Mapping[str, HostKind]:
     """Return every kind of host."""
-    return register(_discover("weighbridge.hosts.kinds", "weighbridge.hosts"), HostKind)  # type: ignore[type-abstract]
-
-
-@functools.cache
-def providers() -> Mapping[str, MachineProvider]:
-    """Return every provider of a fleet's machines by its kind."""
-    return register(_discover("weighbridge.fleets.on", "weighbridge.fleets"), MachineProvider)  # type: ignore[type-abstract]
+    return register(discover("weighbridge.hosts.kinds", "weighbridge.hosts"), HostKind)  # type: ignore[type-abstract]
 
 
 @functools.cache
 def storage() -> Mapping[str, Storage]:
     """Return every storage back end by its kind."""
-    return register(_discover("weighbridge.storage"), Storage)  # type: ignore[type-abstract]
+    return register(discover("weighbridge.storage"), Storage)  # type: ignore[type-abstract]
 
 
 @functools.cache
 def userlands() -> Mapping[str, UserlandSource]:
     """Return every source of root filesystems by its kind."""
-    return register(_discover("weighbridge.userland.sources", "weighbridge.userlands"), UserlandSource)  # type: ignore[type-abstract]
+    return register(discover("weighbridge.userland.sources", "weighbridge.userlands"), UserlandSource)  # type: ignore[type-abstract]
 
 
 @functools.cache
 def workloads() -> Mapping[str, Workload]:
     """Return every workload by its kind."""
-    return register(_discover("weighbridge.workloads"), Workload)  # type: ignore[type-abstract]
+    return register(discover("weighbridge.workloads"), Workload)  # type: ignore[type-abstract]
 
 
 def leavings() -> tuple[Leavings, ...]:

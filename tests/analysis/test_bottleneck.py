@@ -11,11 +11,11 @@ from report.test_terminal import shown
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import shared_limit
 from weighbridge.analysis.remarks import Capped
+from weighbridge.features.replication.comparison import replication
+from weighbridge.features.replication.document import replication_json
+from weighbridge.features.replication.published import published
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
-from weighbridge.replication.comparison import replication
-from weighbridge.replication.document import replication_json
-from weighbridge.replication.published import published
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.verdicts import comparison_verdict

@@ -13,9 +13,9 @@ from sentences import raises_sentence
 from weighbridge.analysis.metered import hosts_of
 from weighbridge.analysis.plan import meters_hz
 from weighbridge.analysis.remarks import confounders
-from weighbridge.cli import replicate
 from weighbridge.cli.app import app
 from weighbridge.errors import RunDirectoryError
+from weighbridge.features.replication import command as replicate
 from weighbridge.store import schema
 from weighbridge.store.run import DATABASE, RunStore
 

@@ -11,11 +11,11 @@ from report.made_up_fleets import RECIPE, make_fleet, make_pairs, make_unit, new
 from report.made_up_runs import LATENCY, THROUGHPUT, Recipe, Workload
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.fleet import WhyLeftOut, WhyNotCounted, read_fleet
-from weighbridge.analysis.fleet_changes import compare_fleets, controls, effect_name
 from weighbridge.errors import RunDirectoryError
+from weighbridge.features.fleets.analysis import WhyLeftOut, WhyNotCounted, read_fleet
+from weighbridge.features.fleets.changes import compare_fleets, controls, effect_name
+from weighbridge.features.fleets.unit import Purpose, unit_of
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.fleet_unit import Purpose, unit_of
 from weighbridge.model.measurement import Outcome
 from weighbridge.store.run import DATABASE, RunStore
 

@@ -19,7 +19,7 @@ import typer
 
 from weighbridge.cli import approval, output
 from weighbridge.cli.app import main
-from weighbridge.fleets.folder import Fleet, FleetFolder
+from weighbridge.features.fleets.folder import Fleet, FleetFolder
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.trial import RoleRecord, TrialRecord
 from weighbridge.store.run import RunStore

@@ -7,11 +7,11 @@ import pytest
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import Interrupted
+from weighbridge.features.durability import runner as durability
+from weighbridge.features.durability.runner import Durability
 from weighbridge.model.choices import Promise
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.power_cut import PowerCut
-from weighbridge.runner import durability
-from weighbridge.runner.durability import Durability
 from weighbridge.store.run import RunStore
 
 from .command_line import Weighbridge, one_sentence

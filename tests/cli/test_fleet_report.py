@@ -73,7 +73,7 @@ def test_somebody_elses_folder_is_reported_without_its_page(weighbridge, folder,
     def refuse(*_):
         raise PermissionError(13, "Permission denied", "fleet.html")
 
-    monkeypatch.setattr("weighbridge.cli.fleet.write_document", refuse)
+    monkeypatch.setattr("weighbridge.features.fleets.report_command.write_document", refuse)
     said = weighbridge("fleet", "report", folder)
     assert said.code == WeighbridgeError.exit_code and said.out.startswith("uplink: ") and "page:" not in said.out
     assert_sentence(said.err.strip())

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from fleets.test_study import PAIR, SINGLE
+
 from report.made_up_fleets import RECIPE, make_unit
 from sentences import assert_sentence
 from weighbridge import registry, secret_values
-from weighbridge.cli import fleet_runs
 from weighbridge.errors import DiskFull, StudyError, Unavailable
-from weighbridge.fleets import survey as surveying
-from weighbridge.fleets.folder import FleetFolder, UnitRecord
-from weighbridge.fleets.on.hosts import Hosts
-from weighbridge.fleets.on.slurm import Slurm
-from weighbridge.fleets.rounds import Unit
-from weighbridge.fleets.survey import SurveyedMachine
-from weighbridge.model.machine_provider import DriverState, Submission
+from weighbridge.features.fleets import run_commands as fleet_runs
+from weighbridge.features.fleets import survey as surveying
+from weighbridge.features.fleets.folder import FleetFolder, UnitRecord
+from weighbridge.features.fleets.machine_provider import DriverState, Submission
+from weighbridge.features.fleets.on.hosts import Hosts
+from weighbridge.features.fleets.on.slurm import Slurm
+from weighbridge.features.fleets.rounds import Unit
+from weighbridge.features.fleets.survey import SurveyedMachine
 from weighbridge.runner import planned
 from weighbridge.secret_values import VARIABLE
 from weighbridge.store.extensions import note_end

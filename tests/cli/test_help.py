@@ -8,9 +8,10 @@ import pytest
 import typer.main
 
 from weighbridge.cli.app import app
-from weighbridge.cli.commands import fleet, machine, measurements, results, studies, weigh
+from weighbridge.cli.commands import machine, measurements, results, studies, weigh
 from weighbridge.cli.declared import Declared
 from weighbridge.cli.help import DURATION, LIMITS, MEASURE, OLD_NAMES, OUTPUT, WHAT, WHERE
+from weighbridge.features.fleets import options as fleet
 
 from .command_line import Weighbridge, one_sentence
 

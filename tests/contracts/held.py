@@ -9,6 +9,8 @@ from typing import Any, get_args
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.features.fleets.machine_provider import MACHINE_NAME, DriverState, MachineProvider, ProviderOptions
+from weighbridge.features.fleets.providers import providers
 from weighbridge.model.by_hand import ByHandRequest
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, misplaced
@@ -17,7 +19,6 @@ from weighbridge.model.host import HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.isolation import Layer, Layers, SiteLayers
 from weighbridge.model.leavings import Leavings, Leftover, RunFolders
-from weighbridge.model.machine_provider import MACHINE_NAME, DriverState, MachineProvider, ProviderOptions
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.options import STORED, Options
@@ -42,7 +43,7 @@ def every_plugin() -> dict[str, Plugin]:
         "host": registry.hosts(),
         "storage": registry.storage(),
         "userland": registry.userlands(),
-        "machines": registry.providers(),
+        "machines": providers(),
         "mechanism": registry.mechanisms(),
     }
     return {f"{section} {kind}": plugin for section, known in sections.items() for kind, plugin in known.items()}

@@ -8,12 +8,13 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.features.fleets.machine_provider import MachineProvider
+from weighbridge.features.fleets.providers import providers
 from weighbridge.hosts.remote import start
 from weighbridge.linux import process
 from weighbridge.model.adapter import Adapter
 from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.host_kind import HostKind
-from weighbridge.model.machine_provider import MachineProvider
 from weighbridge.model.mechanism import Subject
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage, weaker
@@ -133,7 +134,7 @@ def test_a_source_of_userlands(source: UserlandSource, tmp_path: Path) -> None:
     held.holds_as_source(source, NEEDED.get(f"userland {source.kind}", {}), tmp_path)
 
 
-@pytest.mark.parametrize("provider", registry.providers().values(), ids=registry.providers())
+@pytest.mark.parametrize("provider", providers().values(), ids=providers())
 def test_a_provider_of_machines(provider: MachineProvider) -> None:
     held.holds_as_provider(provider, NEEDED.get(f"machines {provider.kind}", {}))
 

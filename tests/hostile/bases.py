@@ -9,8 +9,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord
-from weighbridge.fleets.rounds import Unit
+from weighbridge.features.fleets.folder import Fleet, FleetFolder, UnitRecord
+from weighbridge.features.fleets.rounds import Unit
 from weighbridge.store.run import RunStore
 
 from .mutations import make_loose

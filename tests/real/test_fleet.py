@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from weighbridge.cli.fleet_runs import FleetStatusDocument, fleet_status
-from weighbridge.fleets.folder import FleetFolder
+from weighbridge.features.fleets.folder import FleetFolder
+from weighbridge.features.fleets.run_commands import FleetStatusDocument, fleet_status
 from weighbridge.linux.detached import parsed
 from weighbridge.runner import clean
 

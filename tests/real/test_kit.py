@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.cli.kit import write
 from weighbridge.engines.docker import engine_of
+from weighbridge.features.kit.command import write
+from weighbridge.features.kit.kit import kit
+from weighbridge.features.replication.published import parameters_of
 from weighbridge.hosts import testbed
-from weighbridge.kit.kit import kit
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.userland import Userland
-from weighbridge.replication.published import parameters_of
 from weighbridge.study.loader import check, load
 from weighbridge.study.source import bundled, parse
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.kit.kit import kit
-from weighbridge.kit.scripts import _script
+from weighbridge.features.kit.kit import kit
+from weighbridge.features.kit.scripts import _script
 from weighbridge.model.command import Command, Completed
 from weighbridge.study.loader import load
 from weighbridge.workloads.iperf3 import PLUGIN as IPERF3

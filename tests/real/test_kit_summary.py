@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.kit.rendering import static
+from weighbridge.features.kit.rendering import static
 from weighbridge.workloads.iperf3 import PLUGIN as IPERF3
 
 DATA = Path(__file__).parents[1] / "workloads/data/iperf3"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge.features.durability.runner import USERLAND, check_durability
 from weighbridge.model.choices import Promise
 from weighbridge.model.power_cut import PowerCut, Verdict
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
-from weighbridge.runner.durability import USERLAND, check_durability
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import ensure, key_of

@@ -9,9 +9,9 @@ from documents import fits
 from weighbridge.analysis.gate import judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement
 from weighbridge.cli.commands.studies import Document
-from weighbridge.replication.comparison import replication
-from weighbridge.replication.document import replication_json
-from weighbridge.replication.published import published
+from weighbridge.features.replication.comparison import replication
+from weighbridge.features.replication.document import replication_json
+from weighbridge.features.replication.published import published
 from weighbridge.report.export.gate import limits_json
 from weighbridge.report.html import write_html
 

@@ -9,16 +9,14 @@ from rich.console import Console
 
 from documents import fits
 from sentences import assert_sentence
-from weighbridge.analysis.fleet import SharedFact, UnlikeFact, read_fleet
-from weighbridge.analysis.fleet_changes import compare_fleets
 from weighbridge.cli.commands.studies import Document
-from weighbridge.report.charts.fleet import NAMED_MACHINES, caterpillar, heat_map
-from weighbridge.report.export.fleet_json import fleet_json
-from weighbridge.report.fleet import fleet_document
-from weighbridge.report.render_page import write_document
-from weighbridge.report.render_terminal import print_document
-from weighbridge.report.screen import LINES
-from weighbridge.report.text.fleet import (
+from weighbridge.features.fleets.analysis import SharedFact, UnlikeFact, read_fleet
+from weighbridge.features.fleets.changes import compare_fleets
+from weighbridge.features.fleets.charts import NAMED_MACHINES, caterpillar, heat_map
+from weighbridge.features.fleets.export import fleet_json
+from weighbridge.features.fleets.report import fleet_document
+from weighbridge.features.fleets.statistics import MIN_MACHINES_ODD
+from weighbridge.features.fleets.text import (
     amount,
     changes_answer,
     controls_answer,
@@ -31,8 +29,10 @@ from weighbridge.report.text.fleet import (
     spread_texts,
     unlike_words,
 )
+from weighbridge.report.render_page import write_document
+from weighbridge.report.render_terminal import print_document
+from weighbridge.report.screen import LINES
 from weighbridge.statistics import Interval
-from weighbridge.statistics.fleet import MIN_MACHINES_ODD
 
 from .made_up_fleets import RECIPE, make_fleet, make_pairs, make_unit, new_fleet, rounds
 from .made_up_runs import LOSS, THROUGHPUT, Workload

@@ -8,10 +8,10 @@ from rich.console import Console
 from csv_rows import csv_rows
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import RunDirectoryError
+from weighbridge.features.replication.comparison import replication
+from weighbridge.features.replication.document import replication_json
+from weighbridge.features.replication.published import published
 from weighbridge.model.decisions import LeftOut
-from weighbridge.replication.comparison import replication
-from weighbridge.replication.document import replication_json
-from weighbridge.replication.published import published
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html

@@ -11,6 +11,16 @@ from hypothesis import strategies as st
 
 from sentences import raises_sentence
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.features.durability import runner as durability
+from weighbridge.features.durability.runner import (
+    Server,
+    _first_error,
+    _query,
+    checkable,
+    checks,
+    cut_and_read_back,
+    userland_of_checks,
+)
 from weighbridge.model.choices import Promise
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Capabilities
@@ -27,16 +37,6 @@ from weighbridge.model.power_cut import (
 )
 from weighbridge.model.site import Mount
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner import durability
-from weighbridge.runner.durability import (
-    Server,
-    _first_error,
-    _query,
-    checkable,
-    checks,
-    cut_and_read_back,
-    userland_of_checks,
-)
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.workloads.pgbench import PLUGIN

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from weighbridge.statistics.fleet import Measured, fleet_cost, moderated
+from weighbridge.features.fleets.statistics import Measured, fleet_cost, moderated
 
 BCG_EFFECTS = (-0.8893, -1.5854, -1.3481, -1.4416, -0.2175, -0.7861, -1.6209, 0.0120, -0.4694, -1.3713, -0.3394,
                0.4459, -0.0173)  # fmt: skip

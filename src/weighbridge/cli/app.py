@@ -6,8 +6,9 @@ from typing import Any
 
 import typer
 
-from weighbridge.cli.commands import fleet, machine, measurements, results, studies, weigh
+from weighbridge.cli.commands import machine, measurements, results, studies, weigh
 from weighbridge.cli.declared import App, later
+from weighbridge.cli.feature import features, ordered
 from weighbridge.cli.messages import fail, reader_gone, take_any_character
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 from weighbridge.secret_values import take_over
@@ -16,35 +17,28 @@ app = App(
     "weighbridge",
     "Measure what isolation costs: run the same programs natively and isolated, and compare.\n\n"
     "Start with 'weighbridge weigh -- ./prog'. Run 'weighbridge doctor' to see what this machine can measure.",
-    (
-        weigh.WEIGH,
-        machine.DOCTOR,
-        studies.STUDIES,
-        studies.INIT,
-        studies.PLAN,
-        measurements.RUN,
-        measurements.REPLICATE,
-        results.REPORT,
-        measurements.EXPLAIN,
-        results.COMPARE,
-        results.HISTORY,
-        results.GATE,
-        results.EXPORT,
-        studies.KIT,
-        studies.USERLAND,
-        measurements.CALIBRATE,
-        measurements.DURABILITY,
-        machine.CLEAN,
-        studies.SCHEMA,
+    ordered(
+        (
+            weigh.WEIGH,
+            machine.DOCTOR,
+            studies.STUDIES,
+            studies.INIT,
+            studies.PLAN,
+            measurements.RUN,
+            results.REPORT,
+            measurements.EXPLAIN,
+            results.COMPARE,
+            results.HISTORY,
+            results.GATE,
+            results.EXPORT,
+            studies.USERLAND,
+            machine.CLEAN,
+            studies.SCHEMA,
+        )
     ),
 )
-app.add_typer(
-    App(
-        "fleet",
-        "Run one study on many machines, or on pairs of machines.",
-        (fleet.PLAN, fleet.SUBMIT, fleet.STATUS, fleet.CONTINUE, fleet.CANCEL, fleet.DRIVE, fleet.REPORT),
-    )
-)
+for group in (each for feature in features() for each in feature.groups):
+    app.add_typer(group)
 _UsageError: Any = typer.BadParameter.__base__
 """The error of every command line that cannot be parsed; typer has no public name for it."""
 

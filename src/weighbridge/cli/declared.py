@@ -29,6 +29,8 @@ class Declared:
     examples: Sequence[str]
     cls: type[Command] = Command
     hidden: bool = False
+    after: str = ""
+    """The command after which help lists this one; used by features."""
 
     @property
     def name(self) -> str:

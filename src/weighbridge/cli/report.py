@@ -8,8 +8,9 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.gate import Finding, failed_workloads, judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement, reports_named
 from weighbridge.analysis.results import Analysis, MetricReport
-from weighbridge.cli.commands.results import REPLICATION_PAGE, ReportOptions
+from weighbridge.cli.commands.results import ReportOptions
 from weighbridge.cli.declared import later
+from weighbridge.cli.feature import features
 from weighbridge.cli.gate_questions import checked
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import out, print_json
@@ -80,12 +81,14 @@ def _show(
 ) -> None:
     """Write the pages of a run, and print its verdicts."""
     at = page or run / "report.html"
-    pages, refused, beside = [f"report: {at}"], "", None
+    pages, refused, documents = [f"report: {at}"], "", []
     try:
         html.write_html(store, at, analysis)
-        if page is None and (run / REPLICATION_PAGE).exists():
-            beside, beside_page = later("weighbridge.cli.replicate:write_beside")(store, analysis)
-            pages.append(f"published and measured: {beside_page}")
+        for further in (each for feature in features() for each in feature.pages):
+            if page is None and (run / further.file).exists():
+                document, path = later(further.writes)(store, analysis)
+                documents.append(document)
+                pages.append(f"{further.title}: {path}")
     except PermissionError as error:
         refused = f"{error.filename}: {error.strerror}. No page was written: name another file with --html FILE"
         pages = []
@@ -95,8 +98,7 @@ def _show(
         analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages, yes=yes,
         variables=variables_of(store.secrets() or ()),
     )  # fmt: skip
-    if everything and beside is not None:
-        document = later("weighbridge.replication.report:replication_document")(beside, store)
+    for document in documents if everything else ():
         print_document(document, out(), full=True, details=False)
     if refused:
         fail(refused, WeighbridgeError.exit_code)

@@ -1,19 +1,12 @@
 """`weighbridge schema`."""
 
+from importlib import import_module
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from weighbridge.cli.commands.studies import Document, SchemaOptions
-from weighbridge.cli.fleet_runs import FleetStatusDocument
+from weighbridge.cli.commands.studies import DOCUMENTS, SchemaOptions
 from weighbridge.cli.output import print_json
-from weighbridge.cli.plan import PlanDocument
-from weighbridge.replication.document import ReplicationDocument
-from weighbridge.report.export.compare import CompareDocument
-from weighbridge.report.export.document import Report
-from weighbridge.report.export.fleet_document import FleetDocument
-from weighbridge.report.export.gate import GateDocument
-from weighbridge.report.export.history import HistoryDocument
 from weighbridge.study.schema import json_schema
 
 
@@ -22,18 +15,10 @@ def schema(options: SchemaOptions) -> None:
     print_json(schema_of(options.document))
 
 
-def schema_of(document: Document) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a document."""
-    if document is Document.STUDY:
+def schema_of(document: str) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a document, by its name."""
+    module, _, name = DOCUMENTS[document].partition(":")
+    if not module:
         return json_schema()
-    types: dict[Document, Any] = {
-        Document.REPORT: Report,
-        Document.REPLICATE: ReplicationDocument,
-        Document.PLAN: PlanDocument,
-        Document.COMPARE: CompareDocument,
-        Document.HISTORY: HistoryDocument,
-        Document.GATE: GateDocument,
-        Document.FLEET: FleetDocument,
-        Document.FLEET_STATUS: FleetStatusDocument,
-    }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(types[document]).json_schema()}
+    written: Any = TypeAdapter(getattr(import_module(module), name)).json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}

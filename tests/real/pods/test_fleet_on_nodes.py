@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from weighbridge.cli.fleet_runs import fleet_status
-from weighbridge.fleets.folder import FleetFolder
+from weighbridge.features.fleets.folder import FleetFolder
+from weighbridge.features.fleets.run_commands import fleet_status
 from weighbridge.hosts.kubernetes.held_nodes import HOLDS_LABEL
 from weighbridge.linux.detached import parsed
 

@@ -10,7 +10,6 @@ from weighbridge.cli.options import (
     complete_study,
     env_option,
     explain_flag,
-    json_flag,
     metrics_option,
     profile_option,
     quick_test_flag,
@@ -19,7 +18,6 @@ from weighbridge.cli.options import (
     trace_option,
     yes_flag,
 )
-from weighbridge.model.choices import Promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,101 +101,5 @@ EXPLAIN = Declared(
         "weighbridge explain runs/first-look-20261127-101500 --environment bridge --workload redis-set",
         "weighbridge explain runs/first-look-20261127-101500 --save why.yaml",
         "weighbridge explain RUN --env API_TOKEN",
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicateOptions:
-    """Run a published study on your machines, and compare the results with its published figures."""
-
-    study: str | None = argument(
-        "STUDY",
-        "A bundled study with published figures. Not needed with --out or --report.",
-        default=None,
-        autocompletion=complete_study,
-    )
-    profile: str | None = profile_option()
-    link: str | None = option("--link RATE", "Rate of every testbed cable, for example 100mbit.", WHAT)
-    directory: Path | None = option(
-        "--out DIR", "A new run directory, or the directory of an interrupted run to continue.", OUTPUT
-    )
-    report: Path | None = option("--report RUN", "Rewrite the pages of this run, and run nothing.", OUTPUT)
-    metrics: str | None = metrics_option()
-    yes: bool = yes_flag()
-    allow_concurrent: bool = allow_concurrent_flag()
-    quick_test: bool = quick_test_flag()
-    as_json: bool = json_flag()
-
-
-REPLICATE = Declared(
-    "weighbridge.cli.replicate:replicate",
-    ReplicateOptions,
-    (
-        "weighbridge replicate docker-networks --profile quick",
-        "weighbridge replicate --out RUN",
-        "weighbridge replicate --report RUN",
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrateOptions:
-    """Check the accuracy of this machine: inject known costs and measure them.
-
-    Weighbridge reduces CPU time and link rate by 0, 2, 5, 10 and 25%. Later reports on this machine show the
-    result.
-    """
-
-    directory: Path | None = option("--out DIR", "Folder for the runs and calibration.json.")
-    allow_concurrent: bool = allow_concurrent_flag()
-    as_json: bool = json_flag()
-
-
-CALIBRATE = Declared(
-    "weighbridge.cli.calibrate:calibrate",
-    CalibrateOptions,
-    (
-        "weighbridge calibrate",
-        "weighbridge calibrate --out calibration/today --json",
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class DurabilityOptions:
-    """Check which acknowledged records survive a power cut in a study's environments.
-
-    For each environment whose data is on a guest host, Weighbridge starts a new guest that writes records, kills
-    it, restarts it and looks for every acknowledged record. The guest's disk loses unflushed data. Needs nbdkit.
-    """
-
-    study: str | None = argument(
-        "STUDY",
-        "A bundled study or a study file. Not needed with --out.",
-        default=None,
-        autocompletion=complete_study,
-    )
-    directory: Path | None = option("--out RUN", "A run directory. Its reports then show the result.")
-    profile: str | None = profile_option()
-    promise: list[Promise] = option(
-        "--promise " + "|".join(Promise),
-        "How records are written before they are acknowledged. Repeatable. Default: all.",
-        default=[*Promise],
-    )
-    seconds: float = option(
-        "--seconds NUMBER", "Seconds of writing before the power cut.", default=3.0, min=0.5, max=600.0
-    )
-    as_json: bool = json_flag()
-    yes: bool = yes_flag()
-
-
-DURABILITY = Declared(
-    "weighbridge.cli.durability:durability",
-    DurabilityOptions,
-    (
-        "weighbridge durability my.yaml",
-        "weighbridge durability my.yaml --promise fsync --json",
-        "weighbridge durability --out runs/THAT-RUN",
     ),
 )

@@ -8,8 +8,6 @@ from weighbridge.cli.declared import Declared, argument, flag, option
 from weighbridge.cli.help import DURATION, LIMITS, MEASURE, OUTPUT
 from weighbridge.cli.options import allow_concurrent_flag, env_option_to_extend, json_flag
 
-REPLICATION_PAGE = "replication.html"
-"""The name of the page of a replication in its run."""
 _SHOWN = "What to show"
 
 

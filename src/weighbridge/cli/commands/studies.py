@@ -1,10 +1,12 @@
 """The options and examples of studies, init, plan, kit, userland and schema: the commands about studies."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from weighbridge.cli.declared import Declared, argument, flag, option
+from weighbridge.cli.feature import features
 from weighbridge.cli.help import OUTPUT
 from weighbridge.cli.options import (
     complete_study,
@@ -23,18 +25,17 @@ class Action(StrEnum):
     PUSH = "push"
 
 
-class Document(StrEnum):
-    """The documents with a JSON Schema: study files, and the output of commands with ``--json``."""
-
-    STUDY = "study"
-    REPORT = "report"
-    REPLICATE = "replicate"
-    PLAN = "plan"
-    COMPARE = "compare"
-    HISTORY = "history"
-    GATE = "gate"
-    FLEET = "fleet"
-    FLEET_STATUS = "fleet-status"
+DOCUMENTS: Mapping[str, str] = {
+    "study": "",
+    "report": "weighbridge.report.export.document:Report",
+    "plan": "weighbridge.cli.plan:PlanDocument",
+    "compare": "weighbridge.report.export.compare:CompareDocument",
+    "history": "weighbridge.report.export.history:HistoryDocument",
+    "gate": "weighbridge.report.export.gate:GateDocument",
+} | {name: place for feature in features() for name, place in feature.documents.items()}
+"""The documents with a JSON Schema, as ``module:type``: study files, and the output of commands with ``--json``."""
+Document = StrEnum("Document", [(name.upper().replace("-", "_"), name) for name in DOCUMENTS])  # type: ignore[misc]
+"""The names of the documents, as choices of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,34 +110,6 @@ PLAN = Declared(
 
 
 @dataclass(frozen=True, slots=True)
-class KitOptions:
-    """Write a folder with everything to run a study by hand, without Weighbridge.
-
-    The folder has a Dockerfile, Compose files, scripts and a README.
-    """
-
-    study: str = argument("STUDY", "A bundled study or a study file.", autocompletion=complete_study)
-    folder: Path | None = option("--out FOLDER", "Output folder, empty or new. Default: kit-STUDY.")
-    profile: str | None = option(
-        "--profile NAME",
-        "A profile of the study, or 'standard': the study itself. Default: 'published' if it exists.",
-    )
-    yes: bool = flag("--yes -y", "Read the files that the study names without asking.")
-
-
-KIT = Declared(
-    "weighbridge.cli.kit:kit",
-    KitOptions,
-    (
-        "weighbridge kit docker-networks",
-        "weighbridge kit first-look --out by-hand/",
-        "weighbridge kit docker-networks --profile standard",
-        "weighbridge kit my.yaml --yes",
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
 class UserlandOptions:
     """Push the images of a study's pods to a registry, with your own Docker or podman.
 
@@ -163,7 +136,9 @@ class SchemaOptions:
     """Print the JSON Schema of study files (for your editor), or of the JSON of a command."""
 
     document: Document = argument(
-        "DOCUMENT", f"Study files, or the --json output of a command: {', '.join(Document)}.", default=Document.STUDY
+        "DOCUMENT",
+        f"Study files, or the --json output of a command: {', '.join(DOCUMENTS)}.",
+        default=Document("study"),
     )
 
 

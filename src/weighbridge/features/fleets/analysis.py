@@ -1,0 +1,825 @@
+"""A fleet: one study run on many machines, or on pairs of them. Does a cost hold on all, and which machine is odd?
+
+    fleet = read_fleet(Path("fleet"))
+    for metric in fleet.metrics:
+        metric.fleet.typical, metric.fleet.prediction, metric.odd_machines
+
+Of each run only what these questions need is computed: its headline costs, and whether its A/A arm holds. A run whose
+A/A arm shows a cost takes no part. What a cost over machines comes to is `weighbridge.features.fleets.statistics`'s.
+
+**Own values.** A cost is made inside blocks, so that a machine that is slower natively and in an environment alike
+has the same cost as its peers. Which machine is slow is asked of the baseline's own values: they differ between
+sessions, and that spread is in what a machine is compared with.
+
+**Odd** is what `statistics.fleet` calls odd, as long as it stays so among all of the page's metrics: its p-value,
+which is Holm's over the machines, is multiplied by the number of metrics.
+"""
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from statistics import fmean, median
+from typing import cast
+
+from weighbridge.analysis.analyse import measured_values, metrics_in_order
+from weighbridge.analysis.bottleneck import limit_of, shared_limit
+from weighbridge.analysis.compared_run import (
+    Described,
+    Part,
+    SettingChange,
+    comparable_facts,
+    described_changes,
+    machine_facts,
+    path_facts,
+)
+from weighbridge.analysis.comparisons import contrast_cost
+from weighbridge.analysis.conditions import Isolation, isolations
+from weighbridge.analysis.history import run_places
+from weighbridge.analysis.judgement import (
+    DISTRUST,
+    TRUSTED,
+    ControlCheck,
+    shifted_controls,
+    trust_reason,
+)
+from weighbridge.analysis.paths import Paths, paths_of
+from weighbridge.analysis.plan import Comparisons, plan_of
+from weighbridge.analysis.readings import READ_MEANWHILE, SELECTED
+from weighbridge.analysis.resources import negligible
+from weighbridge.analysis.results import MetricReport, TrustReason
+from weighbridge.errors import RunDirectoryError
+from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, Measured, PairEffect, fleet_cost
+from weighbridge.features.fleets.unit import Purpose, unit_of
+from weighbridge.model.address import ArmId, CellId, MetricId, grouped
+from weighbridge.model.disturbance import Disturbance, disturbance_of
+from weighbridge.model.flag import Flag
+from weighbridge.model.host import MACHINE_ID, NODE
+from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
+from weighbridge.statistics import Better, Contrast, Interval, Looks, Scale, looks_share
+from weighbridge.statistics.contrast import OF_TWO
+from weighbridge.statistics.parametric import t_quantile
+from weighbridge.statistics.ranks import critical_rank
+from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
+from weighbridge.statistics.verdicts import ALPHA
+from weighbridge.store.consistency import require_consistent
+from weighbridge.store.rows import StoredTrial
+from weighbridge.store.run import RunStore, Value
+
+FLEET = "fleet.json"
+"""The file that makes a folder a fleet's."""
+RUNS = "runs"
+"""The folder in it with a run directory for each machine or pair."""
+PEERS = 2
+"""The fewest peers by which a machine is unlike them."""
+
+
+Sides = tuple[Sequence[float], Sequence[float]]
+"""The baseline's values and an environment's, from the same blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRun:
+    """One run of the fleet, as far as its page needs it. ``name`` is that of its directory."""
+
+    name: str
+    machines: tuple[str, ...]
+    """One machine, or the two of a pair: the client's and the server's."""
+    nodes: tuple[tuple[str, str], ...]
+    """What each is named by, "" where it is not known: its node, or its name in the fleet, and its machine id."""
+    purpose: Purpose
+    study: str
+    question: str
+    baseline: str
+    run_id: str
+    created: float
+    trust: TrustReason
+    shifted: tuple[MetricReport, ...]
+    """The metrics in which its A/A arm shows a cost."""
+    disturbances: Mapping[str, Disturbance]
+    """What others took in the trials of each environment."""
+    blocks: int
+    trials: int
+    failed: int
+    """How many of its ``trials`` gave no measurements."""
+    unfinished: bool
+    equivalence: float | None
+    looks: Looks
+    reports: Mapping[MetricId, MetricReport]
+    """Its headline metrics, without their comparisons."""
+    sides: Mapping[tuple[MetricId, str], Sides] = field(repr=False)
+    """By headline metric and environment, the A/A arm too: what its cost is made of."""
+    own_values: Mapping[MetricId, Sequence[float]] = field(repr=False)
+    """The baseline's values of these, one a block."""
+    aa_arm: str | None
+    no_cost: Mapping[tuple[MetricId, str], "WhyNotCounted"]
+    """Comparisons, by metric and environment, that can have no verdict in the run."""
+    facts: tuple[Mapping[str, str], ...] = field(repr=False)
+    """Of each of its machines."""
+    environments: Mapping[str, Described] = field(repr=False)
+    cells: Mapping[str, Described] = field(repr=False)
+    isolation: Mapping[str, Isolation] = field(repr=False)
+
+    @property
+    def trusted(self) -> bool | None:
+        """Whether the A/A arm holds; None where there is none to ask."""
+        return TRUSTED[self.trust]
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others took CPU time in more than half of the baseline's trials."""
+        return self.disturbances[self.baseline].heavy
+
+
+class WhyNotCounted(StrEnum):
+    """Why a run takes no part in what a metric comes to over the fleet."""
+
+    UNTRUSTED = "untrusted"
+    ALONE = "alone"
+    """It is a control."""
+    FEW = "few-blocks"
+    """It has fewer blocks than any verdict needs."""
+    HIDDEN = "hidden"
+    """Both sides met the same limit."""
+    NO_PATH = "no-path"
+    """A path of the two sides is not known."""
+    UNIT = "other-unit"
+    """It measured in another unit."""
+    NO_VALUE = "no-value"
+    """It has no complete block."""
+
+
+class WhyLeftOut(StrEnum):
+    """Why a directory of the folder is none of the fleet's runs."""
+
+    NO_RUN = "no-run"
+    UNREADABLE = "unreadable"
+    OTHER_STUDY = "other-study"
+    OTHER_BASELINE = "other-baseline"
+    OTHER_SIZE = "other-size"
+    """It is of a pair, the others of single machines, or the other way round."""
+    OTHER_SETTING = "other-setting"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutRun:
+    """A directory that is none of the fleet's runs.
+
+    ``about``: what was wrong with it, its study, its baseline; "" of other reasons.
+    """
+
+    name: str
+    reason: WhyLeftOut
+    about: str = ""
+    setting: SettingChange | None = None
+    """In what its study differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEffect:
+    """What one run makes of a metric: the mean of its blocks' effects, positive is worse; None without two blocks."""
+
+    run: FleetRun
+    blocks: int
+    effect: Interval | None
+    """With the 95 % interval of Student's t, of this run's blocks alone."""
+    standard_error: float
+    why: WhyNotCounted | None
+    """Why it is not counted; None where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetMetric:
+    """One environment's cost on one headline metric over the fleet; or the baseline's own value (`own`)."""
+
+    report: MetricReport
+    """That of the first run that has it: its names, unit and direction."""
+    environment: str
+    own: bool
+    scale: Scale
+    """Of the effects: logarithms of ratios (of an own value its logarithm), or differences (values) in the unit."""
+    runs: tuple[RunEffect, ...]
+    """Every run that was to measure it."""
+    fleet: FleetCost | None
+    """Over the runs that are counted; None of fewer than two machines."""
+    family: int = 1
+    """How many metrics are judged together with this one."""
+
+    @property
+    def counted(self) -> tuple[RunEffect, ...]:
+        """The runs that take part."""
+        return tuple(each for each in self.runs if each.why is None)
+
+    @property
+    def odd_machines(self) -> tuple[MachineEffect, ...]:
+        """The machines that are odd in this metric, the worst first."""
+        machines = self.fleet.machines if self.fleet is not None else ()
+        return tuple(sorted((each for each in machines if self.is_odd(each)), key=lambda each: -each.estimate))
+
+    @property
+    def odd_pairs(self) -> tuple[PairEffect, ...]:
+        """The pairs that are odd in this metric beyond what their machines are, the worst first."""
+        pairs = self.fleet.pairs if self.fleet is not None else ()
+        return tuple(sorted((each for each in pairs if self.is_odd(each)), key=lambda each: -each.estimate))
+
+    @property
+    def positions(self) -> tuple["Position", ...]:
+        """Where each machine is, the best first: its own cost or value; of pairs with an otherwise typical partner.
+
+        Without the machines of pairs that cannot be told from their partners.
+        """
+        if self.fleet is None:
+            return ()
+        effects = {each.machine: each for each in self.fleet.machines}
+        typical = self.fleet.typical.estimate
+        own: dict[str, list[Interval]] = {}
+        for each in self.counted:
+            if len(each.run.machines) == 1 and each.effect is not None:
+                own.setdefault(each.run.machines[0], []).append(each.effect)
+        places = []
+        for name in dict.fromkeys((*own, *effects)):
+            at = fmean(each.estimate for each in own[name]) if name in own else typical + effects[name].estimate
+            mine = effects.get(name)
+            if mine is not None:
+                away = at - mine.estimate
+                interval = Interval(at, mine.interval.low + away, mine.interval.high + away)
+            else:  # too few machines to compare one with the others
+                interval = own[name][0] if len(own[name]) == 1 else Interval(at, at, at)
+            places.append(Position(name, interval, mine, mine is not None and self.is_odd(mine)))
+        return tuple(sorted(places, key=lambda each: each.at.estimate))
+
+    def is_odd(self, effect: MachineEffect | PairEffect) -> bool:
+        """Whether a machine or pair is odd also among all the metrics of its family (Bonferroni)."""
+        p_value = effect.adjusted_p if effect.adjusted_p is not None and self.family > 1 else 0.0
+        return effect.odd and p_value * self.family <= ALPHA
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a machine is in a metric, on the scale of the effects, with the simultaneous interval of its distance."""
+
+    machine: str
+    at: Interval
+    effect: MachineEffect | None
+    """None where there are too few machines to compare one with the others."""
+    odd: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnlikeFact:
+    """A fact in which a machine is unlike more than half of the others."""
+
+    fact: str
+    value: str
+    usual: str
+    """The value that most others have; "" where they have none."""
+    peers: int
+    """How many others have it, of so many (``of``)."""
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFact:
+    """A fact that is not the same on all machines: each value with its machines, the most frequent first."""
+
+    fact: str
+    machines: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The runs of one study on many machines, and what each metric comes to over them."""
+
+    folder: Path
+    study: str
+    question: str
+    baseline: str
+    size: int
+    """1 of single machines, 2 of pairs."""
+    margin: float
+    """The size of a distance that matters, as a fraction."""
+    machines: Mapping[str, Mapping[str, str]]
+    """Every machine of its runs with its facts, by name."""
+    runs: tuple[FleetRun, ...]
+    metrics: tuple[FleetMetric, ...]
+    """The headline costs, then the baseline's own values."""
+    left_out: tuple[LeftOutRun, ...]
+
+    @property
+    def costs(self) -> tuple[FleetMetric, ...]:
+        """The headline costs."""
+        return tuple(each for each in self.metrics if not each.own)
+
+    @property
+    def own_values(self) -> tuple[FleetMetric, ...]:
+        """The baseline's own values."""
+        return tuple(each for each in self.metrics if each.own)
+
+    @property
+    def untrusted(self) -> tuple[FleetRun, ...]:
+        """The runs whose A/A arm shows a cost: they take no part."""
+        return tuple(each for each in self.runs if each.trusted is False)
+
+    @property
+    def odd_machines(self) -> tuple[str, ...]:
+        """The machines that are odd in some metric."""
+        return tuple(dict.fromkeys(each.machine for metric in self.metrics for each in metric.odd_machines))
+
+    @property
+    def odd_pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs that are odd in some metric."""
+        return tuple(dict.fromkeys(each.machines for metric in self.metrics for each in metric.odd_pairs))
+
+    def unlike_peers(self, machine: str) -> tuple[UnlikeFact, ...]:
+        """Give the facts in which a machine is unlike more than half of the others, `PEERS` at least."""
+        unlike = []
+        others = [facts for name, facts in self.machines.items() if name != machine]
+        mine = self.machines[machine]
+        for fact, value in mine.items():
+            (usual, count), *_ = Counter(facts.get(fact, "") for facts in others).most_common(1) or [("", 0)]
+            if count >= PEERS and 2 * count > len(others) and value != usual:
+                unlike.append(UnlikeFact(fact, value, usual, count, len(others)))
+        return tuple(unlike)
+
+    @property
+    def differing_facts(self) -> tuple[SharedFact, ...]:
+        """The facts that are not the same on all machines, where more than half of these share a value."""
+        shared = []
+        for fact in dict.fromkeys(key for facts in self.machines.values() for key in facts):
+            by_value: dict[str, list[str]] = {}
+            for name, facts in self.machines.items():
+                by_value.setdefault(facts.get(fact, ""), []).append(name)
+            ordered = sorted(by_value.items(), key=lambda each: -len(each[1]))
+            if len(ordered) > 1 and 2 * len(ordered[0][1]) > len(self.machines):
+                shared.append(SharedFact(fact, {value: tuple(names) for value, names in ordered}))
+        return tuple(shared)
+
+
+def read_fleet(
+    folder: Path, *, margin: float | None = None, progress: Callable[[str], None] = lambda _: None
+) -> Fleet:
+    """Read the runs of a fleet, or of any folder with runs of one study. ``progress`` is told each run's name.
+
+    Runs of another study than most are left out, as are directories that cannot be read. ``margin`` is a fraction;
+    without one it is the study's, or 3 %. Raises RunDirectoryError where the folder has two fleets or no run that
+    can be read, OSError where it cannot be listed.
+    """
+    read, left_out = _read(folder, progress)
+    if not read:
+        raise RunDirectoryError(f"{folder} has no readable run: name a fleet's folder, or one with run directories")
+    kept = _of_one_study(read, left_out)
+    runs = _named(kept)
+    first = runs[0]
+    margin = margin if margin is not None else _usual_margin(runs)
+    costs = [_cost(runs, key, name, margin) for key, name in _comparisons(runs)]
+    own = [_own_value(runs, key, margin) for key in dict.fromkeys(key for run in runs for key in run.reports)]
+    return Fleet(
+        folder=folder, study=first.study, question=first.question, baseline=first.baseline, size=len(first.machines),
+        margin=margin, machines=_machines(runs), runs=tuple(runs), metrics=_judged([*costs, *own]),
+        left_out=tuple(left_out),
+    )  # fmt: skip
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun], list[LeftOutRun]]:
+    """Every run that can be read, its machines still named by node and id; and what cannot."""
+    fleets = [] if (folder / FLEET).exists() else sorted(each.parent for each in folder.glob(f"*/{FLEET}"))
+    if len(fleets) > 1:
+        names = ", ".join(str(each) for each in fleets)
+        raise RunDirectoryError(f"{folder} has {len(fleets)} fleets: name one of {names}")
+    root = next((each / RUNS for each in (folder, *fleets) if (each / FLEET).exists()), folder)
+    places, foreign = run_places(root) if root.is_dir() else ([], [])
+    runs: list[FleetRun] = []
+    left_out = [LeftOutRun(str(each.relative_to(root)), WhyLeftOut.NO_RUN) for each in foreign]
+    for place in places:
+        name = str(place.relative_to(root)) if place != root else folder.resolve().name
+        progress(name)
+        try:
+            with RunStore(place) as store:
+                runs.append(_read_run(store, name, in_fleet=root != folder))
+        except (RunDirectoryError, OSError) as why:
+            left_out.append(LeftOutRun(name, WhyLeftOut.UNREADABLE, str(why)))
+        except (ValueError, KeyError, TypeError) as why:  # a value that no run of ours has
+            left_out.append(LeftOutRun(name, WhyLeftOut.UNREADABLE, type(why).__name__))
+    return runs, left_out
+
+
+def _read_run(store: RunStore, name: str, *, in_fleet: bool) -> FleetRun:
+    """Read a run of a fleet, whose machines have the names that its list or scheduler gives them, or of a folder."""
+    require_consistent(store)
+    plan, info, facts = plan_of(store), store.info(), store.facts()
+    by_key = _by_metric(store)
+    cells = store.cells()
+    headlines, further = _reports(by_key, [cell.id for cell in cells])
+    sides = {
+        (key, environment): _sides(by_key[key], plan.baseline, environment)
+        for key in headlines
+        for environment in plan.compared_on(key.cell)
+        if environment == plan.aa_arm or environment in by_key[key].environments
+    }
+    checks = _checks(by_key, {**headlines, **further}, plan) if plan.aa_arm else []
+    shifted = shifted_controls(checks)
+    paths, limits = paths_of(facts, info), _limits(store)
+    environments = [row for row in store.environments() if row[3] is None]
+    purpose, units = unit_of(Path(name).name)
+    own_facts = machine_facts(facts, _hosts(store))
+    nodes = [(each.get(NODE, ""), each.get(MACHINE_ID, "")) for each in own_facts]
+    if in_fleet and len(units) == len(nodes):
+        nodes = [(unit, machine_id) for unit, (_, machine_id) in zip(units, nodes, strict=True)]
+    if not all(node for node, _ in nodes):  # of before machines were named
+        nodes = [(unit, "") for unit in units]
+    by_node = dict(zip(nodes, [*own_facts, *({} for _ in nodes)], strict=False))
+    along = {**path_facts(paths), **({"Weighbridge": info["version"]} if info.get("version") else {})}
+    compared = [each for each in sides if each[1] != plan.aa_arm]
+    whys = {each: _no_cost(headlines[each[0]], each[1], paths, limits, plan.baseline) for each in compared}
+    trials = store.trials()
+    return FleetRun(
+        name=name,
+        machines=(),
+        nodes=tuple(by_node),
+        purpose=purpose,
+        study=info.get("study", ""),
+        question=info.get("question", ""),
+        baseline=plan.baseline,
+        run_id=info.get("run_id", ""),
+        created=float(info.get("created", 0.0)),
+        trust=trust_reason(checks, shifted, plan.aa_arm),
+        shifted=shifted,
+        disturbances=_disturbances(trials, plan),
+        blocks=max((len(mine[0]) for mine in sides.values()), default=0),
+        trials=len(trials),
+        failed=sum(trial.outcome not in (Outcome.OK, Outcome.BROKE) for trial in trials),
+        unfinished=plan.unfinished,
+        equivalence=plan.equivalence,
+        looks=plan.looks,
+        reports=headlines,
+        sides=sides,
+        own_values={key: by_key[key].per_block(plan.baseline) for key in headlines},
+        aa_arm=plan.aa_arm,
+        no_cost={each: why for each, why in whys.items() if why is not None},
+        facts=tuple({**comparable_facts(each), **along} for each in by_node.values()),
+        environments={name: Described(kind, options) for name, kind, options, _ in environments},
+        cells={cell.id.label: Described(cell.kind, cell.options) for cell in cells},
+        isolation=isolations(facts, plan.environments),
+    )
+
+
+# -- what a run measured: as `analyse` has it, without what only a run's own report needs ---------------
+
+
+@dataclass(slots=True)
+class _MetricValues:
+    """One metric's unit, direction, and the values of each environment by block and attempt."""
+
+    unit: str
+    better: str
+    environments: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
+
+    def per_block(self, environment: str) -> list[float]:
+        """One value a block: of the first attempt that has one."""
+        mine = self.environments.get(environment, {})
+        first: dict[int, float] = {}
+        for block, attempt in sorted(mine):
+            first.setdefault(block, mine[block, attempt])
+        return list(first.values())
+
+
+def _by_metric(store: RunStore) -> dict[MetricId, _MetricValues]:
+    """Return the values that a report's costs are made of, by metric."""
+    trials, measured = store.trials(), store.measured()
+    names = {each[0] for values in measured.values() for each in values}
+    standing: set[tuple[int, str]] | None = None
+    if any(name.startswith((*SELECTED, *READ_MEANWHILE)) for name in names) or any(
+        trial.outcome is Outcome.BROKE for trial in trials
+    ):  # values that are a selection, or of blocks that were tried again
+        standing = {(value.trial_id, value.metric) for value in measured_values(store)}
+    cells: dict[CellId, dict[str, _MetricValues]] = {}
+    for trial in trials:
+        if trial.outcome is not Outcome.OK:
+            continue
+        by_metric, place = cells.setdefault(trial.cell, {}), (trial.block, trial.attempt)
+        for metric, unit, better, value in measured.get(trial.id, ()):
+            if standing is not None and (trial.id, metric) not in standing:
+                continue
+            mine = by_metric.get(metric)
+            if mine is None:
+                mine = by_metric[metric] = _MetricValues(unit, better)
+            of = mine.environments.get(trial.environment)
+            if of is None:
+                of = mine.environments[trial.environment] = {}
+            of[place] = value
+    return {MetricId(cell, metric): each for cell, by_metric in cells.items() for metric, each in by_metric.items()}
+
+
+def _reports(
+    by_key: Mapping[MetricId, _MetricValues], cells: Sequence[CellId]
+) -> tuple[dict[MetricId, MetricReport], dict[MetricId, MetricReport]]:
+    """The headline metrics in the study's order, and all others."""
+    headlines: dict[MetricId, MetricReport] = {}
+    further: dict[MetricId, MetricReport] = {}
+    with_headline: set[CellId] = set()
+    for key in metrics_in_order(by_key, cells):
+        headline = key.cell not in with_headline and not is_resource_use(key.metric)
+        with_headline.add(key.cell)
+        first = by_key[key]
+        (headlines if headline else further)[key] = MetricReport(
+            key, first.unit, cast(Better, first.better), headline, None, None, ()
+        )
+    return headlines, further
+
+
+def _sides(metric: _MetricValues, baseline: str, environment: str) -> Sides:
+    """Both sides' values block by block: of the first attempt in which both have one (`store.blocks`)."""
+    one, other = (metric.environments.get(name, {}) for name in (baseline, environment))
+    first: dict[int, tuple[float, float]] = {}
+    for place in sorted(one.keys() & other.keys()):
+        first.setdefault(place[0], (one[place], other[place]))
+    return [each for each, _ in first.values()], [each for _, each in first.values()]
+
+
+def _checks(
+    by_key: Mapping[MetricId, _MetricValues], reports: Mapping[MetricId, MetricReport], plan: Comparisons
+) -> list[ControlCheck]:
+    """The checks of the A/A arm that a report makes, those that hold by far without their intervals."""
+    aa, control = plan.aa_arm or "", replace(plan, looks=plan.control_looks)
+    contrast, level = Contrast.between(aa, plan.baseline), 1 - DISTRUST * looks_share(plan.control_looks)
+    checks = []
+    for key, report in reports.items():
+        if aa not in plan.compared_on(key.cell):
+            continue
+        sides = _sides(by_key[key], plan.baseline, aa)
+        if not sides[0]:
+            continue
+        if _holds_by_far(sides, scale_of(report.metric, report.unit), level):
+            checks.append(ControlCheck(report, None, 1.0, None))
+            continue
+        values = _as_values(key, by_key[key], (plan.baseline, aa))
+        at_99 = contrast_cost(values, contrast, control, 1 - DISTRUST)
+        assert at_99 is not None
+        nothing = negligible(report.metric, at_99.cost.typical)
+        checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))
+    return checks
+
+
+def _as_values(key: MetricId, metric: _MetricValues, environments: Sequence[str]) -> list[Value]:
+    workload, level = key.cell.workload, key.cell.level
+    return [
+        Value(0, block, attempt, environment, workload, level, key.metric, metric.unit, metric.better, value, 0.0, ())
+        for environment in environments
+        for (block, attempt), value in metric.environments.get(environment, {}).items()
+    ]
+
+
+def _holds_by_far(sides: Sides, scale: Scale | None, level: float) -> bool:
+    """Whether a control's rank sum is so far from the critical one that its interval cannot exclude no cost.
+
+    Of at least ten blocks, all different: ties and few blocks are left to the interval itself.
+    """
+    blocks = len(sides[0])
+    if blocks < MIN_BLOCKS_SIGNED_RANK:
+        return False
+    ratio = scale is None and min(min(side) for side in sides) > 0
+    pairs = zip(*sides, strict=True)
+    effects = [math.log(other / one) if ratio else other - one for one, other in pairs]
+    effects.sort(key=abs)
+    apart = 1e-9 * abs(effects[-1])
+    if not effects[0] or any(abs(after) - abs(before) <= apart for before, after in itertools.pairwise(effects)):
+        return False
+    positive = sum(rank for rank, effect in enumerate(effects, 1) if effect > 0)
+    smaller = min(positive, blocks * (blocks + 1) // 2 - positive)
+    return smaller > 1.2 * critical_rank(blocks, level) + 5
+
+
+def _limits(store: RunStore) -> dict[ArmId, list[Flag | None]]:
+    """Return the bottleneck of each good trial."""
+    arms = grouped((trial for trial in store.trials() if trial.outcome is Outcome.OK), lambda trial: trial.arm)
+    return {arm: [limit_of(trial.flags) if trial.flags else None for trial in good] for arm, good in arms.items()}
+
+
+def _no_cost(
+    report: MetricReport,
+    environment: str,
+    paths: Paths,
+    limits: Mapping[ArmId, Sequence[Flag | None]],
+    baseline: str,
+) -> WhyNotCounted | None:
+    """Why a comparison can have no verdict in its own run."""
+    one, other = (limits.get(ArmId(report.cell, name), ()) for name in (baseline, environment))
+    if paths.missing(report.cell, baseline, environment):
+        return WhyNotCounted.NO_PATH
+    return WhyNotCounted.HIDDEN if shared_limit(one, other, report.unit) is not None else None
+
+
+def _disturbances(trials: Sequence[StoredTrial], plan: Comparisons) -> dict[str, Disturbance]:
+    good = [trial for trial in trials if trial.outcome is Outcome.OK]
+    arms = grouped(good, lambda each: plan.baseline if each.environment == plan.aa_arm else each.environment)
+    names = [name for name in plan.environments if name != plan.aa_arm]
+    return {name: disturbance_of(trial.flags for trial in arms.get(name, ())) for name in names}
+
+
+# -- machines -------------------------------------------------------------------------------------
+
+
+def _hosts(store: RunStore) -> tuple[str, ...]:
+    """The names of the hosts of clients and of the server. Raises RunDirectoryError where they are more than two."""
+    file = store.study_file()
+    hosts = [*file.hosts] or [""]
+    client = file.placement.client or hosts[0]
+    clients = client if isinstance(client, list) else [client]
+    names = tuple(dict.fromkeys([*clients, file.placement.server or hosts[0]]))
+    if len(names) > 2:
+        raise RunDirectoryError(f"{store.directory} is of {len(names)} hosts: a fleet is of one or of pairs")
+    return names
+
+
+# -- one study, and machines by name ------------------------------------------------------------
+
+
+def _of_one_study(runs: Sequence[FleetRun], left_out: list[LeftOutRun]) -> list[FleetRun]:
+    """The runs of the study that most are of, on as many machines; the others are added to what is left out."""
+    (most,) = Counter((run.study, run.baseline, len(run.nodes)) for run in runs).most_common(1)
+    study, baseline, size = most[0]
+    mine = [run for run in runs if (run.study, run.baseline, len(run.nodes)) == most[0]]
+    usual = Counter(map(_settings, mine)).most_common(1)[0][0]
+    first = next(run for run in mine if _settings(run) == usual)
+    kept: list[FleetRun] = []
+    for run in sorted(runs, key=lambda each: (each.purpose is not Purpose.TOGETHER, _in_order(each.name))):
+        if run.study != study:
+            left_out.append(LeftOutRun(run.name, WhyLeftOut.OTHER_STUDY, run.study))
+        elif run.baseline != baseline:
+            left_out.append(LeftOutRun(run.name, WhyLeftOut.OTHER_BASELINE, run.baseline))
+        elif len(run.nodes) != size:
+            left_out.append(LeftOutRun(run.name, WhyLeftOut.OTHER_SIZE))
+        elif (setting := other_setting(first, run)) is not None:
+            left_out.append(LeftOutRun(run.name, WhyLeftOut.OTHER_SETTING, setting=setting))
+        else:
+            kept.append(run)
+    return kept
+
+
+def _settings(run: FleetRun) -> str:
+    """What two runs of one study have in common, as text."""
+    return repr([sorted((name, repr(each)) for name, each in part.items()) for part in (run.environments, run.cells)])
+
+
+def other_setting(first: FleetRun, run: FleetRun) -> SettingChange | None:
+    """Return in what a run's study is not the first one's; None where in nothing that changes what is measured."""
+    for what, one, other in (
+        ("environments", first.environments, run.environments),
+        ("workloads", first.cells, run.cells),
+    ):
+        if one.keys() != other.keys():
+            return SettingChange(Part.STUDY, "", what, tuple(one), tuple(other))
+    changes = (
+        *described_changes(Part.ENVIRONMENT, first.environments, run.environments),
+        *described_changes(Part.WORKLOAD, first.cells, run.cells),
+    )
+    return next(iter(changes), None)
+
+
+def _named(runs: Sequence[FleetRun]) -> list[FleetRun]:
+    """The runs with their machines' names: the node, with the machine's id where two have one name."""
+    ids: dict[str, dict[str, None]] = {}
+    for node, machine_id in (each for run in runs for each in run.nodes):
+        ids.setdefault(node, {})[machine_id] = None
+
+    def name(node: str, machine_id: str) -> str:
+        return node if len(ids[node]) == 1 else f"{node} ({machine_id or 'no id'})"
+
+    return [replace(run, machines=tuple(name(*each) for each in run.nodes)) for run in runs]
+
+
+def _machines(runs: Iterable[FleetRun]) -> dict[str, Mapping[str, str]]:
+    """The facts of each machine: those that all of its runs agree on."""
+    facts: dict[str, dict[str, str]] = {}
+    for run in runs:
+        for machine, mine in zip(run.machines, run.facts, strict=True):
+            before = facts.setdefault(machine, dict(mine))
+            for key in [key for key, value in before.items() if mine.get(key) != value]:
+                del before[key]
+    return dict(sorted(facts.items(), key=lambda each: _in_order(each[0])))
+
+
+def _in_order(name: str) -> tuple[tuple[int, str], ...]:
+    """A key that puts n2 before n10."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name))
+
+
+# -- metrics ------------------------------------------------------------------------------------
+
+
+def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[MetricId, str]]:
+    """Every headline metric and environment that some run compares with the baseline, in the study's order."""
+    return list(dict.fromkeys(each for run in runs for each in run.sides if each[1] != run.aa_arm))
+
+
+def as_differences(fleet: Fleet, metric: FleetMetric) -> FleetMetric:
+    """Return a metric of a fleet with its effects as differences in its unit."""
+    report = metric.report
+    key = report.metric_id
+    if metric.own:
+        again = _own_value(fleet.runs, key, fleet.margin, "difference")
+    else:
+        again = _cost(fleet.runs, key, metric.environment, fleet.margin, "difference")
+    return replace(again, family=metric.family)
+
+
+def _cost(
+    runs: Sequence[FleetRun], key: MetricId, environment: str, margin: float, on: Scale | None = None
+) -> FleetMetric:
+    first = next(run.reports[key] for run in runs if key in run.reports)
+    sides = [run.sides.get((key, environment), ((), ())) if _same_unit(run, key, first) else ((), ()) for run in runs]
+    scale = on or common_scale(first, sides)
+    effects = []
+    for run, both in zip(runs, sides, strict=True):
+        values = [_worse(first) * each for each in OF_TWO.effects(both, scale)]
+        effects.append(_effect(run, key, first, values, run.no_cost.get((key, environment))))
+    return _over_fleet(FleetMetric(first, environment, False, scale, tuple(effects), None), runs, margin)
+
+
+def common_scale(report: MetricReport, sides: Iterable[Sides]) -> Scale:
+    """Return the scale on which the costs of all runs can be told: ratios where every value is positive."""
+    positive = all(value > 0 for both in sides for side in both for value in side)
+    return scale_of(report.metric, report.unit) or ("ratio" if positive else "difference")
+
+
+def _own_value(runs: Sequence[FleetRun], key: MetricId, margin: float, on: Scale | None = None) -> FleetMetric:
+    first = next(run.reports[key] for run in runs if key in run.reports)
+    values = [run.own_values.get(key, ()) if _same_unit(run, key, first) else () for run in runs]
+    positive = min((value for mine in values for value in mine), default=0.0) > 0
+    scale: Scale = on or scale_of(first.metric, first.unit) or ("ratio" if positive else "difference")
+    effects = []
+    for run, own in zip(runs, values, strict=True):
+        logs = [math.log(each) for each in own] if scale == "ratio" else own
+        effects.append(_effect(run, key, first, [_worse(first) * each for each in logs], None))
+    return _over_fleet(FleetMetric(first, runs[0].baseline, True, scale, tuple(effects), None), runs, margin)
+
+
+def _worse(report: MetricReport) -> float:
+    """The sign that makes an effect positive where it is worse."""
+    return -1.0 if report.better == "higher" else 1.0
+
+
+def _same_unit(run: FleetRun, key: MetricId, first: MetricReport) -> bool:
+    report = run.reports.get(key)
+    return report is not None and (report.unit, report.better) == (first.unit, first.better)
+
+
+def _effect(
+    run: FleetRun, key: MetricId, first: MetricReport, values: Sequence[float], why: WhyNotCounted | None
+) -> RunEffect:
+    """What a run makes of a metric, and whether it is counted."""
+    effect, error, blocks = None, math.inf, len(values)
+    if blocks >= MIN_BLOCKS_INTERVAL:
+        mean = math.fsum(values) / blocks
+        error = math.sqrt(math.fsum((each - mean) ** 2 for each in values) / (blocks - 1) / blocks)
+        half = t_quantile(blocks - 1, 0.95) * error
+        effect = Interval(mean, mean - half, mean + half)
+    if key in run.reports and not _same_unit(run, key, first):
+        why = WhyNotCounted.UNIT
+    elif not values:
+        why = why or WhyNotCounted.NO_VALUE
+    elif len(values) < MIN_BLOCKS_VERDICT:
+        why = WhyNotCounted.FEW
+    elif run.trusted is False:
+        why = WhyNotCounted.UNTRUSTED
+    elif run.purpose is Purpose.ALONE:
+        why = WhyNotCounted.ALONE
+    return RunEffect(run, len(values), effect, error, why)
+
+
+def _over_fleet(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> FleetMetric:
+    """The metric with what it comes to over the runs that are counted."""
+    measured = [
+        Measured(each.run.machines, each.effect.estimate, each.standard_error, each.blocks)
+        for each in metric.counted
+        if each.effect is not None
+    ]
+    return replace(metric, fleet=fleet_cost(measured, margin=on_scale(metric, runs, margin)) if measured else None)
+
+
+def _usual_margin(runs: Sequence[FleetRun]) -> float:
+    """The margin of most runs, of several such the smallest: one run's own is not the fleet's."""
+    counts = Counter(each.equivalence for each in runs if each.equivalence is not None)
+    return min(counts, key=lambda margin: (-counts[margin], margin), default=0.03)
+
+
+def on_scale(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> float:
+    """A margin on the scale of the effects: of differences that share of the baseline's typical value."""
+    if metric.scale == "ratio":
+        return math.log1p(margin)
+    own_values = (run.own_values.get(metric.report.metric_id) for run in runs)
+    levels = [abs(median(values)) for values in own_values if values]
+    return margin * median(levels) if levels else 0.0
+
+
+def _judged(metrics: Sequence[FleetMetric]) -> tuple[FleetMetric, ...]:
+    """The metrics, each told how many are judged together."""
+    family = sum(each.fleet is not None for each in metrics)
+    return tuple(replace(each, family=max(1, family)) for each in metrics)

@@ -1,0 +1,118 @@
+"""`weighbridge replicate`."""
+
+from pathlib import Path
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.results import Analysis
+from weighbridge.cli import approval
+from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.metrics import Address, address, watched
+from weighbridge.cli.output import err, out, print_json
+from weighbridge.cli.progress import show
+from weighbridge.cli.run import new_directory
+from weighbridge.cli.runs import continuable, run_directory
+from weighbridge.features.replication.comparison import Offer, Replication, replication
+from weighbridge.features.replication.document import replication_json
+from weighbridge.features.replication.options import PAGE, ReplicateOptions
+from weighbridge.features.replication.published import available, published
+from weighbridge.features.replication.report import replication_document
+from weighbridge.features.replication.words import print_replication_screen
+from weighbridge.report import html
+from weighbridge.report.document import Document
+from weighbridge.report.render_page import write_document
+from weighbridge.report.text.next_step import continuing
+from weighbridge.runner import living
+from weighbridge.runner import run as running
+from weighbridge.runner.signals import interruptible
+from weighbridge.store.extensions import unfinished
+from weighbridge.store.run import RunStore
+from weighbridge.study.profiles import load, profiles_of
+from weighbridge.study.source import bundled_study
+
+
+def replicate(options: ReplicateOptions) -> None:
+    """Run a published study, or show an earlier run of it, next to the published figures."""
+    if options.report is not None:
+        if (options.study, options.profile, options.link, options.directory, options.metrics) != (None,) * 5:
+            fail("--report can only be combined with --json: remove the other options", WRONG_COMMAND_LINE)
+        with RunStore(run_directory(options.report)) as store:
+            _show(store, as_json=options.as_json)
+        return
+    if options.study is None and options.directory is None:
+        message = f"name a study ({', '.join(available())}), --out DIR to continue a run, or --report RUN"
+        fail(message, WRONG_COMMAND_LINE)
+    if options.study is None and (options.profile, options.link) != (None, None):
+        fail("--profile and --link need a study, because a continued run already has one", WRONG_COMMAND_LINE)
+    at = address(options.metrics)
+    living.require_alone(beside_others=options.allow_concurrent)
+    _run(options, at)
+
+
+def _run(options: ReplicateOptions, at: Address | None) -> None:
+    loaded, directory, yes = None, options.directory, options.yes
+    if options.study is not None:
+        loaded, origin = approval.load_named(options.study, options.profile, options.link, yes=yes)
+        published(loaded.file.study)  # fails before anything runs
+        directory = directory or new_directory(loaded)
+        needs_yes = approval.confirm(origin, loaded, directory, yes=yes, quick_test=options.quick_test)
+    else:
+        assert directory is not None
+        _require_published(directory)
+        needs_yes = approval.confirm_continued(directory, yes=yes)
+    with (
+        interruptible(),
+        show() as progress,
+        watched(at, progress, loaded, directory) as listeners,
+        continuable(directory, *continuing("replicate", str(directory), yes=yes and needs_yes)),
+    ):
+
+        def after(store: RunStore) -> None:
+            progress.close()
+            if store.finished():
+                _show(store, as_json=options.as_json, ran=True)
+
+        running.run_study(loaded, directory, listeners, after)
+
+
+def _require_published(directory: Path) -> None:
+    with RunStore(directory) as store:
+        published(store.info().get("study", ""))
+
+
+def _show(store: RunStore, *, as_json: bool, ran: bool = False) -> None:
+    """Write both pages of a run and print its tables; ``ran`` is True if it has just run."""
+    analysis = analyse(store)
+    page = html.write_html(store, store.directory / "report.html", analysis)
+    result = _compared(analysis)
+    _, comparison = _write(store, result)
+    pages = [f"report: {page}", f"published and measured: {comparison}"]
+    if as_json:
+        print_json(replication_json(result))
+        err().print("\n".join(pages), markup=False)
+    else:
+        ended = ran and unfinished(store.info())
+        print_replication_screen(result, out(), str(store.directory), pages, yes=ran, ended=ended)
+
+
+def further_page(store: RunStore, analysis: Analysis) -> tuple[Document, Path]:
+    """Write the page that compares a run with its published study. Raises StudyError if nothing was published."""
+    return _write(store, _compared(analysis))
+
+
+def _compared(analysis: Analysis) -> Replication:
+    return replication(analysis, published(analysis.study), _offers(analysis.study))
+
+
+def _write(store: RunStore, result: Replication) -> tuple[Document, Path]:
+    document = replication_document(result, store)
+    return document, write_document(document, store.directory / PAGE, store.directory)
+
+
+def _offers(study: str) -> list[Offer]:
+    """Return the workloads and environments of each profile of the bundled study."""
+    origin = bundled_study(study)
+    studies = {name: load(origin, name) for name in profiles_of(origin)}
+    return [
+        Offer(name, frozenset(cell.workload for cell in each.cells), frozenset(arm.name for arm in each.arms))
+        for name, each in studies.items()
+    ]

@@ -1,0 +1,54 @@
+"""The options and examples of `weighbridge replicate`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge.cli.declared import Declared, argument, option
+from weighbridge.cli.help import OUTPUT, WHAT
+from weighbridge.cli.options import (
+    allow_concurrent_flag,
+    complete_study,
+    json_flag,
+    metrics_option,
+    profile_option,
+    quick_test_flag,
+    yes_flag,
+)
+
+PAGE = "replication.html"
+"""The name of the page in a run that compares it with a published study."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicateOptions:
+    """Run a published study on your machines, and compare the results with its published figures."""
+
+    study: str | None = argument(
+        "STUDY",
+        "A bundled study with published figures. Not needed with --out or --report.",
+        default=None,
+        autocompletion=complete_study,
+    )
+    profile: str | None = profile_option()
+    link: str | None = option("--link RATE", "Rate of every testbed cable, for example 100mbit.", WHAT)
+    directory: Path | None = option(
+        "--out DIR", "A new run directory, or the directory of an interrupted run to continue.", OUTPUT
+    )
+    report: Path | None = option("--report RUN", "Rewrite the pages of this run, and run nothing.", OUTPUT)
+    metrics: str | None = metrics_option()
+    yes: bool = yes_flag()
+    allow_concurrent: bool = allow_concurrent_flag()
+    quick_test: bool = quick_test_flag()
+    as_json: bool = json_flag()
+
+
+REPLICATE = Declared(
+    "weighbridge.features.replication.command:replicate",
+    ReplicateOptions,
+    (
+        "weighbridge replicate docker-networks --profile quick",
+        "weighbridge replicate --out RUN",
+        "weighbridge replicate --report RUN",
+    ),
+    after="run",
+)

@@ -1,1 +1,0 @@
-"""Writes a study as a folder of scripts and Compose files that a user can run without Weighbridge."""
