@@ -31,7 +31,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _workloads() -> dict[str, Workload]:
-    return dict(register(registry._discover(PACKAGE), Workload))
+    return dict(register(registry.discover(PACKAGE), Workload))
 
 
 def test_a_module_with_a_plug_in_is_found_by_its_kind(package: Path):
