@@ -36,7 +36,7 @@ from weighbridge.model.workload import Workload  # noqa: E402
 from weighbridge.study.loader import check  # noqa: E402
 from weighbridge.study.source import bundled, parse  # noqa: E402
 
-PART = re.compile(r"^(<!-- generated: ([a-z-]+)((?: [\w/%-]+)*) -->)$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+PART = re.compile(r"^(<!-- generated: ([a-z-]+)((?: [\w./%-]+)*) -->)$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 """A generated part of a page with its two marks: groups are the first mark, the part's name and its arguments."""
 _QUANTITIES = {
     "us|ms|s|min|h": ("a time", "s"),
