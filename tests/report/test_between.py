@@ -230,14 +230,17 @@ def test_history_in_the_terminal(folder, width):
     print_document(history_document(history(folder)), Console(file=file, width=width, highlight=False), full=True)
     text = file.getvalue()
     assert max(len(line) for line in text.splitlines()) <= width
-    assert "before run 2 changed: kernel" in " ".join(text.split())
+    assert "run 2 differs from the previous run of its study: kernel" in " ".join(text.split())
 
 
 def test_costs_of_another_study_are_in_a_table_of_their_own(run):
     """Both have an environment and a metric of the same name."""
     stores = [run(costs={"bridge": 1.2}, study=study, seed=number) for number, study in enumerate(("a", "b", "a"))]
     found = history(stores[0].directory.parent)
-    assert headings(found) == ["a, against native", "b, against native"]
+    assert headings(found) == [
+        "a: cost [95%] against native; positive is worse",
+        "b: cost [95%] against native; positive is worse",
+    ]
     charts = [block for block in history_document(found).blocks if isinstance(block, Chart)]
     numbers = [[plain_text(row[0].parts) for row in each.fallback[0].rows] for each in charts]
     assert numbers == [["1", "3"], ["2"]]
@@ -254,7 +257,10 @@ def test_two_commands_under_one_name_are_no_history_of_one_program(run):
     assert [each.series for each in found.runs] == [1, 2, 1]
     assert [[number for number, *_ in each.points] for each in series_of(found)] == [[1, 3], [2]]
     assert [each["series"] for each in history_json(found)["runs"]] == [1, 2, 1]
-    assert headings(found) == ["weigh-sh (pack a), against native", "weigh-sh (sort b), against native"]
+    assert headings(found) == [
+        "weigh-sh (pack a): cost [95%] against native; positive is worse",
+        "weigh-sh (sort b): cost [95%] against native; positive is worse",
+    ]
 
 
 def test_history_as_document_and_page(folder, tmp_path):

@@ -152,7 +152,10 @@ EVENT_COUNTERS = (
     EventCounter("vm_exits", "exits of all guests to their hypervisor; if debugfs is readable", per_trial=True),
 )
 """The counters of the kernel that make metrics. To add one, add a row here, and read it in `meters.events`."""
-SOFTNET_DROPS, SOFTNET_SQUEEZES, CONNECTION_DROPS, DISK_FLUSHES, VM_EXITS = (each.prefix for each in EVENT_COUNTERS)
+_PREFIX_OF = {each.name: each.prefix for each in EVENT_COUNTERS}
+SOFTNET_DROPS, SOFTNET_SQUEEZES = _PREFIX_OF["softnet_drops"], _PREFIX_OF["softnet_squeezes"]
+CONNECTION_DROPS, DISK_FLUSHES = _PREFIX_OF["conntrack_drops"], _PREFIX_OF["disk_flushes"]
+VM_EXITS = _PREFIX_OF["vm_exits"]
 PACKET_SIZE = "bytes_per_packet"
 """Mean size of the received IPv4 packets. It is above the MTU if the kernel combines segments (TSO, GRO)."""
 DISK_TIME = "disk_time"

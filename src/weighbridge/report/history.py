@@ -34,9 +34,12 @@ def _runs(history: History) -> Iterator[doc.Block]:
         rows.append(tuple(map(say, words)))
         if past.changed:
             changes.append(
-                say(f"before run {number} changed: {text.changes_in_short(past.changed)}", tone=Tone.NOTICE)
+                say(
+                    f"run {number} differs from the previous run of its study: {text.changes_in_short(past.changed)}",
+                    tone=Tone.NOTICE,
+                )
             )
-            facts += [say(f"before run {number}: {line}") for line in text.fact_lines(past.changed)]
+            facts += [say(f"run {number}: {line}") for line in text.fact_lines(past.changed)]
     yield doc.Table(RUN_COLUMNS, tuple(rows))
     if changes:
         yield doc.Listing(tuple(changes))
@@ -62,7 +65,11 @@ def _costs(history: History) -> Iterator[doc.Block]:
         columns = Column("#", align="right"), Column("started", detail=True), *(Column(name) for name in names)
         styles = charts.environment_styles(history)
         changes = [f"▲ {dates[number]}: {words}" for number, words in charts.changes(history, [*costs])]
-        yield doc.Heading(series.title, soft=f"{series.study}, against {series.baseline}", anchor=f"h{place}")
+        yield doc.Heading(
+            series.title,
+            soft=f"{series.study}: cost [95%] against {series.baseline}; positive is worse",
+            anchor=f"h{place}",
+        )
         yield doc.Chart(
             f"{series.title}: costs over time", partial(charts.over_runs, history, series),
             tuple((name, styles[name]) for name in names), "; ".join(changes), (doc.Table(columns, rows),),
