@@ -26,6 +26,11 @@ from weighbridge.model.workload import Workload
 
 P = TypeVar("P", bound=Plugin)
 _MEND = "fix or uninstall it"
+_RENAMED = {
+    "readiness": "ready", "unmet": "ready", "problems": "check", "unplaceable": "on_clusters",
+    "lacking_on": "ready_on",
+}  # fmt: skip
+"""Members of plug-ins that nothing calls any more, with the present ones."""
 
 
 class RegistryError(WeighbridgeError):
@@ -41,6 +46,8 @@ def register(plugins: Iterable[tuple[str, object]], base: type[P]) -> Mapping[st
             raise RegistryError(f"{where} has no PLUGIN of type {base.__name__}: {_MEND}")
         if lacking := [name for name in _needed(base) if not hasattr(plugin, name)]:
             raise RegistryError(f"{where}: its {base.__name__} has no {' and no '.join(lacking)}: {_MEND}")
+        if old := [name for name in _RENAMED if hasattr(plugin, name) and not hasattr(base, name)]:
+            raise RegistryError(f"{where}: rename {', '.join(f'{name} to {_RENAMED[name]}' for name in old)}")
         if plugin.kind in by_kind:
             raise RegistryError(f"{where} and {origin[plugin.kind]} both define the kind '{plugin.kind}': {_MEND}")
         by_kind[plugin.kind], origin[plugin.kind] = plugin, where

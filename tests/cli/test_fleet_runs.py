@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fleets.test_study import PAIR, SINGLE
 
+from features.fleets.test_study import PAIR, SINGLE
 from report.made_up_fleets import RECIPE, make_unit
 from sentences import assert_sentence
 from weighbridge import registry, secret_values

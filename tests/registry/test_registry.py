@@ -160,3 +160,10 @@ def test_every_module_of_the_package_is_a_plug_in_of_its_own_kind():
     paths = [*folder.glob("*.py"), *(path.parent for path in folder.glob("*/__init__.py"))]
     modules = {path.stem for path in paths if not path.stem.startswith("_")}
     assert modules == {kind.replace("-", "_") for kind in registry.workloads()}
+
+
+@pytest.mark.parametrize("name", ["readiness", "problems", "unmet", "unplaceable", "lacking_on"])
+def test_a_plug_in_with_a_member_that_nothing_calls_any_more_is_refused(name: str):
+    old = type("Old", (type(registry.environments()["native"]),), {name: lambda *_: None})
+    with pytest.raises(RegistryError, match=f"rename {name} to "):
+        register([("other_package", old())], Environment)  # type: ignore[type-abstract]

@@ -170,6 +170,19 @@ def test_what_this_kernel_has_nothing_of_is_not_switched(
     assert reasons == {"apparmor": "" if switched else "this kernel has no AppArmor", "seccomp": ""}
 
 
+def test_a_continued_run_keeps_the_arms_of_its_study(monkeypatch: pytest.MonkeyPatch):
+    text = (
+        "study: s\nquestion: q\nbaseline: n\nexplain: true\n"
+        "environments: {n: {kind: native}, d: {kind: docker, network: none}}\n"
+        "workloads: {cpu: {kind: sysbench-cpu, duration: 1s}}\n"
+    )
+    study, arm = check(parse(text, "s.yaml")), "d-without-apparmor"
+    monkeypatch.setattr(planned, "readiness_of", lambda study: {arm.name: Readiness(True) for arm in study.arms})
+    monkeypatch.setattr(preflight, "read_here", lambda _: b"")  # booted without AppArmor since the run began
+    assert arm not in {each.name for each in planned.plan(study).study.arms}
+    assert planned.plan(study, (), frozen=True).study.arms == study.arms
+
+
 def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(preflight, "which", lambda name: name)
     monkeypatch.setattr(os, "geteuid", lambda: 0)

@@ -42,7 +42,7 @@ def taken(counts: dict[int, int], percent: float) -> float:
 
 @given(counts=COUNTS, percent=st.sampled_from([50, 95, 99, 99.9]))
 def test_what_is_read_is_what_was_printed(counts: dict[int, int], percent: float):
-    found = latencies(printed(counts))
+    found = latencies(printed(counts), sum(counts.values()))
     assert [count for _, count in found.buckets] == [count for _, count in sorted(counts.items())]
     assert found.count == sum(counts.values())
     assert found.percentile(percent) == pytest.approx(taken(counts, percent), abs=0.0005001)
@@ -71,9 +71,17 @@ def test_the_histogram_that_is_kept_has_every_latency_at_its_place(counts: dict[
 def test_a_histogram_that_is_none(rows: list[str]):
     head = printed({500: 1}).splitlines()[:4]
     with raises_sentence(Unparseable):
-        latencies("\n".join([*head, *rows, ""]))
+        latencies("\n".join([*head, *rows, ""]), 5)
 
 
 def test_a_report_without_one():
     with raises_sentence(Unparseable):
-        latencies("Threads started!\n")
+        latencies("Threads started!\n", 5)
+
+
+@given(counts=COUNTS)
+def test_a_histogram_that_lacks_a_row(counts: dict[int, int]):
+    *rows, _ = sorted(counts)
+    text = printed({bucket: counts[bucket] for bucket in rows} or {1: 1})
+    with pytest.raises(Unparseable):
+        latencies(text, sum(counts.values()) + (not rows))

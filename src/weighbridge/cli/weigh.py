@@ -322,7 +322,7 @@ def _require_command(command: Sequence[str], what: What) -> None:
     """Exit with an example if the program is missing."""
     if command:
         return
-    if what.server is None and what.service is None:
+    if not (what.server or what.service):
         fail("name the program to measure, for example: weighbridge weigh -- ./my-benchmark", WRONG_COMMAND_LINE)
     fail(
         "name the server's client, for example: weighbridge weigh ... -- curl -s http://{address}:{port}/",

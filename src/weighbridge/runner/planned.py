@@ -104,12 +104,13 @@ class PlannedRun:
         return require_prometheus(self.study)
 
 
-def plan(study: Study, left_out: Sequence[LeftOut] | None = None) -> PlannedRun:
+def plan(study: Study, left_out: Sequence[LeftOut] | None = None, *, frozen: bool = False) -> PlannedRun:
     """Plan a run of a study on this machine, without the optional environments that cannot be opened here.
 
-    A run that has trials continues without the environments that it had ``left_out``, and leaves out no others.
+    A run that has trials continues without the environments that it had ``left_out``, and leaves out no others. A
+    ``frozen`` study is stored in a run, and keeps the arms with which the run began.
     """
-    declared = on_this_kernel(study)
+    declared = study if frozen else on_this_kernel(study)
     chosen = declared if left_out is None else _without(declared, left_out)
     readiness = readiness_of(chosen)
     absent = not_ready(chosen, readiness) if left_out is None else tuple(left_out)

@@ -330,9 +330,11 @@ def ready(plugin: Environment | Storage, options: Any | None = None, needs: Need
     state = lacking_here(plugin) or _without_a_launcher(plugin)
     if state is None:
         state = plugin.ready(options, needs) if isinstance(plugin, Environment) else plugin.ready(options)
-    if not state.ready and plugin.needs_virtualisation(options) and (why := virtualisation.lacking()):
-        return Readiness(False, why, virtualisation.ELSEWHERE)
-    return state
+    if state.ready or not plugin.needs_virtualisation(options) or not (why := virtualisation.lacking()):
+        return state
+    if needs is not None and plugin.ready(options).ready:
+        return state  # the study's needs are the obstacle
+    return Readiness(False, why, virtualisation.ELSEWHERE)
 
 
 def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
@@ -396,12 +398,16 @@ def admissions(study: Study) -> Mapping[str, Readiness]:
 
 def ready_for(study: Study, arm: Arm) -> Readiness:
     """Return whether an environment can be opened here, with each client that the study measures it with."""
-    plugin, every = registry.environments()[arm.kind], []
+    plugin, states = registry.environments()[arm.kind], list[tuple[Needs, Readiness]]()
     for client in arm.clients or study.client_hosts:
-        if (needs := needs_of(study.file, list(study.cells), client, arm)) not in every:
-            every.append(needs)
-    states = [ready(plugin, arm.options, needs) for needs in every]
-    return next((state for state in states if not state.ready), states[0])
+        needs = needs_of(study.file, list(study.cells), client, arm)
+        if needs in (checked for checked, _ in states):
+            continue
+        state = ready(plugin, arm.options, needs)
+        if not state.ready:
+            return state
+        states.append((needs, state))
+    return states[0][1]
 
 
 def _without_a_launcher(plugin: Plugin) -> Readiness | None:

@@ -144,12 +144,13 @@ def leave_out(study: Study, store: RunStore, progress: Progress, *, continued: b
     A new run's user saw these before the question whether to start. Raises as `PlannedRun.require_environments`.
     """
     has_trials = bool(store.finished())
-    planned = plan(study, store.left_out() if has_trials else None)
+    planned = plan(study, store.left_out() if has_trials else None, frozen=True)
+    notes = planned.require_environments()
     if not has_trials:
         store.set_info(LEFT_OUT, left_out_text(planned.left_out))
     for each in planned.left_out if continued else ():
         progress.say(left_out_line(each))
-    for note in planned.require_environments():
+    for note in notes:
         progress.say(note)
     return planned.study
 

@@ -51,8 +51,11 @@ class Latencies:
         return histogram.encode()
 
 
-def latencies(text: str) -> Latencies:
-    """Return the histogram in a report. Raises Unparseable if there is none, or if its values fall."""
+def latencies(text: str, events: float) -> Latencies:
+    """Return the histogram in a report of so many events.
+
+    Raises Unparseable if there is no histogram, if its values fall, or if it does not have every event.
+    """
     _, header, rest = text.partition(_HEADER)
     if not header:
         raise Unparseable("sysbench's report has no latency histogram")
@@ -65,4 +68,7 @@ def latencies(text: str) -> Latencies:
     values = [value for value, _ in buckets]
     if not buckets or values != sorted(values) or values[-1] * 1e6 > _LONGEST_NS * 1.01:
         raise Unparseable("sysbench's latency histogram has no rows, or rows out of order")
-    return Latencies(tuple(buckets))
+    found = Latencies(tuple(buckets))
+    if found.count != events:
+        raise Unparseable(f"sysbench's latency histogram has {found.count} of {events:.0f} events")
+    return found

@@ -285,7 +285,7 @@ class SysbenchFileio(Workload):
         require_requested_work(options, figure_by_metric)
         if not events:
             raise Unparseable("sysbench made no request at all")
-        histogram = _sysbench_latency.latencies(text)
+        histogram = _sysbench_latency.latencies(text, events)
         total_ms = _sysbench.figure(text, rf"\n +sum: +{_sysbench.NUMBER}\n", "sum of latencies")
         figure_by_metric |= {MEAN: total_ms / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
         metrics = self.metrics(options)

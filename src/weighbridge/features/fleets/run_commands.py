@@ -177,7 +177,10 @@ def _refusals(prepared: _Prepared) -> list[str]:
     study, (provider, _) = prepared.unit_study, prepared.provided
     if not provider.drives_here:
         return []
-    reasons = planned.plan(study).reasons
+    here = planned.plan(study)
+    reasons = here.reasons
+    for each in () if reasons else here.left_out:
+        err().print(f"note: {planned.left_out_line(each)}", markup=False)
     if prepared.fleet.machines is None:
         return reasons
     hosts = prepared.hosts

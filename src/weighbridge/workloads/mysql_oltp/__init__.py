@@ -191,7 +191,7 @@ class MysqlOltp(Workload):
         events, errors = _transactions(text), figure_by_metric[ERRORS]
         if events < errors or not events:
             raise Broke(f"{errors:.0f} of {events + errors:.0f} transactions failed at {options.threads} threads")
-        histogram = _sysbench_latency.latencies(text)
+        histogram = _sysbench_latency.latencies(text, events)
         total = _sysbench.figure(text, rf"\n +sum: +{_sysbench.NUMBER}\n", "sum of latencies")
         figure_by_metric |= {MEAN: total / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
         return TrialResult(
