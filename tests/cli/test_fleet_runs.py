@@ -12,8 +12,9 @@ import pytest
 from features.fleets.test_study import PAIR, SINGLE
 from report.made_up_fleets import RECIPE, make_unit
 from sentences import assert_sentence
-from weighbridge import registry, secret_values
+from weighbridge import secret_values
 from weighbridge.errors import DiskFull, StudyError, Unavailable
+from weighbridge.features.fleets import providers as providing
 from weighbridge.features.fleets import run_commands as fleet_runs
 from weighbridge.features.fleets import survey as surveying
 from weighbridge.features.fleets.folder import FleetFolder, UnitRecord
@@ -57,7 +58,7 @@ class Listed(Hosts):
 @pytest.fixture
 def listed(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch) -> Listed:
     made = Listed()
-    monkeypatch.setattr(registry, "providers", lambda: {"hosts": made})
+    monkeypatch.setattr(providing, "providers", lambda: {"hosts": made})
     monkeypatch.setattr(planned, "refusals", lambda *_: [])
     monkeypatch.setattr(planned, "userland_problems", lambda _: iter(()))
     monkeypatch.setattr(surveying, "survey", lambda study, hosts, say: [SurveyedMachine(name) for name in hosts])

@@ -11,6 +11,7 @@ from pydantic_core._pydantic_core import list_all_errors
 
 from sentences import ROOT
 from weighbridge import registry
+from weighbridge.features.fleets.providers import providers
 from weighbridge.model.options import Name, Options
 from weighbridge.model.quantity import Duration, PacketSize, Rate, Share, Size
 from weighbridge.model.study import StudyFile
@@ -238,8 +239,12 @@ WRONG: tuple[Any, ...] = (
 )
 MODELS = {
     f"{section}-{kind}": plugin.options
-    for section in ("adapters", "environments", "hosts", "providers", "storage", "userlands", "workloads")
-    for kind, plugin in getattr(registry, section)().items()
+    for section, plugins in (
+        *((name, getattr(registry, name)) for name in ("adapters", "environments", "hosts")),
+        ("providers", providers),
+        *((name, getattr(registry, name)) for name in ("storage", "userlands", "workloads")),
+    )
+    for kind, plugin in plugins().items()
 } | {"study": StudyFile}
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from report.made_up_fleets import RECIPE, make_unit
 from sentences import raises_sentence
-from weighbridge import registry
 from weighbridge.errors import Interrupted, RunDirectoryError, Unavailable
 from weighbridge.features.fleets import drive as driving
+from weighbridge.features.fleets import providers as providing
 from weighbridge.features.fleets import suspects
 from weighbridge.features.fleets.drive import UnitsUnfinished, drive
 from weighbridge.features.fleets.folder import Fleet, FleetFolder, UnitRecord
@@ -124,7 +124,7 @@ class Run:
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Chosen:
     made = Chosen()
-    monkeypatch.setattr(registry, "providers", lambda: {"chosen": made})
+    monkeypatch.setattr(providing, "providers", lambda: {"chosen": made})
     return made
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from weighbridge.cli.help import Entry
-from weighbridge.features.fleets.providers import providers
+from weighbridge.features.fleets import providers as providing
 
 _GIVEN = "weighbridge.provider_options"
 """The key of the given options in the context of a command."""
@@ -46,7 +46,7 @@ def panels() -> dict[str, list[Entry]]:
             Entry(f"--{name.replace('_', '-')}", _value(name, field), _about(field))
             for name, field in _fields(provider).items()
         ]
-        for kind, provider in providers().items()
+        for kind, provider in providing.providers().items()
     }
 
 
@@ -68,7 +68,7 @@ def _fields(provider: Any) -> Mapping[str, Any]:
 def _flags() -> dict[str, bool]:
     """Return every option of any provider, and whether it is a flag (True) or needs a value."""
     flags: dict[str, bool] = {}
-    for provider in providers().values():
+    for provider in providing.providers().values():
         for name, field in _fields(provider).items():
             flags[name] = flags.get(name, True) and field.annotation is bool
     return flags
