@@ -23,9 +23,9 @@ from weighbridge.cli import approval, output, progress
 from weighbridge.cli.app import app
 from weighbridge.cli.commands.studies import Document
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
+from weighbridge.model.cleanup import Leftover
 from weighbridge.model.command import Completed
 from weighbridge.model.environment import Environment
-from weighbridge.model.leavings import Leftover
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.options import Brings

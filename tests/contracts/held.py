@@ -10,13 +10,13 @@ from typing import Any, get_args
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.model.by_hand import ByHandRequest
+from weighbridge.model.cleanup import Cleanup, Leftover, RunFolders
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, misplaced
 from weighbridge.model.facts import layers_json, layers_of
 from weighbridge.model.host import HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.isolation import Layer, Layers, SiteLayers
-from weighbridge.model.leavings import Leavings, Leftover, RunFolders
 from weighbridge.model.machine_provider import MACHINE_NAME, DriverState, MachineProvider, ProviderOptions
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.names import RunId, SafeName
@@ -118,18 +118,18 @@ def answers(plugin: Plugin, ready: Readiness) -> None:
 
 def says_what_it_leaves(plugin: Plugin, folder: Path) -> None:
     """What is found is asked of a machine on which runs have kept nothing in ``folder``."""
-    must(plugin, isinstance(plugin.leavings, tuple), "leavings", "be a tuple", plugin.leavings)
-    for kind in plugin.leavings:
-        must(plugin, isinstance(kind, Leavings), "leavings", "be of Leavings", kind)
+    must(plugin, isinstance(plugin.cleanup, tuple), "cleanup", "be a tuple", plugin.cleanup)
+    for kind in plugin.cleanup:
+        must(plugin, isinstance(kind, Cleanup), "cleanup", "be of Cleanup", kind)
         for each in (kind, kind.elsewhere):
             made = each is None or isinstance(type(each)(), type(each))
-            must(plugin, made, "leavings", "be made anew without arguments, as the agent of an ssh host does", each)
-        acts = any(getattr(type(kind), step) is not getattr(Leavings, step) for step in ("end", "remove"))
-        must(plugin, acts, "leavings", "end or remove what they find", kind)
+            must(plugin, made, "cleanup", "be made anew without arguments, as the agent of an ssh host does", each)
+        acts = any(getattr(type(kind), step) is not getattr(Cleanup, step) for step in ("end", "remove"))
+        must(plugin, acts, "cleanup", "end or remove what they find", kind)
         left = [*kind.find(RunFolders(folder / "states", folder / "data"))]
         typed = all(isinstance(each, Leftover) and each.kind and each.name for each in left)
-        must(plugin, typed, "leavings", "find Leftover, each with its kind and name", left)
-    _has_made_nothing(plugin, folder, "leavings", "change nothing where they are looked for")
+        must(plugin, typed, "cleanup", "find Leftover, each with its kind and name", left)
+    _has_made_nothing(plugin, folder, "cleanup", "change nothing where they are looked for")
 
 
 def holds_as_environment(environment: Environment) -> None:

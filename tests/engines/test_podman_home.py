@@ -8,7 +8,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge.engines import podman, podman_home
 from weighbridge.errors import Unavailable
-from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import DeadRun, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 RUN, OTHER = RunId("0123456789ab"), RunId("ba9876543210")

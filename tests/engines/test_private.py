@@ -12,9 +12,9 @@ from sentences import assert_sentence
 from weighbridge.engines import private
 from weighbridge.engines.private import program_readiness
 from weighbridge.engines.settings import USUAL
+from weighbridge.model.cleanup import DeadRun
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from weighbridge.engines import virtualbox
+from weighbridge.model.cleanup import DeadRun, Leftover, RunFolders
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 RUN = RunId("0123456789ab")

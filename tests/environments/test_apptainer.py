@@ -19,9 +19,9 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import memory_folders
 from weighbridge.linux.folders import mounted_at
 from weighbridge.linux.memory_folders import MemoryFolders, memory_of
+from weighbridge.model.cleanup import DeadRun, RunFolders
 from weighbridge.model.command import Command, Completed, ProcessDefaults
 from weighbridge.model.host import Limits, RunContext
-from weighbridge.model.leavings import DeadRun, RunFolders
 from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland

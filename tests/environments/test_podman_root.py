@@ -13,8 +13,8 @@ from weighbridge.engines import podman
 from weighbridge.engines.podman import Podman
 from weighbridge.environments.podman import root
 from weighbridge.errors import Unavailable
+from weighbridge.model.cleanup import DeadRun, Leftover, RunFolders
 from weighbridge.model.environment import Needs
-from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
 from weighbridge.model.names import RunId
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland

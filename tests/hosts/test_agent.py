@@ -30,9 +30,9 @@ from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote.channel import ANSWER_S, REMOVE_S, AgentReply, Channel
 from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import clock_offset, start_agent
-from weighbridge.linux.leavings import DataFolders, processes_of
+from weighbridge.linux.cleanup import DataFolders, processes_of
 from weighbridge.linux.process import mounted_by
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
 
 WHOSE = Owner("0123456789ab", "far", False)
 
@@ -103,7 +103,7 @@ def test_a_folder_for_data_is_made_there_and_is_gone_afterwards(
         assert not (tmp_path / "data").exists()
 
 
-class Stuck(Leavings):
+class Stuck(Cleanup):
     """What cannot be removed."""
 
     label = "what is stuck"

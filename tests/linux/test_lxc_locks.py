@@ -6,7 +6,7 @@ import pytest
 
 from weighbridge.linux import lxc_locks
 from weighbridge.linux.lxc_locks import LxcLocks
-from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import DeadRun, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 RUN, OTHER = RunId("0123456789ab"), RunId("ba9876543210")

@@ -8,7 +8,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge.linux import slices
 from weighbridge.linux.slices import RunSlices, slice_of
-from weighbridge.model.leavings import NO_RUN, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import NO_RUN, DeadRun, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 RUN, OTHER = RunId("0123456789ab"), RunId("ba9876543210")

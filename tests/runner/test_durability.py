@@ -327,7 +327,7 @@ def test_what_cannot_be_closed_of_a_host_that_was_killed_is_no_failure(
 
     monkeypatch.setattr(durability, "_checked", checked)
     monkeypatch.setattr(durability, "ensure", lambda *_, **__: None)
-    monkeypatch.setattr(durability.clean.registry, "leavings", lambda: ())
+    monkeypatch.setattr(durability.clean.registry, "cleanups", lambda: ())
     monkeypatch.setattr(durability.run_lock, "base", lambda: power_cut_folder)
     power_cut_folder = durability.cache_folder() / "runs"
     study = check(parse(STUDY % "", "power.yaml"))

@@ -13,13 +13,13 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import objects, volumes
+from weighbridge.hosts.kubernetes.cleanup import Place
+from weighbridge.hosts.kubernetes.cleanup import note as note_place
 from weighbridge.hosts.kubernetes.kubectl import Kubectl, Refused
-from weighbridge.hosts.kubernetes.leavings import Place
-from weighbridge.hosts.kubernetes.leavings import note as note_place
 from weighbridge.hosts.kubernetes.manifest import with_storage
 from weighbridge.hosts.kubernetes.objects import Owner, PodRequest, claim_state, pod, state_of
+from weighbridge.model.cleanup import Cleanup, DeadRun, RunFolders, discard
 from weighbridge.model.host import Capabilities, RunContext
-from weighbridge.model.leavings import DeadRun, Leavings, RunFolders, discard
 from weighbridge.model.names import RunId
 from weighbridge.model.site import MountRequest
 
@@ -190,12 +190,12 @@ def test_folders_are_removed_before_the_image_and_the_objects_of_their_removers(
 ):
     removed: list[str] = []
 
-    def note(kind: Leavings, *_: Any) -> None:
+    def note(kind: Cleanup, *_: Any) -> None:
         removed.append(kind.label)
 
-    for kind in (each for each in registry.leavings() if "Kubernetes" in each.label):
+    for kind in (each for each in registry.cleanups() if "Kubernetes" in each.label):
         monkeypatch.setattr(type(kind), "remove", note)
-    discard(DeadRun(RUN, tmp_path, tmp_path), [each for each in registry.leavings() if "Kubernetes" in each.label])
+    discard(DeadRun(RUN, tmp_path, tmp_path), [each for each in registry.cleanups() if "Kubernetes" in each.label])
     assert removed == [
         "folders on nodes of Kubernetes clusters", "images on nodes of Kubernetes clusters",
         "objects in Kubernetes clusters",

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from weighbridge.engines import engine_socket
 from weighbridge.errors import Unavailable
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 LABEL = "weighbridge.run"
@@ -70,7 +70,7 @@ def _name(thing: Mapping[str, Any]) -> str:
     return str((thing.get("Names") or [thing.get("Name") or thing["Id"]])[0]).lstrip("/")
 
 
-class EngineContents(Leavings):
+class EngineContents(Cleanup):
     """The objects of a run in the engine at this machine's socket."""
 
     label = "leftovers in the Docker engine"

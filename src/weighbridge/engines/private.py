@@ -18,12 +18,12 @@ from weighbridge.engines.settings import PROGRAM, Settings, daemon_file
 from weighbridge.launcher.within import within
 from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import Cgroup, groups_of
+from weighbridge.linux.cleanup import DataFolders
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import changeable_by_others
-from weighbridge.linux.leavings import DataFolders
+from weighbridge.model.cleanup import NO_RUN, Cleanup, DeadRun, Leftover, RunFolders, discard
 from weighbridge.model.command import Command
 from weighbridge.model.host import Host, RunContext
-from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard
 from weighbridge.model.names import GroupName
 from weighbridge.model.plugin import Readiness
 
@@ -111,7 +111,7 @@ def _discard(run: RunContext) -> None:
     discard(ours, (DataFolders(), EngineTraces()))
 
 
-class EngineTraces(Leavings):
+class EngineTraces(Cleanup):
     """What engines that were started for runs change on this machine: its packet filter, and folders for them."""
 
     label = "changes by container engines"

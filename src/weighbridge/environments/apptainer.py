@@ -89,7 +89,7 @@ class Apptainer(Environment):
     storage = "directory"
     programs: ClassVar = ("apptainer",)
     host_programs: ClassVar = programs
-    leavings: ClassVar = (MemoryFolders(),)
+    cleanup: ClassVar = (MemoryFolders(),)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return the facts that Apptainer sets by default, which has no filter of system calls."""

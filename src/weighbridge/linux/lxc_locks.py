@@ -6,7 +6,7 @@ from pathlib import Path
 
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import is_own_folder
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
 
 LOCKS = Path("/run/lxc/lock")
 """The folder of root's locks."""
@@ -29,7 +29,7 @@ def remove(containers: Path) -> None:
             above.rmdir()
 
 
-class LxcLocks(Leavings):
+class LxcLocks(Cleanup):
     """The locks of a run's containers, whose folders are among the run's data."""
 
     label = "LXC locks"

@@ -9,7 +9,7 @@ from weighbridge.linux import own_container
 from weighbridge.linux.cgroup_files import MOUNT, TOP
 from weighbridge.linux.cgroups import hierarchies
 from weighbridge.linux.process import output
-from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import NO_RUN, Cleanup, DeadRun, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 _ABOVE = f"{TOP}.slice"
@@ -22,7 +22,7 @@ def slice_of(run_id: RunId) -> str:
     return f"{TOP}-{run_id}.slice"
 
 
-class RunSlices(Leavings):
+class RunSlices(Cleanup):
     """The slices of runs, which systemd keeps when they are empty, and their parent.
 
     systemd stops everything in a slice along with it. So the parent is only stopped if it was empty right before: a

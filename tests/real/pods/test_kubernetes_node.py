@@ -12,7 +12,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.site import about_site
-from weighbridge.hosts.kubernetes import leavings, survey
+from weighbridge.hosts.kubernetes import cleanup, survey
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.meters import host as machine_counters
 from weighbridge.meters.opened import meters
@@ -297,7 +297,7 @@ def test_what_a_run_of_another_machine_left_is_removed(cluster: Cluster, monkeyp
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": about})
     kept = weighbridge("clean", "--cluster")
     assert kept.code == 0 and "less than 15 minutes ago" in kept.stderr, kept
-    monkeypatch.setattr(leavings, "STARTING_S", 0.0)
+    monkeypatch.setattr(cleanup, "STARTING_S", 0.0)
     assert abs((Kubectl().clock() - datetime.now(UTC)).total_seconds()) < 5
     inventory = clean.clean_cluster("", "default")
     assert [each.name for each in inventory.removed] == ["left"] and not inventory.left and not inventory.failures

@@ -221,7 +221,7 @@ class Docker(Environment):
 
     kind = "docker"
     summary = "a Docker container with network none, host, bridge, macvlan, ipvlan or overlay; published ports"
-    leavings: ClassVar = (EngineTraces(), RunSlices(), FormedSwarm(), UsersEngineContents())
+    cleanup: ClassVar = (EngineTraces(), RunSlices(), FormedSwarm(), UsersEngineContents())
     options = DockerOptions
     mounts = frozenset({"folder", "volume", "layer"})
     storage = "volume"

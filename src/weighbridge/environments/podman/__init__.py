@@ -72,7 +72,7 @@ class PodmanEnvironment(Environment):
 
     kind = "podman"
     summary = "a Podman container, started by root or rootless, with network none, host, bridge, slirp4netns or pasta"
-    leavings: ClassVar = (EngineTraces(), PodmanFolders())
+    cleanup: ClassVar = (EngineTraces(), PodmanFolders())
     options = PodmanOptions
     limited_by_host = True
     shares_root = True

@@ -63,7 +63,7 @@ class Virtualbox(Environment):
     kind = "virtualbox"
     group = "virtual machines"
     summary = "a VirtualBox machine, with a choice of networks and interfaces"
-    leavings: ClassVar = (VirtualBoxTraces(),)
+    cleanup: ClassVar = (VirtualBoxTraces(),)
     options = VirtualboxOptions
     mounts = frozenset({"folder"})
     shares_storage = False

@@ -172,8 +172,8 @@ class Kubernetes(DrivenHere):
 def _held(options: KubernetesNodes, wanted: Wanted) -> Iterator[tuple[str, ...]]:
     """Reserve nodes as the run with the fleet's id, which `clean` knows by its label and notes as any other."""
     from weighbridge.fleets.study import with_own
+    from weighbridge.hosts.kubernetes.cleanup import Place
     from weighbridge.hosts.kubernetes.held_nodes import held_nodes
-    from weighbridge.hosts.kubernetes.leavings import Place
     from weighbridge.hosts.kubernetes.supply import NodeImages
     from weighbridge.runner import run_lock
     from weighbridge.runner.clean import sweep_and_forget
@@ -241,7 +241,7 @@ def _current_context(options: KubernetesNodes) -> str:
 
 
 def _kubectl(options: KubernetesNodes) -> Any:
-    from weighbridge.hosts.kubernetes.leavings import Place
+    from weighbridge.hosts.kubernetes.cleanup import Place
 
     return Place(options.context or "", options.namespace or "", options.kubeconfig or "").kubectl()
 

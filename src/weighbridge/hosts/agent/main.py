@@ -17,8 +17,8 @@ from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandE
 from weighbridge.hosts.agent import frames, operations
 from weighbridge.hosts.agent.sweep import Owner, guard, sweep
 from weighbridge.linux.process import Process
+from weighbridge.model.cleanup import Cleanup
 from weighbridge.model.command import Command
-from weighbridge.model.leavings import Leavings
 from weighbridge.model.names import RunId, SafeName
 
 SILENCE_S = 45.0
@@ -118,14 +118,14 @@ class Agent:
         self._wire.send({**failure, "id": number})
 
 
-def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
+def main(arguments: list[str], cleanups: Sequence[str], program: bytes) -> None:
     """Run ``agent RUN HOST MACHINE CONNECTION`` (MACHINE is the calling one) or ``guard RUN HOST SHARED``.
 
     ``resident`` is an agent whose machine ends with it: it needs neither a guard nor a cleanup.
     """
     role, run_id, name, where, connection = (*arguments, "")[:5]
     run, host = RunId(run_id), SafeName(name)
-    kinds = [_make_leavings(name) for name in leavings]
+    kinds = [_make_cleanup(name) for name in cleanups]
     if role == "guard":
         guard(Owner(run, host, where == "1"), kinds)
         return
@@ -158,10 +158,10 @@ def _terminate(*_: object) -> None:
     raise _Terminated
 
 
-def _make_leavings(name: str) -> Leavings:
+def _make_cleanup(name: str) -> Cleanup:
     module, _, kind = name.partition(":")
-    leavings: Leavings = getattr(importlib.import_module(module), kind)()
-    return leavings
+    cleanup: Cleanup = getattr(importlib.import_module(module), kind)()
+    return cleanup
 
 
 def _guarded(whose: Owner, program: bytes) -> Process:

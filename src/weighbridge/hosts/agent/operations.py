@@ -20,8 +20,8 @@ from weighbridge.hosts.agent.userlands import Receiver, keep_program, make_data_
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cpus, network
 from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.cleanup import HOST_VARIABLE
 from weighbridge.linux.delegation import tree
-from weighbridge.linux.leavings import HOST_VARIABLE
 from weighbridge.linux.process import RUN_VARIABLE, Process, SocketStream, wait_readable
 from weighbridge.linux.process import talk as start_talking
 from weighbridge.model.command import Command

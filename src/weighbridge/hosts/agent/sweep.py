@@ -14,8 +14,8 @@ from weighbridge.engines import engine_socket
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent.userlands import data_folder_of, remove_parts
 from weighbridge.linux.deletion import OwnFolder, remove_tree
+from weighbridge.model.cleanup import Cleanup, DeadRun, discard, group_of_host, noting_failure
 from weighbridge.model.host import SWARM_BRIDGE
-from weighbridge.model.leavings import DeadRun, Leavings, discard, group_of_host, noting_failure
 from weighbridge.model.names import GroupName, RunId, SafeName
 
 _REMOVE_S = 5.0
@@ -105,7 +105,7 @@ class Owner:
         return Path(f"/run/weighbridge-{self.folder_name}")
 
 
-def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) -> list[str]:
+def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Cleanup]) -> list[str]:
     """End and remove everything of the run here: orphaned resources of all kinds, and the agent's own resources.
 
     The latter are the membership of a swarm, half-received root filesystems and sockets. Return a sentence for each
@@ -138,7 +138,7 @@ def decode_membership(line: bytes) -> Membership | None:
     return Membership(**fields) if fields else None
 
 
-def guard(whose: Owner, kinds: Sequence[Leavings]) -> None:
+def guard(whose: Owner, kinds: Sequence[Cleanup]) -> None:
     """Wait until the agent has ended, which closes our standard input; then clean up.
 
     Each input line sets the swarm membership to end.

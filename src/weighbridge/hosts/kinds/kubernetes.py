@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.cleanup import ClusterObjects, Place
 from weighbridge.hosts.kubernetes.kubectl import Denied, Unreached
-from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
 from weighbridge.hosts.kubernetes.objects import asked_objects, user_of
 from weighbridge.hosts.kubernetes.services import MOST
 from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages, images_of, usual_images
@@ -156,7 +156,7 @@ class Kubernetes(HostKind):
     options = KubernetesOptions
     group = ""
     programs: ClassVar = ("kubectl",)
-    leavings: ClassVar = (ClusterObjects(), LoadedImages(), NodeFolders())
+    cleanup: ClassVar = (ClusterObjects(), LoadedImages(), NodeFolders())
     """The last goes first: a folder is removed by a pod of its run, and that has an image and a ConfigMap."""
 
     def ready(self, options: Any | None = None) -> Readiness:

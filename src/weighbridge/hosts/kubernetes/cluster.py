@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kubernetes.cleanup import Place, note, remove
 from weighbridge.hosts.kubernetes.kubectl import (
     AWAY_S,
     DENIED_S,
@@ -27,7 +28,6 @@ from weighbridge.hosts.kubernetes.kubectl import (
     failure_of,
     refused,
 )
-from weighbridge.hosts.kubernetes.leavings import Place, note, remove
 from weighbridge.hosts.kubernetes.objects import (
     LAUNCHER,
     MOST_BYTES,

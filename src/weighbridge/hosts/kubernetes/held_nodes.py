@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kubernetes.cleanup import Place, remove
 from weighbridge.hosts.kubernetes.cluster import Cluster
 from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Refused
-from weighbridge.hosts.kubernetes.leavings import Place, remove
 from weighbridge.hosts.kubernetes.objects import (
     ASKED,
     LAUNCHER,

@@ -20,17 +20,17 @@ from pydantic import BeforeValidator, Field, model_validator
 from weighbridge.engines.push import push, pushing_engine
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes import volumes
+from weighbridge.hosts.kubernetes.cleanup import places_of, runs_at
 from weighbridge.hosts.kubernetes.images import Image, archive, launcher_image, userland_image
 from weighbridge.hosts.kubernetes.kubectl import Denied, Exists, Kubectl
-from weighbridge.hosts.kubernetes.leavings import places_of, runs_at
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import IMAGE_LABEL, RUN_LABEL, NodeInfo, has_ended, labels, object_name
 from weighbridge.launcher import build
 from weighbridge.linux import process
 from weighbridge.linux.process import RUN_VARIABLE, feed
+from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.options import Brings, Options
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.user_cache import cache_folder
@@ -524,7 +524,7 @@ class LoadedImage:
 NOTES = Notes("kubernetes-images.json", LoadedImage)
 
 
-class LoadedImages(Leavings):
+class LoadedImages(Cleanup):
     """Images that runs loaded onto nodes of clusters and for which a removing command is known."""
 
     label = "images on nodes of Kubernetes clusters"

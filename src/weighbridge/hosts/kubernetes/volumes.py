@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kubernetes.cleanup import Place, places_of, runs_at
 from weighbridge.hosts.kubernetes.kubectl import NOT_FOUND, Kubectl, Refused
-from weighbridge.hosts.kubernetes.leavings import Place, places_of, runs_at
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import (
     CONTAINER,
@@ -28,8 +28,8 @@ from weighbridge.hosts.kubernetes.objects import (
     state_of,
 )
 from weighbridge.launcher import build
+from weighbridge.model.cleanup import Cleanup, DeadRun, FarRun, Leftover, RunFolders
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders
 from weighbridge.user_cache import cache_folder
 
 BOUND_S = 180.0
@@ -200,7 +200,7 @@ def _site_of(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"]["labels"].get(SITE_LABEL, ""))
 
 
-class NodeFolders(Leavings):
+class NodeFolders(Cleanup):
     """Folders of pods on the nodes of clusters."""
 
     label = "folders on nodes of Kubernetes clusters"

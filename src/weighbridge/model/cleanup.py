@@ -79,10 +79,10 @@ class FarRun:
     alive: str = ""
 
 
-class Leavings(ABC):
+class Cleanup(ABC):
     """One kind of things that runs make on a machine, and that may stay where a run is killed.
 
-    A plug-in names those of what it makes (`Plugin.leavings`). ``weighbridge clean`` walks the kinds of all plug-ins;
+    A plug-in names those of what it makes (`Plugin.cleanup`). ``weighbridge clean`` walks the kinds of all plug-ins;
     the end of a run and the agent of an ssh host do so, too. An object of it is made without arguments.
     """
 
@@ -102,7 +102,7 @@ class Leavings(ABC):
     """
 
     @property
-    def elsewhere(self) -> "Leavings | None":
+    def elsewhere(self) -> "Cleanup | None":
         """What removes the same on a machine that ssh reaches; None where it is on this machine alone."""
         return self if self.portable else None
 
@@ -133,7 +133,7 @@ class Leavings(ABC):
         """Remove what belongs to no run, or to one that can no longer be told."""
 
 
-def discard(run: DeadRun, kinds: Sequence[Leavings]) -> list[str]:
+def discard(run: DeadRun, kinds: Sequence[Cleanup]) -> list[str]:
     """End and remove all of a run, the last kind first; return a sentence for each step that failed.
 
     A step that fails, however it does, keeps none of the others from being made.

@@ -14,7 +14,7 @@ from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, Kubectl
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import RENEWED, RUN_LABEL, has_ended, runs_of
-from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, DeadRun, FarRun, Leftover, RunFolders
 
 KINDS = "configmaps,pods"
 """The kinds of objects that every run makes."""
@@ -143,7 +143,7 @@ def _leftovers(run: str, objects: Sequence[tuple[str, str]]) -> Iterator[Leftove
             yield Leftover(run, f"Kubernetes {kind}", f"{name}{more}")
 
 
-class ClusterObjects(Leavings):
+class ClusterObjects(Cleanup):
     """Pods and the ConfigMap that owns them, in the clusters in the notes of this machine's runs."""
 
     label = "objects in Kubernetes clusters"

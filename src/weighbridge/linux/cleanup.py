@@ -11,7 +11,7 @@ from weighbridge.linux import cgroups, links
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import mounted_below, unmount_below
 from weighbridge.linux.process import run_of
-from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import ENDING, NO_RUN, Cleanup, DeadRun, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 HOST_VARIABLE = "WEIGHBRIDGE_HOST"
@@ -19,7 +19,7 @@ HOST_VARIABLE = "WEIGHBRIDGE_HOST"
 _END_S = 10.0
 
 
-class Processes(Leavings):
+class Processes(Cleanup):
     """Processes and their control groups."""
 
     label = "processes"
@@ -92,7 +92,7 @@ def processes_of(run: DeadRun, proc: Path = Path("/proc")) -> list[int]:
     return pids
 
 
-class Links(Leavings):
+class Links(Cleanup):
     """Network links, and the rules that let frames pass between them."""
 
     label = "network links"
@@ -109,7 +109,7 @@ class Links(Leavings):
         links.remove_all(run.id)
 
 
-class DataFolders(Leavings):
+class DataFolders(Cleanup):
     """The folders with the data of sites and engines, and the mounts in them."""
 
     label = "data folders"
