@@ -21,7 +21,7 @@ from weighbridge.cli.app import app
 from weighbridge.cli.doctor import examine
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.linux import process
-from weighbridge.model.cleanup import DeadRun, Leftover, discard
+from weighbridge.model.cleanup import Leftover, OrphanedRun, discard
 from weighbridge.model.command import Completed
 from weighbridge.model.host import Capabilities, RunContext
 from weighbridge.model.measurement import Outcome
@@ -176,7 +176,7 @@ def test_clean_finds_and_removes_what_a_new_environment_leaves(
     folder.mkdir(parents=True)
     assert clean.find(run).left == (Leftover(run, "snapshot", str(folder)),)
     discard(
-        DeadRun(run, tmp_path / "states" / run, tmp_path / "engines" / run),
+        OrphanedRun(run, tmp_path / "states" / run, tmp_path / "engines" / run),
         registry.environments()["emulator"].cleanup,
     )
     assert clean.find(run).left == ()

@@ -19,7 +19,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import memory_folders
 from weighbridge.linux.folders import mounted_at
 from weighbridge.linux.memory_folders import MemoryFolders, memory_of
-from weighbridge.model.cleanup import DeadRun, RunFolders
+from weighbridge.model.cleanup import OrphanedRun, RunFolders
 from weighbridge.model.command import Command, Completed, ProcessDefaults
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.names import RunId, SafeName
@@ -274,5 +274,5 @@ def test_its_folders_in_memory_are_found_and_removed(tmp_path: Path, monkeypatch
     assert {(each.run, each.kind) for each in kind.find(places)} == {
         (RUN, "folder in memory"), ("ba9876543210", "folder in memory"),
     }  # fmt: skip
-    kind.remove(DeadRun(RUN, tmp_path / "states" / RUN, tmp_path / "data" / RUN))
+    kind.remove(OrphanedRun(RUN, tmp_path / "states" / RUN, tmp_path / "data" / RUN))
     assert [each.run for each in kind.find(places)] == ["ba9876543210"]

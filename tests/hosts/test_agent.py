@@ -32,7 +32,7 @@ from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import clock_offset, start_agent
 from weighbridge.linux.cleanup import DataFolders, processes_of
 from weighbridge.linux.process import mounted_by
-from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 
 WHOSE = Owner("0123456789ab", "far", False)
 
@@ -112,7 +112,7 @@ class Stuck(Cleanup):
     def find(self, folders: RunFolders) -> list[Leftover]:
         return []
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         raise OSError(errno.EBUSY, "Device or resource busy")
 
 
@@ -298,8 +298,8 @@ def test_what_a_run_started_is_told_by_its_environment(tmp_path: Path):
     (tmp_path / "6").mkdir()  # it has overwritten its environment, but not what is mounted
     (tmp_path / "6" / "environ").write_text("nginx: master process")
     (tmp_path / "6" / "mountinfo").write_text(f"1 1 0:1 / /tmp rw - tmpfs {mounted_by(WHOSE.run)} rw\n")
-    assert sorted(processes_of(DeadRun(WHOSE.run, tmp_path, tmp_path), tmp_path)) == [2, 4, 6]
-    assert processes_of(DeadRun(WHOSE.run, tmp_path, tmp_path, "far"), tmp_path) == [4]
+    assert sorted(processes_of(OrphanedRun(WHOSE.run, tmp_path, tmp_path), tmp_path)) == [2, 4, 6]
+    assert processes_of(OrphanedRun(WHOSE.run, tmp_path, tmp_path, "far"), tmp_path) == [4]
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, st
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
 from weighbridge.hosts.kubernetes.session import LEASE_S, Break
 from weighbridge.linux.process import RUN_VARIABLE
-from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders, discard
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders, discard
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
 from weighbridge.model.names import RunId
@@ -924,7 +924,7 @@ def test_what_a_killed_run_loaded_is_found_and_removed(
     kind, folders = supply.LoadedImages(), RunFolders(tmp_path, tmp_path)
     [left] = kind.find(folders)
     assert (left.run, left.kind, left.name) == (RUN, "image on node n1", "i:1")
-    kind.remove(DeadRun(RUN, state, tmp_path))
+    kind.remove(OrphanedRun(RUN, state, tmp_path))
     assert started[-1].argv == ("ctr", "rm", "i:1") and [*kind.find(folders)] == []
 
 
@@ -1032,7 +1032,7 @@ def test_what_is_labelled_as_a_runs_is_found_and_deleted(tmp_path: Path, monkeyp
     kind = cleanup.ClusterObjects()
     [found] = kind.find(RunFolders(states, tmp_path / "data"))
     assert (found.run, found.kind, found.name) == (RUN, "Kubernetes Pod", f"p-{RUN}")
-    kind.remove(DeadRun(RUN, states / RUN, tmp_path / "data"))
+    kind.remove(OrphanedRun(RUN, states / RUN, tmp_path / "data"))
     assert [*kind.find(RunFolders(states, tmp_path / "data"))] == []
     deleted = calls[2].argv
     assert {"delete", f"--selector=weighbridge.run={RUN}", "--wait=false"} <= {*deleted}
@@ -1087,7 +1087,7 @@ def test_folders_of_nodes_go_before_the_image_and_the_objects_that_remove_them(
     for kind in (volumes.NodeFolders, supply.LoadedImages, cleanup.ClusterObjects):
         monkeypatch.setattr(kind, "remove", step)
         monkeypatch.setattr(kind, "remove_at", step)
-    assert discard(DeadRun(RUN, tmp_path, tmp_path), registry.hosts()["kubernetes"].cleanup) == []
+    assert discard(OrphanedRun(RUN, tmp_path, tmp_path), registry.hosts()["kubernetes"].cleanup) == []
     assert steps == ["NodeFolders", "LoadedImages", "ClusterObjects"]
     steps.clear()
     dead = clean.Inventory((Leftover(RUN, "Kubernetes Pod", "p"),), {}, ())
@@ -1101,7 +1101,7 @@ def test_images_stay_while_pods_with_them_have_folders_to_remove(tmp_path: Path,
     image = supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1"))
     supply.NOTES.write(tmp_path, [image])
     volumes.NOTES.write(tmp_path, [volumes.NodeFolder("n1", "/mnt", f"weighbridge-{RUN}-0-pod-solo", "i:1", False)])
-    dead = DeadRun(RUN, tmp_path, tmp_path)
+    dead = OrphanedRun(RUN, tmp_path, tmp_path)
     with pytest.raises(OSError, match="the pods that remove its folders from nodes need them"):
         supply.LoadedImages().remove(dead)
     assert supply.NOTES.read(tmp_path) == [image]
@@ -1158,7 +1158,7 @@ def test_a_cluster_out_of_reach_keeps_the_notes(tmp_path: Path, monkeypatch: pyt
     cleanup.note(tmp_path, PLACE)
     fake(monkeypatch, (1, "", "error: no server"))
     with pytest.raises(OSError, match="context c: no server"):
-        cleanup.ClusterObjects().remove(DeadRun(RUN, tmp_path, tmp_path))
+        cleanup.ClusterObjects().remove(OrphanedRun(RUN, tmp_path, tmp_path))
 
 
 def test_what_stays_in_a_cluster_is_named(monkeypatch: pytest.MonkeyPatch):

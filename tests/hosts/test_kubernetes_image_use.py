@@ -12,7 +12,7 @@ from sentences import assert_sentence
 from weighbridge.hosts.kubernetes import cleanup, objects, supply
 from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Unreached
 from weighbridge.hosts.kubernetes.objects import NodeInfo
-from weighbridge.model.cleanup import DeadRun
+from weighbridge.model.cleanup import OrphanedRun
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
 from weighbridge.model.userland import Userland
@@ -106,7 +106,7 @@ class Run:
 
     def is_cleaned(self) -> None:
         """Do what ``clean`` and a continued run do."""
-        supply.LoadedImages().remove(DeadRun(self.id, self.state, self.state))
+        supply.LoadedImages().remove(OrphanedRun(self.id, self.state, self.state))
 
     @property
     def noted(self) -> bool:

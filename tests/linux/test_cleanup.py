@@ -11,7 +11,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge.linux import cleanup
 from weighbridge.linux.cleanup import DataFolders, Processes, processes
-from weighbridge.model.cleanup import DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 RUN = RunId("0123456789ab")
@@ -58,7 +58,7 @@ def test_processes_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(cleanup, "_END_S", 0)
     monkeypatch.setattr(cleanup, "processes_of", lambda run: [7, 9])
     with raises_sentence(OSError):
-        Processes().end(DeadRun(RUN, tmp_path, tmp_path))
+        Processes().end(OrphanedRun(RUN, tmp_path, tmp_path))
 
 
 def test_groups_that_stay_are_an_error_and_the_others_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -68,12 +68,12 @@ def test_groups_that_stay_are_an_error_and_the_others_are_removed(monkeypatch: p
     monkeypatch.setattr(cleanup.cgroups, "groups_of", lambda run: groups)
     monkeypatch.setattr(cleanup.cgroups, "remove_top", lambda *, run_id: removed.append(run_id))
     with raises_sentence(OSError):
-        Processes().remove(DeadRun(RUN, tmp_path, tmp_path))
+        Processes().remove(OrphanedRun(RUN, tmp_path, tmp_path))
     assert removed == ["goes", RUN]
 
 
 def test_data_that_stays_is_an_error(immutable: set[Path], tmp_path: Path):
-    run = DeadRun(RUN, tmp_path, tmp_path / "engines" / RUN)
+    run = OrphanedRun(RUN, tmp_path, tmp_path / "engines" / RUN)
     DataFolders().remove(run)  # there is none
     run.data.mkdir(parents=True)
     immutable.add(run.data)

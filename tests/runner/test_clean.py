@@ -8,7 +8,7 @@ import pytest
 from sentences import assert_sentence
 from weighbridge.engines.labelled import remove_labelled
 from weighbridge.linux.cleanup import DataFolders
-from weighbridge.model.cleanup import ENDING, NO_RUN, Cleanup, DeadRun, Leftover, RunFolders, discard
+from weighbridge.model.cleanup import ENDING, NO_RUN, Cleanup, Leftover, OrphanedRun, RunFolders, discard
 from weighbridge.runner import clean
 
 RUN, OTHER = "0123456789ab", "ba9876543210"
@@ -32,10 +32,10 @@ class MadeUp(Cleanup):
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         yield from self.things
 
-    def end(self, run: DeadRun) -> None:
+    def end(self, run: OrphanedRun) -> None:
         self.steps.append(f"end {run.id}")
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         self.steps.append(f"remove {run.id}")
         gone = (run.id, f"{ENDING}{run.id[-6:]}")
         self.things = [each for each in self.things if each.run not in gone or each.name in self.stays]
@@ -135,18 +135,18 @@ def test_all_is_ended_before_anything_is_removed_and_a_failure_keeps_nothing_els
         def find(self, folders: RunFolders) -> tuple[Leftover, ...]:
             return ()
 
-        def end(self, run: DeadRun) -> None:
+        def end(self, run: OrphanedRun) -> None:
             steps.append(f"end {self.name}")
             raise OSError(f"{self.name} cannot be ended")
 
-        def remove(self, run: DeadRun) -> None:
+        def remove(self, run: OrphanedRun) -> None:
             steps.append(f"remove {self.name}")
 
     kinds = [Recorded("machine", told_by_host=True), Recorded("container")]
-    discard(DeadRun(RUN, tmp_path, tmp_path), kinds)
+    discard(OrphanedRun(RUN, tmp_path, tmp_path), kinds)
     assert steps == ["end container", "end machine", "remove container", "remove machine"]
     steps.clear()
-    discard(DeadRun(RUN, tmp_path, tmp_path, "far"), kinds)
+    discard(OrphanedRun(RUN, tmp_path, tmp_path, "far"), kinds)
     assert steps == ["end machine", "remove machine"], "the other would be another host's, too"
 
 
@@ -165,11 +165,11 @@ class Failing(MadeUp):
         self._step("find")
         yield from super().find(folders)
 
-    def end(self, run: DeadRun) -> None:
+    def end(self, run: OrphanedRun) -> None:
         self._step("end")
         super().end(run)
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         self._step("remove")
         super().remove(run)
 

@@ -18,7 +18,7 @@ from weighbridge.hosts.kubernetes.cleanup import note as note_place
 from weighbridge.hosts.kubernetes.kubectl import Kubectl, Refused
 from weighbridge.hosts.kubernetes.manifest import with_storage
 from weighbridge.hosts.kubernetes.objects import Owner, PodRequest, claim_state, pod, state_of
-from weighbridge.model.cleanup import Cleanup, DeadRun, RunFolders, discard
+from weighbridge.model.cleanup import Cleanup, OrphanedRun, RunFolders, discard
 from weighbridge.model.host import Capabilities, RunContext
 from weighbridge.model.names import RunId
 from weighbridge.model.site import MountRequest
@@ -181,7 +181,7 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     monkeypatch.setattr(Kubectl, "create", lambda *_: None)
     monkeypatch.setattr(Kubectl, "delete", lambda *_: None)
     with pytest.raises(OSError, match="might be left"):
-        kind.remove(DeadRun(RUN, state, tmp_path))
+        kind.remove(OrphanedRun(RUN, state, tmp_path))
     assert volumes.NOTES.read(state) == [FOLDER]
 
 
@@ -195,7 +195,9 @@ def test_folders_are_removed_before_the_image_and_the_objects_of_their_removers(
 
     for kind in (each for each in registry.cleanups() if "Kubernetes" in each.label):
         monkeypatch.setattr(type(kind), "remove", note)
-    discard(DeadRun(RUN, tmp_path, tmp_path), [each for each in registry.cleanups() if "Kubernetes" in each.label])
+    discard(
+        OrphanedRun(RUN, tmp_path, tmp_path), [each for each in registry.cleanups() if "Kubernetes" in each.label]
+    )
     assert removed == [
         "folders on nodes of Kubernetes clusters", "images on nodes of Kubernetes clusters",
         "objects in Kubernetes clusters",

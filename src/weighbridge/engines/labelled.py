@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from weighbridge.engines import engine_socket
 from weighbridge.errors import Unavailable
-from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 LABEL = "weighbridge.run"
@@ -86,7 +86,7 @@ class EngineContents(Cleanup):
         with self._engine() as ask:
             yield from labelled(ask) if ask else ()
 
-    def end(self, run: DeadRun) -> None:
+    def end(self, run: OrphanedRun) -> None:
         """Remove all of it, containers first: the engine ends what is in them, frozen or not."""
         with self._engine() as ask:
             if ask:

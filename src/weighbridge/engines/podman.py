@@ -36,7 +36,7 @@ from weighbridge.linux import cgroup_files
 from weighbridge.linux.deletion import OwnFolder, remove_tree, remove_trees
 from weighbridge.linux.folders import is_own_folder
 from weighbridge.linux.process import link_prefix, output
-from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.host import Group, Host, RunContext
 from weighbridge.model.names import RunId, SafeName
@@ -247,7 +247,7 @@ class PodmanFolders(Cleanup):
         """The folders."""
         yield from (Leftover(path.name.split("-")[1], "folder of podman", str(path)) for path in _left_of("*"))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the folders, and first the files in them, which only podman can remove. OSError names the rest."""
         runtime = runtime_of_user(run.state)
         of_nobody = (

@@ -21,7 +21,7 @@ from weighbridge.linux.cgroups import Cgroup, groups_of
 from weighbridge.linux.cleanup import DataFolders
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import changeable_by_others
-from weighbridge.model.cleanup import NO_RUN, Cleanup, DeadRun, Leftover, RunFolders, discard
+from weighbridge.model.cleanup import NO_RUN, Cleanup, Leftover, OrphanedRun, RunFolders, discard
 from weighbridge.model.command import Command
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.names import GroupName
@@ -107,7 +107,7 @@ def _discard(run: RunContext) -> None:
         group.kill()
         group.remove()
     links.remove_all(run.id)
-    ours = DeadRun(run.id, run.state, run.cache / "engines" / run.id)
+    ours = OrphanedRun(run.id, run.state, run.cache / "engines" / run.id)
     discard(ours, (DataFolders(), EngineTraces()))
 
 
@@ -121,7 +121,7 @@ class EngineTraces(Cleanup):
         """Return what engines left in the packet filter, without whose it was."""
         yield from (Leftover(NO_RUN, "packet filter rules of an engine", table) for table in left(folders.states))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Bring back what no living run needs, and remove the engine's sockets. OSError names what stays of these."""
         self._restore(run.state.parent)
         remove_trees(OwnFolder.of(run.state.parent, run.state.name, _RUNNING))

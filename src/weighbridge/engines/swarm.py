@@ -14,7 +14,7 @@ from weighbridge.engines.docker import Engine
 from weighbridge.engines.labelled import LABEL, Ask
 from weighbridge.engines.networks import mtu_of
 from weighbridge.errors import Unavailable
-from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.host import SWARM_BRIDGE, RunContext
 
 _VXLAN = 50
@@ -261,7 +261,7 @@ class FormedSwarm(Cleanup):
             if ask and (run := _labels(ask).get(LABEL)):
                 yield Leftover(str(run), "swarm", "created by that run")
 
-    def end(self, run: DeadRun) -> None:
+    def end(self, run: OrphanedRun) -> None:
         """Leave the swarm, and remove the bridge that the engine made for it."""
         with users_engine() as ask:
             if ask and (labels := _labels(ask)).get(LABEL) == run.id:

@@ -11,7 +11,7 @@ from weighbridge.linux import cgroups, links
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import mounted_below, unmount_below
 from weighbridge.linux.process import run_of
-from weighbridge.model.cleanup import ENDING, NO_RUN, Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import ENDING, NO_RUN, Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 HOST_VARIABLE = "WEIGHBRIDGE_HOST"
@@ -34,7 +34,7 @@ class Processes(Cleanup):
                 name = (process / "comm").read_bytes().decode(errors="replace").strip()  # it can be cut anywhere
                 yield Leftover(run, "process", f"{pid} {name}")
 
-    def end(self, run: DeadRun) -> None:
+    def end(self, run: OrphanedRun) -> None:
         """Thaw the groups, because frozen processes cannot die, and kill every process of the run.
 
         A process belongs to the run by its group or by the run's mark. Raises OSError with the remaining processes.
@@ -56,7 +56,7 @@ class Processes(Cleanup):
                 f"processes still alive {_END_S:g} s after SIGKILL: {', '.join(map(str, sorted(remaining)))}"
             )
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the groups. Raises OSError with the remaining groups."""
         remaining = [group.name for group in cgroups.groups_of(run.group) if not group.remove()]
         cgroups.remove_top(run_id=run.id)
@@ -81,7 +81,7 @@ def processes(proc: Path = Path("/proc"), *, everybodys: bool = False) -> Iterat
                 yield pid, run, process
 
 
-def processes_of(run: DeadRun, proc: Path = Path("/proc")) -> list[int]:
+def processes_of(run: OrphanedRun, proc: Path = Path("/proc")) -> list[int]:
     """Return the numbers of a run's processes; if the run has a ``host``, only those that name it."""
     name = f"{HOST_VARIABLE}={run.host}".encode()
     pids = []
@@ -104,7 +104,7 @@ class Links(Cleanup):
         for link in sorted(path.name for path in links.FOLDER.glob("wb-*") if links.OURS.fullmatch(path.name)):
             yield Leftover(f"{ENDING}{link.split('-')[1]}", "network link", link)
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the links and the rules."""
         links.remove_all(run.id)
 
@@ -121,7 +121,7 @@ class DataFolders(Cleanup):
         yield from (Leftover(path.name, "engine data", str(path)) for path in paths)
         yield from (Leftover(path.name, "mount", str(point)) for path in paths for point in mounted_below(path))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Unmount and remove the folder. Raises OSError with the remaining entries."""
         folder = OwnFolder.at(run.data)
         unmount_below(folder)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import is_own_folder
-from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 
 LOCKS = Path("/run/lxc/lock")
 """The folder of root's locks."""
@@ -41,6 +41,6 @@ class LxcLocks(Cleanup):
         with contextlib.suppress(OSError):
             yield from (Leftover(path.name, "lock", str(path)) for path in sorted(runs.iterdir()))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the folder of the run."""
         remove(run.data)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import is_own_folder
-from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - one folder per site, which no other user can enter
@@ -32,7 +32,7 @@ class MemoryFolders(Cleanup):
         for path in _folders("*"):
             yield Leftover(path.name[len(_PREFIX) :].partition("-")[0], "folder in memory", str(path))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the folders of the run. Raises OSError with the remaining ones."""
         remove_trees(*(OwnFolder.of(MEMORY, path.name) for path in _folders(run.id)))
 

@@ -9,7 +9,7 @@ from weighbridge.linux import own_container
 from weighbridge.linux.cgroup_files import MOUNT, TOP
 from weighbridge.linux.cgroups import hierarchies
 from weighbridge.linux.process import output
-from weighbridge.model.cleanup import NO_RUN, Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import NO_RUN, Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 _ABOVE = f"{TOP}.slice"
@@ -40,7 +40,7 @@ class RunSlices(Cleanup):
         if _above_is_empty():
             yield Leftover(NO_RUN, "slice", _ABOVE)
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Stop the slice, and the parent if it is then empty. Raises OSError if one remains."""
         _stop(slice_of(run.id))
         if _above_is_empty():

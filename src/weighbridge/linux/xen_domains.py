@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.linux import process
-from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
 from weighbridge.model.names import RunId
@@ -48,7 +48,7 @@ class XenDomains(Cleanup):
         """Yield each domain of a run."""
         yield from (Leftover(owner, "domain", name) for owner, name in domains())
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Destroy each domain; no process can still be making one."""
         for owner, name in domains():
             if owner == run.id:

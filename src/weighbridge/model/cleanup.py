@@ -42,7 +42,7 @@ class RunFolders:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadRun:
+class OrphanedRun:
     """A run of which nothing may stay on this machine, with its own folders of `RunFolders`.
 
     ``host``: only what it has here as this host of its study goes, since another host of it is on the same machine.
@@ -120,10 +120,10 @@ class Cleanup(ABC):
     def remove_at(self, context: str, namespace: str, run: str) -> None:  # noqa: B027
         """Remove what a run has there, which does not live. OSError where some stays."""
 
-    def end(self, run: DeadRun) -> None:  # noqa: B027
+    def end(self, run: OrphanedRun) -> None:  # noqa: B027
         """Stop what of it still works. Called of every kind before the first `remove`. OSError where some goes on."""
 
-    def remove(self, run: DeadRun) -> None:  # noqa: B027
+    def remove(self, run: OrphanedRun) -> None:  # noqa: B027
         """Remove what the dead run left of this kind, once all of its processes have ended. OSError where some stays.
 
         Only where `find` returns nothing of the run any more is its folder of `RunFolders.states` removed.
@@ -133,7 +133,7 @@ class Cleanup(ABC):
         """Remove what belongs to no run, or to one that can no longer be told."""
 
 
-def discard(run: DeadRun, kinds: Sequence[Cleanup]) -> list[str]:
+def discard(run: OrphanedRun, kinds: Sequence[Cleanup]) -> list[str]:
     """End and remove all of a run, the last kind first; return a sentence for each step that failed.
 
     A step that fails, however it does, keeps none of the others from being made.

@@ -12,8 +12,8 @@ from weighbridge.model.cleanup import (
     ENDING,
     NO_RUN,
     Cleanup,
-    DeadRun,
     Leftover,
+    OrphanedRun,
     RunFolders,
     discard,
     noting_failure,
@@ -158,7 +158,7 @@ def sweep(run_id: RunId) -> list[str]:
     failures: dict[str, None] = {}
     for cache in _caches(run_id):
         folders = _folders(cache)
-        dead = DeadRun(run_id, folders.states / run_id, folders.data / run_id)
+        dead = OrphanedRun(run_id, folders.states / run_id, folders.data / run_id)
         failures |= dict.fromkeys(discard(dead, registry.cleanups()))
     return [*failures]
 

@@ -14,7 +14,7 @@ from weighbridge.engines import engine_socket
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent.userlands import data_folder_of, remove_parts
 from weighbridge.linux.deletion import OwnFolder, remove_tree
-from weighbridge.model.cleanup import Cleanup, DeadRun, discard, group_of_host, noting_failure
+from weighbridge.model.cleanup import Cleanup, OrphanedRun, discard, group_of_host, noting_failure
 from weighbridge.model.host import SWARM_BRIDGE
 from weighbridge.model.names import GroupName, RunId, SafeName
 
@@ -115,7 +115,7 @@ def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Cleanup]) -> 
     with contextlib.suppress(Unavailable):  # a user without a cache has no resources there
         folder = data_folder_of(whose.folder_name)
     root = os.geteuid() == 0  # processes in its containers can belong to any user
-    run = DeadRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else "", everybodys=root)
+    run = OrphanedRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else "", everybodys=root)
     failures = discard(run, kinds)
     if member is not None:
         with noting_failure(failures, "the engine cannot leave its swarm"):

@@ -14,7 +14,7 @@ from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, Kubectl
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import RENEWED, RUN_LABEL, has_ended, runs_of
-from weighbridge.model.cleanup import Cleanup, DeadRun, FarRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, FarRun, Leftover, OrphanedRun, RunFolders
 
 KINDS = "configmaps,pods"
 """The kinds of objects that every run makes."""
@@ -178,7 +178,7 @@ class ClusterObjects(Cleanup):
         except Unavailable as error:
             raise OSError(str(error)) from error
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Delete the objects in the run's notes. Raises OSError if a cluster does not answer, or keeps some."""
         for place in places_of(run.state):
             try:

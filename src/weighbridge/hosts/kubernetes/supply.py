@@ -28,7 +28,7 @@ from weighbridge.hosts.kubernetes.objects import IMAGE_LABEL, RUN_LABEL, NodeInf
 from weighbridge.launcher import build
 from weighbridge.linux import process
 from weighbridge.linux.process import RUN_VARIABLE, feed
-from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
 from weighbridge.model.options import Brings, Options
@@ -535,7 +535,7 @@ class LoadedImages(Cleanup):
             if image.remove:
                 yield Leftover(run, f"image on node {image.node}", image.reference)
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the images in the run's notes. Raises OSError if one remains, or if a folder still needs them."""
         images = [each for each in NOTES.read(run.state) if each.remove]
         if images and volumes.NOTES.read(run.state):

@@ -28,7 +28,7 @@ from weighbridge.hosts.kubernetes.objects import (
     state_of,
 )
 from weighbridge.launcher import build
-from weighbridge.model.cleanup import Cleanup, DeadRun, FarRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, FarRun, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.host import RunContext
 from weighbridge.user_cache import cache_folder
 
@@ -233,7 +233,7 @@ class NodeFolders(Cleanup):
         except Unavailable as error:
             raise OSError(str(error)) from error
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the folders in the run's notes, by pods. Raises OSError if one remains."""
         left, failures = [], []
         for folder in NOTES.read(run.state):

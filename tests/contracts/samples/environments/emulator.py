@@ -8,7 +8,7 @@ from pydantic import Field
 
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.linux.deletion import OwnFolder, remove_trees
-from weighbridge.model.cleanup import Cleanup, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.environment import Environment, EnvironmentOptions
 from weighbridge.model.isolation import Layer
 from weighbridge.model.site import Site, SiteRequest
@@ -27,7 +27,7 @@ class Snapshots(Cleanup):
         for folder in folders.data.parent.glob("snapshots/*"):
             yield Leftover(folder.name, "snapshot", str(folder))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         remove_trees(OwnFolder.of(run.data.parents[1] / "snapshots", run.id))
 
 
