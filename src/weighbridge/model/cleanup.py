@@ -71,7 +71,7 @@ def group_of_host(run_id: RunId, host: SafeName) -> GroupName:
 
 
 @dataclass(frozen=True, slots=True)
-class FarRun:
+class RemoteRun:
     """What a run, of whatever machine, has in a cluster that many machines reach. ``alive``: why it may still run."""
 
     id: str
@@ -110,7 +110,7 @@ class Cleanup(ABC):
     def find(self, folders: RunFolders) -> Iterable[Leftover]:
         """What runs have of it on this machine, living ones too. Changes nothing."""
 
-    def find_at(self, context: str, namespace: str) -> Iterable[FarRun]:
+    def find_at(self, context: str, namespace: str) -> Iterable[RemoteRun]:
         """What runs of all machines have in a cluster (``clean --cluster``), as its users name it; "": the usual one.
 
         Changes nothing. Raises OSError.

@@ -14,7 +14,7 @@ from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, Kubectl
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import RENEWED, RUN_LABEL, has_ended, runs_of
-from weighbridge.model.cleanup import Cleanup, FarRun, Leftover, OrphanedRun, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RemoteRun, RunFolders
 
 KINDS = "configmaps,pods"
 """The kinds of objects that every run makes."""
@@ -109,7 +109,7 @@ STARTING_S = 900.0
 """The seconds for which a run can have no pod, because it first builds and loads images."""
 
 
-def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRun]:
+def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[RemoteRun]:
     """Yield each run with any of these objects; it counts as alive with an unfinished pod, or if it is new."""
     runs: dict[str, list[Mapping[str, Any]]] = {}
     for item in items:
@@ -122,7 +122,7 @@ def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRu
         if not alive and (now - max(times)).total_seconds() < STARTING_S:
             alive = f"it created objects less than {STARTING_S / 60:g} minutes ago"
         names = [(kind, name) for _, kind, name in runs_of(objects)]
-        yield FarRun(run, tuple(_leftovers(run, names)), alive)
+        yield RemoteRun(run, tuple(_leftovers(run, names)), alive)
 
 
 def _last_known(metadata: Mapping[str, Any]) -> datetime:
@@ -163,7 +163,7 @@ class ClusterObjects(Cleanup):
         if failures:
             raise OSError("; ".join(failures))
 
-    def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
+    def find_at(self, context: str, namespace: str) -> Iterator[RemoteRun]:
         """Yield runs of all machines in a namespace of a context. Raises OSError if the cluster does not answer."""
         kubectl = Kubectl(context, namespace)
         try:

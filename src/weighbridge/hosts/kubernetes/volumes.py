@@ -28,7 +28,7 @@ from weighbridge.hosts.kubernetes.objects import (
     state_of,
 )
 from weighbridge.launcher import build
-from weighbridge.model.cleanup import Cleanup, FarRun, Leftover, OrphanedRun, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RemoteRun, RunFolders
 from weighbridge.model.host import RunContext
 from weighbridge.user_cache import cache_folder
 
@@ -210,7 +210,7 @@ class NodeFolders(Cleanup):
         for run, folder in NOTES.of_runs(folders):
             yield from _leftovers(run, [folder])
 
-    def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
+    def find_at(self, context: str, namespace: str) -> Iterator[RemoteRun]:
         """Yield the folders that pods in a namespace still name. Raises OSError if the cluster does not answer."""
         kubectl = Kubectl(context, namespace)
         try:
@@ -219,7 +219,7 @@ class NodeFolders(Cleanup):
                 return
             for run in runs_at(pods, kubectl.clock()):
                 run_pods = [pod for pod in pods if pod["metadata"]["labels"][RUN_LABEL] == run.id]
-                yield FarRun(run.id, tuple(_leftovers(run.id, _folders_in(run_pods, run.id))), run.alive)
+                yield RemoteRun(run.id, tuple(_leftovers(run.id, _folders_in(run_pods, run.id))), run.alive)
         except Unavailable as error:
             raise OSError(str(error)) from error
 
