@@ -44,7 +44,7 @@ def test_other_users_processes_are_taken_only_where_they_are_known_to_be_the_run
 ):
     monkeypatch.setattr(cleanup.os, "geteuid", lambda: proc.stat().st_uid + 1)
     assert not [*processes(proc)]
-    assert [pid for pid, _, _ in processes(proc, everybodys=True)] == [100]
+    assert [pid for pid, _, _ in processes(proc, of_all_users=True)] == [100]
 
 
 def _group(name: str, *, removable: bool) -> SimpleNamespace:

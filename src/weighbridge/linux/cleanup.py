@@ -68,7 +68,7 @@ class Processes(Cleanup):
         cgroups.remove_top()
 
 
-def processes(proc: Path = Path("/proc"), *, everybodys: bool = False) -> Iterator[tuple[int, str, Path]]:
+def processes(proc: Path = Path("/proc"), *, of_all_users: bool = False) -> Iterator[tuple[int, str, Path]]:
     """Yield number, run and /proc folder of processes that runs started, of this or of all users, except this one.
 
     Any process can set the variable, so only valid run ids count.
@@ -76,7 +76,7 @@ def processes(proc: Path = Path("/proc"), *, everybodys: bool = False) -> Iterat
     for process in proc.glob("[0-9]*"):
         pid = int(process.name)
         with contextlib.suppress(OSError, ValueError):
-            included = everybodys or (process / "environ").stat().st_uid == os.geteuid()
+            included = of_all_users or (process / "environ").stat().st_uid == os.geteuid()
             if included and pid != os.getpid() and RunId.matches(run := run_of(process) or NO_RUN):
                 yield pid, run, process
 
@@ -85,7 +85,7 @@ def processes_of(run: OrphanedRun, proc: Path = Path("/proc")) -> list[int]:
     """Return the numbers of a run's processes; if the run has a ``host``, only those that name it."""
     name = f"{HOST_VARIABLE}={run.host}".encode()
     pids = []
-    for pid, owner, process in processes(proc, everybodys=run.everybodys):
+    for pid, owner, process in processes(proc, of_all_users=run.of_all_users):
         with contextlib.suppress(OSError):  # it has ended
             if owner == run.id and (not run.host or name in (process / "environ").read_bytes().split(b"\0")):
                 pids.append(pid)

@@ -52,7 +52,7 @@ class OrphanedRun:
     state: Path
     data: Path
     host: str = ""
-    everybodys: bool = False
+    of_all_users: bool = False
     """Whether processes of other users go as well: who started them is known to have been this run."""
 
     def __post_init__(self) -> None:

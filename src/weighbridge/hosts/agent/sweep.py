@@ -115,7 +115,7 @@ def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Cleanup]) -> 
     with contextlib.suppress(Unavailable):  # a user without a cache has no resources there
         folder = data_folder_of(whose.folder_name)
     root = os.geteuid() == 0  # processes in its containers can belong to any user
-    run = OrphanedRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else "", everybodys=root)
+    run = OrphanedRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else "", of_all_users=root)
     failures = discard(run, kinds)
     if member is not None:
         with noting_failure(failures, "the engine cannot leave its swarm"):
