@@ -107,7 +107,7 @@ class Stuck(Cleanup):
     """What cannot be removed."""
 
     label = "what is stuck"
-    told_by_host = True
+    host_knows_owner = True
 
     def find(self, folders: RunFolders) -> list[Leftover]:
         return []

@@ -128,9 +128,9 @@ def test_all_is_ended_before_anything_is_removed_and_a_failure_keeps_nothing_els
     steps: list[str] = []
 
     class Recorded(Cleanup):
-        def __init__(self, name: str, *, told_by_host: bool = False) -> None:
+        def __init__(self, name: str, *, host_knows_owner: bool = False) -> None:
             self.name = name
-            self.told_by_host = told_by_host  # type: ignore[misc]
+            self.host_knows_owner = host_knows_owner  # type: ignore[misc]
 
         def find(self, folders: RunFolders) -> tuple[Leftover, ...]:
             return ()
@@ -142,7 +142,7 @@ def test_all_is_ended_before_anything_is_removed_and_a_failure_keeps_nothing_els
         def remove(self, run: OrphanedRun) -> None:
             steps.append(f"remove {self.name}")
 
-    kinds = [Recorded("machine", told_by_host=True), Recorded("container")]
+    kinds = [Recorded("machine", host_knows_owner=True), Recorded("container")]
     discard(OrphanedRun(RUN, tmp_path, tmp_path), kinds)
     assert steps == ["end container", "end machine", "remove container", "remove machine"]
     steps.clear()

@@ -23,7 +23,7 @@ class Processes(Cleanup):
     """Processes and their control groups."""
 
     label = "processes"
-    portable = told_by_host = True
+    portable = host_knows_owner = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Yield each run's topmost groups, and this user's processes; other users' runs cannot be judged here."""
@@ -113,7 +113,7 @@ class DataFolders(Cleanup):
     """The folders with the data of sites and engines, and the mounts in them."""
 
     label = "data folders"
-    portable = told_by_host = True
+    portable = host_knows_owner = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Yield each run's folder, and each mount."""

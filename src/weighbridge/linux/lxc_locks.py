@@ -33,7 +33,7 @@ class LxcLocks(Cleanup):
     """The locks of a run's containers, whose folders are among the run's data."""
 
     label = "LXC locks"
-    portable = told_by_host = True
+    portable = host_knows_owner = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Yield each run's folder."""

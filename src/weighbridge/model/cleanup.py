@@ -89,7 +89,7 @@ class Cleanup(ABC):
     label: ClassVar[str] = "what a plug-in made"
     """What these things are called where they cannot be found or removed."""
 
-    told_by_host: ClassVar[bool] = False
+    host_knows_owner: ClassVar[bool] = False
     """Whether what belongs to one of two hosts of a run can be told where both are on one machine."""
 
     owner_may_be_unknown: ClassVar[bool] = False
@@ -138,7 +138,7 @@ def discard(run: OrphanedRun, kinds: Sequence[Cleanup]) -> list[str]:
 
     A step that fails, however it does, keeps none of the others from being made.
     """
-    last_first = [each for each in reversed(kinds) if each.told_by_host or not run.host]
+    last_first = [each for each in reversed(kinds) if each.host_knows_owner or not run.host]
     failures: list[str] = []
     for kind, verb, step in (
         *((each, "ended", each.end) for each in last_first),
