@@ -22,11 +22,11 @@ from weighbridge.cli.run import new_directory, report_run
 from weighbridge.cli.runs import continuable, holds_a_run
 from weighbridge.cli.variables import given_variables
 from weighbridge.errors import RunDirectoryError, StudyError, Unavailable
-from weighbridge.model.companion import ComposedService
 from weighbridge.model.secret import PASSED_ON, SecretName, env_options, reference, secret_name, variables_of
 from weighbridge.model.site import NO_START_FOLDERS
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.model.study import Study
+from weighbridge.model.supporting_service import ComposedService
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.environments import names_of_study, use_display_names
 from weighbridge.report.text.next_step import continuing

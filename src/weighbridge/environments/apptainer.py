@@ -95,8 +95,8 @@ class Apptainer(Environment):
         """Return the facts that Apptainer sets by default, which has no filter of system calls."""
         return dict.fromkeys((CAPABILITIES, NEW_PRIVILEGES, APPARMOR, NAMESPACES), "")
 
-    def way_to_companions(self, options: Any) -> str:
-        """Return the route to the study's companions: as natively."""
+    def route_to_supporting_services(self, options: Any) -> str:
+        """Return the route to the study's supporting services: as natively."""
         return "host to bridge"
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:

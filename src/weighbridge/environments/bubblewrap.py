@@ -59,8 +59,8 @@ class Bubblewrap(Environment):
         """Return what bwrap is asked for, no filter of system calls."""
         return {CAPABILITIES: "", NEW_PRIVILEGES: "never", APPARMOR: "", NAMESPACES: ""}
 
-    def way_to_companions(self, options: Any) -> str:
-        """Return the route to the study's companions: as natively, or routed from the sandbox's own network."""
+    def route_to_supporting_services(self, options: Any) -> str:
+        """Return the route to the study's supporting services: as natively, or routed from the sandbox."""
         return "routed by the host to the bridge" if options.network == "own" else "host to bridge"
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:

@@ -51,8 +51,8 @@ class Netns(Environment):
         """Return the namespaces only, because everything else is as in ``native``."""
         return {NAMESPACES: ""}
 
-    def way_to_companions(self, options: Any) -> str:
-        """Return the route to the companions: the host forwards the site's packets."""
+    def route_to_supporting_services(self, options: Any) -> str:
+        """Return the route to the supporting services: the host forwards the site's packets."""
         return "routed by the host to the bridge"
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:

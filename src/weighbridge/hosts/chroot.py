@@ -111,7 +111,7 @@ def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -
         if group:
             stack.callback(group.remove)
             stack.callback(group.kill)
-        hosts = str(_hosts_file(request)) if request.companions else ""
+        hosts = str(_hosts_file(request)) if request.supporting_services else ""
         program = host.program(build.ensure(run.cache, run.say))
         parts = Parts(program, str(host.userland(request.userland)), data, hosts, group)
         process, stream = host.talk(Command(command(parts)))
@@ -153,9 +153,9 @@ def _launcher_command(request: SiteRequest, parts: Parts, *, own_network: bool) 
 
 def _hosts_file(request: SiteRequest) -> Path:
     """Write the names of the sidecars, containers of this machine, to a file that ends with the run's state."""
-    assert request.companions is not None
+    assert request.supporting_services is not None
     path = request.run.state / f"hosts-{request.name}"
-    path.write_bytes(request.companions.hosts_file())
+    path.write_bytes(request.supporting_services.hosts_file())
     path.chmod(0o644)
     return path
 

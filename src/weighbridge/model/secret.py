@@ -40,7 +40,7 @@ _PLACES = (
 )  # fmt: skip
 """The keys of a study that hold environment variables."""
 _PARAMETERS = (("workloads", "*", "parameters"), ("environments", "*", "workloads", "*", "parameters"))
-_COMPANION_WORDS = (
+_SUPPORTING_SERVICE_WORDS = (
     ("companions", "*", "command"), ("companions", "*", "entrypoint"), ("companions", "*", "healthcheck", "test"),
 )  # fmt: skip
 _COMMANDS = tuple(
@@ -49,7 +49,7 @@ _COMMANDS = tuple(
     for key in ("run", "server", "client", "setup", "cleanup", "prepare", "check")
 )
 """The keys of a study that hold commands. A command has each brace twice."""
-_WITH_REFERENCES = (*((*place, "*") for place in (*_PLACES, *_PARAMETERS)), *_COMPANION_WORDS)
+_WITH_REFERENCES = (*((*place, "*") for place in (*_PLACES, *_PARAMETERS)), *_SUPPORTING_SERVICE_WORDS)
 _KEYS = {place[-1] for place in _PLACES}
 _HIDDEN_KEYS = {*_KEYS, "prometheus", "url"}
 """The keys below which a message shows no value."""

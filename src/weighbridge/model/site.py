@@ -85,10 +85,10 @@ class SiteStorage:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The companions of a run as the sites of the measured service reach them.
+    """The supporting services of a run as the sites of the measured service reach them.
 
     ``network`` is the engine's name of their bridge, ``subnet`` its addresses (CIDR), ``link`` the bridge's own name
-    on this machine, ``addresses`` by the companions' names.
+    on this machine, ``addresses`` by the names of the services.
     """
 
     network: str
@@ -106,7 +106,7 @@ class Neighbourhood:
         return "\n".join([*lines, *(f"{address}\t{name}" for name, address in self.addresses.items()), ""]).encode()
 
 
-WAY_TO_COMPANIONS = "way to the companions"
+ROUTE_TO_SUPPORTING_SERVICES = "way to the companions"
 """The fact of a site that says how it reaches them."""
 
 
@@ -143,8 +143,9 @@ class SiteRequest:
     """The number of files that a process can have open. None means the run's default."""
     sysctls: Mapping[str, str] = field(default_factory=dict)
     """The kernel settings of the site, by name."""
-    companions: Neighbourhood | None = None
-    """The supporting services that the site must reach by name, if its environment has a `way_to_companions`."""
+    supporting_services: Neighbourhood | None = None
+    """The supporting services that the site must reach by name, if its environment has a
+    `route_to_supporting_services`."""
 
     @property
     def title(self) -> str:

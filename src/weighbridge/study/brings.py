@@ -72,7 +72,7 @@ def brought_by(study: Study) -> tuple[Brought, ...]:
             of_host.append(Brought(Brings.MACHINE, f"hosts.{name}", host.description))
         entries += of_host
     parts: list[tuple[str, Options | None]] = [*study.sources.items(), ("prometheus", file.prometheus)]
-    parts += [(f"companions.{name}", companion) for name, companion in file.companions.items()]
+    parts += [(f"companions.{name}", service) for name, service in file.companions.items()]
     own = [arm for arm in study.arms if arm.own]
     parts += [(f"environments.{arm.name}", arm.options) for arm in own]
     entries += [each for arm in own for each in _settings(arm)]

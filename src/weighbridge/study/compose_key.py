@@ -15,8 +15,8 @@ from ruamel.yaml.comments import CommentedMap
 
 from weighbridge import registry
 from weighbridge.errors import StudyError, Unavailable
-from weighbridge.model.companion import ComposedService, ComposeOptions
 from weighbridge.model.options import Options
+from weighbridge.model.supporting_service import ComposedService, ComposeOptions
 from weighbridge.study.compose import Composed, MissingInFile, Normalised, composed, server_words, with_saved
 from weighbridge.study.compose_secrets import WrittenServices
 from weighbridge.study.source import Place, Source, plain, written

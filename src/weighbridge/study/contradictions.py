@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from weighbridge import registry
-from weighbridge.model.companion import in_order
 from weighbridge.model.environment import Needs, SiteSetting, misplaced
 from weighbridge.model.host import HostTraits
 from weighbridge.model.quantity import MOST_CPUS
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Arm, Cell, Resources, Role, Rung, StudyFile
+from weighbridge.model.supporting_service import in_order
 from weighbridge.study.source import Place
 
 AA_SUFFIX = "-again"
@@ -35,7 +35,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _mixed(arms, cells)
     yield from _other_roles(arms, cells)
     yield from _wrong_steps(file.ladder, names, {*file.environments} - {each.partition("[")[0] for each in names})
-    yield from _companion_problems(file)
+    yield from _supporting_service_problems(file)
     if not unplaced and set(file.placement.named) <= set(file.hosts):
         for arm in arms:
             yield from _cannot_be(arm, file, cells)
@@ -62,7 +62,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
     yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
     yield from ((place, problem) for problem in _unpacked(arm, file, cells))
     yield from ((place, f"{arm.name}: {problem}") for problem in _not_taken(arm))
-    if file.companions and not registry.environments()[arm.kind].way_to_companions(arm.options):
+    if file.companions and not registry.environments()[arm.kind].route_to_supporting_services(arm.options):
         yield place, f"{arm.name}: its sites cannot reach the study's companions ({', '.join(file.companions)})"
     hosts_by_problem: dict[str, list[str]] = {}
     for host in reached:
@@ -221,15 +221,15 @@ def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place,
                 yield ("placement",), f"placement: {why}. Add {role} to 'inside'"
 
 
-def _companion_problems(file: StudyFile) -> Iterator[tuple[Place, str]]:
+def _supporting_service_problems(file: StudyFile) -> Iterator[tuple[Place, str]]:
     """Yield supporting services that have no host, wait for each other, or have a reserved name."""
-    for name, companion in file.companions.items():
+    for name, service in file.companions.items():
         place: Place = ("companions", name)
-        for other in companion.after:
+        for other in service.after:
             if other not in file.companions:
                 hint = nearest(other, file.companions)
                 yield (*place, "after"), f"{name}: after: there is no supporting service '{other}'{hint}"
-        if companion.healthcheck is not None and companion.port is not None:
+        if service.healthcheck is not None and service.port is not None:
             yield (*place, "port"), f"{name}: 'healthcheck' already defines when it is ready. Remove 'port'"
         if name == "localhost":
             yield place, "a companion cannot be called localhost: choose another name"

@@ -68,8 +68,8 @@ def host_for(options: Any, request: SiteRequest) -> tuple[Host, Settings]:
     return (request.host.dedicated_host(purpose) if purpose else request.host), settings
 
 
-def way_to_companions(options: Any) -> str:
-    """Return how a container gets to the companions of a study; "" if its network does not lead there."""
+def route_to_supporting_services(options: Any) -> str:
+    """Return how a container gets to the supporting services of a study; "" if its network does not lead there."""
     if options.network == "host":
         return "host to bridge"
     return "on the same bridge" if options.network == "bridge" and not options.attach else ""
@@ -265,9 +265,9 @@ class Docker(Environment):
             return Readiness(True, *why_not, caveat="whether the kernel supports it is unknown")
         return ready
 
-    def way_to_companions(self, options: Any) -> str:
-        """Return the route to the companions: a second interface on their bridge, or the host's network."""
-        return way_to_companions(options)
+    def route_to_supporting_services(self, options: Any) -> str:
+        """Return the route to the supporting services: a second interface on their bridge, or the host's network."""
+        return route_to_supporting_services(options)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return a container's own: a filter, too, unless it is unconfined. gVisor has a kernel of its own."""
@@ -309,8 +309,8 @@ class Docker(Environment):
             attachment = _attach(stack, options, request, engine)
             with engine_errors(f"opening {request.title}"):
                 container = _container(stack, engine, options, request, attachment)
-                if request.companions is not None and options.network != "host":
-                    engine.client.networks.get(request.companions.network).connect(container)
+                if request.supporting_services is not None and options.network != "host":
+                    engine.client.networks.get(request.supporting_services.network).connect(container)
                 attached = _start(engine, container, options, attachment)
                 addresses = _addresses(container, options, request, engine, attachment)
             pid = int(container.attrs["State"]["Pid"])
@@ -418,7 +418,7 @@ def _container(
         environment={**options.variables, **environment_of(request.run.id)},
         **process_options(engine, request.userland, options.open_files, options.pids_limit),
         **confined.docker_options(options, engine.host.read),
-        extra_hosts=dict(request.companions.addresses) if request.companions else None,
+        extra_hosts=dict(request.supporting_services.addresses) if request.supporting_services else None,
     )
     if not engine.disposable or request.beside:  # an engine of ours takes the run's own with it
         stack.callback(quietly, container.remove, force=True, v=True)

@@ -1,4 +1,4 @@
-"""Companions: services beside the measured one, which stay where they are while it moves between environments.
+"""Supporting services, which stay where they are while the measured service moves between environments.
 
 A study names them itself, or has them made of a Compose file, one of whose services it measures.
 """
@@ -41,7 +41,7 @@ class Healthcheck(Options):
     ] = 0.0
 
 
-class Companion(Options):
+class SupportingService(Options):
     """A supporting service: a container of this machine's engine on the run's bridge, reached by its name.
 
     It publishes no port. ``image`` must be in the engine, because Weighbridge pulls no image. With ``saved`` the
@@ -85,16 +85,16 @@ class Companion(Options):
     ] = ()
 
     @model_validator(mode="after")
-    def _one_thing_at_a_place(self) -> "Companion":
+    def _one_thing_at_a_place(self) -> "SupportingService":
         places = [*self.volumes, *self.files, *self.tmpfs]
         if twice := next((place for place in places if places.count(place) > 1), None):
             raise ValueError(f"two things are mounted at '{twice:.60}': move one")
         return self
 
 
-def in_order(companions: Mapping[str, Companion]) -> tuple[str, ...]:
+def in_order(services: Mapping[str, SupportingService]) -> tuple[str, ...]:
     """Return their names so that each comes after those that it waits for. ValueError: they wait for each other."""
-    sorter = TopologicalSorter({name: companion.after for name, companion in companions.items()})
+    sorter = TopologicalSorter({name: service.after for name, service in services.items()})
     try:
         return tuple(sorter.static_order())
     except CycleError as error:
