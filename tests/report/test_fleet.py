@@ -24,7 +24,7 @@ from weighbridge.report.text.fleet import (
     controls_answer,
     distance_text,
     fleet_answer,
-    odd_sentences,
+    outlier_sentences,
     range_text,
     shared_fact_words,
     some_of,
@@ -215,7 +215,7 @@ def test_a_fleet_of_which_nothing_can_be_said(tmp_path):
     assert fleet_answer(few) == f"2 machines: an outlier needs at least {MIN_MACHINES_ODD} machines."
     for number, fleet in enumerate((one, nothing, untrusted, few)):
         page_of(fleet, tmp_path)
-        assert shown(fleet) and odd_sentences(fleet) == []
+        assert shown(fleet) and outlier_sentences(fleet) == []
         fits(Document.FLEET, fleet_json(fleet))
         assert [caterpillar(each) is None for each in fleet.metrics] == [number < 3] * len(fleet.metrics)
 

@@ -1,8 +1,8 @@
-"""A fleet: one study run on many machines, or on pairs of them. Does a cost hold on all, and which machine is odd?
+"""A fleet: one study run on many machines or pairs of machines. Does a cost hold on all, and which are outliers?
 
     fleet = read_fleet(Path("fleet"))
     for metric in fleet.metrics:
-        metric.fleet.typical, metric.fleet.prediction, metric.odd_machines
+        metric.fleet.typical, metric.fleet.prediction, metric.outlier_machines
 
 Of each run only what these questions need is computed: its headline costs, and whether its A/A arm holds. A run whose
 A/A arm shows a cost takes no part. What a cost over machines comes to is `weighbridge.statistics.fleet`'s.
@@ -11,7 +11,7 @@ A/A arm shows a cost takes no part. What a cost over machines comes to is `weigh
 has the same cost as its peers. Which machine is slow is asked of the baseline's own values: they differ between
 sessions, and that spread is in what a machine is compared with.
 
-**Odd** is what `statistics.fleet` calls odd, as long as it stays so among all of the page's metrics: its p-value,
+An **outlier** is one by `statistics.fleet` that stays one among all of the page's metrics: its p-value,
 which is Holm's over the machines, is multiplied by the number of metrics.
 """
 
@@ -215,16 +215,16 @@ class FleetMetric:
         return tuple(each for each in self.runs if each.why is None)
 
     @property
-    def odd_machines(self) -> tuple[MachineEffect, ...]:
-        """The machines that are odd in this metric, the worst first."""
+    def outlier_machines(self) -> tuple[MachineEffect, ...]:
+        """The machines that are outliers in this metric, the worst first."""
         machines = self.fleet.machines if self.fleet is not None else ()
-        return tuple(sorted((each for each in machines if self.is_odd(each)), key=lambda each: -each.estimate))
+        return tuple(sorted((each for each in machines if self.is_outlier(each)), key=lambda each: -each.estimate))
 
     @property
-    def odd_pairs(self) -> tuple[PairEffect, ...]:
-        """The pairs that are odd in this metric beyond what their machines are, the worst first."""
+    def outlier_pairs(self) -> tuple[PairEffect, ...]:
+        """The pairs that are outliers in this metric beyond what their machines are, the worst first."""
         pairs = self.fleet.pairs if self.fleet is not None else ()
-        return tuple(sorted((each for each in pairs if self.is_odd(each)), key=lambda each: -each.estimate))
+        return tuple(sorted((each for each in pairs if self.is_outlier(each)), key=lambda each: -each.estimate))
 
     @property
     def positions(self) -> tuple["Position", ...]:
@@ -249,13 +249,13 @@ class FleetMetric:
                 interval = Interval(at, mine.interval.low + away, mine.interval.high + away)
             else:  # too few machines to compare one with the others
                 interval = own[name][0] if len(own[name]) == 1 else Interval(at, at, at)
-            places.append(Position(name, interval, mine, mine is not None and self.is_odd(mine)))
+            places.append(Position(name, interval, mine, mine is not None and self.is_outlier(mine)))
         return tuple(sorted(places, key=lambda each: each.at.estimate))
 
-    def is_odd(self, effect: MachineEffect | PairEffect) -> bool:
-        """Whether a machine or pair is odd also among all the metrics of its family (Bonferroni)."""
+    def is_outlier(self, effect: MachineEffect | PairEffect) -> bool:
+        """Whether a machine or pair is also an outlier among all the metrics of its family (Bonferroni)."""
         p_value = effect.adjusted_p if effect.adjusted_p is not None and self.family > 1 else 0.0
-        return effect.odd and p_value * self.family <= ALPHA
+        return effect.outlier and p_value * self.family <= ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ class Position:
     at: Interval
     effect: MachineEffect | None
     """None where there are too few machines to compare one with the others."""
-    odd: bool
+    outlier: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,14 +325,14 @@ class Fleet:
         return tuple(each for each in self.runs if each.trusted is False)
 
     @property
-    def odd_machines(self) -> tuple[str, ...]:
-        """The machines that are odd in some metric."""
-        return tuple(dict.fromkeys(each.machine for metric in self.metrics for each in metric.odd_machines))
+    def outlier_machines(self) -> tuple[str, ...]:
+        """The machines that are outliers in some metric."""
+        return tuple(dict.fromkeys(each.machine for metric in self.metrics for each in metric.outlier_machines))
 
     @property
-    def odd_pairs(self) -> tuple[tuple[str, str], ...]:
-        """The pairs that are odd in some metric."""
-        return tuple(dict.fromkeys(each.machines for metric in self.metrics for each in metric.odd_pairs))
+    def outlier_pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs that are outliers in some metric."""
+        return tuple(dict.fromkeys(each.machines for metric in self.metrics for each in metric.outlier_pairs))
 
     def unlike_peers(self, machine: str) -> tuple[UnlikeFact, ...]:
         """Give the facts in which a machine is unlike more than half of the others, `PEERS` at least."""

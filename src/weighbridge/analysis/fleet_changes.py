@@ -86,7 +86,7 @@ class FleetShift:
         Pairs that have no machine in common are as single machines, each by its name.
         """
         metric = replace(self.metric, fleet=self.fleet, family=self.family)
-        return (*metric.odd_machines, *metric.odd_pairs)
+        return (*metric.outlier_machines, *metric.outlier_pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ class Drive:
         measured = [unit.machines for unit in self.folder.units() if not unit.why]
         before = [unit for unit in self.folder.units() if unit.why == "again"]
         repeated = {machine for unit in before for machine in unit.machines}
-        waiting = [machine for machine in suspects.odd if machine not in repeated]
+        waiting = [machine for machine in suspects.outliers if machine not in repeated]
         if waiting:
             self.say(f"measuring again with other machines: {', '.join(waiting)}")
         unfinished = tuple((unit,) for unit in before if not self.folder.is_finished(unit))

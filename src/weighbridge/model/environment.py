@@ -167,9 +167,9 @@ class Environment(Plugin):
     def route_to_supporting_services(self, options: Any) -> str:
         """Return how its sites reach the supporting services of a study ("host to bridge"), or "" if they cannot.
 
-        ``open`` then writes the names in ``SiteRequest.supporting_services`` into ``/etc/hosts`` and creates a route. If
-        the method returns "", a study with supporting services is refused. Examples: ``native.py``, ``netns.py``,
-        ``docker/``.
+        ``open`` then writes the names in ``SiteRequest.supporting_services`` into ``/etc/hosts`` and creates a
+        route. If the method returns "", a study with supporting services is refused. Examples: ``native.py``,
+        ``netns.py``, ``docker/``.
         """
         return ""
 

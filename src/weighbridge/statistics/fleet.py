@@ -92,7 +92,7 @@ TINY = 1e-100
 MOST_SHIFTED = 4.0
 """The largest shift of the pseudomedian by noise, in distances between pseudomedian and mean of runs."""
 
-MOST_ODD = 3
+MOST_OUTLIERS = 3
 """At most one in this number of machines is an outlier; the others are the fleet."""
 
 
@@ -137,7 +137,7 @@ class MachineEffect:
     """Interval of the distance, including the others' spread (0 is like the others); Holm over machines and pairs."""
     adjusted_p: float | None
     """The p-value after Holm over machines and pairs."""
-    odd: bool
+    outlier: bool
     """Whether the machine is an outlier by at least the margin; in pairs, with more than one partner."""
     runs: int
 
@@ -152,7 +152,7 @@ class PairEffect:
     """Interval of the effect, including the spread of other pairs; Holm over machines and pairs."""
     adjusted_p: float | None
     """The p-value after Holm over machines and pairs."""
-    odd: bool
+    outlier: bool
     """Whether the pair differs by at least the margin from the effects of its machines."""
 
 
@@ -346,11 +346,11 @@ def falling_root(scatter: Callable[[float], tuple[float, float]], target: float)
 
 
 class _Model:
-    """The random-effects model with a separate shift for each of the candidates ``odd``."""
+    """The random-effects model with a separate shift for each of the candidates ``outliers``."""
 
-    def __init__(self, units: _Units, odd: Sequence[int] = (), *, pairs_differ: bool = True) -> None:
-        self.units, self.odd = units, list(odd)
-        self.design = np.column_stack([np.ones(len(units.keys)), units.candidates[:, self.odd]])
+    def __init__(self, units: _Units, outliers: Sequence[int] = (), *, pairs_differ: bool = True) -> None:
+        self.units, self.outliers = units, list(outliers)
+        self.design = np.column_stack([np.ones(len(units.keys)), units.candidates[:, self.outliers]])
         self.pair = self._pair_variance() if units.paired and pairs_differ else 0.0
         weights = 1 / np.maximum(units.noise + self.pair, TINY)
         incidence, values = units.incidence, units.values
@@ -388,15 +388,15 @@ class _Model:
     def freedom(self) -> int:
         """Return the degrees of freedom of the spread without the outliers."""
         machines = len(self.units.names)
-        machines_out = sum(each < machines for each in self.odd)
-        return max(1, min(machines - machines_out, len(self.units.keys) - (len(self.odd) - machines_out)) - 1)
+        machines_out = sum(each < machines for each in self.outliers)
+        return max(1, min(machines - machines_out, len(self.units.keys) - (len(self.outliers) - machines_out)) - 1)
 
     def freedoms(self) -> Floats:
         """Return the degrees of freedom of the comparison for each candidate.
 
         For machines it is `freedom`; for pairs, the number of pairs beyond those that machines explain.
         """
-        pairs_out = sum(self.are_pairs[each] for each in self.odd)
+        pairs_out = sum(self.are_pairs[each] for each in self.outliers)
         spare = max(0, len(self.units.values) - len(self.units.sizes) - pairs_out)
         return np.where(self.are_pairs, float(spare), float(self.freedom))
 
@@ -438,7 +438,7 @@ class _Model:
         For pairs, only the scatter that machines explain counts: no variance between machines reduces the rest, so
         Cochran's Q might otherwise never fall to its degrees of freedom.
         """
-        spare = max(0, len(self.units.values) - len(self.units.sizes) - int(self.are_pairs[self.odd].sum()))
+        spare = max(0, len(self.units.values) - len(self.units.sizes) - int(self.are_pairs[self.outliers].sum()))
         if self.degrees - spare < 1:
             return 0.0
         of_pairs = self._scatter(BOUNDLESS * self.noise)[0] if spare else 0.0
@@ -598,7 +598,7 @@ def _without_odd(units: _Units, margin: float, alpha: float) -> _Model:
     """Return the model with a shift for each outlier: the largest set in which all, taken together, are outliers."""
     model = clean = _Model(units)
     suspects: list[int] = []
-    while len(suspects) < min(len(units.names) // MOST_ODD, len(clean.odd) + LOOK_AHEAD):
+    while len(suspects) < min(len(units.names) // MOST_OUTLIERS, len(clean.outliers) + LOOK_AHEAD):
         distances, variances, _ = model.one_by_one(model.between)
         scores = np.abs(distances) / np.sqrt(variances)
         scores[~units.comparable | (np.abs(distances) < margin / 2) | ~np.isfinite(scores)] = 0.0
@@ -620,12 +620,14 @@ def _all_odd(model: _Model, margin: float, alpha: float) -> bool:
     """
     from scipy.special import fdtrc, gammaln
 
-    shifts, together, number = model.solution[1:], len(model.odd), int(model.units.comparable.sum())
+    shifts, together, number = model.solution[1:], len(model.outliers), int(model.units.comparable.sum())
     covariance, freedom = _covariance(model, margin)
     p_values = np.sort(_p_values(shifts, np.diag(covariance), freedom))
     if np.any(np.abs(shifts) < margin) or np.any(p_values * (number - np.arange(together)) > alpha * ONE_BY_ONE):
         return False
-    if not all(_with_every_partner(model, *each, margin) for each in zip(model.odd, shifts.tolist(), strict=True)):
+    if not all(
+        _with_every_partner(model, *each, margin) for each in zip(model.outliers, shifts.tolist(), strict=True)
+    ):
         return False
     if together == 1:
         return True
@@ -648,20 +650,20 @@ def _distances(model: _Model, margin: float) -> tuple[Floats, Floats, Floats]:
         variances, freedom = np.where(unknown, at_margin, mixed), freedom + prior
     else:
         variances = np.where(unknown, np.nan, variances)
-    if model.odd:
-        distances[model.odd] = model.solution[1:]
-        covariance, freedom[model.odd] = _covariance(model, margin)
-        variances[model.odd] = np.diag(covariance)
+    if model.outliers:
+        distances[model.outliers] = model.solution[1:]
+        covariance, freedom[model.outliers] = _covariance(model, margin)
+        variances[model.outliers] = np.diag(covariance)
     return distances, variances, freedom
 
 
 def _covariance(model: _Model, margin: float) -> tuple[Floats, Floats]:
-    freedom, covariance = model.freedoms()[model.odd], model.covariance[1:, 1:]
+    freedom, covariance = model.freedoms()[model.outliers], model.covariance[1:, 1:]
     if not margin:
         return covariance, freedom
     expected = (margin * EXPECTED) ** 2
     at_margin = np.linalg.pinv(model.products(expected)[:-1, :-1], hermitian=True)[1:, 1:]
-    at_margin += np.diag(np.where(model.are_pairs[model.odd], expected, 0.0))
+    at_margin += np.diag(np.where(model.are_pairs[model.outliers], expected, 0.0))
     prior = np.where((freedom == 0) | (np.diag(covariance) <= np.diag(at_margin)), PRIOR, 0.0)
     total = freedom + prior
     of_data, of_prior = np.sqrt(freedom / total), np.sqrt(prior / total)
@@ -674,8 +676,8 @@ def _with_every_partner(model: _Model, place: int, distance: float, margin: floa
     units = model.units
     if not units.paired or model.are_pairs[place]:
         return True
-    others = [each for each in model.odd if each != place]
-    shifts = dict(zip(model.odd, model.solution[1:].tolist(), strict=True))
+    others = [each for each in model.outliers if each != place]
+    shifts = dict(zip(model.outliers, model.solution[1:].tolist(), strict=True))
     explained = units.candidates[:, others] @ np.array([shifts[each] for each in others]) + model.solution[0]
     away = math.copysign(1.0, distance) * (units.values - explained)[units.candidates[:, place] > 0]
     return float(np.sort(away)[:-1].mean()) >= max(margin, abs(distance)) / 2

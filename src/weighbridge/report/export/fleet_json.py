@@ -46,9 +46,9 @@ def fleet_json(fleet: Fleet, compared: FleetsCompared | None = None) -> FleetDoc
                     for each in fleet.unlike_peers(name)
                 ],
             }
-            for name in fleet.odd_machines
+            for name in fleet.outlier_machines
         ],
-        "odd_pairs": [list(pair) for pair in fleet.odd_pairs],
+        "odd_pairs": [list(pair) for pair in fleet.outlier_pairs],
         "metrics": [_metric(each) for each in fleet.metrics],
         "controls": [_shift(each) for each in controls(fleet)],
         "against": _against(compared) if compared is not None else None,
@@ -122,7 +122,7 @@ def _effect(metric: FleetMetric, effect: MachineEffect | PairEffect) -> FleetEff
     return {
         "machines": [effect.machine] if isinstance(effect, MachineEffect) else list(effect.machines),
         "distance": _interval(distance(metric, effect.interval)), "adjusted_p": effect.adjusted_p,
-        "odd": metric.is_odd(effect), "runs": effect.runs if isinstance(effect, MachineEffect) else None,
+        "odd": metric.is_outlier(effect), "runs": effect.runs if isinstance(effect, MachineEffect) else None,
     }  # fmt: skip
 
 

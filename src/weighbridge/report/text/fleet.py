@@ -221,7 +221,7 @@ def fleet_answer(fleet: Fleet) -> str:
     judged = [each for each in fleet.metrics if each.fleet is not None]
     if not judged:
         return f"{plural(number, 'machine')}: no two of them have a run that counts."
-    machines, pairs = fleet.odd_machines, fleet.odd_pairs
+    machines, pairs = fleet.outlier_machines, fleet.outlier_pairs
     total = len({tuple(run.machines) for run in fleet.runs if run.purpose is Purpose.TOGETHER})
     sentences = []
     if machines:
@@ -264,24 +264,26 @@ def _not_ruled_out(fleet: Fleet, judged: Sequence[FleetMetric]) -> str:
     return f" A distance of {distance} cannot be ruled out in {of_what(metric, fleet.baseline)}."
 
 
-def odd_machine_sentence(fleet: Fleet, machine: str) -> str:
+def outlier_machine_sentence(fleet: Fleet, machine: str) -> str:
     """Return the largest distance of an outlier from the other machines, and its other metrics."""
-    odd = [(metric, each) for metric in fleet.metrics for each in metric.odd_machines if each.machine == machine]
-    metric, effect = max(odd, key=lambda each: _size(*each))
+    outliers = [
+        (metric, each) for metric in fleet.metrics for each in metric.outlier_machines if each.machine == machine
+    ]
+    metric, effect = max(outliers, key=lambda each: _size(*each))
     partners = f", with {plural(effect.runs, 'partner')}" if fleet.size == 2 else ""
     amount_text, word = _amount_and_word(metric, effect.interval, effect.estimate)
-    others = [of_what(each, fleet.baseline) for each, _ in odd if each is not metric]
+    others = [of_what(each, fleet.baseline) for each, _ in outliers if each is not metric]
     also = f"; also an outlier in {some_of(others, 3)}" if others else ""
     what = of_what(metric, fleet.baseline)
     return f"{machine}{partners}: {what} is {amount_text} {word} than on the other machines{also}."
 
 
-def odd_pair_sentence(fleet: Fleet, pair: tuple[str, str]) -> str:
+def outlier_pair_sentence(fleet: Fleet, pair: tuple[str, str]) -> str:
     """Return how a pair that is an outlier differs from its machines with other partners."""
-    odd = [(metric, each) for metric in fleet.metrics for each in metric.odd_pairs if each.machines == pair]
-    metric, effect = max(odd, key=lambda each: _size(*each))
+    outliers = [(metric, each) for metric in fleet.metrics for each in metric.outlier_pairs if each.machines == pair]
+    metric, effect = max(outliers, key=lambda each: _size(*each))
     amount_text, word = _amount_and_word(metric, effect.interval, effect.estimate)
-    others = [of_what(each, fleet.baseline) for each, _ in odd if each is not metric]
+    others = [of_what(each, fleet.baseline) for each, _ in outliers if each is not metric]
     also = f"; also an outlier in {some_of(others, 3)}" if others else ""
     where = "look at the cable or port between them"
     what = of_what(metric, fleet.baseline)
@@ -319,12 +321,13 @@ def unlike_sentence(fleet: Fleet, machines: Iterable[str]) -> str:
     return ". ".join(sentences) or "No known fact distinguishes it"
 
 
-def odd_sentences(fleet: Fleet) -> list[str]:
+def outlier_sentences(fleet: Fleet) -> list[str]:
     """Return a sentence for each machine that is an outlier, with its facts, then for each pair."""
     machines = [
-        f"{odd_machine_sentence(fleet, name)} {unlike_sentence(fleet, [name])}." for name in fleet.odd_machines
+        f"{outlier_machine_sentence(fleet, name)} {unlike_sentence(fleet, [name])}."
+        for name in fleet.outlier_machines
     ]
-    return [*machines, *(odd_pair_sentence(fleet, pair) for pair in fleet.odd_pairs)]
+    return [*machines, *(outlier_pair_sentence(fleet, pair) for pair in fleet.outlier_pairs)]
 
 
 def _and_more(number: int) -> str:
