@@ -45,7 +45,7 @@ from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.estimate import Forecast
-from weighbridge.runner.precision import Estimate, OutOfReach, Standing
+from weighbridge.runner.precision import Estimate, OutOfReach, PrecisionStatus
 from weighbridge.runner.run import run_study
 from weighbridge.runner.userlands import userland_of
 from weighbridge.statistics import Interval, has_median_interval, median_interval
@@ -113,7 +113,7 @@ class Clock:
             raise SystemExit(f"a trial failed: {record.message}")
         self._measured_s = record.measured_s
 
-    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         """The blocks are fixed: there is nothing to look at."""
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:

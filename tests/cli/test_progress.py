@@ -20,7 +20,7 @@ from weighbridge.model.secret import SecretName
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report.text.environments import names_of_study, use_display_names
 from weighbridge.runner.estimate import Forecast, forecast
-from weighbridge.runner.precision import Estimate, OutOfReach, Standing
+from weighbridge.runner.precision import Estimate, OutOfReach, PrecisionStatus
 from weighbridge.statistics import Contrast
 from weighbridge.study.loader import load
 
@@ -102,12 +102,14 @@ def test_costs_so_far_fit_a_narrow_and_low_terminal():
     assert lines[0].startswith("far") and lines[-1] == "and 4 more"
 
 
-FAR = Standing(
+FAR = PrecisionStatus(
     "command", "bridge", 0.051, False, 2074, (0.024, 0.034), blocks=10, target=0.02, needed_s=(900.0, math.inf)
 )
-NEAR = Standing("command", "docker", 0.051, False, 66, None, blocks=10, target=0.02, needed_s=(12.0, 40.0))
-MAYBE = Standing("command", "docker", 0.051, False, 66, None, blocks=10, target=0.02, needed_s=(12.0, math.inf))
-NEVER = Standing("command", "docker", math.inf, False, None, target=0.02)
+NEAR = PrecisionStatus("command", "docker", 0.051, False, 66, None, blocks=10, target=0.02, needed_s=(12.0, 40.0))
+MAYBE = PrecisionStatus(
+    "command", "docker", 0.051, False, 66, None, blocks=10, target=0.02, needed_s=(12.0, math.inf)
+)
+NEVER = PrecisionStatus("command", "docker", math.inf, False, None, target=0.02)
 
 
 def test_without_a_terminal_lines_become_rarer_and_have_the_least_precise_cost(capsys, monkeypatch):
@@ -128,7 +130,7 @@ def test_without_a_terminal_lines_become_rarer_and_have_the_least_precise_cost(c
             shown.costs_estimated(50, [estimate("bridge", 0.001), estimate("docker", 0.05)])
         if second % 20 == 19:
             shown.precision_checked(second // 2, [FAR, NEAR])
-    undecided = Standing("command", "docker", 0.019, False, 600, target=0.016, for_verdict=True)
+    undecided = PrecisionStatus("command", "docker", 0.019, False, 600, target=0.016, for_verdict=True)
     for _ in range(2):  # a run that goes on comes to its earlier looks again
         shown.precision_checked(500, [undecided])
         shown.precision_checked(600, [replace(undecided, width=0.0155, reached=True)])
@@ -159,13 +161,13 @@ def test_when_a_run_ends_is_one_sentence(limit_s, blocks, rest_s):
 
 
 def test_what_is_to_be_expected_is_one_sentence():
-    reached = Standing("command", "netns", 0.01, True, 10, target=0.02)
+    reached = PrecisionStatus("command", "netns", 0.01, True, 10, target=0.02)
     undecided = [replace(each, for_verdict=True, target=0.016) for each in (NEAR, MAYBE, FAR)]
-    for standings in (
+    for statuses in (
         [NEAR], [FAR], [MAYBE], [NEAR, FAR, reached], [NEVER], [reached], [], *([each] for each in undecided),
         [undecided[0], MAYBE],
     ):  # fmt: skip
-        assert_sentence(prospect(standings))
+        assert_sentence(prospect(statuses))
     for since_s, end in ((10.0, "in 2 to 30 s"), (20.0, "within 20 s"), (40.0, "any moment")):
         assert prospect([NEAR], since_s=since_s).replace("\u00a0", " ") == f"±2% expected {end}"
     slow = replace(NEAR, needed_s=(50.0, 200.0), cell="other")

@@ -14,7 +14,7 @@ from weighbridge.model.decisions import Allotment, allotments_text
 from weighbridge.model.study import Cell
 from weighbridge.runner import precision
 from weighbridge.runner.estimate import TimeLeft
-from weighbridge.runner.precision import Allotments, Standing
+from weighbridge.runner.precision import Allotments, PrecisionStatus
 from weighbridge.runner.session import Session
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore
@@ -51,9 +51,9 @@ def of_seconds(made, **seconds: float) -> TimeLeft:
     return TimeLeft(made, lambda cell: seconds[cell.workload])
 
 
-def wide(predicted: int | None = 400, width: float = 0.2) -> list[Standing]:
+def wide(predicted: int | None = 400, width: float = 0.2) -> list[PrecisionStatus]:
     return [
-        Standing(cell, name, width, False, predicted, blocks=10, target=0.02)
+        PrecisionStatus(cell, name, width, False, predicted, blocks=10, target=0.02)
         for cell in ("net", "cpu")
         for name in ("one", "two")
     ]
@@ -95,14 +95,15 @@ def test_the_slow_ones_take_part_in_fewer_blocks(tmp_path: Path, world: World, l
 
 def test_what_has_left_or_was_given_up_gets_nothing(tmp_path: Path, world: World):
     made = study(BOTH, repetitions="target: 2%, within: 1h")
-    standings = [
-        Standing("net", "one", 0.01, True, 10, blocks=10), Standing("net", "two", math.inf, False, None),
-        Standing("cpu", "one", 0.2, False, 400, blocks=10, target=0.02),
+    statuses = [
+        PrecisionStatus("net", "one", 0.01, True, 10, blocks=10),
+        PrecisionStatus("net", "two", math.inf, False, None),
+        PrecisionStatus("cpu", "one", 0.2, False, 400, blocks=10, target=0.02),
     ]  # fmt: skip
     with RunStore(tmp_path / "run", writable=True) as store:
         store.begin(made, {"run_id": "0123456789ab"})
         found = Allotments(made, store).decide(
-            (10, 13), standings, lambda cell: ["native", "one"], of_seconds(made, net=1.0, cpu=1.0), 60.0
+            (10, 13), statuses, lambda cell: ["native", "one"], of_seconds(made, net=1.0, cpu=1.0), 60.0
         )
         assert [each.workload for each in store.allotments()] == ["cpu"]
         assert [each.expected is None for each in found] == [True, True, False]

@@ -26,7 +26,7 @@ from weighbridge.model.trial import Trial, TrialRecord, TrialResult
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.estimate import Forecast
-from weighbridge.runner.precision import Standing
+from weighbridge.runner.precision import PrecisionStatus
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -405,7 +405,7 @@ class Told:
     counts: list[tuple[int, int]] = field(default_factory=list)
     left: list[Forecast] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
-    standings: list[Sequence[Standing]] = field(default_factory=list)
+    statuses: list[Sequence[PrecisionStatus]] = field(default_factory=list)
     at_begin: Callable[[Trial], None] = lambda _: None
     layers: Mapping[str, object] | None = None
     noticed: list[tuple[int, object]] = field(default_factory=list)
@@ -432,9 +432,9 @@ class Told:
     def trial_finished(self, record: TrialRecord) -> None:
         self.records.append(record)
 
-    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         self.lines.append(f"looked after {blocks}")
-        self.standings.append(standings)
+        self.statuses.append(statuses)
 
     def others_noticed(self, out_of_reach: object) -> None:
         self.noticed.append((len(self.records), out_of_reach))

@@ -49,7 +49,7 @@ FIRST_ESTIMATE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PrecisionStatus:
     """How precise one comparison is after a look. ``width`` is the relative half-width (0.02 is ±2 %).
 
     ``expected``: the half-width to expect when the run ends, at the least and at the most, where the target is surely
@@ -73,7 +73,7 @@ class Standing:
 
     The latest is infinite where the run may end before."""
 
-    def with_time(self, done: int, looks: Sequence[int], block_s: float) -> "Standing":
+    def with_time(self, done: int, looks: Sequence[int], block_s: float) -> "PrecisionStatus":
         """Give it with `needed_s`: a run of ``done`` blocks, of ``block_s`` each, ends only at one of ``looks``."""
         if self.reached or self.target is None or not math.isfinite(self.width):
             return self
@@ -98,13 +98,13 @@ class Standing:
         return least, most
 
 
-def needed_s(standings: Sequence[Standing]) -> tuple[float, float]:
+def needed_s(statuses: Sequence[PrecisionStatus]) -> tuple[float, float]:
     """Return the seconds until all of them likely have their target, at the soonest and at the latest.
 
     Of each cell those of its widest comparison, as the others leave its blocks before. (0, 0) where none is told.
     """
     of_cells: dict[str, tuple[float, float]] = {}
-    for each in standings:
+    for each in statuses:
         if each.needed_s is not None:
             soonest_s, latest_s = of_cells.get(each.cell, (0.0, 0.0))
             of_cells[each.cell] = max(soonest_s, each.needed_s[0]), max(latest_s, each.needed_s[1])
@@ -281,7 +281,7 @@ class Precision:
         """Return what is compared on a cell and has not reached the target."""
         return [each for each in comparisons_of(self.study, cell) if ArmId(cell.id, each.name) not in self._left]
 
-    def look(self, blocks: int) -> list[Standing]:
+    def look(self, blocks: int) -> list[PrecisionStatus]:
         """Look after ``blocks`` blocks: comparisons that reached the target leave. Gives those that were open.
 
         Where more blocks were asked for at this look, those that these are for come back.
@@ -290,15 +290,15 @@ class Precision:
         if target is None:
             self._come_back(blocks)
             return []
-        standings = []
+        statuses = []
         values = [value for value in self.store.values() if value.block <= blocks]
         for cell in self.study.cells:
             for each in self._open(cell):
-                standings.append(self._standing(cell, each, blocks, self._cost(cell, each, values, blocks)))
-                if standings[-1].reached:
+                statuses.append(self._status(cell, each, blocks, self._cost(cell, each, values, blocks)))
+                if statuses[-1].reached:
                     self._left.add(ArmId(cell.id, each.name))
         self._come_back(blocks)
-        return standings
+        return statuses
 
     def estimates(self) -> list[Estimate]:
         """Return what there is of each comparison's cost so far: of at least `FIRST_ESTIMATE` blocks."""
@@ -329,7 +329,7 @@ class Precision:
         values = self.store.values()
         costs = [self._cost(cell, each, values, blocks) for cell in self.study.cells for each in self._open(cell)]
         widths = [
-            Standing("", "", each.half_width, False, None, blocks=each.blocks, target=target).after(last)
+            PrecisionStatus("", "", each.half_width, False, None, blocks=each.blocks, target=target).after(last)
             for each in costs
             if each is not None and each.blocks >= MIN_BLOCKS_VERDICT and each.scale == "ratio"
         ]
@@ -352,17 +352,17 @@ class Precision:
             )
             self._left = {arm for arm in every if not gate_look.goes_on(arm)}
 
-    def _standing(self, cell: Cell, compared: Compared, blocks: int, cost: Cost | None) -> Standing:
+    def _status(self, cell: Cell, compared: Compared, blocks: int, cost: Cost | None) -> PrecisionStatus:
         arm = ArmId(cell.id, compared.name)
         if cost is not None and self._undecided(cost, compared, blocks):
             self._for_verdict.add(arm)
         target, for_verdict = self._target(cell, compared, blocks), arm in self._for_verdict
         if cost is None or target is None:  # where one breaks under the load every time, more blocks tell nothing
             broke = self._broke(cell, compared)
-            return Standing(cell.label, compared.name, float("inf"), broke, None, target=target)
+            return PrecisionStatus(cell.label, compared.name, float("inf"), broke, None, target=target)
         fewest, most = self.repetitions.min, self.repetitions.max
         decision = next_look(blocks, [cost], target, minimum=fewest, maximum=most)
-        return Standing(
+        return PrecisionStatus(
             cell.label, compared.name, cost.half_width, decision.reached[0], decision.predicted_blocks,
             blocks=cost.blocks, target=target, for_verdict=for_verdict,
         )  # fmt: skip
@@ -429,22 +429,22 @@ class Allotments:
     def decide(
         self,
         looks: tuple[int, int],
-        standings: Sequence[Standing],
+        statuses: Sequence[PrecisionStatus],
         arms: Callable[[Cell], Collection[str]],
         time: TimeLeft,
         left_s: float,
-    ) -> list[Standing]:
+    ) -> list[PrecisionStatus]:
         """Share the time between two looks among the workloads of which ``arms`` are still measured.
 
         What was decided before stays. Gives the standings, with what to expect when the time is over.
         """
-        open_: list[tuple[Cell, list[Standing]]] = []
+        open_: list[tuple[Cell, list[PrecisionStatus]]] = []
         for cell in self.study.cells:
             measured = {*arms(cell)}
             names = {
                 each.name for each in comparisons_of(self.study, cell) if measured.issuperset(each.contrast.arms)
             }
-            wide = [each for each in standings if each.cell == cell.label and each.environment in names]
+            wide = [each for each in statuses if each.cell == cell.label and each.environment in names]
             open_ += [(cell, wide)] if (wide := [each for each in wide if not each.reached]) else []
         contenders = [self._contender(cell, wide, time) for cell, wide in open_]
         further = allotted(contenders, left_s, self.study.file.repetitions.max)
@@ -462,24 +462,24 @@ class Allotments:
             for (cell, wide), contender, extra in zip(open_, contenders, further, strict=True)
             for each in wide
         }
-        return [replace(each, expected=expected.get((each.cell, each.environment))) for each in standings]
+        return [replace(each, expected=expected.get((each.cell, each.environment))) for each in statuses]
 
-    def _contender(self, cell: Cell, standings: Sequence[Standing], time: TimeLeft) -> Contender:
+    def _contender(self, cell: Cell, statuses: Sequence[PrecisionStatus], time: TimeLeft) -> Contender:
         """Return what a cell takes; the seconds of an arm are those of the last comparison that needs it."""
         baseline, arms = self.study.file.baseline, self.study.arms_of(cell)
         seconds = {arm.name: time.left_s(Counter({ArmId(cell.id, arm.name): 1})) for arm in arms}
         contrasts = {each.name: each.contrast for each in comparisons_of(self.study, cell)}
-        needed = [math.inf if each.predicted_blocks is None else each.predicted_blocks for each in standings]
-        own_s = [0.0] * len(standings)
-        compared = {arm for each in standings for arm in contrasts[each.environment].arms} - {baseline}
+        needed = [math.inf if each.predicted_blocks is None else each.predicted_blocks for each in statuses]
+        own_s = [0.0] * len(statuses)
+        compared = {arm for each in statuses for arm in contrasts[each.environment].arms} - {baseline}
         left = set(compared)
-        for place in sorted(range(len(standings)), key=lambda place: -needed[place]):
-            mine = left & {*contrasts[standings[place].environment].arms}
+        for place in sorted(range(len(statuses)), key=lambda place: -needed[place]):
+            mine = left & {*contrasts[statuses[place].environment].arms}
             own_s[place] = sum(seconds[arm] for arm in mine)
             left -= mine
         control = {arm.name for arm in arms if baseline in (arm.name, arm.aa_of)} - compared
         return Contender(
-            blocks=max(each.blocks for each in standings),
+            blocks=max(each.blocks for each in statuses),
             needed=tuple(needed),
             trial_s=tuple(own_s),
             base_s=sum(seconds[arm] for arm in control),

@@ -25,7 +25,7 @@ from weighbridge.runner.precision import (
     Estimate,
     OutOfReach,
     Precision,
-    Standing,
+    PrecisionStatus,
     needed_s,
 )
 from weighbridge.runner.recorder import ENOUGH, Recorder
@@ -59,7 +59,7 @@ class Progress(Protocol):
     def trial_finished(self, record: TrialRecord) -> None:
         """Show a saved trial."""
 
-    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         """Show the precision of each open comparison after ``blocks`` rounds."""
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
@@ -187,23 +187,23 @@ class _Measuring:
                 break
         return stopper.may_extend(time.monotonic())
 
-    def _look(self, left_s: float) -> list[Standing]:
+    def _look(self, left_s: float) -> list[PrecisionStatus]:
         """Compute the precision of the open comparisons, and allot the time that is left to them."""
         walk, looks = self.walk, self.forecaster.stopper.looks
-        standings = walk.precision.look(walk.blocks)
+        statuses = walk.precision.look(walk.blocks)
         round_s = {cell.label: self.forecaster.time.left_s(walk.one_round([cell])) for cell in walk.study.cells}
         ahead = [look for look in looks if look > walk.blocks]
-        standings = [each.with_time(walk.blocks, ahead, round_s[each.cell]) for each in standings]
-        if needed_s(standings)[1] > left_s:
-            standings = [
+        statuses = [each.with_time(walk.blocks, ahead, round_s[each.cell]) for each in statuses]
+        if needed_s(statuses)[1] > left_s:
+            statuses = [
                 each if each.needed_s is None else replace(each, needed_s=(each.needed_s[0], math.inf))
-                for each in standings
+                for each in statuses
             ]
         if ahead and left_s < math.inf:
             span = walk.blocks, ahead[0]
-            return walk.allotments.decide(span, standings, walk.arms, self.forecaster.time, left_s)
+            return walk.allotments.decide(span, statuses, walk.arms, self.forecaster.time, left_s)
         further = looks[-1] - walk.blocks
-        return [replace(each, expected=each.after(each.blocks + further)) for each in standings]
+        return [replace(each, expected=each.after(each.blocks + further)) for each in statuses]
 
     def _choose_lengths(self) -> None:
         """Run the pilot round, and choose the lengths of all other trials by it."""
