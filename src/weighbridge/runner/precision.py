@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from weighbridge import registry
 from weighbridge.model.address import ArmId, MetricId
-from weighbridge.model.decisions import Allotment, GateLook, allotments_text
+from weighbridge.model.decisions import BlockSchedule, GateLook, block_schedules_text
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.explained import (
     NOTHING,
@@ -408,7 +408,7 @@ class Precision:
 
 
 @dataclass(slots=True)
-class Allotments:
+class BlockSchedules:
     """In how many of the blocks up to the next look each workload takes part. A continued run has the same schedule.
 
     It is decided on widths and times alone (`weighbridge.statistics.allotted`).
@@ -416,14 +416,14 @@ class Allotments:
 
     study: Study
     store: RunStore
-    _allotments: tuple[Allotment, ...] = ()
+    _block_schedules: tuple[BlockSchedule, ...] = ()
 
     def __post_init__(self) -> None:
-        self._allotments = self.store.allotments()
+        self._block_schedules = self.store.block_schedules()
 
     def includes(self, cell: Cell, block: int) -> bool:
         """Whether a workload at a level is in a block, as far as its share of the time goes."""
-        mine = (each for each in self._allotments if each.cell == cell.id)
+        mine = (each for each in self._block_schedules if each.cell == cell.id)
         return all(each.includes(block) for each in mine if each.after < block <= each.until)
 
     def decide(
@@ -449,14 +449,14 @@ class Allotments:
         contenders = [self._contender(cell, wide, time) for cell, wide in open_]
         further = allotted(contenders, left_s, self.study.file.repetitions.max)
         after, until = looks
-        if not any(each.after == after for each in self._allotments):
+        if not any(each.after == after for each in self._block_schedules):
             parts = shared(further, contenders, until - after)
             rows = (
-                Allotment(after=after, until=until, workload=cell.workload, level=cell.level, blocks=blocks)
+                BlockSchedule(after=after, until=until, workload=cell.workload, level=cell.level, blocks=blocks)
                 for (cell, _), blocks in zip(open_, parts, strict=True)
             )
-            self._allotments = (*self._allotments, *rows)
-            self.store.set_info(ALLOTMENTS, allotments_text(self._allotments))
+            self._block_schedules = (*self._block_schedules, *rows)
+            self.store.set_info(ALLOTMENTS, block_schedules_text(self._block_schedules))
         expected = {
             (cell.label, each.environment): each.after(contender.blocks + extra)
             for (cell, wide), contender, extra in zip(open_, contenders, further, strict=True)

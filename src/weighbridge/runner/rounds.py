@@ -8,7 +8,7 @@ from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.study import Cell, Study
 from weighbridge.model.trial import Trial
 from weighbridge.runner.lengths import PILOT
-from weighbridge.runner.precision import Allotments, Precision
+from weighbridge.runner.precision import BlockSchedules, Precision
 from weighbridge.runner.recorder import RESULTS, Recorder
 from weighbridge.study import schedule
 
@@ -23,7 +23,7 @@ class RoundWalk:
     study: Study
     recorder: Recorder
     precision: Precision
-    allotments: Allotments
+    block_schedules: BlockSchedules
     blocks: int = 0
     """The number of the current round."""
     _arms: dict[int, dict[CellId, list[str]]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class RoundWalk:
     def plan_until(self, look: int) -> None:
         """Plan the rounds up to an interim look."""
         for number in range(self.blocks + 1, look + 1):
-            included = [cell for cell in self.study.cells if self.allotments.includes(cell, number)]
+            included = [cell for cell in self.study.cells if self.block_schedules.includes(cell, number)]
             self._arms[number] = {cell.id: self.arms(cell) for cell in included}
 
     def next_round(self) -> list[Trial]:

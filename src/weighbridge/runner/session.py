@@ -21,7 +21,7 @@ from weighbridge.runner.lengths import Lengths
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.precision import (
     FIRST_ESTIMATE,
-    Allotments,
+    BlockSchedules,
     Estimate,
     OutOfReach,
     Precision,
@@ -109,8 +109,8 @@ class Session:
                 runner.open(may_leave_out=True)
             study = runner.study
             recorder, lengths = Recorder(study, self.store, self.completed), Lengths(study, self.store)
-            precision, allotments = Precision(study, self.store), Allotments(study, self.store)
-            walk = RoundWalk(study, recorder, precision, allotments)
+            precision, block_schedules = Precision(study, self.store), BlockSchedules(study, self.store)
+            walk = RoundWalk(study, recorder, precision, block_schedules)
             forecaster = Forecaster(walk, Stopper(precision.looks, self.short_time), lengths, self.timed)
             self.progress.layers_known(layers_of_run(self.store, [arm.name for arm in study.arms]))
             _Measuring(self, runner, recorder, walk, forecaster).go()
@@ -201,7 +201,7 @@ class _Measuring:
             ]
         if ahead and left_s < math.inf:
             span = walk.blocks, ahead[0]
-            return walk.allotments.decide(span, statuses, walk.arms, self.forecaster.time, left_s)
+            return walk.block_schedules.decide(span, statuses, walk.arms, self.forecaster.time, left_s)
         further = looks[-1] - walk.blocks
         return [replace(each, expected=each.after(each.blocks + further)) for each in statuses]
 

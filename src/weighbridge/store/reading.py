@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.address import ArmId
-from weighbridge.model.decisions import Allotment, GateLook, LeftOut, TrialLength
+from weighbridge.model.decisions import BlockSchedule, GateLook, LeftOut, TrialLength
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level, LevelText
 from weighbridge.model.measurement import LARGEST, SMALLEST, Outcome
@@ -113,7 +113,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "loads": TypeAdapter(Json[dict[str, str]]),
     "left_out": TypeAdapter(Json[tuple[LeftOut, ...]]),
     "trial_lengths": TypeAdapter(Json[tuple[TrialLength, ...]]),
-    "allotments": TypeAdapter(Json[tuple[Allotment, ...]]),
+    "allotments": TypeAdapter(Json[tuple[BlockSchedule, ...]]),
     "gate_looks": TypeAdapter(Json[tuple[GateLook, ...]]),
     "secrets": TypeAdapter(Json[dict[str, str]]),
     "session_starts": TypeAdapter(Json[list[tuple[Seconds, Number]]]),
