@@ -116,7 +116,7 @@ class Clock:
     def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         """The blocks are fixed: there is nothing to look at."""
 
-    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+    def interference_noticed(self, out_of_reach: OutOfReach) -> None:
         """Others take part of the machine: the minima are what to read then."""
 
     def time_known(self, trial_s: float, left: Forecast) -> None:

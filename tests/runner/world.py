@@ -436,7 +436,7 @@ class Told:
         self.lines.append(f"looked after {blocks}")
         self.statuses.append(statuses)
 
-    def others_noticed(self, out_of_reach: object) -> None:
+    def interference_noticed(self, out_of_reach: object) -> None:
         self.noticed.append((len(self.records), out_of_reach))
 
     def time_known(self, trial_s: float, left: Forecast) -> None:

@@ -148,7 +148,7 @@ class Shown:
             return
         self._line(f"after {plural(blocks, 'round')}: {line}")
 
-    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+    def interference_noticed(self, out_of_reach: OutOfReach) -> None:
         """Print that other programs put the target out of reach, and what would help.
 
         The expected width is in `prospect`, which the next interim looks correct.

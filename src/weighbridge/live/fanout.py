@@ -45,10 +45,10 @@ class ProgressFanout:
         for listener in self._listeners:
             listener.precision_checked(blocks, statuses)
 
-    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+    def interference_noticed(self, out_of_reach: OutOfReach) -> None:
         """Pass on that other programs put the target precision out of reach."""
         for listener in self._listeners:
-            listener.others_noticed(out_of_reach)
+            listener.interference_noticed(out_of_reach)
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
         """Pass on the duration of a trial."""

@@ -112,7 +112,7 @@ class Live:
             self._moment = replace(self._moment, looked_after=blocks)
             self._statuses.update({(each.cell, each.environment): each for each in statuses})
 
-    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+    def interference_noticed(self, out_of_reach: OutOfReach) -> None:
         """Ignore the load of other programs, which the machine's own exporters serve."""
 
     def time_known(self, trial_s: float, left: Forecast) -> None:

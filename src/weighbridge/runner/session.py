@@ -62,7 +62,7 @@ class Progress(Protocol):
     def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         """Show the precision of each open comparison after ``blocks`` rounds."""
 
-    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+    def interference_noticed(self, out_of_reach: OutOfReach) -> None:
         """Show, once, that background load puts the precision target out of reach."""
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
@@ -238,7 +238,7 @@ class _Measuring:
         if (out_of_reach := self.walk.precision.out_of_reach(self.walk.blocks, last)) is not None:
             self._others_noticed = True
             polled = self.session.pollers is not None
-            self.session.progress.others_noticed(replace(out_of_reach, polled=polled))
+            self.session.progress.interference_noticed(replace(out_of_reach, polled=polled))
 
     def _run_all(self, trials: Sequence[Trial]) -> None:
         progress = self.session.progress
