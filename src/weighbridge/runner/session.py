@@ -243,8 +243,8 @@ class _Measuring:
     def _run_all(self, trials: Sequence[Trial]) -> None:
         progress = self.session.progress
         for place, trial in enumerate(trials):
-            given_up = self.recorder.given_up(trial.cell)
-            if trial in self.recorder.finished or trial.environment in given_up:
+            abandoned = self.recorder.abandoned(trial.cell)
+            if trial in self.recorder.finished or trial.environment in abandoned:
                 continue
             left = self.forecaster.forecast(trials[place:], time.monotonic())
             progress.trial_started(trial, len(self.recorder.finished), self.walk.total, left)
