@@ -14,7 +14,7 @@ from typing import Any
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.cleanup import Place, note, remove
 from weighbridge.hosts.kubernetes.kubectl import (
-    AWAY_S,
+    API_OUTAGE_S,
     DENIED_S,
     FORBIDDEN,
     NOT_FOUND,
@@ -215,7 +215,7 @@ class Cluster:
         except Unavailable as error:
             if of_server := isinstance(error, Unreached):
                 self._patience.away()
-            return Break(f"{cut}; {error}", AWAY_S, of_server=of_server)
+            return Break(f"{cut}; {error}", API_OUTAGE_S, of_server=of_server)
         self._patience.answered()
         if refusal:
             return Break(f"{with_remedy(refusal)}{self._circumstances(request)}")
@@ -229,12 +229,12 @@ class Cluster:
             return self._denied(with_remedy(cut))
         if refused(done):
             return Break(with_remedy(cut))
-        return Break(cut, AWAY_S, of_server=away(done))
+        return Break(cut, API_OUTAGE_S, of_server=away(done))
 
     def _denied(self, words: str, more: str = "") -> Break:
         """Return a break for a denied right, which an API server denies wrongly just after its start."""
         if self._patience.denied(words):
-            return Break(words, AWAY_S + DENIED_S, of_server=True)
+            return Break(words, API_OUTAGE_S + DENIED_S, of_server=True)
         return Break(f"{words}{more}")
 
     def _circumstances(self, request: PodRequest) -> str:

@@ -53,13 +53,13 @@ _AWAY = re.compile(
 )
 _ALREADY = "Error from server (AlreadyExists)"
 _PAUSE_S, _SOON_S = 1.0, 0.2
-AWAY_S = 45.0
+API_OUTAGE_S = 45.0
 """The seconds for which the API server can be away during a run; below the lease, since its pods must survive."""
 DENIED_S = 10.0
 """The seconds for which it can deny existing rights, because it does not know them directly after a start."""
 _ANEW_S = 15.0
 """The seconds after which a denial counts as a new one."""
-_AWAY_ANEW_S = ANSWER_S + _GRACE_S + _ANEW_S
+_API_RETRY_S = ANSWER_S + _GRACE_S + _ANEW_S
 """The same for a missing answer, which can need a complete request to notice."""
 
 
@@ -112,7 +112,7 @@ class Patience:
         """
         if "" not in self._since:
             self._since.clear()
-        return self.lasts("", AWAY_S, _AWAY_ANEW_S)
+        return self.lasts("", API_OUTAGE_S, _API_RETRY_S)
 
     def answered(self) -> None:
         """Record an answer without a denial."""
@@ -238,7 +238,7 @@ class Kubectl:
 
     def _asks_again(self, error: Unavailable, failed_at: float | None, *, needed: bool) -> bool:
         """Return whether to repeat a request that first failed at this time."""
-        if self.patience is None or failed_at is None or self.patience.clock() - failed_at > AWAY_S + DENIED_S:
+        if self.patience is None or failed_at is None or self.patience.clock() - failed_at > API_OUTAGE_S + DENIED_S:
             return False
         if isinstance(error, Denied):
             return needed and self.patience.denied(str(error))
