@@ -120,7 +120,7 @@ def site_of(
     launcher = SimpleNamespace(
         name="pod (server)",
         open_files=9,
-        tells_use=True,
+        reports_use=True,
         run=None,
         start=None,
         read=read,
@@ -226,7 +226,7 @@ def test_a_pod_with_a_kernel_of_its_own_is_told():
     release = "/proc/sys/kernel/osrelease"
     assert site_of({release: "6.1.0\n"}, kernel=b"6.1.0\n").facts()["version: kernel"] == "6.1.0"
     own, other = site_of({release: "6.1.0\n"}, kernel=b"6.1.0\n"), site_of({release: "4.4.0\n"}, kernel=b"6.1.0\n")
-    assert own.sampler.tells_use and not other.sampler.tells_use
+    assert own.sampler.reports_use and not other.sampler.reports_use
     assert POD.layer_durability(PodOptions()) == "synchronous"
     assert POD.layer_durability(PodOptions(runtime_class="gvisor")) == "unknown"
 

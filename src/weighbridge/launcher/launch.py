@@ -64,7 +64,7 @@ class Launcher:
         made.
         """
         self.name = name
-        self.tells_use = True
+        self.reports_use = True
         """Whether its kernel reports the real resource use of programs; False for gVisor."""
         self.closed = threading.Event()
         self.unheard_s = unheard_s
@@ -286,7 +286,7 @@ class Launched:
             raise self._launcher.lost()  # it was killed together with its site
         return Completed(
             argv, left.returncode, left.stdout, left.stderr, left.duration_s, timed_out,
-            usage=left.usage if self._launcher.tells_use else None,
+            usage=left.usage if self._launcher.reports_use else None,
             outside_s=self._ended.arrived_at - self._requested_at,
             too_much=left.too_much, left_running=left.left_running and not by_us,
             unheard_s=self._launcher.unheard_s() - self._unheard_s,

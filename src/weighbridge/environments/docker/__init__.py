@@ -317,7 +317,7 @@ class Docker(Environment):
             notes = partial(notes_of, options, request, engine, pid)
             why, variables = why_lost(engine, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.title, why, variables))
-            launcher.tells_use = options.runtime != "runsc"
+            launcher.reports_use = options.runtime != "runsc"
             site = DockerSite(request, engine, container, addresses, notes, launcher)
             site.reached = request.reached if options.publish else {}
             if options.runtime == "runsc" and sandbox_of(options).stack == "host":

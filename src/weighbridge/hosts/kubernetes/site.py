@@ -79,7 +79,7 @@ class PodSite(LaunchedSite):
         self.sampler = running.launcher
         self._kernel = _kernel_of(self)
         self._counts_use = not self._kernel or _kernel_of(request.host) in ("", self._kernel)
-        running.launcher.tells_use = self._counts_use
+        running.launcher.reports_use = self._counts_use
         self._top = Path(_TOP)
         self._groups = 2 if self._text("cgroup.controllers") else 1
         if self._groups == 2:
