@@ -111,7 +111,7 @@ def place_of(
 
 
 @contextmanager
-def told_failures(channel: Channel, run: RunContext) -> Iterator[None]:
+def reported_failures(channel: Channel, run: RunContext) -> Iterator[None]:
     """Close the channel at the end, and report what the agent could not end or remove there."""
     try:
         yield
