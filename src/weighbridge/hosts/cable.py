@@ -11,7 +11,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import routes_of
 from weighbridge.hosts.chroot import ChrootSite
 from weighbridge.linux import links, network
-from weighbridge.linux.links import must, must_tell
+from weighbridge.linux.links import must, must_output
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
@@ -108,13 +108,13 @@ def _routed(request: SiteRequest, name: str, pid: int) -> Iterator[None]:
     """
     assert request.supporting_services is not None
     host, services = request.host, request.supporting_services
-    gateway = must_tell(host, "ip", "-o", "-4", "address", "show", "dev", name).split()[3].split("/")[0]
+    gateway = must_output(host, "ip", "-o", "-4", "address", "show", "dev", name).split()[3].split("/")[0]
     must(host, *in_network_of(pid), "ip", "route", "add", services.subnet, "via", gateway)
     rules = [
         links.rule(first, request.run.id, second) for first, second in ((name, services.link), (services.link, name))
     ]
     places = [("filter", "FORWARD", way) for way in rules]
-    if links.drops_routed(must_tell(host, "iptables-save"), services.link):
+    if links.drops_routed(must_output(host, "iptables-save"), services.link):
         places.append(("raw", "PREROUTING", links.rule_to_subnet(name, services.subnet, request.run.id)))
     with ExitStack() as stack:
         for table, chain, rule in places:
