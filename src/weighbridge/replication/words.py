@@ -360,7 +360,7 @@ def _outcome_tables(replication: Replication) -> "Iterator[Sequence[RenderableTy
         yield [SplitTable(["environment", *shown], rows[:number], numbers=True), *more]
 
 
-def parted(table: ComparedTable) -> tuple[list[ComparedRow], list[ComparedRow]]:
+def split_rows(table: ComparedTable) -> tuple[list[ComparedRow], list[ComparedRow]]:
     """Return the rows to show and those to fold: measured ones and the rest; without any measured, all are shown."""
     measured = [row for row in table.rows if row.measured is not None]
     if not measured:
