@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from weighbridge.statistics.fleet import Measured, fleet_cost, moderated
+from weighbridge.statistics.fleet import Measured, fleet_cost, shrunk_variances
 
 BCG_EFFECTS = (-0.8893, -1.5854, -1.3481, -1.4416, -0.2175, -0.7861, -1.6209, 0.0120, -0.4694, -1.3713, -0.3394,
                0.4459, -0.0173)  # fmt: skip
@@ -142,9 +142,9 @@ def test_few_blocks_that_were_alike_by_chance_do_not_weigh_more():
     rng = np.random.default_rng(3)
     degrees = np.full(30, 9.0)
     sample = 0.02**2 * rng.chisquare(9, 30) / 9
-    assert np.ptp(np.log(moderated(sample, degrees))) < 0.4 * np.ptp(np.log(sample))
+    assert np.ptp(np.log(shrunk_variances(sample, degrees))) < 0.4 * np.ptp(np.log(sample))
     unlike = sample * np.exp(rng.normal(0, 1.5, 30))
-    drawn = moderated(unlike, degrees)
+    drawn = shrunk_variances(unlike, degrees)
     assert np.all(np.diff(drawn[np.argsort(unlike)]) > 0) and np.ptp(np.log(drawn)) < np.ptp(np.log(unlike))
 
 

@@ -5,7 +5,7 @@ A **fleet** is one study run on many machines, alone or in pairs. The random-eff
 
 **Spread between machines**: Paule and Mandel's estimate (J. Res. NBS 87, 1982). An estimate of 0 does not prove that
 machines are alike; `Spread.between_high` is the limit that the data allow. The noise of a run is moderated
-(`moderated`), because its standard error is uncertain with few blocks. The spread of pairs is estimated by restricted
+(`shrunk_variances`), because its standard error is uncertain with few blocks. The spread of pairs is estimated by restricted
 maximum likelihood, and the spread between machines by the scatter that machines explain.
 
 **Typical cost**: the Hodges-Lehmann estimate over machines with its exact interval, as over the blocks of a run. It
@@ -249,7 +249,7 @@ class _Units:
         blocks = np.array([each.blocks for each in measured], dtype=np.float64)
         variances = np.array([each.blocks * each.standard_error**2 for each in measured])
         self.within = math.sqrt(float(variances @ (blocks - 1) / (blocks - 1).sum())) if runs else 0.0
-        noise = moderated(variances, blocks - 1) / blocks
+        noise = shrunk_variances(variances, blocks - 1) / blocks
         effects = np.array([each.effect for each in measured])
         self.session = _between_runs([(effects[places], noise[places]) for places in runs.values()])
         weights = [1 / np.maximum(noise[places] + (self.session or 0.0), TINY) for places in runs.values()]
@@ -284,7 +284,7 @@ def _directions(incidence: Floats) -> tuple[Floats, Floats]:
     return directions[:, moving], sizes[moving] ** 2
 
 
-def moderated(variances: Floats, degrees: Floats) -> Floats:
+def shrunk_variances(variances: Floats, degrees: Floats) -> Floats:
     """Return variances shrunk towards their common value, the more similar the stronger.
 
     The variances of few blocks are uncertain, and weights by them would prefer machines whose blocks were alike by
