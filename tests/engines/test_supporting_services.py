@@ -17,7 +17,7 @@ from weighbridge.model.secret import SecretName
 from weighbridge.model.site import Neighbourhood
 from weighbridge.model.supporting_service import SupportingService, in_order
 from weighbridge.secret_values import keep
-from weighbridge.study.brings import brought_by
+from weighbridge.study.external import external_resources
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -67,7 +67,7 @@ def test_two_things_at_one_place_are_refused():
 
 
 def test_their_commands_are_shown_before_they_run():
-    shown = {(each.place, each.value) for each in brought_by(study())}
+    shown = {(each.place, each.value) for each in external_resources(study())}
     assert ("companions.redis.command", "redis-server") in shown
 
 

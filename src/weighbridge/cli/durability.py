@@ -21,7 +21,7 @@ from weighbridge.runner import run as running
 from weighbridge.runner.durability import Durability
 from weighbridge.runner.signals import interruptible
 from weighbridge.store.run import RunStore
-from weighbridge.study.brings import brought_by
+from weighbridge.study.external import external_resources
 from weighbridge.study.frozen import first_difference
 from weighbridge.study.source import Origin
 
@@ -37,7 +37,7 @@ def durability(options: DurabilityOptions) -> None:
     directory = directory and run_directory(directory)
     loaded, origin = _study(options.study, options.profile, directory, yes=options.yes)
     if origin is not None:
-        approval.confirm_named(origin, brought_by(loaded), yes=options.yes)
+        approval.confirm_named(origin, external_resources(loaded), yes=options.yes)
     elif directory is not None:
         approval.confirm_continued(directory, yes=options.yes)
     with interruptible(), show() as progress:

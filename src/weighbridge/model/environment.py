@@ -11,7 +11,7 @@ from pydantic import Field, SerializeAsAny
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.host import THIS_MACHINE, Host, HostTraits
-from weighbridge.model.options import Brings, Options, by_kind
+from weighbridge.model.options import External, Options, by_kind
 from weighbridge.model.plugin import Durability, Group, Plugin, Readiness
 from weighbridge.model.site import Site, SiteRequest, Way
 from weighbridge.model.storage import StorageOptions
@@ -57,7 +57,7 @@ OpenFiles = Annotated[
 
 Variables = Annotated[
     dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,199}$")], Annotated[str, Field(max_length=4096)]],
-    Brings.ARGUMENT,
+    External.ARGUMENT,
     Field(description="Environment variables of its programs; they override the image's variables"),
 ]
 

@@ -25,7 +25,7 @@ from weighbridge.model.choices import CpuIdle
 from weighbridge.model.explained import DescribedMechanism, Explains, Off
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.level import NO_LEVEL, Level
-from weighbridge.model.options import ArmName, Brings, Name, Options, by_kind
+from weighbridge.model.options import ArmName, External, Name, Options, by_kind
 from weighbridge.model.quantity import CpuList, Duration, Share, Size
 from weighbridge.model.supporting_service import ComposeOptions, SupportingService
 from weighbridge.model.traced import TracerName
@@ -124,7 +124,7 @@ class Prometheus(Options):
         str,
         AfterValidator(_server_address),
         Field(description="Its address", json_schema_extra={"pattern": r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"}),
-        Brings.SERVER,
+        External.SERVER,
     ]
     queries: Annotated[dict[Name, Query], Field(min_length=1, max_length=20, description="PromQL queries, by name")]
     step: Annotated[

@@ -5,8 +5,8 @@ A **fleet** is one study run on many machines, alone or in pairs. The random-eff
 
 **Spread between machines**: Paule and Mandel's estimate (J. Res. NBS 87, 1982). An estimate of 0 does not prove that
 machines are alike; `Spread.between_high` is the limit that the data allow. The noise of a run is moderated
-(`shrunk_variances`), because its standard error is uncertain with few blocks. The spread of pairs is estimated by restricted
-maximum likelihood, and the spread between machines by the scatter that machines explain.
+(`shrunk_variances`), because its standard error is uncertain with few blocks. The spread of pairs is estimated by
+restricted maximum likelihood, and the spread between machines by the scatter that machines explain.
 
 **Typical cost**: the Hodges-Lehmann estimate over machines with its exact interval, as over the blocks of a run. It
 estimates the pseudomedian, which a few bad machines do not move. Below ten machines, and for pairs, it is the

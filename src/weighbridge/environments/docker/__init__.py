@@ -38,7 +38,7 @@ from weighbridge.linux.slices import RunSlices
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, Needs, OpenFiles, Variables
 from weighbridge.model.host import Host
-from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
 from weighbridge.model.userland import Userland
@@ -155,12 +155,12 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
     ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
     parent: Annotated[
-        str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="Host interface to use"), Brings.NETWORK
+        str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="Host interface to use"), External.NETWORK
     ] = None
     subnet: Annotated[
         Subnet | None,
         Field(description="Subnet of macvlan, ipvlan or overlay; on ssh hosts the subnet of the parent interface"),
-        Brings.NETWORK,
+        External.NETWORK,
     ] = None
     gateway: Annotated[Address | None, Field(description="Gateway in that subnet, for macvlan and ipvlan")] = None
     addresses: Annotated[
@@ -194,7 +194,7 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
     dockerd: Annotated[
         _Program | None,
         Field(description="Path of the engine's program; default: the dockerd in PATH"),
-        Brings.PROGRAM,
+        External.PROGRAM,
     ] = None
     open_files: OpenFiles = None
     variables: Variables = Field(default_factory=dict)

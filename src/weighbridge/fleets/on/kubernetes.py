@@ -11,7 +11,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.fleets.on._here import DrivenHere, DrivenHereOptions
 from weighbridge.model.host import RunContext
 from weighbridge.model.machine_provider import MACHINE_NAME, Wanted
-from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.plugin import Readiness
 
 _WORD = r"[^\s-]\S{0,252}"
@@ -44,7 +44,7 @@ class KubernetesNodes(DrivenHereOptions):
     context: Annotated[
         str | None,
         Field(min_length=1, description="Context of the kubeconfig; default: the current context"),
-        Brings.MACHINE,
+        External.MACHINE,
     ] = None
     namespace: Annotated[
         str | None, Field(min_length=1, description="Namespace; default: the namespace of the context")
@@ -52,7 +52,7 @@ class KubernetesNodes(DrivenHereOptions):
     kubeconfig: Annotated[
         Annotated[str, ABSOLUTE] | None,
         Field(description="A kubeconfig to use instead of your own"),
-        Brings.KUBECONFIG,
+        External.KUBECONFIG,
     ] = None
     images: Annotated[
         Annotated[str, AfterValidator(_way)] | None,

@@ -17,7 +17,7 @@ from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages, images
 from weighbridge.hosts.kubernetes.volumes import NodeFolders
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
-from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.userland import Userland, Userlands
 
@@ -49,7 +49,7 @@ class KubernetesOptions(HostOptions):
     node: Annotated[
         str | None,
         Field(pattern=_NAME, description="Name of the node; default: a ready node that no other host uses"),
-        Brings.MACHINE,
+        External.MACHINE,
     ] = None
     selector: Annotated[
         str | None, Field(pattern=_WORD, description="Label selector of the nodes to choose from, as for kubectl")
@@ -57,7 +57,7 @@ class KubernetesOptions(HostOptions):
     context: Annotated[
         str | None,
         Field(pattern=_WORD, description="Context of the kubeconfig; default: the current context"),
-        Brings.MACHINE,
+        External.MACHINE,
     ] = None
     namespace: Annotated[
         str | None,
@@ -69,7 +69,7 @@ class KubernetesOptions(HostOptions):
     kubeconfig: Annotated[
         Annotated[str, ABSOLUTE] | None,
         Field(description="A kubeconfig to use instead of your own"),
-        Brings.KUBECONFIG,
+        External.KUBECONFIG,
     ] = None
     images: Annotated[
         NodeImages | None, Field(description="How images reach the node; default: they must be there already")

@@ -31,7 +31,7 @@ from weighbridge.linux.process import RUN_VARIABLE, feed
 from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
-from weighbridge.model.options import Brings, Options
+from weighbridge.model.options import External, Options
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.user_cache import cache_folder
 
@@ -99,7 +99,7 @@ class NodeImages(Options):
             "that loads it from standard input for the node $WEIGHBRIDGE_NODE: [ssh, NODE, sudo, ctr, "
             "--namespace, k8s.io, images, import, '-']"
         ),
-        Brings.COMMAND,
+        External.COMMAND,
     ] = None
     remove: Annotated[
         Annotated[tuple[str, ...], Field(min_length=1)] | None,
@@ -107,7 +107,7 @@ class NodeImages(Options):
             description="If `load` is a command: a command that removes the image; Weighbridge appends the "
             "image's name"
         ),
-        Brings.COMMAND,
+        External.COMMAND,
     ] = None
     push: Annotated[
         str | None,
@@ -117,7 +117,7 @@ class NodeImages(Options):
             description="The REGISTRY/REPOSITORY to which your Docker or Podman pushes the image and from which the "
             "cluster pulls it",
         ),
-        Brings.SERVER,
+        External.SERVER,
     ] = None
     pull: Annotated[
         bool, Field(description="Let the cluster pull the image of `userland: {kind: image, ...}` by its digest")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
-from weighbridge.model.options import Brings, Options
+from weighbridge.model.options import External, Options
 from weighbridge.model.study import StudyFile
 from weighbridge.model.supporting_service import SupportingService
 from weighbridge.study.validated import option_models
@@ -32,7 +32,7 @@ HARMLESS = {
     "StudyFile.profiles": "a study is loaded with one of them, and the result is shown",
     "StudyFile.workloads": "each kind is walked",
 }
-"""Options that look as if they brought something, each with the reason why they do not."""
+"""Options that look external, each with the reason why they do not."""
 
 
 def _inner(annotation: Any) -> Iterator[Any]:
@@ -74,12 +74,12 @@ def _unmarked() -> set[str]:
         for model in _all_models()
         for key, field in model.model_fields.items()
         if _looks_like_bringing(key, field.annotation)
-        and not any(isinstance(each, Brings) for each in field.metadata)
+        and not any(isinstance(each, External) for each in field.metadata)
     }
 
 
 def test_every_option_that_names_something_of_the_user_is_marked():
-    assert _unmarked() - HARMLESS.keys() == set(), "add one of Brings, or say in HARMLESS why it brings nothing"
+    assert _unmarked() - HARMLESS.keys() == set(), "add one of External, or say in HARMLESS why it is not external"
 
 
 def test_no_option_is_called_harmless_that_is_not_there():
