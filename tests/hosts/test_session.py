@@ -193,7 +193,7 @@ def test_a_stream_goes_on_over_new_connections():
     data = bytes(range(256)) * 500
     stream.send(data)
     assert received(stream, len(data)) == data
-    assert len(far.carriers) == 4 and stream.unheard_s > 0
+    assert len(far.carriers) == 4 and stream.disconnected_s > 0
     assert said[0] == "the stream was cut; reconnecting" and said[1].startswith("reconnected after")
     stream.end()
     assert stream.receive(10) == b"" and stream.why == "it was ended"

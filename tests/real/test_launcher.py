@@ -377,7 +377,7 @@ def test_connections_that_break_lose_nothing(run: RunContext, tmp_path: Path, mo
             assert printed.stdout == data
         over.set()
         cutter.join()
-        assert len(there.carriers) > 10 and there.stream.unheard_s > 0
+        assert len(there.carriers) > 10 and there.stream.disconnected_s > 0
         assert there.launcher.run(Command(("true",))).returncode == 0
 
 

@@ -50,7 +50,7 @@ class Act:
     too_much: bool = False
     usage: Usage | None = None
     outside_s: float | None = None
-    unheard_s: float = 0.0
+    disconnected_s: float = 0.0
     clock_s: float | None = None
     """How long it runs by the site's clock; None: as long as it does."""
     lost: str = ""
@@ -102,7 +102,7 @@ class Program:
             self.stopped = Completed(
                 self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out,
                 error=self.act.error, too_much=self.act.too_much, usage=self.act.usage, outside_s=self.act.outside_s,
-                unheard_s=self.act.unheard_s,
+                disconnected_s=self.act.disconnected_s,
             )  # fmt: skip
         return self.stopped
 

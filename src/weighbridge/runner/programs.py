@@ -387,7 +387,7 @@ def _has_said(command: Command, server: SiteProcess) -> bool:
 
 def _used_by(role: str, program: Completed) -> Iterator[Sample]:
     """What a program used as its site's launcher tells it, and its wall time as seen from outside of the site."""
-    if program.outside_s is not None and not program.unheard_s:
+    if program.outside_s is not None and not program.disconnected_s:
         yield role, "program_outside_s", program.outside_s
     if (usage := program.usage) is not None:
         yield role, "program_cpu_user_s", usage.cpu_user_s

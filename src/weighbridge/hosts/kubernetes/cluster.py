@@ -181,7 +181,7 @@ class Cluster:
                     lambda: stream.why or "its launcher does not answer",
                     environment_of(self.run.id),
                     START_S,
-                    lambda: stream.unheard_s,
+                    lambda: stream.disconnected_s,
                 ) as launcher:
                     yield RunningPod(request.name, str(record["status"].get("podIP") or ""), launcher, record)
             finally:

@@ -160,7 +160,7 @@ class SessionStream:
         """Raises Unavailable if no connection can be started."""
         self.why = ""
         """Why the stream has ended; "" before its end."""
-        self.unheard_s = 0.0
+        self.disconnected_s = 0.0
         """The total seconds without a connection."""
         self._connect, self._judge, self._say = connect, judge, say
         self._session = Session()
@@ -239,7 +239,7 @@ class SessionStream:
         now = time.monotonic()
         if self._session.resumed:
             if self._broken:
-                self.unheard_s += now - self._heard
+                self.disconnected_s += now - self._heard
                 self._say(f"reconnected after {now - self._heard:.1f} s")
             if self._again_s is None:
                 self._again_s = max(_AGAIN_S, 2 * (now - self._begun))
