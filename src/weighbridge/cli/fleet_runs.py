@@ -246,7 +246,7 @@ def submit(options: SubmitOptions) -> None:
     advice = f"Read what 'weighbridge fleet plan {options.fleet.study} --on {options.fleet.on}' shows"
     approval.confirm_named(origin, prepared.resources, yes=options.yes, advice=advice)
     if prepared.provided[0].drives_here:
-        living.require_alone(beside_others=options.allow_concurrent)
+        living.require_alone(allow_concurrent=options.allow_concurrent)
     if reasons := _refusals(prepared):
         raise Unavailable("; ".join(reasons))
     folder.create(prepared.fleet)

@@ -88,7 +88,7 @@ def weigh(options: WeighOptions) -> None:
         environments = [*_default_inside(program, save=save is not None)]
     weighed = _weighed(options, program, environments)
     if save is None:
-        living.require_alone(beside_others=options.limits.allow_concurrent)
+        living.require_alone(allow_concurrent=options.limits.allow_concurrent)
     study = _checked_study(weighed, _given(options))
     if save is not None:
         _save(study, save)

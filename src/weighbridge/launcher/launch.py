@@ -60,7 +60,7 @@ class Launcher:
     ) -> None:
         """Wait for its greeting. ``why`` returns the reason when it is gone; ``env`` are variables of every program.
 
-        ``disconnected_s`` returns the total seconds without a connection to it. Raises Unavailable if the site cannot be
+        ``disconnected_s`` returns the total seconds without a connection. Raises Unavailable if the site cannot be
         made.
         """
         self.name = name
