@@ -291,7 +291,7 @@ class SharedFact:
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetResult:
     """The runs of one study on many machines, and what each metric comes to over them."""
 
     folder: Path
@@ -361,7 +361,7 @@ class Fleet:
 
 def read_fleet(
     folder: Path, *, margin: float | None = None, progress: Callable[[str], None] = lambda _: None
-) -> Fleet:
+) -> FleetResult:
     """Read the runs of a fleet, or of any folder with runs of one study. ``progress`` is told each run's name.
 
     Runs of another study than most are left out, as are directories that cannot be read. ``margin`` is a fraction;
@@ -377,7 +377,7 @@ def read_fleet(
     margin = margin if margin is not None else _usual_margin(runs)
     costs = [_cost(runs, key, name, margin) for key, name in _comparisons(runs)]
     own = [_own_value(runs, key, margin) for key in dict.fromkeys(key for run in runs for key in run.reports)]
-    return Fleet(
+    return FleetResult(
         folder=folder, study=first.study, question=first.question, baseline=first.baseline, size=len(first.machines),
         margin=margin, machines=_machines(runs), runs=tuple(runs), metrics=_judged([*costs, *own]),
         left_out=tuple(left_out),
@@ -719,7 +719,7 @@ def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[MetricId, str]]:
     return list(dict.fromkeys(each for run in runs for each in run.sides if each[1] != run.aa_arm))
 
 
-def as_differences(fleet: Fleet, metric: FleetMetric) -> FleetMetric:
+def as_differences(fleet: FleetResult, metric: FleetMetric) -> FleetMetric:
     """Return a metric of a fleet with its effects as differences in its unit."""
     report = metric.report
     key = report.metric_id

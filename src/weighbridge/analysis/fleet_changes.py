@@ -17,8 +17,8 @@ from typing import Literal
 
 from weighbridge.analysis.compared_run import FactChange, FactKind
 from weighbridge.analysis.fleet import (
-    Fleet,
     FleetMetric,
+    FleetResult,
     FleetRun,
     RunEffect,
     WhyNotCounted,
@@ -93,8 +93,8 @@ class FleetShift:
 class FleetsCompared:
     """A fleet against an earlier one."""
 
-    before: Fleet
-    after: Fleet
+    before: FleetResult
+    after: FleetResult
     shifts: tuple[FleetShift, ...]
     """Of the headline costs, then of the baseline's own values."""
     only_before: tuple[str, ...]
@@ -147,7 +147,9 @@ def machines_of(name: str) -> list[str]:
     return name.split(PAIR)
 
 
-def compare_fleets(after: Fleet, before: Fleet, allowance: float = between.SESSION_ALLOWANCE) -> FleetsCompared:
+def compare_fleets(
+    after: FleetResult, before: FleetResult, allowance: float = between.SESSION_ALLOWANCE
+) -> FleetsCompared:
     """Compare a fleet with an earlier one of the same study.
 
     Raises RunDirectoryError where they are of two studies or have no machine in common.
@@ -175,7 +177,7 @@ def compare_fleets(after: Fleet, before: Fleet, allowance: float = between.SESSI
     return FleetsCompared(before, after, shifts, only[0], only[1], not_compared, other_ids)
 
 
-def controls(fleet: Fleet, allowance: float = between.SESSION_ALLOWANCE) -> tuple[FleetShift, ...]:
+def controls(fleet: FleetResult, allowance: float = between.SESSION_ALLOWANCE) -> tuple[FleetShift, ...]:
     """Give the change of each metric of the pairs that were measured alone, from alone to together; empty of none."""
     return _shifts(fleet, fleet, lambda run: run.purpose is Purpose.ALONE, _usual, allowance)
 
@@ -185,8 +187,8 @@ def _usual(run: FleetRun) -> bool:
 
 
 def _shifts(
-    first: Fleet,
-    second: Fleet,
+    first: FleetResult,
+    second: FleetResult,
     in_first: Callable[[FleetRun], bool],
     in_second: Callable[[FleetRun], bool],
     allowance: float,

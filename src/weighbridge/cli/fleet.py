@@ -3,7 +3,7 @@
 import gc
 from pathlib import Path
 
-from weighbridge.analysis.fleet import Fleet, read_fleet
+from weighbridge.analysis.fleet import FleetResult, read_fleet
 from weighbridge.analysis.fleet_changes import compare_fleets
 from weighbridge.cli.commands.fleet import FLEET_PAGE, FleetReportOptions
 from weighbridge.cli.compare import percent
@@ -49,7 +49,7 @@ def _margin(text: str | None) -> float | None:
     return fraction
 
 
-def _read(folder: Path, margin: float | None) -> Fleet:
+def _read(folder: Path, margin: float | None) -> FleetResult:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise RunDirectoryError(f"{folder} {what}: name the folder of a fleet, or a folder with run directories")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from weighbridge.analysis.fleet import Fleet, FleetMetric
+from weighbridge.analysis.fleet import FleetMetric, FleetResult
 from weighbridge.analysis.fleet_changes import (
     FleetsCompared,
     FleetShift,
@@ -24,7 +24,7 @@ HEAD_LINES = 3
 """Outliers that are named before the table; further ones come after it."""
 
 
-def fleet_document(fleet: Fleet, compared: FleetsCompared | None = None) -> doc.Document:
+def fleet_document(fleet: FleetResult, compared: FleetsCompared | None = None) -> doc.Document:
     """Return the document of a fleet, with its changes since an earlier one."""
     names = names_over_runs(run.isolation for run in fleet.runs)
     with use_display_names(names):
@@ -38,11 +38,11 @@ def fleet_document(fleet: Fleet, compared: FleetsCompared | None = None) -> doc.
     return doc.Document("fleet", f"Fleet: {fleet.study}", fleet.question, tuple(blocks), names)
 
 
-def _unit(fleet: Fleet) -> str:
+def _unit(fleet: FleetResult) -> str:
     return "pair" if fleet.size == 2 else "machine"
 
 
-def _summary(fleet: Fleet, compared: FleetsCompared | None) -> Iterator[doc.Block]:
+def _summary(fleet: FleetResult, compared: FleetsCompared | None) -> Iterator[doc.Block]:
     yield say(f"{fleet.study}: {text.fleet_answer(fleet)}", tone=Tone.STRONG, rank=Rank.FIRST)
     outliers = [say(each, tone="different") for each in text.outlier_sentences(fleet)]
     if outliers:
@@ -65,7 +65,7 @@ def _summary(fleet: Fleet, compared: FleetsCompared | None) -> Iterator[doc.Bloc
         yield doc.Listing(tuple(say(each, tone=Tone.NOTICE) for each in lines), "left out: ", rank=Rank.REMARK)
 
 
-def _judged(fleet: Fleet) -> list[FleetMetric]:
+def _judged(fleet: FleetResult) -> list[FleetMetric]:
     return [each for each in fleet.metrics if each.fleet is not None]
 
 
@@ -100,7 +100,7 @@ def _typical(metric: FleetMetric) -> tuple[str, str]:
     return text.amount(metric, metric.fleet.typical), text.range_text(metric, metric.fleet.prediction)
 
 
-def _metrics(fleet: Fleet) -> Iterator[doc.Block]:
+def _metrics(fleet: FleetResult) -> Iterator[doc.Block]:
     """Return a table of the costs, one of the baseline's own values, and a section for each metric."""
     baseline = display_name(fleet.baseline)
     columns = (
@@ -132,7 +132,7 @@ def _machines(metric: FleetMetric) -> int:
     return len({name for each in metric.counted for name in each.run.machines})
 
 
-def _metric(fleet: Fleet, metric: FleetMetric, anchor: str) -> Iterator[doc.Block]:
+def _metric(fleet: FleetResult, metric: FleetMetric, anchor: str) -> Iterator[doc.Block]:
     title, outliers, pairs = text.fleet_title(metric), _outliers(metric), fleet.size == 2
     typical, following = _typical(metric)
     sentence = f" {'Outlier' if len(outliers) == 1 else 'Outliers'}: {', '.join(outliers)}." if outliers else ""
@@ -184,7 +184,7 @@ def _pair_rows(metric: FleetMetric) -> list[tuple[str, ...]]:
     return rows
 
 
-def _changes(fleet: Fleet, compared: FleetsCompared) -> Iterator[doc.Block]:
+def _changes(fleet: FleetResult, compared: FleetsCompared) -> Iterator[doc.Block]:
     sides = (("before", compared.only_before), ("now", compared.only_after))
     only = [say(f"only {when}: {text.some_of(names, 20)}") for when, names in sides if names]
     yield doc.Heading("What changed", anchor="changes")
@@ -194,7 +194,7 @@ def _changes(fleet: Fleet, compared: FleetsCompared) -> Iterator[doc.Block]:
         yield _shift(fleet, each, "before", "now")
 
 
-def _shift(fleet: Fleet, shift: FleetShift, before: str, after: str) -> doc.Fold:
+def _shift(fleet: FleetResult, shift: FleetShift, before: str, after: str) -> doc.Fold:
     rows = []
     for row in shift.rows:
         *cells, verdict = text.unit_change_texts(shift, row)
@@ -207,7 +207,7 @@ def _shift(fleet: Fleet, shift: FleetShift, before: str, after: str) -> doc.Fold
     return doc.Fold(title, (doc.Table(columns, tuple(rows)),))
 
 
-def _runs(fleet: Fleet) -> Iterator[doc.Block]:
+def _runs(fleet: FleetResult) -> Iterator[doc.Block]:
     if facts := [text.shared_fact_words(each) for each in fleet.differing_facts]:
         rows = tuple(tuple(map(say, each)) for each in facts)
         yield doc.Heading("Facts that differ", anchor="facts")

@@ -3,7 +3,7 @@
 import math
 
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.analysis.fleet import Fleet, FleetMetric, FleetRun
+from weighbridge.analysis.fleet import FleetMetric, FleetResult, FleetRun
 from weighbridge.analysis.fleet_changes import FleetsCompared, FleetShift, controls, effect_name
 from weighbridge.report.export.fleet_document import (
     FLEET_VERSION,
@@ -23,7 +23,7 @@ from weighbridge.statistics import Interval
 from weighbridge.statistics.fleet import MachineEffect, PairEffect
 
 
-def fleet_json(fleet: Fleet, compared: FleetsCompared | None = None) -> FleetDocument:
+def fleet_json(fleet: FleetResult, compared: FleetsCompared | None = None) -> FleetDocument:
     """Give the document of ``fleet report --json``; infinite numbers are null."""
     return {
         "version": FLEET_VERSION,
