@@ -20,7 +20,7 @@ from weighbridge.report.export.json import finite, worsening_json
 from weighbridge.report.export.within import within_json
 from weighbridge.report.markdown import escaped
 from weighbridge.report.text.gate import OUTCOMES, GateRow
-from weighbridge.report.text.gate import Outcome as GateOutcome
+from weighbridge.report.text.gate import RequirementOutcome as GateOutcome
 
 VERSION: Final = 1
 """Of the document of ``gate --json``."""
