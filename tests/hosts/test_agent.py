@@ -190,7 +190,7 @@ def test_an_answer_that_is_too_long_is_an_error_and_the_host_stays(
 def test_a_signal_during_an_operation_ends_the_agent(monkeypatch: pytest.MonkeyPatch):
     """A scheduler sends it while a userland arrives; the agent then has to remove what it made."""
 
-    def terminated(*_: object, **__: object) -> operations.Answer:
+    def terminated(*_: object, **__: object) -> operations.Reply:
         raise _Terminated  # as the signal's handler does
 
     monkeypatch.setitem(operations.TABLE, "userland_piece", terminated)

@@ -56,7 +56,7 @@ looks at the run have left nothing of the error for this one; and ``disturbed``,
 took more of the machine in one of the runs; and ``own-budget``, of a headline whose cost is in another unit than the
 bound of the pattern that matches it.
 """
-Answer = Literal["passed", "failed", "undecided", "untrusted"]
+GateAnswer = Literal["passed", "failed", "undecided", "untrusted"]
 MORE_BLOCKS: frozenset[Reason] = frozenset({"interval", "blocks", "noise", "many"})
 """Reasons for which more blocks may help."""
 Side = tuple[MetricReport, Comparison, Analysis]
@@ -91,7 +91,7 @@ class Gate:
     """The outcome of a gate. ``findings``: in the order of the budgets, then in other units, then of the changes."""
 
     findings: tuple[Finding, ...]
-    answer: Answer
+    answer: GateAnswer
     earlier: tuple[GateLook, ...] = ()
     """The looks of gates at the run before this one."""
     share: float = 1.0
@@ -333,7 +333,7 @@ def _among_many(finding: Finding, adjusted: float | None, family: int) -> Findin
     return replace(finding, outcome="undecided", reason="many" if family > 1 else "interval")
 
 
-def _answer(findings: Sequence[Finding]) -> Answer:
+def _answer(findings: Sequence[Finding]) -> GateAnswer:
     outcomes = {each.outcome for each in findings}
     if "exceeded" in outcomes:  # of a session that can be trusted: in another one nothing is
         return "failed"

@@ -24,7 +24,6 @@ from weighbridge.model.names import RunId, SafeName
 SILENCE_S = 45.0
 """Seconds of silence after which the agent ends: a dead connection is not always reported."""
 _GUARD_READY_S = 20.0
-Answer = tuple[Mapping[str, Any], bytes]
 
 
 class _Terminated(BaseException):
@@ -102,7 +101,9 @@ class Agent:
             if time.monotonic() - self._heard > SILENCE_S:
                 self._wire.lost()
 
-    def _answer(self, number: int, operation: Callable[..., Answer], fields: dict[str, Any], data: bytes) -> None:
+    def _answer(
+        self, number: int, operation: Callable[..., operations.Reply], fields: dict[str, Any], data: bytes
+    ) -> None:
         failure: dict[str, Any]
         try:
             answer, out = operation(self.operations, data, **fields)
