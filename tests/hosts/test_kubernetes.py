@@ -24,7 +24,7 @@ from weighbridge.hosts.kubernetes.kubectl import Denied, Exists, Kubectl, Patien
 from weighbridge.hosts.kubernetes.node import network_ports
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
-from weighbridge.hosts.kubernetes.session import LEASE_S, Break
+from weighbridge.hosts.kubernetes.session import LEASE_S, ConnectionLoss
 from weighbridge.linux.process import RUN_VARIABLE
 from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders, discard
 from weighbridge.model.command import Command, Completed
@@ -599,7 +599,7 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     full = {"reason": "Evicted", "message": "Usage of EmptyDir volume exceeds the limit. "}
     normal = {"reason": "Killing", "message": "Stopping container site"}
 
-    def judged(pod: Any, words: str, node: Any = cordoned, *events: Any) -> Break:
+    def judged(pod: Any, words: str, node: Any = cordoned, *events: Any) -> ConnectionLoss:
         def get(what: str, *_: str, **__: float) -> Any:
             answer = {"node/n1": node, "events": {"items": events}}.get(what, pod)
             if isinstance(answer, Exception):
@@ -610,8 +610,8 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
         return of._judge(request, Carrier(words))  # type: ignore[arg-type]
 
     gone, forbidden = Refused('pods "p" not found'), Refused("nodes is forbidden")
-    assert judged(gone, "") == Break('pods "p" not found; node n1 is cordoned')
-    assert judged(gone, "", forbidden) == Break('pods "p" not found')
+    assert judged(gone, "") == ConnectionLoss('pods "p" not found; node n1 is cordoned')
+    assert judged(gone, "", forbidden) == ConnectionLoss('pods "p" not found')
     ended = pod_with({"terminated": {"exitCode": 0, "reason": "Completed"}}, phase="Succeeded")
     told = judged(ended, "", forbidden, full, normal)
     assert told.words.endswith("exit code 0 (Completed); Evicted: Usage of EmptyDir volume exceeds the limit")
@@ -627,7 +627,7 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     told = judged(running, f"Error from server (Forbidden): {withdrawn}")
     assert withdrawn in told.words and "resources: [pods/exec], verbs: [create]" in told.words and not told.patience_s
     assert judged(running, "").patience_s > 0 and not judged(running, "").of_server
-    assert judged(Unreached("connection refused"), "") == Break(
+    assert judged(Unreached("connection refused"), "") == ConnectionLoss(
         "the connection to it was cut: kubectl ended with exit code 1 and printed nothing; connection refused",
         45,
         of_server=True,

@@ -48,7 +48,7 @@ from weighbridge.hosts.kubernetes.objects import (
     usable,
 )
 from weighbridge.hosts.kubernetes.remedies import with_remedy
-from weighbridge.hosts.kubernetes.session import Break, SessionStream
+from weighbridge.hosts.kubernetes.session import ConnectionLoss, SessionStream
 from weighbridge.hosts.kubernetes.supply import LOAD_S, ImageSupply, NodeImages, supply
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
@@ -200,7 +200,7 @@ class Cluster:
             with contextlib.suppress(Unavailable):  # it also ends with its owner
                 self.kubectl.delete(f"{made_object['kind'].lower()}/{made_object['metadata']['name']}")
 
-    def _judge(self, request: PodRequest, carrier: Process) -> Break:
+    def _judge(self, request: PodRequest, carrier: Process) -> ConnectionLoss:
         """End the program that carried a pod's stream; return how it broke, and for how long it can return."""
         carrier.wait(_TOGETHER_S)
         silent = carrier.poll() is None
@@ -211,31 +211,31 @@ class Cluster:
         except Denied as error:
             return self._denied(str(error), self._circumstances(request))
         except Refused as error:
-            return Break(f"{error}{self._circumstances(request)}")
+            return ConnectionLoss(f"{error}{self._circumstances(request)}")
         except Unavailable as error:
             if of_server := isinstance(error, Unreached):
                 self._patience.away()
-            return Break(f"{cut}; {error}", API_OUTAGE_S, of_server=of_server)
+            return ConnectionLoss(f"{cut}; {error}", API_OUTAGE_S, of_server=of_server)
         self._patience.answered()
         if refusal:
-            return Break(f"{with_remedy(refusal)}{self._circumstances(request)}")
+            return ConnectionLoss(f"{with_remedy(refusal)}{self._circumstances(request)}")
         if silent or _NODE_SILENT.search(cut):
-            return Break(cut, _NODE_PATIENCE_S)
+            return ConnectionLoss(cut, _NODE_PATIENCE_S)
         return self._judge_carrier(done, cut)
 
-    def _judge_carrier(self, done: Completed, cut: str) -> Break:
+    def _judge_carrier(self, done: Completed, cut: str) -> ConnectionLoss:
         """Return how a stream broke whose pod still runs, by the last output of its kubectl."""
         if denied(done):
             return self._denied(with_remedy(cut))
         if refused(done):
-            return Break(with_remedy(cut))
-        return Break(cut, API_OUTAGE_S, of_server=away(done))
+            return ConnectionLoss(with_remedy(cut))
+        return ConnectionLoss(cut, API_OUTAGE_S, of_server=away(done))
 
-    def _denied(self, words: str, more: str = "") -> Break:
+    def _denied(self, words: str, more: str = "") -> ConnectionLoss:
         """Return a break for a denied right, which an API server denies wrongly just after its start."""
         if self._patience.denied(words):
-            return Break(words, API_OUTAGE_S + DENIED_S, of_server=True)
-        return Break(f"{words}{more}")
+            return ConnectionLoss(words, API_OUTAGE_S + DENIED_S, of_server=True)
+        return ConnectionLoss(f"{words}{more}")
 
     def _circumstances(self, request: PodRequest) -> str:
         """Return other facts about an ended pod: who evicted it, and whether its node is cordoned."""
