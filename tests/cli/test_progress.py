@@ -20,7 +20,7 @@ from weighbridge.model.secret import SecretName
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report.text.environments import names_of_study, use_display_names
 from weighbridge.runner.estimate import Forecast, forecast
-from weighbridge.runner.precision import Estimate, OutOfReach, PrecisionStatus
+from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus
 from weighbridge.statistics import Contrast
 from weighbridge.study.loader import load
 
@@ -43,19 +43,19 @@ def test_the_control_has_its_name_in_reports(capsys: pytest.CaptureFixture[str])
     assert "round 1: command in native (control)" in capsys.readouterr().err
 
 
-def estimate(environment: str, spread: float, ratio: float = 1.1) -> Estimate:
+def estimate(environment: str, spread: float, ratio: float = 1.1) -> CostEstimate:
     """A cost, of 10% if it is not said, whose blocks differ by so much."""
     values = [100.0 * (1 + spread * (number % 5 - 2)) for number in range(10)], [100.0 * ratio] * 10
     cost = Contrast.between(environment, "native").cost(values, better="lower")
     assert cost is not None
-    return Estimate("command", environment, TIME, cost, cost.half_width, 0.02)
+    return CostEstimate("command", environment, TIME, cost, cost.half_width, 0.02)
 
 
 @pytest.mark.parametrize(("blocks", "interval"), [(5, False), (6, True)])
 def test_a_cost_so_far_has_its_blocks_and_an_interval_only_of_enough(blocks, interval):
     values = [100.0 + number for number in range(blocks)], [110.0] * blocks
     cost = Contrast.between("docker", "native").cost(values, better="lower")
-    (line,) = drawn(80, 10, Estimate("command", "docker", TIME, cost, cost.half_width, 0.02))
+    (line,) = drawn(80, 10, CostEstimate("command", "docker", TIME, cost, cost.half_width, 0.02))
     assert f"after {blocks} rounds" in line and ("[" in line) == interval
 
 
@@ -64,11 +64,11 @@ def test_a_cost_so_far_has_a_word_for_its_direction_only_from_ten_blocks_on(bloc
     """At 6 blocks it said "slower", which the report took back."""
     values = [100.0 + number % 2 for number in range(blocks)], [110.0] * blocks
     cost = Contrast.between("docker", "native").cost(values, better="lower")
-    (line,) = drawn(80, 10, Estimate("command", "docker", TIME, cost, cost.half_width, 0.02))
+    (line,) = drawn(80, 10, CostEstimate("command", "docker", TIME, cost, cost.half_width, 0.02))
     assert ("slower" in line) == word and ("cost " in line) != word and "[" in line
 
 
-def drawn(width: int, height: int, *estimates: Estimate) -> list[str]:
+def drawn(width: int, height: int, *estimates: CostEstimate) -> list[str]:
     file = io.StringIO()
     Console(file=file, width=width).print(estimates_table(estimates, width, height))
     return [line.rstrip() for line in file.getvalue().splitlines()]

@@ -31,7 +31,7 @@ from weighbridge.report.text.trust import disturbance_words, what_helps
 from weighbridge.report.text.verdicts import cost_effect, metric_direction
 from weighbridge.runner import preflight
 from weighbridge.runner.estimate import Forecast, clock
-from weighbridge.runner.precision import Estimate, OutOfReach, PrecisionStatus, needed_s
+from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus, needed_s
 from weighbridge.secret_values import redacted
 
 _LINES_S = (0.0, 10.0, 30.0, 60.0, 120.0, 300.0)
@@ -58,7 +58,7 @@ class Shown:
         self._began: float | None = None
         self._due_s = 0.0
         self._line_at = time.monotonic()
-        self._estimates: Sequence[Estimate] = ()
+        self._estimates: Sequence[CostEstimate] = ()
         self._statuses: Sequence[PrecisionStatus] = ()
         self._looked_at = 0.0
         self._has_time_limit = False
@@ -167,7 +167,7 @@ class Shown:
         """Print the duration of one run of the program, including start and readings, and the time of the verdict."""
         self._line(f"one run takes {quantity(trial_s, 's')} in total: {verdict_time(left)}")
 
-    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+    def costs_estimated(self, blocks: int, estimates: Sequence[CostEstimate]) -> None:
         """Store the costs so far, which the screen or the next line shows."""
         self._estimates = estimates
 
@@ -269,7 +269,7 @@ def _when(soonest_s: int, latest_s: int) -> str:
     return f"in {number if unit == latest.partition(' ')[2] else soonest} to {latest}"
 
 
-def _costs_so_far(estimates: Sequence[Estimate], expected: str) -> str:
+def _costs_so_far(estimates: Sequence[CostEstimate], expected: str) -> str:
     """Return the least precise cost so far with the ``expected`` time, and how many costs are precise enough.
 
     The text is empty before the first cost.
@@ -296,7 +296,7 @@ def _where(trial: Trial) -> str:
     return f"{trial.label} in {display_name(trial.environment)}"
 
 
-def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> Table:
+def estimates_table(estimates: Sequence[CostEstimate], width: int, height: int) -> Table:
     """Return one line per cost so far. If ``height`` has no room for all, the least precise costs come first.
 
     A bar is full when the interval has reached its target.
@@ -323,16 +323,16 @@ def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> T
     return table
 
 
-def _reached(estimate: Estimate) -> bool:
+def _reached(estimate: CostEstimate) -> bool:
     return estimate.target is not None and _half_width(estimate) <= estimate.target
 
 
-def _half_width(estimate: Estimate) -> float:
+def _half_width(estimate: CostEstimate) -> float:
     """Return the half-width for the next interim look; infinite if there are too few rounds for one."""
     return math.inf if estimate.few else estimate.half_width
 
 
-def _cost(estimate: Estimate) -> str:
+def _cost(estimate: CostEstimate) -> str:
     """Return ``4.5% [2.0, 7.1] slower after 12 rounds``, or ``cost -0.4% [-1.9, 1.0]`` if the direction is open.
 
     A positive cost is worse. With fewer than ten rounds the verdict is exploratory and can change, so the cost has no

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import Forecast
-from weighbridge.runner.precision import Estimate, OutOfReach, PrecisionStatus
+from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus
 from weighbridge.runner.session import Progress
 
 
@@ -55,7 +55,7 @@ class ProgressFanout:
         for listener in self._listeners:
             listener.time_known(trial_s, left)
 
-    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+    def costs_estimated(self, blocks: int, estimates: Sequence[CostEstimate]) -> None:
         """Pass on the costs so far."""
         for listener in self._listeners:
             listener.costs_estimated(blocks, estimates)

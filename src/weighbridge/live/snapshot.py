@@ -10,7 +10,7 @@ from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.measurement import Measurement, Outcome
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import Forecast
-from weighbridge.runner.precision import Estimate, OutOfReach, PrecisionStatus
+from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus
 
 Where = tuple[str, str, str]
 """A workload, its level (``clients=50``; empty if nothing is swept) and an environment."""
@@ -118,5 +118,5 @@ class Live:
     def time_known(self, trial_s: float, left: Forecast) -> None:
         """Ignore the forecast: the durations of trials are served."""
 
-    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+    def costs_estimated(self, blocks: int, estimates: Sequence[CostEstimate]) -> None:
         """Ignore the costs, which are in the report."""

@@ -112,7 +112,7 @@ def needed_s(statuses: Sequence[PrecisionStatus]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """What an environment has cost so far in a workload's headline metric, and how precise it is to become.
 
     ``target`` is the relative half-width that ends its measuring; None where there is none.
@@ -159,7 +159,7 @@ class OutOfReach:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class TargetComparison:
     """What the target is about: an environment against the baseline, or a part of its cost.
 
     It has the name of an environment, of a part that of the arm without the mechanism.
@@ -171,7 +171,7 @@ class Compared:
     """Whether it is a part of a cost (`weighbridge.model.explained`); those are a family for themselves."""
 
 
-def comparisons_of(study: Study, cell: Cell) -> list[Compared]:
+def comparisons_of(study: Study, cell: Cell) -> list[TargetComparison]:
     """Return what is compared on a cell: environments, the A/A arm where there is nothing else, and parts of costs.
 
     Of the parts those are left out that all mechanisms cost beyond the single ones: of so many arms it is half as
@@ -180,7 +180,7 @@ def comparisons_of(study: Study, cell: Cell) -> list[Compared]:
     arms, baseline = study.arms_of(cell), study.file.baseline
     alone = not any(each.own and each.name != baseline for each in study.arms)
     compared = [
-        Compared(arm.name, Contrast.between(arm.name, baseline))
+        TargetComparison(arm.name, Contrast.between(arm.name, baseline))
         for arm in arms
         if arm.name != baseline and arm.explains is None and (alone or arm.aa_of is None)
     ]
@@ -195,12 +195,12 @@ def comparisons_of(study: Study, cell: Cell) -> list[Compared]:
 
 def _parts(
     environment: str, mechanisms: Sequence[DescribedMechanism], by_off: Mapping[Off, str], baseline: str
-) -> Iterator[Compared]:
+) -> Iterator[TargetComparison]:
     """Give the parts of an environment's cost that were switched, and what stays with all of them off."""
 
-    def part(name: str, weights: Weights) -> Compared:
+    def part(name: str, weights: Weights) -> TargetComparison:
         arms = tuple(by_off[off] for off in weights)
-        return Compared(f"{environment}-{name}", Contrast(arms, tuple(weights.values())), part=True)
+        return TargetComparison(f"{environment}-{name}", Contrast(arms, tuple(weights.values())), part=True)
 
     for each in mechanisms:
         if weights := single_cost(each, by_off):
@@ -208,7 +208,7 @@ def _parts(
     for one, other, weights in pair_costs(mechanisms, by_off):
         yield part(f"{one.kind}-with-{other.kind}", weights)
     if (every := all_off(mechanisms, by_off)) is not None:
-        yield Compared(f"{environment}-{ALL}", Contrast.between(by_off[every], baseline), part=True)
+        yield TargetComparison(f"{environment}-{ALL}", Contrast.between(by_off[every], baseline), part=True)
 
 
 @dataclass(slots=True)
@@ -277,7 +277,7 @@ class Precision:
         control = {arm.name for arm in self.study.arms if self.study.file.baseline in (arm.name, arm.aa_of)}
         return [arm.name for arm in self.study.arms_of(cell) if arm.name in needed | control]
 
-    def _open(self, cell: Cell) -> list[Compared]:
+    def _open(self, cell: Cell) -> list[TargetComparison]:
         """Return what is compared on a cell and has not reached the target."""
         return [each for each in comparisons_of(self.study, cell) if ArmId(cell.id, each.name) not in self._left]
 
@@ -300,7 +300,7 @@ class Precision:
         self._come_back(blocks)
         return statuses
 
-    def estimates(self) -> list[Estimate]:
+    def estimates(self) -> list[CostEstimate]:
         """Return what there is of each comparison's cost so far: of at least `FIRST_ESTIMATE` blocks."""
         values, estimates = self.store.values(), []
         goes_on = unfinished(self.store.info())
@@ -311,7 +311,7 @@ class Precision:
                 if cost is not None and cost.blocks >= FIRST_ESTIMATE:
                     shown = self._cost(cell, each, values, MOST_BLOCKS, interim=True) if goes_on else None
                     width, target = cost.half_width, self._target(cell, each, MOST_BLOCKS)
-                    estimates.append(Estimate(cell.label, each.name, metric, shown or cost, width, target))
+                    estimates.append(CostEstimate(cell.label, each.name, metric, shown or cost, width, target))
         return estimates
 
     def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
@@ -352,7 +352,7 @@ class Precision:
             )
             self._left = {arm for arm in every if not gate_look.goes_on(arm)}
 
-    def _status(self, cell: Cell, compared: Compared, blocks: int, cost: Cost | None) -> PrecisionStatus:
+    def _status(self, cell: Cell, compared: TargetComparison, blocks: int, cost: Cost | None) -> PrecisionStatus:
         arm = ArmId(cell.id, compared.name)
         if cost is not None and self._undecided(cost, compared, blocks):
             self._for_verdict.add(arm)
@@ -367,31 +367,31 @@ class Precision:
             blocks=cost.blocks, target=target, for_verdict=for_verdict,
         )  # fmt: skip
 
-    def _undecided(self, cost: Cost, compared: Compared, blocks: int) -> bool:
+    def _undecided(self, cost: Cost, compared: TargetComparison, blocks: int) -> bool:
         """Whether a cost has the study's target and is neither different nor equivalent, though it could be."""
         target, margin = self.repetitions.target, self.study.file.equivalence
         if target is None or not cost.half_width <= target < margin:
             return False
         return not decided(cost, self._family(compared), self._looks_until(blocks))
 
-    def _target(self, cell: Cell, compared: Compared, blocks: int) -> float | None:
+    def _target(self, cell: Cell, compared: TargetComparison, blocks: int) -> float | None:
         """The half-width that a comparison is to have, as a fraction; None where the study has no target."""
         target, margin = self.repetitions.target, self.study.file.equivalence
         if target is None or ArmId(cell.id, compared.name) not in self._for_verdict:
             return target
         return min(target, deciding_half_width(margin, self._family(compared), self._looks_until(blocks)))
 
-    def _family(self, compared: Compared) -> int:
+    def _family(self, compared: TargetComparison) -> int:
         """The number of headline costs, or of their parts, which the report corrects together."""
         every = (each for cell in self.study.cells for each in comparisons_of(self.study, cell))
         return sum(each.part == compared.part for each in every)
 
-    def _broke(self, cell: Cell, compared: Compared) -> bool:
+    def _broke(self, cell: Cell, compared: TargetComparison) -> bool:
         sides = {ArmId(cell.id, side) for side in compared.contrast.arms}
         return any(row.outcome is Outcome.BROKE and row.arm in sides for row in self.store.trials())
 
     def _cost(
-        self, cell: Cell, compared: Compared, values: Sequence[Value], blocks: int, *, interim: bool = False
+        self, cell: Cell, compared: TargetComparison, values: Sequence[Value], blocks: int, *, interim: bool = False
     ) -> Cost | None:
         """What a comparison costs in a workload's first metric so far; None without a block that has all its arms."""
         metric = registry.workloads()[cell.kind].metrics(cell.options)[0]

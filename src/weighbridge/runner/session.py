@@ -22,7 +22,7 @@ from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.precision import (
     FIRST_ESTIMATE,
     BlockSchedules,
-    Estimate,
+    CostEstimate,
     OutOfReach,
     Precision,
     PrecisionStatus,
@@ -68,7 +68,7 @@ class Progress(Protocol):
     def time_known(self, trial_s: float, left: Forecast) -> None:
         """Show, once, that a trial takes ``trial_s`` seconds, and when the run ends."""
 
-    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+    def costs_estimated(self, blocks: int, estimates: Sequence[CostEstimate]) -> None:
         """Show the costs after ``blocks`` rounds: at most every `ESTIMATE_EVERY_S` seconds, and at the end."""
 
 
