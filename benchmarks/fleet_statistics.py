@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from honesty import FULL, Check, Floats, Outcome, Simulate, outcomes
-from weighbridge.statistics.fleet import FleetCost, Measured, fleet_cost
+from weighbridge.statistics.fleet import FleetCost, RunCost, fleet_cost
 
 MARGIN, COST, BETWEEN = 0.03, 0.10, 0.01
 FLEETS = (3, 5, 10, 30, 200)
@@ -84,7 +84,7 @@ SHAPES: dict[str, Shape] = {
 
 def measured(
     rng: np.random.Generator, costs: Floats, noise: float, keys: Sequence[tuple[str, ...]] | None = None
-) -> list[Measured]:
+) -> list[RunCost]:
     """Measure each cost with 10 to 30 blocks; ``noise`` is the standard error that 20 of them have."""
     runs = []
     for i, cost in enumerate(costs):
@@ -92,11 +92,11 @@ def measured(
         deviation = noise * math.sqrt(20)
         effect = cost + rng.normal(0.0, deviation / math.sqrt(blocks))
         error = deviation * math.sqrt(rng.chisquare(blocks - 1) / (blocks - 1) / blocks)
-        runs.append(Measured(keys[i] if keys else (f"n{i:03}",), float(effect), error, blocks))
+        runs.append(RunCost(keys[i] if keys else (f"n{i:03}",), float(effect), error, blocks))
     return runs
 
 
-def judged(runs: Sequence[Measured]) -> FleetCost:
+def judged(runs: Sequence[RunCost]) -> FleetCost:
     """Return what the product says of a fleet."""
     fleet = fleet_cost(runs, margin=MARGIN)
     assert fleet is not None
@@ -207,7 +207,7 @@ def one_mean(machines: int, rounds: int, between: float, rest: float, rng: np.ra
     costs = between * rng.normal(0.0, 1.0, machines)
     values = np.array([costs[a] + costs[b] for a, b in pairs]) + rest * rng.normal(0.0, 1.0, len(pairs))
     runs = measured(rng, values, 0.006, [(f"n{a:03}", f"n{b:03}") for a, b in pairs])
-    alone = [Measured((" ".join(each.machines),), each.effect, each.standard_error, each.blocks) for each in runs]
+    alone = [RunCost((" ".join(each.machines),), each.effect, each.standard_error, each.blocks) for each in runs]
     typical, single = judged(runs).typical, judged(alone).typical
     return typical.low <= 0 <= typical.high, single.low <= 0 <= single.high, (typical.high - typical.low) / 2
 

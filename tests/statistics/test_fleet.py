@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from weighbridge.statistics.fleet import Measured, fleet_cost, shrunk_variances
+from weighbridge.statistics.fleet import RunCost, fleet_cost, shrunk_variances
 
 BCG_EFFECTS = (-0.8893, -1.5854, -1.3481, -1.4416, -0.2175, -0.7861, -1.6209, 0.0120, -0.4694, -1.3713, -0.3394,
                0.4459, -0.0173)  # fmt: skip
@@ -22,7 +22,7 @@ BCG_VARIANCES = (0.3256, 0.1946, 0.4154, 0.0200, 0.0512, 0.0069, 0.2230, 0.0040,
 
 
 def single(machine, effect, error=0.004, blocks=20):
-    return Measured((machine,), effect, error, blocks)
+    return RunCost((machine,), effect, error, blocks)
 
 
 def singles(number, *, between=0.01, noise=0.004, odd=None, seed=2, blocks=20):
@@ -40,7 +40,7 @@ def pairs(keys, *, between=0.005, rest=0.002, odd=None, outlier_pairs=(), shift=
     for name in odd or ():
         machines[name] += shift
     return [
-        Measured(
+        RunCost(
             key,
             0.1 + machines[key[0]] + machines[key[1]] + rng.normal(0, rest) + shift * (key in outlier_pairs),
             noise,
@@ -69,7 +69,7 @@ def test_a_fleet_of_fewer_than_two_is_none():
     assert fleet_cost(singles(1), margin=0.03) is None
     assert fleet_cost([], margin=0.03) is None
     assert fleet_cost([single("a", 0.1), single("a", 0.2)], margin=0.03) is None
-    assert fleet_cost([Measured(("a", "b"), 0.1, 0.01, 10)], margin=0.03) is None
+    assert fleet_cost([RunCost(("a", "b"), 0.1, 0.01, 10)], margin=0.03) is None
 
 
 def test_the_spread_is_paule_and_mandels():
@@ -248,7 +248,7 @@ def test_pairs_that_differ_by_more_than_machines_explain_are_no_spread_between_m
     keys = "05 14 23 01 25 34 02 31 45 03 42 51 04 53 12"
     fleet = fleet_cost(
         [
-            Measured((key[0], key[1]), int(effect) / 1e4, int(error) / 1e4, int(number))
+            RunCost((key[0], key[1]), int(effect) / 1e4, int(error) / 1e4, int(number))
             for key, effect, error, number in zip(*map(str.split, (keys, effects, errors, blocks)), strict=True)
         ],
         margin=0.03,
@@ -296,7 +296,7 @@ def test_every_machine_that_can_be_told_is_given(margin):
             fleet = fleet_cost([single(*each) for each in zip(names, costs.tolist(), strict=True)], margin=margin)
             assert [each.machine for each in fleet.machines] == names
             runs = [
-                Measured(key, scale * float(rng.standard_cauchy()), 0.004, 20) for key in combinations(names, 2)
+                RunCost(key, scale * float(rng.standard_cauchy()), 0.004, 20) for key in combinations(names, 2)
             ]  # fmt: skip
             fleet = fleet_cost(runs, margin=margin)
             assert len(fleet.machines) == number

@@ -61,7 +61,7 @@ from weighbridge.model.host import MACHINE_ID, NODE
 from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
 from weighbridge.statistics import Better, Contrast, Interval, Looks, Scale, looks_share
 from weighbridge.statistics.contrast import OF_TWO
-from weighbridge.statistics.fleet import FleetCost, MachineEffect, Measured, PairEffect, fleet_cost
+from weighbridge.statistics.fleet import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
 from weighbridge.statistics.parametric import t_quantile
 from weighbridge.statistics.ranks import critical_rank
 from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
@@ -797,7 +797,7 @@ def _effect(
 def _over_fleet(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> FleetMetric:
     """The metric with what it comes to over the runs that are counted."""
     measured = [
-        Measured(each.run.machines, each.effect.estimate, each.standard_error, each.blocks)
+        RunCost(each.run.machines, each.effect.estimate, each.standard_error, each.blocks)
         for each in metric.counted
         if each.effect is not None
     ]

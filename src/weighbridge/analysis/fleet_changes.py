@@ -34,7 +34,7 @@ from weighbridge.model.fleet_unit import Purpose
 from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import Cost, Interval, Sample, Verdict, between, looks_share
 from weighbridge.statistics.contrast import OF_TWO
-from weighbridge.statistics.fleet import FleetCost, MachineEffect, Measured, PairEffect, fleet_cost
+from weighbridge.statistics.fleet import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA, adjusted
 
@@ -309,7 +309,7 @@ def _over_fleet(shift: FleetShift, family: int, margin: float) -> FleetShift:
     times = Counter(machine for row in rows for machine in row.machines)
     shared = any(number > 1 for number in times.values())  # a machine that changed, changed each of its pairs
     measured = [
-        Measured(
+        RunCost(
             row.machines if shared else (unit_name(row.machines),),
             row.shift.estimate, math.hypot(*_errors(row)), min(_blocks(row)),
         )

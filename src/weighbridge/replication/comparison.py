@@ -24,7 +24,7 @@ from weighbridge.report.text.environments import names_of
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count
 from weighbridge.statistics import Contrast
-from weighbridge.statistics.one_sample import Spread, spread
+from weighbridge.statistics.one_sample import RunSpread, spread
 from weighbridge.statistics.parametric import TTest, t_test
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import Value
@@ -95,10 +95,10 @@ class Table(Generic[SourceT, PublishedT, MeasuredT, VerdictT]):
 
 
 ComparedRow = Row[PublishedRow, Comparison, Direction]
-SpreadRow = Row[PublishedSpread, Spread, None]
+SpreadRow = Row[PublishedSpread, RunSpread, None]
 PairRow = Row[PublishedPair, TTest, Agreement]
 ComparedTable = Table[Compared, PublishedRow, Comparison, Direction]
-Spreads = Table[SpreadTable, PublishedSpread, Spread, None]
+Spreads = Table[SpreadTable, PublishedSpread, RunSpread, None]
 """The spread of runs, as published and in the run."""
 Pairs = Table[PairTable, PublishedPair, TTest, Agreement]
 """Paired differences with their t-test."""

@@ -4,7 +4,7 @@ A **fleet** is one study run on many machines, alone or in pairs. The random-eff
 ``typical + machine + session + noise of its blocks``; for a pair also ``+ other machine + pair``.
 
 **Spread between machines**: Paule and Mandel's estimate (J. Res. NBS 87, 1982). An estimate of 0 does not prove that
-machines are alike; `Spread.between_high` is the limit that the data allow. The noise of a run is moderated
+machines are alike; `FleetSpread.between_high` is the limit that the data allow. The noise of a run is moderated
 (`shrunk_variances`), because its standard error is uncertain with few blocks. The spread of pairs is estimated by
 restricted maximum likelihood, and the spread between machines by the scatter that machines explain.
 
@@ -97,7 +97,7 @@ MOST_OUTLIERS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RunCost:
     """The cost of one run: the mean of its blocks' effects (logarithms of ratios, or differences)."""
 
     machines: tuple[str, ...]
@@ -110,7 +110,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class FleetSpread:
     """Standard deviations on the effect's scale."""
 
     between: float
@@ -164,7 +164,7 @@ class FleetCost:
     """Hodges-Lehmann estimate over machines, corrected for noise; `mean` for fewer than ten, and for pairs."""
     prediction: Interval | None
     """Prediction for the next machine, or for the next pair of two new machines; None below three machines."""
-    spread: Spread
+    spread: FleetSpread
     machines: tuple[MachineEffect, ...]
     """Effects by name, without machines that have only one partner; empty for fewer than three machines."""
     pairs: tuple[PairEffect, ...]
@@ -173,7 +173,7 @@ class FleetCost:
     """Paule and Mandel's mean, which times the number of machines is the total cost; `fleet_cost` always sets it."""
 
 
-def fleet_cost(measured: Sequence[Measured], *, margin: float, confidence: float = 0.95) -> FleetCost | None:
+def fleet_cost(measured: Sequence[RunCost], *, margin: float, confidence: float = 0.95) -> FleetCost | None:
     """Return the cost over the measured machines; None for fewer than two machines or pairs.
 
     ``margin`` is the distance that matters, on the scale of the effects and not negative. Raises ValueError for
@@ -196,7 +196,7 @@ def fleet_cost(measured: Sequence[Measured], *, margin: float, confidence: float
     if len(units.names) >= MIN_MACHINES_ODD:
         following = model.next_one(confidence)
         prediction = Interval(typical.estimate, min(following.low, typical.low), max(following.high, typical.high))
-    spread = Spread(
+    spread = FleetSpread(
         between=math.sqrt(model.between),
         session=math.sqrt(units.session) if units.session is not None else None,
         within=units.within,
@@ -221,7 +221,7 @@ def _freed_of_noise(ranks: Interval, units: "_Units", between: float) -> Interva
     return Interval(ranks.estimate + shift, ranks.low + min(shift, 0.0), ranks.high + max(shift, 0.0))
 
 
-def _check(measured: Sequence[Measured], margin: float, confidence: float) -> None:
+def _check(measured: Sequence[RunCost], margin: float, confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ValueError(f"The confidence must be between 0 and 1, not {confidence}.")
     if not 0 <= margin < math.inf:
@@ -238,7 +238,7 @@ def _check(measured: Sequence[Measured], margin: float, confidence: float) -> No
 class _Units:
     """The runs as one value per machine or pair, with the variance of its noise."""
 
-    def __init__(self, measured: Sequence[Measured]) -> None:
+    def __init__(self, measured: Sequence[RunCost]) -> None:
         runs: dict[frozenset[str], list[int]] = {}
         for i, run in enumerate(measured):
             runs.setdefault(frozenset(run.machines), []).append(i)
