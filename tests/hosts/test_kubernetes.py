@@ -999,11 +999,11 @@ def test_ports_of_a_node_are_read_in_its_network():
     assert network_ports(read) == {22, 53}
 
 
-PLACE = cleanup.Place("c", "n", "/k")
+PLACE = cleanup.ClusterNamespace("c", "n", "/k")
 
 
 def test_a_run_notes_where_it_has_objects(tmp_path: Path):
-    other = cleanup.Place("d", "n", "")
+    other = cleanup.ClusterNamespace("d", "n", "")
     for place in (PLACE, other, PLACE):
         cleanup.note(tmp_path, place)
     assert cleanup.places_of(tmp_path) == [PLACE, other]
@@ -1066,7 +1066,7 @@ def test_a_run_ends_without_a_word_of_one_whose_cluster_has_gone(tmp_path: Path,
     monkeypatch.setattr(clean.run_lock, "base", lambda: states)
     monkeypatch.setattr(clean, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(clean.registry, "cleanups", lambda: kinds)
-    for run, place in ((gone, cleanup.Place("gone", "n", "/none")), (RUN, PLACE)):
+    for run, place in ((gone, cleanup.ClusterNamespace("gone", "n", "/none")), (RUN, PLACE)):
         (states / run).mkdir(parents=True)
         cleanup.note(states / run, place)
     supply.NOTES.write(states / gone, [supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1"))])

@@ -92,7 +92,7 @@ class Run:
     def __init__(self, folder: Path, run_id: str, **options: Any) -> None:
         self.id, self.state = run_id, folder / run_id
         self.state.mkdir()
-        cleanup.note(self.state, cleanup.Place("lab", "n", ""))
+        cleanup.note(self.state, cleanup.ClusterNamespace("lab", "n", ""))
         context = RunContext(run_id, self.state, folder, None)  # type: ignore[arg-type]
         options = options or {"load": "minikube"}
         self.images = supply.ImageSupply(context, Kubectl(), "lab", supply.NodeImages(**options))

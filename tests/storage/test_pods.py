@@ -13,7 +13,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import objects, volumes
-from weighbridge.hosts.kubernetes.cleanup import Place
+from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace
 from weighbridge.hosts.kubernetes.cleanup import note as note_place
 from weighbridge.hosts.kubernetes.kubectl import Kubectl, Refused
 from weighbridge.hosts.kubernetes.manifest import with_storage
@@ -171,7 +171,7 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     state = tmp_path / RUN
     state.mkdir()
     volumes.NOTES.write(state, [FOLDER])
-    note_place(state, Place("c", "n", ""))
+    note_place(state, ClusterNamespace("c", "n", ""))
     kind, folders = volumes.NodeFolders(), RunFolders(tmp_path, tmp_path)
     [left] = kind.find(folders)
     assert (left.run, left.kind, left.name) == (RUN, "folder on node n1", f"/mnt/d/weighbridge-{RUN}-0-pod-server")

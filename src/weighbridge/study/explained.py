@@ -23,7 +23,7 @@ from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Cell, Study, StudyFile
 from weighbridge.model.validation import problem_of
 from weighbridge.study.contradictions import arm_problems
-from weighbridge.study.source import Place, Source, plain, written
+from weighbridge.study.source import Source, StudyPlace, plain, written
 
 ALL = "bare"
 """The end of the name of the arm that has all mechanisms off."""
@@ -51,7 +51,7 @@ class Switch:
         return self.mechanism.kind
 
 
-def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, str]]:
+def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield the mistakes in ``explain``: unknown environments and mechanisms, and the baseline, which has no cost."""
     if file.trace is not None and not file.explain:
         yield (
@@ -62,7 +62,7 @@ def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, s
     listed = file.explain if isinstance(file.explain, tuple) else ()
     places: list[tuple[int | str, str]] = [*enumerate(listed), *((name, name) for name in _crossed(file))]
     for key, name in places:
-        place: Place = ("explain", key)
+        place: StudyPlace = ("explain", key)
         if name in file.environments and name not in names and not any(each.startswith(f"{name}[") for each in names):
             continue  # its own mistakes are reported elsewhere
         if name not in names:

@@ -172,7 +172,7 @@ class Kubernetes(DrivenHere):
 def _held(options: KubernetesNodes, wanted: Wanted) -> Iterator[tuple[str, ...]]:
     """Reserve nodes as the run with the fleet's id, which `clean` knows by its label and notes as any other."""
     from weighbridge.fleets.study import with_own
-    from weighbridge.hosts.kubernetes.cleanup import Place
+    from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace
     from weighbridge.hosts.kubernetes.held_nodes import held_nodes
     from weighbridge.hosts.kubernetes.supply import NodeImages
     from weighbridge.runner import run_lock
@@ -182,7 +182,7 @@ def _held(options: KubernetesNodes, wanted: Wanted) -> Iterator[tuple[str, ...]]
 
     host = with_own(wanted.hosts, PLUGIN.host(options, "any"))
     images = NodeImages.model_validate(host["images"]) if host.get("images") else None
-    place = Place(*(host.get(key) or "" for key in ("context", "namespace", "kubeconfig"))).resolved()
+    place = ClusterNamespace(*(host.get(key) or "" for key in ("context", "namespace", "kubeconfig"))).resolved()
     had = [_node(each) for each in wanted.had]
     with run_lock.lock_run(wanted.id, "clean") as folder, ExitStack() as stack:
         if folder is None:
@@ -241,9 +241,9 @@ def _current_context(options: KubernetesNodes) -> str:
 
 
 def _kubectl(options: KubernetesNodes) -> Any:
-    from weighbridge.hosts.kubernetes.cleanup import Place
+    from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace
 
-    return Place(options.context or "", options.namespace or "", options.kubeconfig or "").kubectl()
+    return ClusterNamespace(options.context or "", options.namespace or "", options.kubeconfig or "").kubectl()
 
 
 PLUGIN = Kubernetes()

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes.cleanup import ClusterObjects, Place
+from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace, ClusterObjects
 from weighbridge.hosts.kubernetes.kubectl import Denied, Unreached
 from weighbridge.hosts.kubernetes.objects import asked_objects, user_of
 from weighbridge.hosts.kubernetes.services import MOST
@@ -133,9 +133,9 @@ class KubernetesOptions(HostOptions):
         return self.images is not None and self.images.pull
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ClusterNamespace:
         """Return the cluster and the namespace for kubectl."""
-        return Place(self.context or "", self.namespace or "", self.kubeconfig or "")
+        return ClusterNamespace(self.context or "", self.namespace or "", self.kubeconfig or "")
 
     @property
     def description(self) -> str:
@@ -212,7 +212,7 @@ class Kubernetes(HostKind):
         """Return what this user can measure in the cluster of a context, and what refuses the rest."""
         from weighbridge.hosts.kubernetes import survey
 
-        return survey.survey(Place(context, namespace, "").kubectl(), context)
+        return survey.survey(ClusterNamespace(context, namespace, "").kubectl(), context)
 
     def weighed_on(
         self, context: str, namespace: str, images: str, *, apart: bool, ask: bool
@@ -220,7 +220,7 @@ class Kubernetes(HostKind):
         """Return nodes that the cluster chooses, or one if only one is ready."""
         from weighbridge.hosts.kubernetes import survey
 
-        place = Place(context, namespace, "")
+        place = ClusterNamespace(context, namespace, "")
         try:
             nodes = survey.usable_nodes(place.kubectl()) if ask else ()
         except Denied as error:
@@ -271,7 +271,7 @@ class Kubernetes(HostKind):
             yield host
 
 
-def _of_place(peers: Sequence[HostOptions], place: Place) -> list[KubernetesOptions]:
+def _of_place(peers: Sequence[HostOptions], place: ClusterNamespace) -> list[KubernetesOptions]:
     return [peer for peer in peers if isinstance(peer, KubernetesOptions) and peer.place == place]
 
 

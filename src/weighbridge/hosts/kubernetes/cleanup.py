@@ -26,7 +26,7 @@ FORCE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterNamespace:
     """A namespace of a cluster, as given to kubectl."""
 
     context: str
@@ -37,11 +37,11 @@ class Place:
         """Return the user's kubectl for this place."""
         return Kubectl(self.context, self.namespace, self.kubeconfig, variables)
 
-    def resolved(self) -> "Place":
+    def resolved(self) -> "ClusterNamespace":
         """Return the place with explicit names, because the current ones can change later."""
         kubectl = self.kubectl()
         usual = filter(None, os.environ.get("KUBECONFIG", "").split(os.pathsep))
-        return Place(
+        return ClusterNamespace(
             self.context or kubectl.current_context(),
             self.namespace or kubectl.current_namespace(),
             self.kubeconfig or os.pathsep.join(os.path.abspath(each) for each in usual),  # noqa: PTH100 - not resolved
@@ -53,16 +53,16 @@ class Place:
         return f"context {self.context or 'of kubectl'}"
 
 
-NOTES = Notes("kubernetes.json", Place)
+NOTES = Notes("kubernetes.json", ClusterNamespace)
 
 
-def note(state: Path, place: Place) -> None:
+def note(state: Path, place: ClusterNamespace) -> None:
     """Record, before any object is made there, that a run has objects in a place."""
     places = {*places_of(state), place}
     NOTES.write(state, sorted(places, key=str))
 
 
-def places_of(state: Path) -> list[Place]:
+def places_of(state: Path) -> list[ClusterNamespace]:
     """Return the places with objects of a run, by its notes; empty if they are unreadable."""
     return NOTES.read(state)
 

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kubernetes.cleanup import Place, note, remove
+from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace, note, remove
 from weighbridge.hosts.kubernetes.kubectl import (
     API_OUTAGE_S,
     DENIED_S,
@@ -89,7 +89,7 @@ class Cluster:
         self._taken: dict[str, NodeInfo] = {}
 
     @classmethod
-    def of(cls, run: RunContext, place: Place) -> "Cluster":
+    def of(cls, run: RunContext, place: ClusterNamespace) -> "Cluster":
         """Return the cluster in this place, which the hosts of a run share."""
         return run.share(f"kubernetes {place}", lambda: _opened(cls, run, place))
 
@@ -288,7 +288,7 @@ def _how_ended(done: Completed) -> str:
 
 
 @contextmanager
-def _opened(cls: type[Cluster], run: RunContext, place: Place) -> Iterator[Cluster]:
+def _opened(cls: type[Cluster], run: RunContext, place: ClusterNamespace) -> Iterator[Cluster]:
     """Make the run's owner, which owns all other objects; it is deleted when the context ends."""
     program = build.ensure(run.cache, run.say).read_bytes()
     if len(program) > MOST_BYTES:

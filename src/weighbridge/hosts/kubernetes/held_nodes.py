@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kubernetes.cleanup import Place, remove
+from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace, remove
 from weighbridge.hosts.kubernetes.cluster import Cluster
 from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Refused
 from weighbridge.hosts.kubernetes.objects import (
@@ -186,7 +186,7 @@ def held_by(job: Mapping[str, Any] | None, pods: Sequence[Mapping[str, Any]]) ->
 
 @contextmanager
 def held_nodes(
-    run: RunContext, place: Place, hold: Hold, images: NodeImages | None, say: Callable[[str], None]
+    run: RunContext, place: ClusterNamespace, hold: Hold, images: NodeImages | None, say: Callable[[str], None]
 ) -> Iterator[tuple[str, ...]]:
     """Wait until the nodes are reserved, and keep them until the context ends. Raises Unavailable.
 

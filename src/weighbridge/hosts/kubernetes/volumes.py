@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kubernetes.cleanup import Place, places_of, runs_at
+from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace, places_of, runs_at
 from weighbridge.hosts.kubernetes.kubectl import NOT_FOUND, Kubectl, Refused
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import (
@@ -252,7 +252,7 @@ def _leftovers(run: str, folders: Sequence[NodeFolder]) -> Iterator[Leftover]:
         yield Leftover(run, f"folder on node {folder.node}", f"{folder.path}/{folder.name}")
 
 
-def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) -> None:
+def _removed_anywhere(folder: NodeFolder, places: Sequence[ClusterNamespace], run_id: str) -> None:
     """Remove a folder by a pod in the place of its run. Raises Unavailable."""
     failure = Unavailable(f"folder {folder.path}/{folder.name} of node {folder.node}: its cluster was not recorded")
     for place in places:
