@@ -30,7 +30,7 @@ from weighbridge.runner.precision import (
 )
 from weighbridge.runner.recorder import ENOUGH, Recorder
 from weighbridge.runner.rounds import RoundWalk
-from weighbridge.runner.stopper import BlockExtender, ShortTime, Step, Stopper
+from weighbridge.runner.stopper import BlockExtender, NextStep, ShortTime, Stopper
 from weighbridge.runner.tracers import trace_explained
 from weighbridge.runner.trial_runner import TrialRunner
 from weighbridge.store.extensions import note_begin, note_end
@@ -167,15 +167,15 @@ class _Measuring:
         stopper, progress = self.forecaster.stopper, self.session.progress
         for look in stopper.looks:
             self.walk.plan_until(look)
-            step = Step.CONTINUE
-            while step is Step.CONTINUE:
+            step = NextStep.CONTINUE
+            while step is NextStep.CONTINUE:
                 self._run_all(self.walk.next_round())
                 self.runner.measure_idle()
                 self._estimate_costs()
                 self._notice_others()
                 now = time.monotonic()
                 step = stopper.after_round(self.walk.blocks, now)
-            if step is Step.STOP:
+            if step is NextStep.STOP:
                 progress.say("the time is up")
                 self._repeat()
                 if stopper.is_late(self.walk.blocks, now):

@@ -11,7 +11,7 @@ from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.forward import Forward
 from weighbridge.hosts.remote.machine import MachineHost, place_of, reported_failures
 from weighbridge.hosts.slurm.job import Job, address_among
-from weighbridge.hosts.slurm.step import Step
+from weighbridge.hosts.slurm.step import JobStep
 from weighbridge.linux.slurm import job_id
 from weighbridge.model.host import NODE, PLACED_BY, RunContext
 
@@ -53,7 +53,7 @@ def slurm_host(name: str, options: SlurmOptions, run: RunContext, named: Collect
     job: Job = run.share("Slurm job", lambda: nullcontext(Job(job_id())))
     node = job.node_for(name, options.node, named)
     run.say(f"starting a step of job {job.id} for host {name} (node {node})")
-    step = Step(name, job.id, node)
+    step = JobStep(name, job.id, node)
     with ExitStack() as stack:
         stack.callback(step.close)
         channel, hello = step.open(run.id, machine())
