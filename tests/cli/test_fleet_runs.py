@@ -19,7 +19,7 @@ from weighbridge.fleets import survey as surveying
 from weighbridge.fleets.folder import FleetFolder, UnitRecord
 from weighbridge.fleets.on.hosts import Hosts
 from weighbridge.fleets.on.slurm import Slurm
-from weighbridge.fleets.rounds import Unit
+from weighbridge.fleets.rounds import FleetUnit
 from weighbridge.fleets.survey import SurveyedMachine
 from weighbridge.model.machine_provider import DriverState, Submission
 from weighbridge.runner import planned
@@ -68,7 +68,7 @@ def listed(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch) -> Listed:
 
 
 def _finish(folder: Path, *machines: str) -> None:
-    unit = Unit(machines)
+    unit = FleetUnit(machines)
     make_unit(folder / "runs", unit.name, RECIPE, machines, {})
     with RunStore(folder / "runs" / unit.name, writable=True) as store:
         note_end(store)
@@ -215,9 +215,9 @@ def test_status_is_a_table_of_80_columns_and_json(
     weighbridge(*SUBMIT)
     folder = FleetFolder(Path.cwd() / "fleet")
     _finish(folder.path, "n1")
-    folder.note(Unit(("n2",)), UnitRecord(round=1, began=1.0))
-    folder.note(Unit(("n3",)), UnitRecord(round=1, began=1.0, ended=2.0, code=8))
-    folder.log(Unit(("n3",))).write_text("weighbridge: host n3 was lost\n")
+    folder.note(FleetUnit(("n2",)), UnitRecord(round=1, began=1.0))
+    folder.note(FleetUnit(("n3",)), UnitRecord(round=1, began=1.0, ended=2.0, code=8))
+    folder.log(FleetUnit(("n3",))).write_text("weighbridge: host n3 was lost\n")
     said = weighbridge("fleet", "status", "fleet")
     assert said.code == 0 and "1 of 4 runs finished, 1 running, 1 stopped; driver running" in said.out
     assert [line.split()[:2] for line in said.out.splitlines()[-6:-1]] == [

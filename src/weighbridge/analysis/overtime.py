@@ -79,14 +79,14 @@ class TimelinePanel:
         return max((max(values) for kind in self.curves.values() for _, values in kind.values()), default=0.0)
 
 
-Why = Literal["nearest", "only", "most-results", "first-of-most-results"]
+ChoiceReason = Literal["nearest", "only", "most-results", "first-of-most-results"]
 
 
 @dataclass(frozen=True, slots=True)
 class BlockChoice:
     """Why it is this block: of ``complete`` ones the nearest to the medians, or the one (the first) with most."""
 
-    why: Why
+    why: ChoiceReason
     complete: int
 
 
@@ -134,8 +134,8 @@ def _block(analysis: Analysis, group: LevelGroup) -> tuple[int, BlockChoice, lis
     complete = [number for number, places in sorted(results.items()) if len(places) == most]
     if len(complete) < ENOUGH_BLOCKS or not most:
         number = complete[0]
-        others: Why = "first-of-most-results" if len(complete) > 1 else "most-results"
-        why: Why = "only" if len(blocks) == 1 else others
+        others: ChoiceReason = "first-of-most-results" if len(complete) > 1 else "most-results"
+        why: ChoiceReason = "only" if len(blocks) == 1 else others
     else:
         number, why = _nearest(analysis, {each: blocks[each] for each in complete}), "nearest"
     return number, BlockChoice(why, len(complete)), sorted(blocks[number], key=lambda trial: trial.order)
