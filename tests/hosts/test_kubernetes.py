@@ -1183,12 +1183,12 @@ def test_so_many_services_may_be_added_as_addresses_and_quotas_leave(monkeypatch
     }
     monkeypatch.setattr(Kubectl, "get", lambda _, what: {"items": listed[what]})
     monkeypatch.setattr(Kubectl, "count", lambda *_: 22)
-    assert services.room(Kubectl()) == services.Room(500, "1,000 of 1,022 addresses for Services are free")
+    assert services.room(Kubectl()) == services.ServiceCapacity(500, "1,000 of 1,022 addresses for Services are free")
     refused = services.readiness(Kubectl(), 501)
     assert not refused.ready and "at most 500 Services, not 501" in refused.detail and "500" in refused.remedy
     left = {"status": {"hard": {"services": "50"}, "used": {"services": "5"}}, "metadata": {"name": "q"}}
     listed["resourcequotas"] = [left]
-    assert services.room(Kubectl()) == services.Room(35, "quota q has 45 services left")
+    assert services.room(Kubectl()) == services.ServiceCapacity(35, "quota q has 45 services left")
     assert services.readiness(Kubectl(), 35).ready
     listed |= {"resourcequotas": [], "servicecidrs": [{"spec": {"cidrs": ["10.0.0.0/8"]}}]}
     assert services.room(Kubectl()).most == services.MOST

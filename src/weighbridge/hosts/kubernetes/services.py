@@ -130,37 +130,37 @@ def remove(kubectl: Kubectl, run_id: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ServiceCapacity:
     """The number of Services that can be added, and the reason ``why`` of that limit."""
 
     most: int
     why: str
 
 
-def room(kubectl: Kubectl) -> Room:
+def room(kubectl: Kubectl) -> ServiceCapacity:
     """Return how many Services a run can add, as far as the user can read it.
 
     It is at most half of the free addresses, because others need some. Raises Unavailable if the API server does not
     answer.
     """
-    rooms = [Room(MOST, f"Kubernetes supports {MOST:,} per cluster")]
+    rooms = [ServiceCapacity(MOST, f"Kubernetes supports {MOST:,} per cluster")]
     with contextlib.suppress(Refused):
         rooms += _in_quotas(kubectl.get("resourcequotas").get("items") or ())
     size, used = _addresses(kubectl)
     if size:
         known = f"{size - used:,} of {size:,} addresses for Services are free" if used else f"{size:,} addresses"
-        rooms.append(Room(max(0, size - used) // 2, known))
+        rooms.append(ServiceCapacity(max(0, size - used) // 2, known))
     return min(rooms, key=lambda each: each.most)
 
 
-def _in_quotas(quotas: Sequence[Any]) -> Iterator[Room]:
+def _in_quotas(quotas: Sequence[Any]) -> Iterator[ServiceCapacity]:
     for quota in quotas:
         hard, used = ((quota.get("status") or {}).get(key) or {} for key in ("hard", "used"))
         for name in ("services", "count/services"):
             if name in hard:
                 left = int(hard[name]) - int(used.get(name, 0))
                 whose = quota["metadata"]["name"]
-                yield Room(max(0, left - _SPARE), f"quota {whose} has {left:,} {name} left")
+                yield ServiceCapacity(max(0, left - _SPARE), f"quota {whose} has {left:,} {name} left")
 
 
 def _addresses(kubectl: Kubectl) -> tuple[int, int]:
