@@ -16,9 +16,9 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Capabilities
 from weighbridge.model.power_cut import (
     RECORD,
+    DurabilityVerdict,
     Ledger,
     PowerCut,
-    Verdict,
     power_cut_facts,
     power_cut_of,
     read_back,
@@ -116,15 +116,15 @@ def made(promise: Promise, claimed: str, lost: int) -> PowerCut:
 @pytest.mark.parametrize(
     ("promise", "claimed", "lost", "verdict"),
     [
-        (Promise.FSYNC, "synchronous", 0, Verdict.KEPT),
-        (Promise.FSYNC, "synchronous", 1, Verdict.OVERCLAIMED),
-        (Promise.O_DSYNC, "synchronous", 10, Verdict.OVERCLAIMED),
-        (Promise.FSYNC, "asynchronous", 3, Verdict.LOST),
-        (Promise.FSYNC, "none", 10, Verdict.LOST),
-        (Promise.WRITE, "synchronous", 10, Verdict.LOST),
-        (Promise.WRITE, "none", 0, Verdict.KEPT),
-        (Promise.COMMIT, "synchronous", 1, Verdict.OVERCLAIMED),
-        (Promise.COMMIT, "asynchronous", 10, Verdict.LOST),
+        (Promise.FSYNC, "synchronous", 0, DurabilityVerdict.KEPT),
+        (Promise.FSYNC, "synchronous", 1, DurabilityVerdict.OVERCLAIMED),
+        (Promise.O_DSYNC, "synchronous", 10, DurabilityVerdict.OVERCLAIMED),
+        (Promise.FSYNC, "asynchronous", 3, DurabilityVerdict.LOST),
+        (Promise.FSYNC, "none", 10, DurabilityVerdict.LOST),
+        (Promise.WRITE, "synchronous", 10, DurabilityVerdict.LOST),
+        (Promise.WRITE, "none", 0, DurabilityVerdict.KEPT),
+        (Promise.COMMIT, "synchronous", 1, DurabilityVerdict.OVERCLAIMED),
+        (Promise.COMMIT, "asynchronous", 10, DurabilityVerdict.LOST),
     ],
 )
 def test_only_what_was_synced_and_claimed_to_be_kept_is_overclaimed(promise, claimed, lost, verdict):
