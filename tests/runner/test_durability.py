@@ -29,7 +29,7 @@ from weighbridge.model.site import Mount
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner import durability
 from weighbridge.runner.durability import (
-    Server,
+    CheckedServer,
     _first_error,
     _query,
     checkable,
@@ -346,7 +346,7 @@ def test_what_cannot_be_closed_of_a_host_that_was_killed_is_no_failure(
 
 
 AT = Endpoint("127.0.0.1", "127.0.0.1", 5432)
-SERVER = Server(PLUGIN, PLUGIN.options(), AT, Ledger(Command(("write",)), Command(("read",))))
+SERVER = CheckedServer(PLUGIN, PLUGIN.options(), AT, Ledger(Command(("write",)), Command(("read",))))
 
 
 @dataclass

@@ -18,7 +18,7 @@ from weighbridge.report.export.json import power_cut_json
 from weighbridge.report.text.conditions import HOW_CHECKED, how_kept, power_cut_verdict
 from weighbridge.runner import durability as checking
 from weighbridge.runner import run as running
-from weighbridge.runner.durability import Durability
+from weighbridge.runner.durability import CheckedPowerCuts
 from weighbridge.runner.signals import interruptible
 from weighbridge.store.run import RunStore
 from weighbridge.study.external import external_resources
@@ -75,7 +75,7 @@ def _study(
     return of_run, origin
 
 
-def document_of(result: Durability) -> dict[str, Any]:
+def document_of(result: CheckedPowerCuts) -> dict[str, Any]:
     """Return the document of ``--json``."""
     return {
         "version": 1,
@@ -84,7 +84,7 @@ def document_of(result: Durability) -> dict[str, Any]:
     }
 
 
-def _print(result: Durability) -> None:
+def _print(result: CheckedPowerCuts) -> None:
     table = Table("environment", "storage", "written by", "acknowledged records", box=None, pad_edge=False)
     for each in result.checked:
         table.add_row(each.environment, each.storage, how_kept(each), power_cut_verdict(each))
