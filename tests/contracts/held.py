@@ -22,7 +22,7 @@ from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Durability, Plugin, Readiness
-from weighbridge.model.site import MountRequest, Way
+from weighbridge.model.site import MountRequest, StorageMode
 from weighbridge.model.storage import Storage, StorageOptions
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
@@ -193,7 +193,13 @@ def _is_told_how_to_be_made_by_hand(environment: Environment, options: Any) -> N
 
 def _fits_storage(environment: Environment) -> None:
     mounts = environment.mounts
-    must(environment, mounts <= {*get_args(Way)}, "mounts", f"be among {', '.join(get_args(Way))}", mounts)
+    must(
+        environment,
+        mounts <= {*get_args(StorageMode)},
+        "mounts",
+        f"be among {', '.join(get_args(StorageMode))}",
+        mounts,
+    )
     derived = issubclass(environment.options, EnvironmentOptions)
     must(
         environment,
@@ -211,7 +217,7 @@ def holds_as_storage(storage: Storage, given: Mapping[str, Any], folder: Path) -
     must(storage, issubclass(storage.options, StorageOptions), "options", "derive from StorageOptions")
     _is_of_its_kind(storage)
     options = storage.options.model_validate(given)
-    durability, ways = storage.durability(options), get_args(Way)
+    durability, ways = storage.durability(options), get_args(StorageMode)
     must(storage, {*storage.ways} <= {*ways} and bool(storage.ways), "ways", f"be of {', '.join(ways)}", storage.ways)
     must(storage, durability in get_args(Durability), "durability()", f"be of {get_args(Durability)}", durability)
     used = any({*storage.ways} & environment.mounts for environment in registry.environments().values())

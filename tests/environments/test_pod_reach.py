@@ -12,7 +12,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.environments.pod import PodOptions, policy
 from weighbridge.environments.pod.policy import enforced
-from weighbridge.environments.pod.reach import Way, numbers_for, opened_way, ports_of, runs_of
+from weighbridge.environments.pod.reach import ServerRoute, numbers_for, opened_way, ports_of, runs_of
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.objects import Owner
 from weighbridge.model.command import PublishedPort
@@ -66,7 +66,7 @@ class FakePods:
 
 
 @contextmanager
-def way(pods: FakePods, reach: Any, *ports: PublishedPort) -> Iterator[tuple[Way, Any]]:
+def way(pods: FakePods, reach: Any, *ports: PublishedPort) -> Iterator[tuple[ServerRoute, Any]]:
     with opened_way(pods, RUN, "1-x-server", reach, ports) as opened:
         [about] = pods.objects.values()
         yield opened, about

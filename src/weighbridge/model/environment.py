@@ -13,7 +13,7 @@ from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.host import THIS_MACHINE, Host, HostTraits
 from weighbridge.model.options import External, Options, by_kind
 from weighbridge.model.plugin import Durability, Group, Plugin, Readiness
-from weighbridge.model.site import Site, SiteRequest, Way
+from weighbridge.model.site import Site, SiteRequest, StorageMode
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Resources
 
@@ -77,7 +77,7 @@ class Environment(Plugin):
 
     launches = True
     group: ClassVar[Group] = "engines"
-    mounts: ClassVar[frozenset[Way]] = frozenset()
+    mounts: ClassVar[frozenset[StorageMode]] = frozenset()
     """The ways in which storage can be mounted into its sites: ``folder``, ``volume``, ``layer``. Options of such an
     environment derive from `EnvironmentOptions`."""
     shares_storage: ClassVar[bool] = True

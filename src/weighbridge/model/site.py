@@ -18,7 +18,7 @@ NO_START_FOLDERS = ("/proc", "/sys", "/dev", "/run")
 """Folders where a program of this machine cannot start: unlike /tmp, they cannot have a layer in memory."""
 DATA = "/srv"
 """Where a site has its folder on a disk, if it was asked for one."""
-Way = Literal["folder", "volume", "layer", "pod volume"]
+StorageMode = Literal["folder", "volume", "layer", "pod volume"]
 """How storage gets into a site: a folder of its host, a volume of the host's engine or of a pod, its own layer."""
 
 
@@ -26,7 +26,7 @@ Way = Literal["folder", "volume", "layer", "pod volume"]
 class Mount:
     """Open storage, ready to be mounted into a site."""
 
-    way: Way
+    way: StorageMode
     """How it is mounted."""
     source: str = ""
     """The folder on the host, or the name of the volume. Empty for the container's own layer."""

@@ -42,7 +42,7 @@ _OWN_COUNTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ServerRoute:
     """The path of clients to a server. ``address`` "" means its node's.
 
     ``reached``, ``assigned_ports``: see `weighbridge.model.site.Site`.
@@ -95,7 +95,7 @@ class PodSite(LaunchedSite):
         """The only site that a NetworkPolicy allows to reach it; "" without one."""
         self._way_facts: Mapping[str, str] = {}
 
-    def reach_by(self, way: Way) -> None:
+    def reach_by(self, way: ServerRoute) -> None:
         """Let clients reach its server through a Service."""
         self.address, self.listen = way.address or self._request.host.address, EVERYWHERE
         self.reached, self.assigned_ports, self._way_facts = way.reached, way.assigned_ports, way.facts
