@@ -24,7 +24,7 @@ from weighbridge.model.site import Site
 from weighbridge.model.trial import Series
 from weighbridge.runner.stage import Stage
 
-Sample = tuple[str, str, float]
+WindowSample = tuple[str, str, float]
 """Place, name and value."""
 TRIAL = "trial"
 """The place of what is read of a whole trial: this process's CPU time, TCP's segments."""
@@ -109,7 +109,7 @@ class Window:
         self.flags: list[Flag] = []
         self.meters_s = 0.0
         """CPU seconds that all meters took while the measured process ran: that share of what they took in all."""
-        self._meter_samples: list[Sample] = []
+        self._meter_samples: list[WindowSample] = []
         groups = {place: group for each in stage.machines.values() for place, group in each.hypervisors.items()}
         self._trial = CounterDelta([
             *(Reader(role, partial(_added_up, stage.sites_of(role))) for role in stage.sites),
@@ -261,7 +261,7 @@ class Window:
             return server is not None and server.meters().get("oom_kills", 0.0) > before.get("oom_kills", math.inf)
         return False
 
-    def samples(self) -> Iterator[Sample]:
+    def samples(self) -> Iterator[WindowSample]:
         """Every counter's use as samples (place, name, value); the time series are not among them."""
         for place, used in self.used.items():
             yield from ((place, name, value) for name, value in used.items())
