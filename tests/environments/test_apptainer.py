@@ -14,7 +14,7 @@ from weighbridge import registry
 from weighbridge.environments import apptainer
 from weighbridge.environments.apptainer import ApptainerOptions, command, exec_words, from_outside, version
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.chroot import Parts
+from weighbridge.hosts.chroot import SitePaths
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import memory_folders
 from weighbridge.linux.folders import mounted_at
@@ -58,7 +58,9 @@ def request_of(userland: Userland = PACKED) -> SiteRequest:
 
 
 def words_of(options: ApptainerOptions, **parts: str) -> list[str]:
-    made = Parts(**{"launcher": "/cache/launcher", "root": "/userland", "data": "", "hosts": "", **parts}, group=None)
+    made = SitePaths(
+        **{"launcher": "/cache/launcher", "root": "/userland", "data": "", "hosts": "", **parts}, group=None
+    )
     return [*command(options, request_of(), made, "/own", "/image.sif", STATUS.format(ALL))]
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts import cable
-from weighbridge.hosts.chroot import ChrootSite, Parts, StartedProgram, started
+from weighbridge.hosts.chroot import ChrootSite, SitePaths, StartedProgram, started
 from weighbridge.hosts.first_process import first_process
 from weighbridge.launcher.within import within
 from weighbridge.linux import user_namespaces
@@ -88,7 +88,7 @@ class Bubblewrap(Environment):
             raise Unavailable(f"{request.title}: {why}. Use docker or podman")
         own_network = options.network == "own"
 
-        def argv(parts: Parts) -> tuple[str, ...]:
+        def argv(parts: SitePaths) -> tuple[str, ...]:
             words = command(request, parts, own_network=own_network)
             return within(request.host, request.run, parts.group, *words, layer=layer(request))
 
@@ -126,7 +126,7 @@ class Sandbox(ChrootSite):
         }
 
 
-def command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[str, ...]:
+def command(request: SiteRequest, parts: SitePaths, *, own_network: bool) -> tuple[str, ...]:
     """Return the argument list (bwrap(1)) that starts the launcher in a sandbox.
 
     The root is read-only; /tmp, /run and /dev are in memory, of the size that bwrap gives them. The user is root, as
