@@ -39,7 +39,7 @@ from weighbridge.model.workload import Endpoint
 from weighbridge.runner.outputs import failure_beside
 from weighbridge.runner.planned import without_left_out
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.room import DiskBudget, Written, written
+from weighbridge.runner.room import DiskBudget, DiskWrites, written
 from weighbridge.runner.routes import Routes, first_over, published_ports
 from weighbridge.runner.same_machine import name_machines
 from weighbridge.runner.stage import AtEnd, DataDisks, Finish, RoleSetup, Stage, machines_of
@@ -256,7 +256,7 @@ class Sites:
         opened = self._open[key] = OpenSite.open(stack, environment, options, request)
         if storage is not None:
             require_in_force(storage.mounts, opened.site)
-            demand = Written() if role == "client" else written(self.study, arm)
+            demand = DiskWrites() if role == "client" else written(self.study, arm)
             stack.callback(self._disks.claim(opened.site, storage, demand))
         opened.rest()
 

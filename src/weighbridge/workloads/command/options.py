@@ -21,7 +21,7 @@ from weighbridge.model.options import ABSOLUTE, External, Factors, Options, by_k
 from weighbridge.model.quantity import Duration
 from weighbridge.workloads._local_file import check_local
 from weighbridge.workloads.command.metrics import MetricOptions
-from weighbridge.workloads.command.words import OF_A_SERVER, Template, Written, unknown_placeholder
+from weighbridge.workloads.command.words import OF_A_SERVER, CommandText, Template, unknown_placeholder
 
 TIME = Metric("time", "s", "lower")
 BUILT_IN = (TIME, *OF_PROGRAM)
@@ -50,7 +50,7 @@ def _readable(path: str) -> str:
 
 _TEXT = {"type": ["string", "number"]}
 _WORDS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
-_Words = Annotated[Written, BeforeValidator(_as_words), WithJsonSchema(_WORDS)]
+_Words = Annotated[CommandText, BeforeValidator(_as_words), WithJsonSchema(_WORDS)]
 _Value = Annotated[str, BeforeValidator(_as_text), Field(max_length=4096), WithJsonSchema(_TEXT)]
 _ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$")]
 _VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,199}$")]
