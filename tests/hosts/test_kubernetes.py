@@ -482,7 +482,7 @@ def test_an_image_is_an_archive_that_runtimes_read(tmp_path: Path):
     layer = tmp_path / "root.tar"
     with tarfile.open(layer, "w") as tar:
         tar.addfile(tarfile.TarInfo("etc"))
-    written = b"".join(images.archive(images.Image("userland", "1", layer), "aarch64"))
+    written = b"".join(images.archive(images.ClusterImage("userland", "1", layer), "aarch64"))
     with tarfile.open(fileobj=io.BytesIO(written)) as tar:
         files = {each.name: tar.extractfile(each).read() for each in tar if each.isfile()}  # type: ignore[union-attr]
     [about] = json.loads(files["manifest.json"])
@@ -556,7 +556,7 @@ def test_a_named_node_needs_no_rights(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(one.kubectl, "get", get)
     node = one.node("a", "n1", None, {"n1"})
     assert (node.name, node.holds("any"), node.facts) == ("n1", None, {})
-    there = images.Image("userland", "1", b"")
+    there = images.ClusterImage("userland", "1", b"")
     monkeypatch.setattr(supply, "userland_image", lambda userland: there)
     assert images_of(tmp_path).userland(node, USERLAND) == there.reference, "the cluster says whether it is there"
     words = "no server"

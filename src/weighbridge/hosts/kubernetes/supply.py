@@ -21,7 +21,7 @@ from weighbridge.engines.push import push, pushing_engine
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes import volumes
 from weighbridge.hosts.kubernetes.cleanup import places_of, runs_at
-from weighbridge.hosts.kubernetes.images import Image, archive, launcher_image, userland_image
+from weighbridge.hosts.kubernetes.images import ClusterImage, archive, launcher_image, userland_image
 from weighbridge.hosts.kubernetes.kubectl import Denied, Exists, Kubectl
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import IMAGE_LABEL, RUN_LABEL, NodeInfo, has_ended, labels, object_name
@@ -209,14 +209,14 @@ class ImageSupply:
         known = [userlands.usual, userlands.clients, *userlands.own.values()] if userlands is not None else []
         return _pulled(next((each for each in known if each is not None and each.reference), None))
 
-    def _of(self, node: NodeInfo, image: Image) -> str:
+    def _of(self, node: NodeInfo, image: ClusterImage) -> str:
         tool = self._options.tool if self._options is not None else None
         place = "" if self.pulls or (tool is not None and tool.everywhere) else node.name
         if (place, image.reference) not in self._there:
             self._there[place, image.reference] = self._brought(node, place, image)
         return self._there[place, image.reference]
 
-    def _brought(self, node: NodeInfo, place: str, image: Image) -> str:
+    def _brought(self, node: NodeInfo, place: str, image: ClusterImage) -> str:
         if self._options is not None and self._options.push is not None:
             return pushed(
                 self._options.push, image, node.architecture or platform.machine(), self._run.cache, self._run.say
@@ -323,7 +323,7 @@ def _pushed_before(cache: Path) -> dict[str, str]:
     return {}
 
 
-def _words(image: Image) -> str:
+def _words(image: ClusterImage) -> str:
     return f"{image.what}:{image.content} ({image.size / 1e6:.0f} MB)"
 
 
@@ -367,7 +367,13 @@ def push_all(
 
 
 def pushed(
-    repository: str, image: Image, machine: str, cache: Path, say: Callable[[str], None], *, again: bool = False
+    repository: str,
+    image: ClusterImage,
+    machine: str,
+    cache: Path,
+    say: Callable[[str], None],
+    *,
+    again: bool = False,
 ) -> str:
     """Return an image's name and digest in a repository; push it if no earlier push is recorded, or if ``again``.
 
