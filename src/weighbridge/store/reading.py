@@ -63,11 +63,11 @@ class _Plausible:
 Seconds = Annotated[float, _Plausible(0, 1e11)]
 Number = Annotated[int, Field(ge=0, le=2**53)]
 Finite = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
-Measured = Annotated[float, _Plausible(-LARGEST, LARGEST)]
+MeasuredNumber = Annotated[float, _Plausible(-LARGEST, LARGEST)]
 AnyOutcome = Annotated[Outcome, PlainValidator(_outcome)]
 RowLevel = Annotated[Level, PlainValidator(Level.from_text)]
 """The same as `LevelText` for text alone, which reads the thousands of rows of a run twice as fast."""
-Flags = Annotated[tuple[Flag, ...], PlainValidator(flags_of)]
+StoredFlags = Annotated[tuple[Flag, ...], PlainValidator(flags_of)]
 
 
 def _comparable(options: dict[str, Any]) -> dict[str, Any]:
@@ -123,11 +123,11 @@ ENVIRONMENTS = TypeAdapter(list[tuple[str, str, StoredOptions, str | None]])
 CELLS = TypeAdapter(list[tuple[str, LevelText, str, StoredOptions]])
 FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
 FINISHED = TypeAdapter(list[tuple[Number, Number, str, RowLevel, str, AnyOutcome, str]])
-VALUES = TypeAdapter(list[tuple[Number, str, str, Literal["higher", "lower"], Measured]])
+VALUES = TypeAdapter(list[tuple[Number, str, str, Literal["higher", "lower"], MeasuredNumber]])
 TRIALS = TypeAdapter(
     list[
         tuple[
-            Number, Number, Number, str, RowLevel, str, AnyOutcome, str, Seconds, Seconds, Seconds, Flags,
+            Number, Number, Number, str, RowLevel, str, AnyOutcome, str, Seconds, Seconds, Seconds, StoredFlags,
             Seconds | None,
         ]
     ]
