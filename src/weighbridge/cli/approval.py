@@ -28,7 +28,7 @@ from weighbridge.runner import run as running
 from weighbridge.runner.bundled import is_bundled
 from weighbridge.runner.estimate import clock_range
 from weighbridge.runner.known_noise import Decidable
-from weighbridge.secret_values import Comparison, without_value
+from weighbridge.secret_values import SecretComparison, without_value
 from weighbridge.store.run import RunStore
 from weighbridge.study.compose_key import names_compose_file
 from weighbridge.study.explained import unexplained
@@ -75,7 +75,7 @@ def confirm(origin: Origin, study: Study, directory: Path, *, yes: bool, quick_t
 
 def require_values(
     names: Sequence[SecretName], *, same: bool = False, again: str = ""
-) -> Mapping[SecretName, Comparison]:
+) -> Mapping[SecretName, SecretComparison]:
     """Require that the secrets of a study have values, and that the study uses every value that the user gives.
 
     ``same``, ``again`` and the result: as in `secret_values.require`. Raises SecretError.
