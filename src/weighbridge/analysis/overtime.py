@@ -22,7 +22,7 @@ from weighbridge.analysis.metered import (
     UNITS,
     Metered,
     QuantityId,
-    Readings,
+    ValuesBySecond,
     stretches,
 )
 from weighbridge.analysis.results import Analysis
@@ -209,14 +209,14 @@ def _spans(group: LevelGroup, trials: Sequence[TrialRow]) -> tuple[TrialSpan, ..
     return tuple(spans)
 
 
-def _curve(span: TrialSpan, read: Readings, step_s: float, apart_s: float) -> StepCurve:
+def _curve(span: TrialSpan, read: ValuesBySecond, step_s: float, apart_s: float) -> StepCurve:
     steps = stretches(read, step_s, apart_s)
     at = tuple(round(span.start + each.start, 2) for each in steps)
     values = tuple(float(f"{each.value:.3g}") for each in steps)
     return (*at, round(span.start + steps[-1].end, 2)), (*values, values[-1])
 
 
-def _every(read: Readings) -> float:
+def _every(read: ValuesBySecond) -> float:
     """Seconds between two readings."""
     at = sorted(read)
     return (at[-1] - at[0]) / (len(at) - 1) if len(at) > 1 else math.inf
