@@ -20,7 +20,15 @@ from weighbridge.engines import push
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import cleanup, images, objects, services, supply, survey, volumes
 from weighbridge.hosts.kubernetes.cluster import Cluster
-from weighbridge.hosts.kubernetes.kubectl import Denied, Exists, Kubectl, Patience, Refused, Unreached, sentence
+from weighbridge.hosts.kubernetes.kubectl import (
+    Denied,
+    Exists,
+    Kubectl,
+    Patience,
+    RequestRefused,
+    Unreached,
+    sentence,
+)
 from weighbridge.hosts.kubernetes.node import network_ports
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
@@ -609,7 +617,7 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
         monkeypatch.setattr(of._asking, "get", get)
         return of._judge(request, Carrier(words))  # type: ignore[arg-type]
 
-    gone, forbidden = Refused('pods "p" not found'), Refused("nodes is forbidden")
+    gone, forbidden = RequestRefused('pods "p" not found'), RequestRefused("nodes is forbidden")
     assert judged(gone, "") == ConnectionLoss('pods "p" not found; node n1 is cordoned')
     assert judged(gone, "", forbidden) == ConnectionLoss('pods "p" not found')
     ended = pod_with({"terminated": {"exitCode": 0, "reason": "Completed"}}, phase="Succeeded")

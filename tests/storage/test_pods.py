@@ -15,7 +15,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import objects, volumes
 from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace
 from weighbridge.hosts.kubernetes.cleanup import note as note_place
-from weighbridge.hosts.kubernetes.kubectl import Kubectl, Refused
+from weighbridge.hosts.kubernetes.kubectl import Kubectl, RequestRefused
 from weighbridge.hosts.kubernetes.manifest import with_storage
 from weighbridge.hosts.kubernetes.objects import Owner, PodRequest, claim_state, pod, state_of
 from weighbridge.model.cleanup import Cleanup, OrphanedRun, RunFolders, discard
@@ -109,7 +109,7 @@ def without_its_pod(about: Any) -> Callable[..., Any]:
 
     def get(_: Kubectl, what: str, *__: str, needed: bool = False) -> Any:
         if what == f"pod/{FOLDER.name}":
-            raise Refused("not found")
+            raise RequestRefused("not found")
         return about
 
     return get
@@ -132,7 +132,7 @@ def test_a_folder_is_removed_once_its_pod_has_gone(monkeypatch: pytest.MonkeyPat
     def get(_: Kubectl, what: str, *__: str, needed: bool = False) -> Any:
         happened.append(f"get {what}")
         if happened.count(happened[-1]) > 2:
-            raise Refused("not found")
+            raise RequestRefused("not found")
         return {"status": {"phase": "Succeeded"}}
 
     monkeypatch.setattr(volumes, "_LOOK_S", 0.0)

@@ -21,7 +21,7 @@ from weighbridge.hosts.kubernetes.kubectl import (
     Denied,
     Kubectl,
     Patience,
-    Refused,
+    RequestRefused,
     Unreached,
     away,
     denied,
@@ -210,7 +210,7 @@ class Cluster:
             refusal = state_of(self._asking.get(f"pod/{request.name}", deadline_s=_JUDGE_S)).refusal
         except Denied as error:
             return self._denied(str(error), self._circumstances(request))
-        except Refused as error:
+        except RequestRefused as error:
             return ConnectionLoss(f"{error}{self._circumstances(request)}")
         except Unavailable as error:
             if of_server := isinstance(error, Unreached):

@@ -12,7 +12,7 @@ from typing import Any
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace, remove
 from weighbridge.hosts.kubernetes.cluster import Cluster
-from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Refused
+from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, RequestRefused
 from weighbridge.hosts.kubernetes.objects import (
     ASKED,
     LAUNCHER,
@@ -142,7 +142,7 @@ def _no_queue(kubectl: Kubectl, name: str) -> str:
     """Return why the namespace has no such queue; "" if it has, or if unknown."""
     try:
         queues = [each["metadata"]["name"] for each in kubectl.get(_QUEUES)["items"]]
-    except Refused as error:
+    except RequestRefused as error:
         if "resource type" not in str(error):
             return ""
         return "--queue needs Kueue, which this cluster does not have"

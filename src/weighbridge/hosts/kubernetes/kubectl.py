@@ -63,11 +63,11 @@ _API_RETRY_S = ANSWER_S + _GRACE_S + _ANEW_S
 """The same for a missing answer, which can need a complete request to notice."""
 
 
-class Refused(Unavailable):
+class RequestRefused(Unavailable):
     """The API server has answered, and would repeat this answer: the object or the right does not exist."""
 
 
-class Denied(Refused):
+class Denied(RequestRefused):
     """The user does not have the right; an API server that has just started might know it a few seconds later."""
 
 
@@ -329,7 +329,7 @@ class Kubectl:
                 if time.monotonic() > deadline:  # a finalizer does not work
                     raise Unavailable(f"{len(items)} {kind} still exist {_ALL_S:.0f} s after they were deleted")
                 time.sleep(_SOON_S)
-            except Refused:
+            except RequestRefused:
                 raise
             except Unavailable:  # an API server ends every request after a minute
                 if time.monotonic() > deadline:
@@ -435,7 +435,7 @@ def error_of(completed: Completed) -> Unavailable:
     if denied(completed):
         kind = Denied
     elif refused(completed):
-        kind = Refused
+        kind = RequestRefused
     elif _ALREADY in words:
         kind = Exists
     elif away(completed):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kubernetes.kubectl import Kubectl, Refused
+from weighbridge.hosts.kubernetes.kubectl import Kubectl, RequestRefused
 from weighbridge.hosts.kubernetes.objects import RUN_LABEL, SITE_LABEL, Owner, labels, object_name
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.probing import probe_of
@@ -122,7 +122,7 @@ def remove(kubectl: Kubectl, run_id: str) -> None:
     selector = f"{RUN_LABEL}={run_id},{SITE_LABEL}={ADDED}"
     try:
         kubectl.delete_all("/api/v1", "services", selector)
-    except Refused:
+    except RequestRefused:
         kubectl.delete("services", f"--selector={selector}", deadline_s=_BATCH_S)
     for group in ("/apis/discovery.k8s.io/v1", "/api/v1"):
         with contextlib.suppress(Unavailable):  # the cluster collects them, 20 per second
@@ -144,7 +144,7 @@ def room(kubectl: Kubectl) -> ServiceCapacity:
     answer.
     """
     rooms = [ServiceCapacity(MOST, f"Kubernetes supports {MOST:,} per cluster")]
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(RequestRefused):
         rooms += _in_quotas(kubectl.get("resourcequotas").get("items") or ())
     size, used = _addresses(kubectl)
     if size:

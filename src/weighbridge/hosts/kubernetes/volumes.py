@@ -9,7 +9,7 @@ from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace, places_of, runs_at
-from weighbridge.hosts.kubernetes.kubectl import NOT_FOUND, Kubectl, Refused
+from weighbridge.hosts.kubernetes.kubectl import NOT_FOUND, Kubectl, RequestRefused
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import (
     CONTAINER,
@@ -138,7 +138,7 @@ def _await_deleted(kubectl: Kubectl, pod: str) -> None:
     while True:
         try:
             kubectl.get(f"pod/{pod}", needed=True)
-        except Refused as error:
+        except RequestRefused as error:
             if NOT_FOUND in str(error):
                 return
             raise
