@@ -19,7 +19,7 @@ from weighbridge.hosts.kubernetes.manifest import (
     quota_not_honoured,
     requests_of,
 )
-from weighbridge.hosts.kubernetes.objects import Owner, asked_objects, pod
+from weighbridge.hosts.kubernetes.objects import ObjectOwner, asked_objects, pod
 from weighbridge.hosts.kubernetes.site import PodSite
 from weighbridge.model.environment import Needs, misplaced
 from weighbridge.model.host import THIS_MACHINE, HostTraits, Limits
@@ -89,7 +89,12 @@ def request(**changes: Any) -> Any:
 
 
 PODS = SimpleNamespace(
-    node_name="node-b", image=lambda userland: "image", owner=Owner("o", "u"), user=0, pulls=False, cpu_manager=""
+    node_name="node-b",
+    image=lambda userland: "image",
+    owner=ObjectOwner("o", "u"),
+    user=0,
+    pulls=False,
+    cpu_manager="",
 )
 
 

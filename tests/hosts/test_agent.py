@@ -24,7 +24,7 @@ from weighbridge.facts.differences import about_hosts
 from weighbridge.hosts import ssh
 from weighbridge.hosts.agent import frames, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire, _Terminated
-from weighbridge.hosts.agent.sweep import Owner, sweep
+from weighbridge.hosts.agent.sweep import RunOwner, sweep
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote.channel import ANSWER_S, REMOVE_S, AgentReply, Channel
@@ -34,7 +34,7 @@ from weighbridge.linux.cleanup import DataFolders, processes_of
 from weighbridge.linux.process import mounted_by
 from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 
-WHOSE = Owner("0123456789ab", "far", False)
+WHOSE = RunOwner("0123456789ab", "far", False)
 
 
 @pytest.fixture

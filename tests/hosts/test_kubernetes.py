@@ -30,7 +30,7 @@ from weighbridge.hosts.kubernetes.kubectl import (
     sentence,
 )
 from weighbridge.hosts.kubernetes.node import network_ports
-from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
+from weighbridge.hosts.kubernetes.objects import NodeInfo, ObjectOwner, PodRequest, state_of
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
 from weighbridge.hosts.kubernetes.session import LEASE_S, ConnectionLoss
 from weighbridge.linux.process import RUN_VARIABLE
@@ -43,7 +43,7 @@ from weighbridge.runner import clean
 
 DATA = Path(__file__).parent / "data/kubernetes"
 RUN = RunId("0123456789ab")
-OWNER = Owner(f"weighbridge-{RUN}", "7c1e")
+OWNER = ObjectOwner(f"weighbridge-{RUN}", "7c1e")
 REQUEST = PodRequest(RUN, "2-My pod-server", "node-b", "docker.io/weighbridge/userland:1", OWNER)
 
 
@@ -118,7 +118,7 @@ def test_all_goes_with_the_one_object_that_owns_it():
     manifest = objects.pod(REQUEST)
     [reference] = manifest["metadata"]["ownerReferences"]
     assert (reference["kind"], reference["name"], reference["uid"]) == ("ConfigMap", OWNER.name, OWNER.uid)
-    assert Owner.of({"metadata": {"name": "a", "uid": "b", "other": 1}}) == Owner("a", "b")
+    assert ObjectOwner.of({"metadata": {"name": "a", "uid": "b", "other": 1}}) == ObjectOwner("a", "b")
 
 
 def test_a_pod_is_as_every_site():

@@ -17,14 +17,14 @@ from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace
 from weighbridge.hosts.kubernetes.cleanup import note as note_place
 from weighbridge.hosts.kubernetes.kubectl import Kubectl, RequestRefused
 from weighbridge.hosts.kubernetes.manifest import with_storage
-from weighbridge.hosts.kubernetes.objects import Owner, PodRequest, claim_state, pod, state_of
+from weighbridge.hosts.kubernetes.objects import ObjectOwner, PodRequest, claim_state, pod, state_of
 from weighbridge.model.cleanup import Cleanup, OrphanedRun, RunFolders, discard
 from weighbridge.model.host import Capabilities, RunContext
 from weighbridge.model.names import RunId
 from weighbridge.model.site import MountRequest
 
 RUN = RunId("0123456789ab")
-OWNER = Owner(f"weighbridge-{RUN}", "7c1e")
+OWNER = ObjectOwner(f"weighbridge-{RUN}", "7c1e")
 REQUEST = PodRequest(RUN, "0-pod-server", "n1", "i:1", OWNER)
 
 

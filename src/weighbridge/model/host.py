@@ -335,7 +335,7 @@ class Pods(Protocol):
 
     @property
     def owner(self) -> Any:
-        """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.Owner`)."""
+        """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.ObjectOwner`)."""
 
     @property
     def cpu_manager(self) -> str:

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes.objects import Owner, labels, object_name
+from weighbridge.hosts.kubernetes.objects import ObjectOwner, labels, object_name
 from weighbridge.hosts.kubernetes.site import ServerRoute
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.host import Pods
@@ -16,7 +16,9 @@ _TRIES = 8
 """How often a node port is asked for whose next number is free, too."""
 
 
-def service(run_id: str, site: str, owner: Owner, reach: Reach, ports: Iterable[PublishedPort]) -> dict[str, Any]:
+def service(
+    run_id: str, site: str, owner: ObjectOwner, reach: Reach, ports: Iterable[PublishedPort]
+) -> dict[str, Any]:
     """Return the Service of a server's site."""
     metadata = {
         "name": object_name(run_id, site), "labels": labels(run_id, site), "ownerReferences": owner.references,

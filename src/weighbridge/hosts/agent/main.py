@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
 from weighbridge.hosts.agent import frames, operations
-from weighbridge.hosts.agent.sweep import Owner, guard, sweep
+from weighbridge.hosts.agent.sweep import RunOwner, guard, sweep
 from weighbridge.linux.process import Process
 from weighbridge.model.cleanup import Cleanup
 from weighbridge.model.command import Command
@@ -58,7 +58,7 @@ class Agent:
     stay. Another thread reads, so that the agent notices signs of life while the main thread is busy.
     """
 
-    def __init__(self, wire: Wire, whose: Owner, warn: Callable[[bytes], None]) -> None:
+    def __init__(self, wire: Wire, whose: RunOwner, warn: Callable[[bytes], None]) -> None:
         """``warn`` sends a line to the guard."""
         self._wire = wire
         self.operations = operations.Operations(whose, wire.send, warn)
@@ -128,9 +128,9 @@ def main(arguments: list[str], cleanups: Sequence[str], program: bytes) -> None:
     run, host = RunId(run_id), SafeName(name)
     kinds = [_make_cleanup(name) for name in cleanups]
     if role == "guard":
-        guard(Owner(run, host, where == "1"), kinds)
+        guard(RunOwner(run, host, where == "1"), kinds)
         return
-    whose = Owner(run, host, where == operations.machine())
+    whose = RunOwner(run, host, where == operations.machine())
     path = os.environ.get("PATH", os.defpath).split(":")  # a user's PATH often omits the folders of root's programs
     os.environ["PATH"] = ":".join([*path, *({"/usr/sbin", "/sbin"} - {*path})])
     os.environ.pop("LC_ALL", None)  # it was set for English messages of sudo
@@ -165,7 +165,7 @@ def _make_cleanup(name: str) -> Cleanup:
     return cleanup
 
 
-def _guarded(whose: Owner, program: bytes) -> Process:
+def _guarded(whose: RunOwner, program: bytes) -> Process:
     """Start a second process, which cleans up when this one ends, even if it is killed."""
     argv = (sys.executable or "python3", "-I", "-S", "-u", "-c", frames.BOOT)
     arguments = ("guard", whose.run, whose.host, str(int(whose.shared)))

@@ -15,7 +15,7 @@ from typing import Any
 
 from weighbridge.engines import engine_socket
 from weighbridge.facts.host import fingerprint, volatile_facts
-from weighbridge.hosts.agent.sweep import Membership, Owner, encode_membership
+from weighbridge.hosts.agent.sweep import Membership, RunOwner, encode_membership
 from weighbridge.hosts.agent.userlands import Receiver, keep_program, make_data_folder, remove_data_folder, root_of
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cpus, network
@@ -56,7 +56,7 @@ def hello(connection: str) -> dict[str, Any]:
 class Operations:
     """The shared state of the operations: processes, control groups and the root filesystem being received."""
 
-    def __init__(self, whose: Owner, send: Callable[..., None], warn: Callable[[bytes], None]) -> None:
+    def __init__(self, whose: RunOwner, send: Callable[..., None], warn: Callable[[bytes], None]) -> None:
         """``send`` sends a frame to our side, ``warn`` a line to the guard."""
         self.membership: Membership | None = None
         self._whose = whose

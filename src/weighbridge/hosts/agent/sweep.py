@@ -79,7 +79,7 @@ def _remove_bridge(path: str) -> None:
 
 
 @dataclass(frozen=True)
-class Owner:
+class RunOwner:
     """The owner of resources on a machine: the run ``run`` on the host ``host``.
 
     ``shared``: the machine is also another host of the run, so the run's id is not sufficient.
@@ -105,7 +105,7 @@ class Owner:
         return Path(f"/run/weighbridge-{self.folder_name}")
 
 
-def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Cleanup]) -> list[str]:
+def sweep(whose: RunOwner, member: Membership | None, kinds: Sequence[Cleanup]) -> list[str]:
     """End and remove everything of the run here: orphaned resources of all kinds, and the agent's own resources.
 
     The latter are the membership of a swarm, half-received root filesystems and sockets. Return a sentence for each
@@ -138,7 +138,7 @@ def decode_membership(line: bytes) -> Membership | None:
     return Membership(**fields) if fields else None
 
 
-def guard(whose: Owner, kinds: Sequence[Cleanup]) -> None:
+def guard(whose: RunOwner, kinds: Sequence[Cleanup]) -> None:
     """Wait until the agent has ended, which closes our standard input; then clean up.
 
     Each input line sets the swarm membership to end.

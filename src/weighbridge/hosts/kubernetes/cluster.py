@@ -33,7 +33,7 @@ from weighbridge.hosts.kubernetes.objects import (
     MOST_BYTES,
     SOCKET,
     NodeInfo,
-    Owner,
+    ObjectOwner,
     PodRequest,
     absent_path,
     added_containers,
@@ -81,7 +81,7 @@ class Cluster:
     """A namespace of a cluster that contains the objects of this run."""
 
     def __init__(
-        self, run: RunContext, kubectl: Kubectl, namespace: str, its_owner: Owner, context: str = ""
+        self, run: RunContext, kubectl: Kubectl, namespace: str, its_owner: ObjectOwner, context: str = ""
     ) -> None:
         self.run, self.kubectl, self.namespace, self.context = run, kubectl, namespace, context
         self.owner = its_owner
@@ -300,7 +300,7 @@ def _opened(cls: type[Cluster], run: RunContext, place: ClusterNamespace) -> Ite
     created = kubectl.create(owner(run.id, program))
     kubectl = kubectl.patient()
     try:
-        yield cls(run, kubectl, place.namespace, Owner.of(created), place.context)
+        yield cls(run, kubectl, place.namespace, ObjectOwner.of(created), place.context)
     finally:
         with contextlib.suppress(Unavailable, EnvironmentLost, OSError):  # the end of the run tries again
             remove(kubectl, run.id)

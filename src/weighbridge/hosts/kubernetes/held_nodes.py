@@ -22,7 +22,7 @@ from weighbridge.hosts.kubernetes.objects import (
     REQUESTS,
     RUN_LABEL,
     SOCKET,
-    Owner,
+    ObjectOwner,
     PodRequest,
     labels,
     last_warning,
@@ -109,7 +109,7 @@ def holding_job(request: PodRequest, hold: Hold) -> dict[str, Any]:
     }
 
 
-def _request(run_id: str, image: str, owner: Owner | None, *, pull: bool) -> PodRequest:
+def _request(run_id: str, image: str, owner: ObjectOwner | None, *, pull: bool) -> PodRequest:
     """Return the pod that reserves a node, which every level of Pod Security allows."""
     return PodRequest(run_id, "nodes", "", image, owner, user=NOBODY, limits=LIMITS, requests=REQUESTS, pull=pull)
 

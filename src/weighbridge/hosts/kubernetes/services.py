@@ -11,7 +11,7 @@ from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.kubectl import Kubectl, RequestRefused
-from weighbridge.hosts.kubernetes.objects import RUN_LABEL, SITE_LABEL, Owner, labels, object_name
+from weighbridge.hosts.kubernetes.objects import RUN_LABEL, SITE_LABEL, ObjectOwner, labels, object_name
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.probing import probe_of
 from weighbridge.model.host import RunContext
@@ -36,7 +36,7 @@ _OUTSIDE = "192.0.2.1"
 """An address for documentation (RFC 5737), which no cluster assigns to a Service."""
 
 
-def service(run_id: str, number: int, owner: Owner, site: str, port: int) -> dict[str, Any]:
+def service(run_id: str, number: int, owner: ObjectOwner, site: str, port: int) -> dict[str, Any]:
     """Return one of the Services, which leads to the pod of a site."""
     name = object_name(run_id, ADDED, str(number))
     metadata = {"name": name, "labels": labels(run_id, ADDED), "ownerReferences": owner.references}
@@ -91,7 +91,7 @@ class Added:
 
 @contextmanager
 def added(
-    run: RunContext, kubectl: Kubectl, owner: Owner, number: int, server: Launcher, site: str, port: int
+    run: RunContext, kubectl: Kubectl, owner: ObjectOwner, number: int, server: Launcher, site: str, port: int
 ) -> Iterator[Added]:
     """Add Services that lead to a port of a site's pod, whose launcher is the ``server``.
 
@@ -169,7 +169,7 @@ def _addresses(kubectl: Kubectl) -> tuple[int, int]:
         listed = kubectl.get("servicecidrs").get("items") or ()
         ranges = [cidr for each in listed for cidr in ((each.get("spec") or {}).get("cidrs") or ())[:1]]
     if not ranges:
-        asked = service("0" * 12, 0, Owner("any", "0"), "any", 1)
+        asked = service("0" * 12, 0, ObjectOwner("any", "0"), "any", 1)
         asked["metadata"].pop("ownerReferences")
         [refusal] = kubectl.dry_run([asked | {"spec": {**asked["spec"], "clusterIP": _OUTSIDE}}])
         ranges = _RANGE.findall(refusal)[:1]

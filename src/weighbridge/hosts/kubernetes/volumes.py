@@ -15,7 +15,7 @@ from weighbridge.hosts.kubernetes.objects import (
     CONTAINER,
     RUN_LABEL,
     SITE_LABEL,
-    Owner,
+    ObjectOwner,
     PodRequest,
     absent_path,
     claim,
@@ -41,7 +41,7 @@ _BEING_DELETED = "object is being deleted"
 
 @contextmanager
 def claimed(
-    run: RunContext, kubectl: Kubectl, its_owner: Owner, name: str, size: int, storage_class: str
+    run: RunContext, kubectl: Kubectl, its_owner: ObjectOwner, name: str, size: int, storage_class: str
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Claim a volume for a site; yield the claim's name and facts of its class. Raises Unavailable."""
     manifest = claim(run.id, name, its_owner, size, storage_class)
@@ -100,7 +100,7 @@ class NodeFolder:
     image: str
     pull: bool
 
-    def removed(self, kubectl: Kubectl, run_id: str, its_owner: Owner) -> None:
+    def removed(self, kubectl: Kubectl, run_id: str, its_owner: ObjectOwner) -> None:
         """Remove it by a pod on its node, after the pod that uses it has ended. Raises Unavailable."""
         _await_deleted(kubectl, self.name)  # kubelet can still make the folder while that pod starts
         disk = {"hostPath": {"path": self.path, "type": "Directory"}}
@@ -165,7 +165,7 @@ NOTES = Notes("kubernetes-folders.json", NodeFolder)
 
 
 @contextmanager
-def node_folder(run: RunContext, kubectl: Kubectl, its_owner: Owner, folder: NodeFolder) -> Iterator[str]:
+def node_folder(run: RunContext, kubectl: Kubectl, its_owner: ObjectOwner, folder: NodeFolder) -> Iterator[str]:
     """Yield a folder of a node, which kubelet makes with the pod that mounts it; it is removed at the end."""
     NOTES.write(run.state, [*NOTES.read(run.state), folder])
     try:
@@ -266,9 +266,9 @@ def _removed_anywhere(folder: NodeFolder, places: Sequence[ClusterNamespace], ru
     raise failure
 
 
-def _owner_of(kubectl: Kubectl, run_id: str) -> Owner:
+def _owner_of(kubectl: Kubectl, run_id: str) -> ObjectOwner:
     """Return the run's owner, made again if it is gone; it is listed because a run need not have "get"."""
     for config_map in kubectl.get("configmaps", f"--field-selector=metadata.name={object_name(run_id)}")["items"]:
-        return Owner.of(config_map)
+        return ObjectOwner.of(config_map)
     program = build.ensure(cache_folder(), lambda _: None).read_bytes()
-    return Owner.of(kubectl.create(owner(run_id, program)))
+    return ObjectOwner.of(kubectl.create(owner(run_id, program)))
