@@ -13,7 +13,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, SiteProcess, Transport, Usage
 from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.facts import NetworkPath
-from weighbridge.model.host import Capabilities, Group, Host, HostTraits, Link, RunContext
+from weighbridge.model.host import Capabilities, Group, Host, HostTraits, NetworkLink, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.names import RunId
@@ -142,7 +142,7 @@ class FakeSite:
     address: str = "198.51.100.1"
     listen: str = "0.0.0.0"
     host: Host = field(init=False)
-    links: tuple[Link, ...] = ()
+    links: tuple[NetworkLink, ...] = ()
     open_files: int = 1024
     layers: Layers = field(init=False)
     title: str = field(init=False)

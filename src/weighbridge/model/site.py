@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from weighbridge.model.command import Command, Completed, PublishedPort, SiteProcess, Transport
-from weighbridge.model.host import Host, Limits, Link, RunContext
+from weighbridge.model.host import Host, Limits, NetworkLink, RunContext
 from weighbridge.model.isolation import OUTSIDE, Layers
 from weighbridge.model.names import SafeName
 from weighbridge.model.sampling import Sampler
@@ -178,7 +178,7 @@ class Site(Protocol):
     numbers."""
     host: Host
     """The machine of the site. It can differ from the requested one, if the environment needs a dedicated host."""
-    links: tuple[Link, ...]
+    links: tuple[NetworkLink, ...]
     """The site's own cables whose rate is known. Weighbridge reads each one before and after the measured process."""
     open_files: int
     """The number of files that a process can have open."""

@@ -19,7 +19,7 @@ from weighbridge.meters.machines import Use, counters_of, networks_of, tcp_total
 from weighbridge.meters.meter import MeterFailed, Samplers
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.host import Link
+from weighbridge.model.host import NetworkLink
 from weighbridge.model.site import Site
 from weighbridge.model.trial import Series
 from weighbridge.runner.stage import Stage
@@ -117,7 +117,7 @@ class Window:
             *(Reader(name, partial(host.read, file=machine.read)) for name, machine in stage.machines.items()),
         ])  # fmt: skip
         self._guests = CounterDelta([Reader(role, partial(_as_guest, site)) for role, site in stage.sites.items()])
-        self._links: Sequence[Link] = ()
+        self._links: Sequence[NetworkLink] = ()
         self._measured = CounterDelta()
         self._series_begun: list[str] = []
         self._series_begun_at = 0.0
@@ -307,5 +307,5 @@ def _cable(number: int) -> str:
     return f"cable {number}"
 
 
-def _link_reader(number: int, link: Link) -> Reader:
+def _link_reader(number: int, link: NetworkLink) -> Reader:
     return Reader(_cable(number), lambda: {f"{way}_bits": bits for way, bits in link.carried().items()})
