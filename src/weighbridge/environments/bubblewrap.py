@@ -93,14 +93,14 @@ class Bubblewrap(Environment):
             return within(request.host, request.run, parts.group, *words, layer=layer(request))
 
         with started(request, argv) as running, ExitStack() as stack:
-            site = Sandbox(request, running, own_network=own_network)
+            site = BubblewrapSite(request, running, own_network=own_network)
             stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
             if own_network:
                 stack.enter_context(cable.joined(request, site))
             yield site
 
 
-class Sandbox(ChrootSite):
+class BubblewrapSite(ChrootSite):
     """A running sandbox. Implements ``Site``; its first process is bwrap's own, which waits for the others."""
 
     def __init__(self, request: SiteRequest, started: StartedProgram, *, own_network: bool) -> None:

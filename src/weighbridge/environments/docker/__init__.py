@@ -75,10 +75,10 @@ def route_to_supporting_services(options: Any) -> str:
     return "on the same bridge" if options.network == "bridge" and not options.attach else ""
 
 
-def sandbox_of(options: Any) -> gvisor.Sandbox:
+def sandbox_of(options: Any) -> gvisor.GvisorSandbox:
     """Return how runsc is to serve a container; on the host's network it must leave that network alone."""
     stack: gvisor.Stack = "host" if options.network == "host" else options.runsc_network
-    return gvisor.Sandbox(options.runsc_platform, stack, options.runsc_files, options.runsc_layer)
+    return gvisor.GvisorSandbox(options.runsc_platform, stack, options.runsc_files, options.runsc_layer)
 
 
 def notes_of(options: Any, request: SiteRequest, engine: Engine, pid: int) -> dict[str, str]:
@@ -111,7 +111,7 @@ _Program = Annotated[
 ]
 
 
-def _with_gvisor(engine: Readiness, wanted: gvisor.Sandbox) -> Readiness:
+def _with_gvisor(engine: Readiness, wanted: gvisor.GvisorSandbox) -> Readiness:
     """Return whether gVisor can be used: by the engine that answers, or only by engines of testbed hosts."""
     sandbox = gvisor.readiness()
     if sandbox.ready and (refusal := gvisor.refusal(wanted)) is not None:
