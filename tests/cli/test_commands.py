@@ -21,7 +21,7 @@ from sentences import assert_sentence
 from weighbridge import errors
 from weighbridge.cli import approval, output, progress
 from weighbridge.cli.app import app
-from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
 from weighbridge.model.cleanup import Leftover
 from weighbridge.model.command import Completed
@@ -134,7 +134,7 @@ def test_json_is_all_there_is_on_standard_output(weighbridge: Weighbridge, argum
 
 @pytest.mark.parametrize("name", ["first-look", "docker-networks", "native-vs-container-apps"])
 def test_a_plan_as_json(weighbridge: Weighbridge, name: str):
-    fits(Document.PLAN, json.loads(weighbridge("plan", name, "--json").out))
+    fits(SchemaDocument.PLAN, json.loads(weighbridge("plan", name, "--json").out))
 
 
 def test_studies_as_json(weighbridge: Weighbridge):
@@ -1079,7 +1079,7 @@ def test_the_plan_names_what_is_left_out(weighbridge: Weighbridge, monkeypatch: 
     assert "port docker skipped: docker does not answer; start it" in said
     assert "2 rounds x 1 workload x 3 environments = 6 trials" in said and "port: docker does not" not in said
     planned = json.loads(weighbridge("plan", "s.yaml", "--json").out)
-    fits(Document.PLAN, planned)
+    fits(SchemaDocument.PLAN, planned)
     (port,) = [each for each in planned["environments"] if each["name"] == "port"]
     assert (port["optional"], port["ready"], port["why"]) == (True, False, "docker does not answer")
     assert {trial["environment"] for trial in planned["trials"]} == {"native", "inner", "native-again"}

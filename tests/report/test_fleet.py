@@ -11,7 +11,7 @@ from documents import fits
 from sentences import assert_sentence
 from weighbridge.analysis.fleet import SharedFact, UnlikeFact, read_fleet
 from weighbridge.analysis.fleet_changes import compare_fleets
-from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.report.charts.fleet import NAMED_MACHINES, caterpillar, heat_map
 from weighbridge.report.export.fleet_json import fleet_json
 from weighbridge.report.fleet import fleet_document
@@ -111,7 +111,7 @@ def test_pairs_on_a_screen(pairs):
 
 def test_for_machines(singles, pairs, changed):
     for fleet, compared in ((singles, None), (pairs, None), (singles, changed)):
-        fits(Document.FLEET, fleet_json(fleet, compared))
+        fits(SchemaDocument.FLEET, fleet_json(fleet, compared))
     document = fleet_json(singles)
     assert [each["machine"] for each in document["odd_machines"]] == ["n3", "n7"]
     assert document["odd_machines"][0]["unlike"] == [
@@ -143,7 +143,7 @@ def test_a_metric_in_another_unit_is_told(tmp_path):
     )
     compared = compare_fleets(after, before)
     document = fleet_json(after, compared)
-    fits(Document.FLEET, document)
+    fits(SchemaDocument.FLEET, document)
     against = document["against"]
     assert against is not None and [each["why"] for each in against["not_compared"]] == ["unit"] * 2
     assert_sentence(changes_answer(compared))
@@ -201,7 +201,7 @@ def test_hostile_names_are_escaped_everywhere(tmp_path):
     page_of(fleet, tmp_path)
     source = (tmp_path / "fleet.html").read_text()
     assert HOSTILE not in source and "<b>left" not in source and "\x1b" not in source + shown(fleet)
-    fits(Document.FLEET, fleet_json(fleet))
+    fits(SchemaDocument.FLEET, fleet_json(fleet))
 
 
 def test_a_fleet_of_which_nothing_can_be_said(tmp_path):
@@ -216,7 +216,7 @@ def test_a_fleet_of_which_nothing_can_be_said(tmp_path):
     for number, fleet in enumerate((one, nothing, untrusted, few)):
         page_of(fleet, tmp_path)
         assert shown(fleet) and outlier_sentences(fleet) == []
-        fits(Document.FLEET, fleet_json(fleet))
+        fits(SchemaDocument.FLEET, fleet_json(fleet))
         assert [caterpillar(each) is None for each in fleet.metrics] == [number < 3] * len(fleet.metrics)
 
 
@@ -228,7 +228,7 @@ def test_a_metric_in_its_own_unit(tmp_path):
     assert "%" in amount(own, own.fleet.typical)
     assert all("±" in text or text == "–" or "none seen" in text for text in spread_texts(cost))
     definition_of(caterpillar(cost))
-    fits(Document.FLEET, fleet_json(read_fleet(tmp_path / "fleet")))
+    fits(SchemaDocument.FLEET, fleet_json(read_fleet(tmp_path / "fleet")))
 
 
 # -- charts ----------------------------------------------------------------------------------------

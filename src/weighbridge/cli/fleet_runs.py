@@ -22,7 +22,7 @@ from weighbridge.cli.commands.fleet import (
     ContinueOptions,
     DriveOptions,
     FleetOptions,
-    PlanOptions,
+    FleetPlanOptions,
     StatusOptions,
     SubmitOptions,
 )
@@ -189,7 +189,7 @@ def _refusals(prepared: _Prepared) -> list[str]:
     return reasons
 
 
-def plan(options: PlanOptions) -> None:
+def plan(options: FleetPlanOptions) -> None:
     """Print the waves of a fleet, and the reasons to refuse it."""
     prepared, origin = _prepare(options.fleet, yes=options.yes)
     _print_plan(prepared)

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from weighbridge.cli.commands.studies import Document, SchemaOptions
+from weighbridge.cli.commands.studies import SchemaDocument, SchemaOptions
 from weighbridge.cli.fleet_runs import FleetStatusDocument
 from weighbridge.cli.output import print_json
 from weighbridge.cli.plan import PlanDocument
@@ -22,18 +22,18 @@ def schema(options: SchemaOptions) -> None:
     print_json(schema_of(options.document))
 
 
-def schema_of(document: Document) -> dict[str, Any]:
+def schema_of(document: SchemaDocument) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a document."""
-    if document is Document.STUDY:
+    if document is SchemaDocument.STUDY:
         return json_schema()
-    types: dict[Document, Any] = {
-        Document.REPORT: Report,
-        Document.REPLICATE: ReplicationDocument,
-        Document.PLAN: PlanDocument,
-        Document.COMPARE: CompareDocument,
-        Document.HISTORY: HistoryDocument,
-        Document.GATE: GateDocument,
-        Document.FLEET: FleetDocument,
-        Document.FLEET_STATUS: FleetStatusDocument,
+    types: dict[SchemaDocument, Any] = {
+        SchemaDocument.REPORT: Report,
+        SchemaDocument.REPLICATE: ReplicationDocument,
+        SchemaDocument.PLAN: PlanDocument,
+        SchemaDocument.COMPARE: CompareDocument,
+        SchemaDocument.HISTORY: HistoryDocument,
+        SchemaDocument.GATE: GateDocument,
+        SchemaDocument.FLEET: FleetDocument,
+        SchemaDocument.FLEET_STATUS: FleetStatusDocument,
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(types[document]).json_schema()}

@@ -72,7 +72,7 @@ class FleetOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions:
+class FleetPlanOptions:
     """Show the waves of a fleet, their duration, and the runs of each machine. Measures nothing.
 
     For a bundled study, or with --yes, Weighbridge contacts the machines and checks whether they can run it.
@@ -85,7 +85,7 @@ class PlanOptions:
 
 PLAN = Declared(
     "weighbridge.cli.fleet_runs:plan",
-    PlanOptions,
+    FleetPlanOptions,
     ("weighbridge fleet plan first-look --on hosts.txt",),
     cls=ProviderCommand,
 )

@@ -23,7 +23,7 @@ class Action(StrEnum):
     PUSH = "push"
 
 
-class Document(StrEnum):
+class SchemaDocument(StrEnum):
     """The documents with a JSON Schema: study files, and the output of commands with ``--json``."""
 
     STUDY = "study"
@@ -162,8 +162,10 @@ USERLAND = Declared(
 class SchemaOptions:
     """Print the JSON Schema of study files (for your editor), or of the JSON of a command."""
 
-    document: Document = argument(
-        "DOCUMENT", f"Study files, or the --json output of a command: {', '.join(Document)}.", default=Document.STUDY
+    document: SchemaDocument = argument(
+        "DOCUMENT",
+        f"Study files, or the --json output of a command: {', '.join(SchemaDocument)}.",
+        default=SchemaDocument.STUDY,
     )
 
 
