@@ -18,7 +18,7 @@ from weighbridge.errors import DiskFull, StudyError, Unavailable
 from weighbridge.fleets import survey as surveying
 from weighbridge.fleets.folder import FleetFolder, UnitRecord
 from weighbridge.fleets.on.hosts import Hosts
-from weighbridge.fleets.on.slurm import Slurm
+from weighbridge.fleets.on.slurm import SlurmProvider
 from weighbridge.fleets.rounds import FleetUnit
 from weighbridge.fleets.survey import SurveyedMachine
 from weighbridge.model.machine_provider import DriverState, Submission
@@ -392,4 +392,4 @@ def test_who_would_store_secrets_is_refused_them(
     Path("single.yaml").write_text(SECRET)
     monkeypatch.setattr(Listed, "stores_environment", True)
     one_sentence(weighbridge(*SUBMIT, "--env", "PW=canary"), Unavailable.exit_code)
-    assert listed.submitted == [] and Slurm.stores_environment
+    assert listed.submitted == [] and SlurmProvider.stores_environment

@@ -13,7 +13,14 @@ from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import Unavailable
 from weighbridge.fleets.folder import FleetFolder
 from weighbridge.fleets.on import slurm as provider
-from weighbridge.fleets.on.slurm import PLUGIN, SlurmOptions, accounted_state, job_number, partitions, queue_states
+from weighbridge.fleets.on.slurm import (
+    PLUGIN,
+    SlurmProviderOptions,
+    accounted_state,
+    job_number,
+    partitions,
+    queue_states,
+)
 from weighbridge.fleets.providers import provided_by
 from weighbridge.linux import slurm
 from weighbridge.model.command import Completed
@@ -49,8 +56,8 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, ..
     return having
 
 
-def options(**named: object) -> SlurmOptions:
-    return SlurmOptions.model_validate({"nodes": 2, **named})
+def options(**named: object) -> SlurmProviderOptions:
+    return SlurmProviderOptions.model_validate({"nodes": 2, **named})
 
 
 def submission(folder: Path, *, seconds: tuple[float, float] = (1000.0, 2000.0)) -> Submission:

@@ -92,7 +92,7 @@ class KubernetesNodes(DrivenHereOptions):
         return f"{which} of {f'context {self.context}' if self.context else 'kubectl'}{how}"
 
 
-class Kubernetes(DrivenHere):
+class KubernetesProvider(DrivenHere):
     """Each run is driven from this machine, with one or two nodes instead of the study's hosts."""
 
     kind = "kubernetes"
@@ -246,4 +246,4 @@ def _kubectl(options: KubernetesNodes) -> Any:
     return ClusterNamespace(options.context or "", options.namespace or "", options.kubeconfig or "").kubectl()
 
 
-PLUGIN = Kubernetes()
+PLUGIN = KubernetesProvider()
