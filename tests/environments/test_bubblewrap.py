@@ -30,7 +30,7 @@ RUN = RunId("0123456789ab")
 ENVIRONMENT = registry.environments()["bubblewrap"]
 PACKED = Userland("0" * 64, Path("/userland"), Path("/userland.tar"), {})
 OWN = BubblewrapOptions(network="own")
-NETWORK, APART = Needs(network=True), Needs(network=True, apart=True, hosts=traits("testbed"))
+NETWORK, APART = Needs(network=True), Needs(network=True, separate_hosts=True, hosts=traits("testbed"))
 
 
 @pytest.fixture(params=[0, 1000], ids=["root", "user"])

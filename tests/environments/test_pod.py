@@ -83,7 +83,7 @@ def test_the_quota_in_force_is_the_kernels():
 def request(**changes: Any) -> Any:
     host = SimpleNamespace(name="a", address="10.0.0.1", layers=(), read=lambda path: b"")
     asked = {"name": "1-pod-server", "title": "pod", "host": host, "run": SimpleNamespace(id="0123456789ab"),
-             "limits": Limits(1), "sysctls": {"net.core.somaxconn": "9"}, "shm_size": None, "apart": True,
+             "limits": Limits(1), "sysctls": {"net.core.somaxconn": "9"}, "shm_size": None, "separate_hosts": True,
              "open_files": None, "storage": None, "userland": None}  # fmt: skip
     return SimpleNamespace(**{**asked, **changes})
 
@@ -107,15 +107,22 @@ def test_a_request_becomes_a_pods():
     assert (its.node, its.limits, its.name) == ("node-b", {"cpu": "1000m"}, "weighbridge-0123456789ab-1-pod-server")
 
 
-@pytest.mark.parametrize(("host_network", "apart", "address"), [(False, True, "10.244.1.7"), (True, True, "10.0.0.1"),
-                                                                (True, False, "127.0.0.1")])  # fmt: skip
-def test_it_is_reached_at_its_own_address_or_its_nodes(host_network: bool, apart: bool, address: str):
-    site = site_of({}, host_network=host_network, apart=apart)
+@pytest.mark.parametrize(
+    ("host_network", "separate_hosts", "address"),
+    [(False, True, "10.244.1.7"), (True, True, "10.0.0.1"), (True, False, "127.0.0.1")],
+)
+def test_it_is_reached_at_its_own_address_or_its_nodes(host_network: bool, separate_hosts: bool, address: str):
+    site = site_of({}, host_network=host_network, separate_hosts=separate_hosts)
     assert site.address == site.listen == address
 
 
 def site_of(
-    files: dict[str, str], *, host_network: bool = False, apart: bool = True, pauses: Any = None, kernel: bytes = b""
+    files: dict[str, str],
+    *,
+    host_network: bool = False,
+    separate_hosts: bool = True,
+    pauses: Any = None,
+    kernel: bytes = b"",
 ) -> PodSite:
     def read(path: str) -> bytes:
         if path not in files:
@@ -141,7 +148,7 @@ def site_of(
     userland = SimpleNamespace(digest="d", process=process)
     return PodSite(
         request(
-            apart=apart,
+            separate_hosts=separate_hosts,
             userland=userland,
             host=SimpleNamespace(name="a", address="10.0.0.1", layers=(), read=lambda path: kernel),
         ),

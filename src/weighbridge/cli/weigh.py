@@ -421,7 +421,7 @@ def _nodes(where: Where, *, has_server: bool, ask: bool) -> Sequence[Mapping[str
         if ask and (lacking := preflight.lacking_here(plugin)) is not None:
             raise Unavailable(f"{lacking.detail}: {lacking.remedy}" if lacking.remedy else lacking.detail)
         try:
-            return plugin.weighed_on(where.context, where.namespace, where.images, apart=has_server, ask=ask)
+            return plugin.weighed_on(where.context, where.namespace, where.images, separate_hosts=has_server, ask=ask)
         except ValueError as error:
             fail(f"--images: {error}", WRONG_COMMAND_LINE)
     return ()

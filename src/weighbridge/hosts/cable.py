@@ -48,7 +48,7 @@ def problems(needs: Needs) -> list[str]:
     text = (
         "its network does not reach beyond its host: put both roles on one host, or use docker with attach: interface"
     )
-    return [text] if needs.apart and needs.network else []
+    return [text] if needs.separate_hosts and needs.network else []
 
 
 def unmet(needs: Needs | None) -> Readiness | None:
@@ -67,7 +67,7 @@ def joined(request: SiteRequest, site: ChrootSite) -> Iterator[VethCable | None]
     Unavailable is raised if the site needs more.
     """
     if not request.host.root:
-        if request.supporting_services is not None or request.apart:
+        if request.supporting_services is not None or request.separate_hosts:
             raise Unavailable(": ".join(NO_CABLE))
         site.address = site.listen = "127.0.0.1"
         site.notes["link"] = f"none: {NO_CABLE[0]}"

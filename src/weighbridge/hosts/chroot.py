@@ -47,7 +47,7 @@ class ChrootSite(GroupedSite):
     """A chroot into the root filesystem. Implements ``Site``."""
 
     def __init__(self, request: SiteRequest, started: StartedProgram, *, own_network: bool) -> None:
-        reached = request.host.address if request.apart else "127.0.0.1"
+        reached = request.host.address if request.separate_hosts else "127.0.0.1"
         super().__init__(request.name, request.host, started.launcher, (reached, reached), started.group)
         self.notes: dict[str, str] = {}
         """Further facts."""

@@ -29,7 +29,7 @@ class Needs:
     """Whether a workload needs a network."""
     server_calls_client: bool = False
     """Whether a server also connects to its client."""
-    apart: bool = False
+    separate_hosts: bool = False
     """Whether the roles are on two hosts."""
     hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
     """The traits of the study's hosts, by kind of host."""

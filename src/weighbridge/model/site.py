@@ -132,7 +132,7 @@ class SiteRequest:
     """The name of the environment in the study, the same for server and client."""
     storage: SiteStorage | None = None
     """The storage at ``/srv``. Open it with a `MountRequest` on the site's host. None means no storage."""
-    apart: bool = False
+    separate_hosts: bool = False
     """Whether the other role is on another host, which must be able to reach the site."""
     beside: str = ""
     """The name of an open site with the same request, whose network the new site joins. Workloads such as ``boot``

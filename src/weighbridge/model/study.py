@@ -263,7 +263,7 @@ class Placement(Options):
         return () if self.client is None else (self.client,) if isinstance(self.client, str) else tuple(self.client)
 
     @property
-    def apart(self) -> bool:
+    def separate_hosts(self) -> bool:
         """Whether the servers are on one host, and all clients on others."""
         return self.server is not None and bool(self.clients) and self.server not in self.clients
 

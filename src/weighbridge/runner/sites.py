@@ -245,7 +245,7 @@ class Sites:
             limits=limits_of(self.study.resources_of(place), role, host),
             ports=published_ports(self.study, arm, ports) if inside and role == "server" else (),
             environment=place,
-            apart=self._host("server") is not self._host("client", client),
+            separate_hosts=self._host("server") is not self._host("client", client),
             storage=storage,
             shm_size=arm.shm_size if inside else None,
             sysctls=arm.sysctls if inside else {},

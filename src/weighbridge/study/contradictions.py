@@ -291,7 +291,7 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str, arm: Arm) -> Needs
     return Needs(
         network=bool(refused) or any(workloads[cell.kind].transports(cell.options) for cell in cells),
         server_calls_client=any(workloads[cell.kind].server_calls_client for cell in cells),
-        apart=server != client,
+        separate_hosts=server != client,
         hosts=_traits_of(file, [host for host in (server, client) if host in file.hosts]),
         inside=frozenset(file.inside),
         own_hosts=_traits_of(file, own),

@@ -117,7 +117,7 @@ def _subject(file: StudyFile, arm: Arm, baseline: Arm, cells: list[Cell]) -> Sub
         stores=any(workloads[cell.kind].needs_data(cell.options) for cell in cells)
         or getattr(arm.options, "storage", None) is not None,
         usual_storage=_usual_storage(arm),
-        apart=file.placement.apart,
+        separate_hosts=file.placement.separate_hosts,
         named=_crossed(file).get(arm.name, ()),
     )  # fmt: skip
 

@@ -367,7 +367,7 @@ def _ports(options: DockerOptions, request: SiteRequest, host: Host, network: An
 
 
 def _published_on(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> str:
-    if request.apart:
+    if request.separate_hosts:
         return host.address
     return networks.gateway(network) if options.publish_on == "gateway" else "127.0.0.1"
 
@@ -462,7 +462,9 @@ def _addresses(
 ) -> tuple[str, str]:
     """Return the address at which the other role reaches the container, and the one to which servers bind."""
     if attachment.network in ("none", "host"):
-        return (engine.host.address,) * 2 if request.apart and options.network == "host" else ("127.0.0.1",) * 2
+        return (
+            (engine.host.address,) * 2 if request.separate_hosts and options.network == "host" else ("127.0.0.1",) * 2
+        )
     own = str(container.attrs["NetworkSettings"]["Networks"][attachment.network]["IPAddress"])
     if not options.publish or request.role == "client" or request.beside:
         return own, own

@@ -215,7 +215,7 @@ class Kubernetes(HostKind):
         return survey.survey(ClusterNamespace(context, namespace, "").kubectl(), context)
 
     def weighed_on(
-        self, context: str, namespace: str, images: str, *, apart: bool, ask: bool
+        self, context: str, namespace: str, images: str, *, separate_hosts: bool, ask: bool
     ) -> Sequence[Mapping[str, Any]]:
         """Return nodes that the cluster chooses, or one if only one is ready."""
         from weighbridge.hosts.kubernetes import survey
@@ -235,7 +235,7 @@ class Kubernetes(HostKind):
                 "minikube, k3d, containerd, REGISTRY/REPOSITORY (your engine pushes to it) or pull"
             )
         host = {"kind": self.kind, **named, **({"images": ways} if ways else {})}
-        return [host] * (min(1 + apart, len(nodes)) if ask else 1 + apart)
+        return [host] * (min(1 + separate_hosts, len(nodes)) if ask else 1 + separate_hosts)
 
     def holds(self, options: Any, userland: Userland, cache: Path) -> Mapping[str, bool | None]:
         """Return whether each possible node has the images, or nothing if every run loads them."""

@@ -73,7 +73,7 @@ class PodSite(LaunchedSite):
         self, request: SiteRequest, running: RunningPod, asked: PodRequest, not_honoured: Mapping[str, str]
     ) -> None:
         address = request.host.address if asked.host_network else running.address
-        if asked.host_network and not request.apart:
+        if asked.host_network and not request.separate_hosts:
             address = "127.0.0.1"
         super().__init__(request.name, request.host, running.launcher, (address, address))
         self.sampler = running.launcher
