@@ -38,7 +38,7 @@ class CustomBuildHook(BuildHookInterface):
             self.app.display_warning(f"no launcher is in this wheel: {error}")
             return
         build_data["force_include"][str(program)] = str(
-            Path("weighbridge", build.BROUGHT.relative_to(Path(build.__file__).parents[1]))
+            Path("weighbridge", build.PREBUILT.relative_to(Path(build.__file__).parents[1]))
             / build.source_key(machine)
             / build.NAME
         )

@@ -13,7 +13,7 @@ covers the mean. 92.5 is 94 less two standard errors of 1,000 repetitions.
 **Means of pairs**: coverage of their typical cost, which is the mean, and by which the change of all pairs between
 two fleets is judged. Beside it is that of pairs held to be single machines: those that share one are not independent.
 
-**Odd machines**: false alarms are fleets in which anything is named that is not odd; power is the share of odd
+**Outliers**: false alarms are fleets in which anything is named that is no outlier; power is the share of odd
 machines that is named. Beside it are the rules that node checks use: two or three standard deviations from the mean
 of all, 5 % worse than the mean, and 1.5 times the distance of the quartiles beyond them.
 """
@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from honesty import FULL, Check, Floats, Outcome, Simulate, outcomes
-from weighbridge.features.fleets.statistics import FleetCost, Measured, fleet_cost
+from weighbridge.features.fleets.statistics import FleetCost, RunCost, fleet_cost
 
 MARGIN, COST, BETWEEN = 0.03, 0.10, 0.01
 FLEETS = (3, 5, 10, 30, 200)
@@ -84,7 +84,7 @@ SHAPES: dict[str, Shape] = {
 
 def measured(
     rng: np.random.Generator, costs: Floats, noise: float, keys: Sequence[tuple[str, ...]] | None = None
-) -> list[Measured]:
+) -> list[RunCost]:
     """Measure each cost with 10 to 30 blocks; ``noise`` is the standard error that 20 of them have."""
     runs = []
     for i, cost in enumerate(costs):
@@ -92,11 +92,11 @@ def measured(
         deviation = noise * math.sqrt(20)
         effect = cost + rng.normal(0.0, deviation / math.sqrt(blocks))
         error = deviation * math.sqrt(rng.chisquare(blocks - 1) / (blocks - 1) / blocks)
-        runs.append(Measured(keys[i] if keys else (f"n{i:03}",), float(effect), error, blocks))
+        runs.append(RunCost(keys[i] if keys else (f"n{i:03}",), float(effect), error, blocks))
     return runs
 
 
-def judged(runs: Sequence[Measured]) -> FleetCost:
+def judged(runs: Sequence[RunCost]) -> FleetCost:
     """Return what the product says of a fleet."""
     fleet = fleet_cost(runs, margin=MARGIN)
     assert fleet is not None
@@ -144,22 +144,22 @@ def usual_rules(values: Floats) -> dict[str, NDArray[np.bool_]]:
     }
 
 
-def found_and_false(named: NDArray[np.bool_], odd: NDArray[np.bool_]) -> tuple[float, bool]:
-    """Return the share of odd machines that is named, and whether any other is."""
-    return float(named[odd].mean()) if odd.any() else 0.0, bool((named & ~odd).any())
+def found_and_false(named: NDArray[np.bool_], outliers: NDArray[np.bool_]) -> tuple[float, bool]:
+    """Return the share of outliers that is named, and whether any other is."""
+    return float(named[outliers].mean()) if outliers.any() else 0.0, bool((named & ~outliers).any())
 
 
-def one_odd(
+def one_outlier(
     machines: int, number: int, margins: float, between: float, kind: str, rng: np.random.Generator
 ) -> Outcome:
     """Single machines of which some are worse: found, any false alarm, by the product and by each usual rule."""
     costs = between * SHAPES[kind](rng, machines)
-    odd = np.arange(machines) < number
-    costs[odd] += margins * MARGIN
+    outliers = np.arange(machines) < number
+    costs[outliers] += margins * MARGIN
     runs = measured(rng, costs, 0.006)
-    named = np.array([each.odd for each in judged(runs).machines])
+    named = np.array([each.outlier for each in judged(runs).machines])
     rules = [named, *usual_rules(np.array([each.effect for each in runs])).values()]
-    return tuple(figure for each in rules for figure in found_and_false(each, odd))
+    return tuple(figure for each in rules for figure in found_and_false(each, outliers))
 
 
 def circle(machines: int, rounds: int) -> list[tuple[int, int]]:
@@ -181,8 +181,8 @@ def one_pairs(
     """
     pairs = circle(machines, rounds)
     costs = spreads[0] * rng.normal(0.0, 1.0, machines)
-    odd = np.arange(machines) < number
-    costs[odd] += margins * MARGIN
+    outliers = np.arange(machines) < number
+    costs[outliers] += margins * MARGIN
     values = np.array([costs[a] + costs[b] for a, b in pairs]) + spreads[1] * rng.normal(0.0, 1.0, len(pairs))
     bad = np.zeros(len(pairs), dtype=bool)
     bad[rng.choice([i for i, pair in enumerate(pairs) if min(pair) >= number], bad_pairs, replace=False)] = True
@@ -190,14 +190,14 @@ def one_pairs(
     keys = [(f"n{a:03}", f"n{b:03}") for a, b in pairs]
     runs = measured(rng, values, 0.006, keys)
     fleet = judged(runs)
-    named = np.array([each.odd for each in fleet.machines])
-    named_pairs = {each.machines for each in fleet.pairs if each.odd}
+    named = np.array([each.outlier for each in fleet.machines])
+    named_pairs = {each.machines for each in fleet.pairs if each.outlier}
     effects = np.array([each.effect for each in runs])
     means = np.array([effects[[i in pair for pair in pairs]].mean() for i in range(machines)])
     rules = [
         named, np.array([key in named_pairs for key in keys]), *usual_rules(means).values()
     ]  # fmt: skip
-    truths = [odd, bad, *[odd] * 4]
+    truths = [outliers, bad, *[outliers] * 4]
     return tuple(figure for each, truth in zip(rules, truths, strict=True) for figure in found_and_false(each, truth))
 
 
@@ -207,7 +207,7 @@ def one_mean(machines: int, rounds: int, between: float, rest: float, rng: np.ra
     costs = between * rng.normal(0.0, 1.0, machines)
     values = np.array([costs[a] + costs[b] for a, b in pairs]) + rest * rng.normal(0.0, 1.0, len(pairs))
     runs = measured(rng, values, 0.006, [(f"n{a:03}", f"n{b:03}") for a, b in pairs])
-    alone = [Measured((" ".join(each.machines),), each.effect, each.standard_error, each.blocks) for each in runs]
+    alone = [RunCost((" ".join(each.machines),), each.effect, each.standard_error, each.blocks) for each in runs]
     typical, single = judged(runs).typical, judged(alone).typical
     return typical.low <= 0 <= typical.high, single.low <= 0 <= single.high, (typical.high - typical.low) / 2
 
@@ -221,14 +221,14 @@ SINGLES = [
       for margins in (2.0, 3.0)),
     *((50, 0, 0.0, BETWEEN, kind) for kind in ("exponential", "lognormal", "contaminated")),
 ]  # fmt: skip
-"""Machines, odd ones, their distance in margins, the spread of the others, and its shape."""
+"""Machines, outliers, their distance in margins, the spread of the others, and its shape."""
 SPREADS = (0.007, 0.005)
 PAIRS = [
     *((50, 4, odd, margins, 0) for odd, margins in ((0, 0.0), (1, 1.0), (1, 2.0), (2, 2.0), (3, 2.0), (3, 3.0))),
     (50, 4, 0, 2.0, 1), (50, 3, 0, 2.0, 1), (50, 3, 1, 2.0, 0), (50, 2, 0, 0.0, 0), (50, 2, 1, 2.0, 0),
     (50, 2, 0, 3.0, 1), (10, 3, 0, 0.0, 0), (10, 3, 1, 2.0, 0), (10, 3, 1, 3.0, 0), (10, 3, 0, 3.0, 1),
 ]  # fmt: skip
-"""Machines, rounds, odd machines, distance in margins, odd pairs."""
+"""Machines, rounds, outliers, distance in margins, outlying pairs."""
 MEANS = [
     (machines, rounds, *spreads)
     for machines, rounds in ((4, 3), (6, 3), (6, 5), (10, 2), (10, 4), (20, 4), (50, 4))
@@ -248,7 +248,7 @@ def plan(only: str | None) -> dict[tuple[object, ...], Simulate]:
     for pairs in MEANS:
         cells["means", *pairs] = partial(one_mean, *pairs)
     for single in SINGLES:
-        cells["odd", *single] = partial(one_odd, *single)
+        cells["odd", *single] = partial(one_outlier, *single)
     for pair in PAIRS:
         cells["pairs", *pair] = partial(one_pairs, *pair, SPREADS)
     return {key: cell for key, cell in cells.items() if only in {None, key[0]}}

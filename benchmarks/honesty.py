@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weighbridge.analysis.gate import place_interval
-from weighbridge.model.decisions import Allotment, chosen_length
+from weighbridge.model.decisions import BlockSchedule, chosen_length
 from weighbridge.model.level import Level
 from weighbridge.runner.lengths import alike_rates
 from weighbridge.statistics import (
@@ -246,7 +246,7 @@ def blocks_in_a_time(
     needed = [[math.inf] * len(each) for each in done]
     left_s, at, parts = time_s, 0, [MANY[0]] * len(sessions)
     for look in MANY:
-        takes_part = [Allotment(after=at, until=look, workload="", level=Level(), blocks=part) for part in parts]
+        takes_part = [BlockSchedule(after=at, until=look, workload="", level=Level(), blocks=part) for part in parts]
         while at < look and left_s > 0:
             at += 1
             for i in [i for i, each in enumerate(takes_part) if any(needed[i]) and each.includes(at)]:

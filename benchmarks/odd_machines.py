@@ -53,7 +53,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weighbridge.features.fleets.rounds import Round, Unit, rounds_of
+from weighbridge.features.fleets.rounds import FleetUnit, Round, rounds_of
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
 
@@ -113,7 +113,7 @@ def fault(kind: str, chance: random.Random) -> Odd:
     return Odd(pairs=frozenset({frozenset((one, other))})) if kind == "pair" else Odd()
 
 
-def study_of(kind: str, unit: Unit, odd: Odd, blocks: int, seed: int) -> dict[str, Any]:
+def study_of(kind: str, unit: FleetUnit, odd: Odd, blocks: int, seed: int) -> dict[str, Any]:
     """The study as one unit runs it: on its own hosts, with its cables."""
     slow = frozenset(unit.machines) in odd.pairs
     hosts: dict[str, Any] = {}
@@ -167,7 +167,7 @@ def quota(place: Path, only: str) -> Iterator[None]:
         raise SystemExit(f"{place} had no group to limit")
 
 
-def name_machines(place: Path, unit: Unit) -> None:
+def name_machines(place: Path, unit: FleetUnit) -> None:
     """Give a run's machines names of their own: testbed hosts have that of this machine."""
     with closing(sqlite3.connect(place / "run.sqlite")) as file, file:
         for name in unit.machines:

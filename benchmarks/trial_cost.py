@@ -45,7 +45,7 @@ from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.estimate import Forecast
-from weighbridge.runner.precision import Estimate, OutOfReach, Standing
+from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus
 from weighbridge.runner.run import run_study
 from weighbridge.runner.userlands import userland_of
 from weighbridge.statistics import Interval, has_median_interval, median_interval
@@ -113,16 +113,16 @@ class Clock:
             raise SystemExit(f"a trial failed: {record.message}")
         self._measured_s = record.measured_s
 
-    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         """The blocks are fixed: there is nothing to look at."""
 
-    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+    def interference_noticed(self, out_of_reach: OutOfReach) -> None:
         """Others take part of the machine: the minima are what to read then."""
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
         """How long it takes is what is measured here."""
 
-    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+    def costs_estimated(self, blocks: int, estimates: Sequence[CostEstimate]) -> None:
         """A cost of isolation is not what is measured here."""
 
     def _close(self) -> None:

@@ -20,7 +20,7 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent / "src")]
 
 from weighbridge import errors, registry  # noqa: E402
-from weighbridge.cli.commands.studies import Document  # noqa: E402
+from weighbridge.cli.commands.studies import SchemaDocument  # noqa: E402
 from weighbridge.cli.schema import schema_of  # noqa: E402
 from weighbridge.features.fleets.machine_provider import MachineProvider  # noqa: E402
 from weighbridge.features.fleets.providers import providers as machine_providers  # noqa: E402
@@ -146,7 +146,7 @@ def exit_codes() -> str:
 @cache
 def study_schema() -> Schema:
     """The JSON Schema of study files."""
-    return schema_of(Document.STUDY)
+    return schema_of(SchemaDocument.STUDY)
 
 
 def study_keys(part: str = "") -> str:
@@ -346,7 +346,7 @@ def _written(value: Any, unit: str) -> str:
 
 def json_document(document: str) -> str:
     """The keys of what a command prints with ``--json``, object by object."""
-    schema = schema_of(Document(document))
+    schema = schema_of(SchemaDocument(document))
     objects = {schema["title"]: schema, **schema.get("$defs", {})}
     parts = []
     for name, each in objects.items():

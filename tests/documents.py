@@ -5,18 +5,18 @@ import json
 
 from jsonschema import Draft202012Validator
 
-from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.cli.schema import schema_of
 
 
 @functools.cache
-def _validator(document: Document) -> Draft202012Validator:
+def _validator(document: SchemaDocument) -> Draft202012Validator:
     validator = Draft202012Validator(schema_of(document))
     validator.check_schema(validator.schema)
     return validator
 
 
-def fits(document: Document, made: object) -> None:
+def fits(document: SchemaDocument, made: object) -> None:
     """``made`` has every key of the schema, and no other."""
     validator = _validator(document)
     written = json.loads(json.dumps(made, allow_nan=False))

@@ -18,7 +18,7 @@ from weighbridge import errors, registry, workloads
 from weighbridge.analysis import remarks
 from weighbridge.analysis.results import Remark
 from weighbridge.cli.app import app
-from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.cli.schema import schema_of
 from weighbridge.features.replication.published import available
 from weighbridge.linux.packages import TABLE, distributions
@@ -308,8 +308,8 @@ def test_the_reference_has_every_kind_study_code_and_metric():
     assert {name for name in typer.main.get_command(app).commands if f"## {name}\n" not in pages} == set()
 
 
-@pytest.mark.parametrize("document", [each for each in Document if each is not Document.STUDY])
-def test_the_reference_has_every_key_of_a_document(document: Document):
+@pytest.mark.parametrize("document", [each for each in SchemaDocument if each is not SchemaDocument.STUDY])
+def test_the_reference_has_every_key_of_a_document(document: SchemaDocument):
     keys = {
         key
         for each in [schema_of(document), *schema_of(document)["$defs"].values()]

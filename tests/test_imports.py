@@ -258,3 +258,17 @@ def test_model_does_no_input_or_output():
         assert not [name for name in calls if name.split(".")[-1] in {"open", "read_text", "write_text", "print"}], (
             path
         )
+
+
+DEFINED_TWICE = {"Broke", "Chart", "Command", "Group", "Interval", "LeftOutRow"}
+"""Public classes with the same name and different meanings. The list is allowed to shrink only."""
+
+
+def test_a_public_class_has_a_name_of_its_own():
+    defined: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in parsed(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                defined.setdefault(node.name, []).append(_module(path))
+    twice = {name: modules for name, modules in defined.items() if len(modules) > 1}
+    assert twice.keys() == DEFINED_TWICE, twice

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.adapter import Adapter
+from weighbridge.model.cleanup import Cleanup
 from weighbridge.model.environment import Environment, misplaced
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.host_kind import HostKind
-from weighbridge.model.leavings import Leavings
 from weighbridge.model.mechanism import Mechanism
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage
@@ -177,7 +177,7 @@ def workloads() -> Mapping[str, Workload]:
     return register(discover("weighbridge.workloads"), Workload)  # type: ignore[type-abstract]
 
 
-def leavings() -> tuple[Leavings, ...]:
+def cleanups() -> tuple[Cleanup, ...]:
     """Return every kind of leftover of runs once: first those of hosts, then of environments and storage."""
     plugins = [*hosts().values(), *environments().values(), *storage().values()]
-    return tuple({type(each): each for plugin in plugins for each in plugin.leavings}.values())
+    return tuple({type(each): each for plugin in plugins for each in plugin.cleanup}.values())

@@ -34,7 +34,7 @@ VARIABLE = "WEIGHBRIDGE_SECRETS"
 _KEY_BYTES = 32
 _SHORTEST = 4
 """Characters of a value that is looked for in messages: a shorter one is part of other words."""
-Comparison = Literal["same", "changed", "unknown", "new"]
+SecretComparison = Literal["same", "changed", "unknown", "new"]
 """How a value compares with the earlier run; ``unknown``: its digest cannot be checked here."""
 
 _values: dict[SecretName, str] = {}
@@ -124,7 +124,9 @@ def _forms(value: str) -> tuple[str, ...]:
     return value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]
 
 
-def require(names: Sequence[SecretName], *, same: bool = False, again: str = "") -> Mapping[SecretName, Comparison]:
+def require(
+    names: Sequence[SecretName], *, same: bool = False, again: str = ""
+) -> Mapping[SecretName, SecretComparison]:
     """Find the value of every secret, and return how each compares with the earlier run.
 
     A value comes from a file that was read or from the command line. It can also come from an environment variable of
@@ -153,7 +155,7 @@ def unknown_offers(names: Iterable[SecretName]) -> list[str]:
     return [variable for variable in _offered if variable not in known and variable not in PASSED_ON]
 
 
-def _found(name: SecretName) -> Comparison:
+def _found(name: SecretName) -> SecretComparison:
     """Keep the value of a secret if it can be found, and return how it compares with the earlier run.
 
     ``changed`` can also describe a variable of this process whose value is not used.
@@ -236,7 +238,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _comparison(name: SecretName, value: str) -> Comparison:
+def _comparison(name: SecretName, value: str) -> SecretComparison:
     if name not in _digests:
         return "new"
     (known, identity), key = _digests[name], _key()

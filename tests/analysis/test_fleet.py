@@ -119,9 +119,9 @@ def test_a_directory_says_what_its_run_is_for(name, expected):
 def test_odd_machines_are_found_with_what_sets_them_apart(singles):
     fleet = read_fleet(singles)
     cost, own = cost_of(fleet), cost_of(fleet, own=True)
-    assert [each.machine for each in cost.odd_machines] == ["n3"]
-    assert [each.machine for each in own.odd_machines] == ["n7"], "its cost is that of its peers"
-    assert fleet.odd_machines == ("n3", "n7") and fleet.margin == 0.03
+    assert [each.machine for each in cost.outlier_machines] == ["n3"]
+    assert [each.machine for each in own.outlier_machines] == ["n7"], "its cost is that of its peers"
+    assert fleet.outlier_machines == ("n3", "n7") and fleet.margin == 0.03
     (firmware,) = fleet.unlike_peers("n3")
     assert (firmware.fact, firmware.value, firmware.peers, firmware.of) == ("firmware", "1.2", 11, 11)
     (governor,) = fleet.unlike_peers("n7")
@@ -133,23 +133,23 @@ def test_odd_machines_are_found_with_what_sets_them_apart(singles):
 
 
 def test_a_distance_below_the_margin_is_not_odd(singles):
-    assert read_fleet(singles, margin=0.5).odd_machines == ()
+    assert read_fleet(singles, margin=0.5).outlier_machines == ()
 
 
 def test_an_odd_machine_has_to_be_odd_among_all_metrics(singles):
     cost = cost_of(read_fleet(singles))
-    (odd,) = cost.odd_machines
+    (odd,) = cost.outlier_machines
     assert odd.adjusted_p is not None
-    assert replace(cost, family=int(0.06 / odd.adjusted_p)).odd_machines == ()
+    assert replace(cost, family=int(0.06 / odd.adjusted_p)).outlier_machines == ()
 
 
 def test_a_slow_machine_and_a_bad_pair_are_told_apart(pairs):
     fleet = read_fleet(pairs)
     own = cost_of(fleet, own=True)
     assert fleet.size == 2 and len(fleet.machines) == 10
-    assert [each.machine for each in own.odd_machines] == ["n5"]
-    assert [each.machines for each in own.odd_pairs] == [("n8", "n9")]
-    assert fleet.odd_pairs == (("n8", "n9"),)
+    assert [each.machine for each in own.outlier_machines] == ["n5"]
+    assert [each.machines for each in own.outlier_pairs] == [("n8", "n9")]
+    assert fleet.outlier_pairs == (("n8", "n9"),)
     assert [each.fact for each in fleet.unlike_peers("n5")] == ["firmware"]
     assert {each.why for each in own.runs if each.run.purpose is Purpose.ALONE} == {WhyNotCounted.ALONE}
 
@@ -289,7 +289,7 @@ def test_folders_that_are_no_fleet(singles, tmp_path):
 
 def test_one_machine_has_costs_and_no_fleet(tmp_path):
     fleet = read_fleet(make_fleet(tmp_path / "fleet", 1))
-    assert [each.fleet for each in fleet.metrics] == [None, None] and fleet.odd_machines == ()
+    assert [each.fleet for each in fleet.metrics] == [None, None] and fleet.outlier_machines == ()
 
 
 def test_a_study_of_the_baseline_alone_has_own_values(tmp_path):

@@ -21,14 +21,14 @@ from sentences import assert_sentence
 from weighbridge import errors
 from weighbridge.cli import approval, output, progress
 from weighbridge.cli.app import app
-from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
+from weighbridge.model.cleanup import Leftover
 from weighbridge.model.command import Completed
 from weighbridge.model.environment import Environment
-from weighbridge.model.leavings import Leftover
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.trial import Trial, TrialRecord
@@ -46,7 +46,7 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
 from weighbridge.store.safe_folder import SafeFolder
 from weighbridge.study import loader
-from weighbridge.study.brings import Brought, brought_by, brought_compose
+from weighbridge.study.external import ExternalResource, compose_resource, external_resources
 from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
 from weighbridge.study.source import bundled, parse
@@ -134,7 +134,7 @@ def test_json_is_all_there_is_on_standard_output(weighbridge: Weighbridge, argum
 
 @pytest.mark.parametrize("name", ["first-look", "docker-networks", "native-vs-container-apps"])
 def test_a_plan_as_json(weighbridge: Weighbridge, name: str):
-    fits(Document.PLAN, json.loads(weighbridge("plan", name, "--json").out))
+    fits(SchemaDocument.PLAN, json.loads(weighbridge("plan", name, "--json").out))
 
 
 def test_studies_as_json(weighbridge: Weighbridge):
@@ -797,18 +797,18 @@ def test_the_plan_shows_every_file_and_command_that_a_study_brings(weighbridge: 
 def test_the_list_of_what_a_study_brings_fits_on_80_columns():
     long = "ProxyCommand sh -c 'a program with many words that ends somewhere beyond the eightieth column of a line'"
     brought = [
-        Brought(Brings.FILE, "userland.path", "/usr"),
-        Brought(Brings.SSH_CONFIGURATION, "--on, n1.config", "/c", ("Host n1", long)),
-        Brought(Brings.MACHINE, "--on", "n1, n2"),
-        brought_compose("/c.yaml"),
+        ExternalResource(External.FILE, "userland.path", "/usr"),
+        ExternalResource(External.SSH_CONFIGURATION, "--on, n1.config", "/c", ("Host n1", long)),
+        ExternalResource(External.MACHINE, "--on", "n1, n2"),
+        compose_resource("/c.yaml"),
     ]
-    lines = approval.brought_lines(brought, 80)
+    lines = approval.resource_lines(brought, 80)
     assert max(map(len, lines)) <= 80
     assert lines[:2] == ["The fleet contacts or reads:", "  ssh configuration /c (--on, n1.config), its lines:"]
     assert lines[2] == "    Host n1" and lines[4].startswith(" " * 10)
     study = lines.index("The study starts, reads or contacts:")
     assert lines[study + 1].startswith("  folder /usr") and "  Compose file /c.yaml (compose.file):" in lines
-    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(approval.brought_lines(brought)).split())
+    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(approval.resource_lines(brought)).split())
 
 
 def test_a_bundled_study_brings_commands_of_its_userland_at_most(weighbridge: Weighbridge):
@@ -868,7 +868,7 @@ def test_variables_and_kernel_settings_are_shown(tmp_path: Path):
         "  bridge: {kind: docker, network: bridge, sysctls: {net.core.somaxconn: 8}}\n"
         "workloads: {own: {kind: command, run: [dd]}}\n"
     )
-    shown = {f"{each.what}: {each.value} ({each.place})" for each in brought_by(load(str(study)))}
+    shown = {f"{each.what}: {each.value} ({each.place})" for each in external_resources(load(str(study)))}
     assert shown == {
         "environment variable: LD_PRELOAD=/dev/shm/evil.so (userland.env.LD_PRELOAD)",
         "image: db (companions.db.image)",
@@ -1079,7 +1079,7 @@ def test_the_plan_names_what_is_left_out(weighbridge: Weighbridge, monkeypatch: 
     assert "port docker skipped: docker does not answer; start it" in said
     assert "2 rounds x 1 workload x 3 environments = 6 trials" in said and "port: docker does not" not in said
     planned = json.loads(weighbridge("plan", "s.yaml", "--json").out)
-    fits(Document.PLAN, planned)
+    fits(SchemaDocument.PLAN, planned)
     (port,) = [each for each in planned["environments"] if each["name"] == "port"]
     assert (port["optional"], port["ready"], port["why"]) == (True, False, "docker does not answer")
     assert {trial["environment"] for trial in planned["trials"]} == {"native", "inner", "native-again"}

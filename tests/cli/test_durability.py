@@ -8,7 +8,7 @@ import pytest
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import Interrupted
 from weighbridge.features.durability import runner as durability
-from weighbridge.features.durability.runner import Durability
+from weighbridge.features.durability.runner import CheckedPowerCuts
 from weighbridge.model.choices import Promise
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.power_cut import PowerCut
@@ -16,7 +16,7 @@ from weighbridge.store.run import RunStore
 
 from .command_line import Weighbridge, one_sentence
 
-FOUND = Durability(
+FOUND = CheckedPowerCuts(
     [PowerCut("docker-bridge", Promise.FSYNC, "volume", "synchronous", "lab", 187, 180, 7, 180, 1, 0)],
     [LeftOut(environment="b", kind="qemu", why="its data are on a disk of a machine inside of its host")],
 )
@@ -28,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[Promise], flo
     """What a check is asked for, which finds what is above."""
     found: list[tuple[str, list[Promise], float]] = []
 
-    def checked(study, promises, seconds, say, keep) -> Durability:
+    def checked(study, promises, seconds, say, keep) -> CheckedPowerCuts:
         found.append((study.file.study, promises, seconds))
         keep(FOUND.checked[0])
         if seconds == INTERRUPTED_S:

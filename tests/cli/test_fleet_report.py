@@ -7,7 +7,7 @@ import pytest
 from documents import fits
 from report.made_up_fleets import make_fleet, new_fleet
 from sentences import assert_sentence
-from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.errors import RunDirectoryError, WeighbridgeError
 
 from .command_line import one_sentence
@@ -34,7 +34,7 @@ def test_it_prints_a_screen_and_writes_its_page(weighbridge, folder, tmp_path):
 def test_for_machines(weighbridge, folder, earlier, tmp_path):
     said = weighbridge("fleet", "report", folder, "--against", earlier, "--json")
     document = json.loads(said.out)
-    fits(Document.FLEET, document)
+    fits(SchemaDocument.FLEET, document)
     assert said.code == 0 and [each["machine"] for each in document["odd_machines"]] == ["n3"]
     assert document["against"]["folder"] == str(earlier)
     said = weighbridge("fleet", "report", folder, "--json", "--out", tmp_path / "page.html", "--margin", "60%")

@@ -20,8 +20,8 @@ from weighbridge.features.fleets import survey as surveying
 from weighbridge.features.fleets.folder import FleetFolder, UnitRecord
 from weighbridge.features.fleets.machine_provider import DriverState, Submission
 from weighbridge.features.fleets.on.hosts import Hosts
-from weighbridge.features.fleets.on.slurm import Slurm
-from weighbridge.features.fleets.rounds import Unit
+from weighbridge.features.fleets.on.slurm import SlurmProvider
+from weighbridge.features.fleets.rounds import FleetUnit
 from weighbridge.features.fleets.survey import SurveyedMachine
 from weighbridge.runner import planned
 from weighbridge.secret_values import VARIABLE
@@ -69,7 +69,7 @@ def listed(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch) -> Listed:
 
 
 def _finish(folder: Path, *machines: str) -> None:
-    unit = Unit(machines)
+    unit = FleetUnit(machines)
     make_unit(folder / "runs", unit.name, RECIPE, machines, {})
     with RunStore(folder / "runs" / unit.name, writable=True) as store:
         note_end(store)
@@ -216,9 +216,9 @@ def test_status_is_a_table_of_80_columns_and_json(
     weighbridge(*SUBMIT)
     folder = FleetFolder(Path.cwd() / "fleet")
     _finish(folder.path, "n1")
-    folder.note(Unit(("n2",)), UnitRecord(round=1, began=1.0))
-    folder.note(Unit(("n3",)), UnitRecord(round=1, began=1.0, ended=2.0, code=8))
-    folder.log(Unit(("n3",))).write_text("weighbridge: host n3 was lost\n")
+    folder.note(FleetUnit(("n2",)), UnitRecord(round=1, began=1.0))
+    folder.note(FleetUnit(("n3",)), UnitRecord(round=1, began=1.0, ended=2.0, code=8))
+    folder.log(FleetUnit(("n3",))).write_text("weighbridge: host n3 was lost\n")
     said = weighbridge("fleet", "status", "fleet")
     assert said.code == 0 and "1 of 4 runs finished, 1 running, 1 stopped; driver running" in said.out
     assert [line.split()[:2] for line in said.out.splitlines()[-6:-1]] == [
@@ -393,4 +393,4 @@ def test_who_would_store_secrets_is_refused_them(
     Path("single.yaml").write_text(SECRET)
     monkeypatch.setattr(Listed, "stores_environment", True)
     one_sentence(weighbridge(*SUBMIT, "--env", "PW=canary"), Unavailable.exit_code)
-    assert listed.submitted == [] and Slurm.stores_environment
+    assert listed.submitted == [] and SlurmProvider.stores_environment

@@ -20,7 +20,7 @@ from weighbridge.model.secret import SecretName
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report.text.environments import names_of_study, use_display_names
 from weighbridge.runner.estimate import Forecast, forecast
-from weighbridge.runner.precision import Estimate, OutOfReach, Standing
+from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus
 from weighbridge.statistics import Contrast
 from weighbridge.study.loader import load
 
@@ -32,7 +32,7 @@ TIME = Metric("time", "s", "lower")
 @pytest.mark.parametrize(("flags", "more"), [((OTHERS,), {"beside": True}), ((OTHERS, STEAL), {"beside": False})])
 def test_that_others_put_the_target_out_of_reach_is_a_sentence(flags, more, capsys):
     found = OutOfReach(disturbance_of([flags] * 10), "native", 5, 0.02, ((0.031, 0.041), (0.1, 0.12)), 3, **more)
-    Shown(None).others_noticed(found)
+    Shown(None).interference_noticed(found)
     assert_sentence(capsys.readouterr().err)
 
 
@@ -43,19 +43,19 @@ def test_the_control_has_its_name_in_reports(capsys: pytest.CaptureFixture[str])
     assert "round 1: command in native (control)" in capsys.readouterr().err
 
 
-def estimate(environment: str, spread: float, ratio: float = 1.1) -> Estimate:
+def estimate(environment: str, spread: float, ratio: float = 1.1) -> CostEstimate:
     """A cost, of 10% if it is not said, whose blocks differ by so much."""
     values = [100.0 * (1 + spread * (number % 5 - 2)) for number in range(10)], [100.0 * ratio] * 10
     cost = Contrast.between(environment, "native").cost(values, better="lower")
     assert cost is not None
-    return Estimate("command", environment, TIME, cost, cost.half_width, 0.02)
+    return CostEstimate("command", environment, TIME, cost, cost.half_width, 0.02)
 
 
 @pytest.mark.parametrize(("blocks", "interval"), [(5, False), (6, True)])
 def test_a_cost_so_far_has_its_blocks_and_an_interval_only_of_enough(blocks, interval):
     values = [100.0 + number for number in range(blocks)], [110.0] * blocks
     cost = Contrast.between("docker", "native").cost(values, better="lower")
-    (line,) = drawn(80, 10, Estimate("command", "docker", TIME, cost, cost.half_width, 0.02))
+    (line,) = drawn(80, 10, CostEstimate("command", "docker", TIME, cost, cost.half_width, 0.02))
     assert f"after {blocks} rounds" in line and ("[" in line) == interval
 
 
@@ -64,11 +64,11 @@ def test_a_cost_so_far_has_a_word_for_its_direction_only_from_ten_blocks_on(bloc
     """At 6 blocks it said "slower", which the report took back."""
     values = [100.0 + number % 2 for number in range(blocks)], [110.0] * blocks
     cost = Contrast.between("docker", "native").cost(values, better="lower")
-    (line,) = drawn(80, 10, Estimate("command", "docker", TIME, cost, cost.half_width, 0.02))
+    (line,) = drawn(80, 10, CostEstimate("command", "docker", TIME, cost, cost.half_width, 0.02))
     assert ("slower" in line) == word and ("cost " in line) != word and "[" in line
 
 
-def drawn(width: int, height: int, *estimates: Estimate) -> list[str]:
+def drawn(width: int, height: int, *estimates: CostEstimate) -> list[str]:
     file = io.StringIO()
     Console(file=file, width=width).print(estimates_table(estimates, width, height))
     return [line.rstrip() for line in file.getvalue().splitlines()]
@@ -102,12 +102,14 @@ def test_costs_so_far_fit_a_narrow_and_low_terminal():
     assert lines[0].startswith("far") and lines[-1] == "and 4 more"
 
 
-FAR = Standing(
+FAR = PrecisionStatus(
     "command", "bridge", 0.051, False, 2074, (0.024, 0.034), blocks=10, target=0.02, needed_s=(900.0, math.inf)
 )
-NEAR = Standing("command", "docker", 0.051, False, 66, None, blocks=10, target=0.02, needed_s=(12.0, 40.0))
-MAYBE = Standing("command", "docker", 0.051, False, 66, None, blocks=10, target=0.02, needed_s=(12.0, math.inf))
-NEVER = Standing("command", "docker", math.inf, False, None, target=0.02)
+NEAR = PrecisionStatus("command", "docker", 0.051, False, 66, None, blocks=10, target=0.02, needed_s=(12.0, 40.0))
+MAYBE = PrecisionStatus(
+    "command", "docker", 0.051, False, 66, None, blocks=10, target=0.02, needed_s=(12.0, math.inf)
+)
+NEVER = PrecisionStatus("command", "docker", math.inf, False, None, target=0.02)
 
 
 def test_without_a_terminal_lines_become_rarer_and_have_the_least_precise_cost(capsys, monkeypatch):
@@ -128,7 +130,7 @@ def test_without_a_terminal_lines_become_rarer_and_have_the_least_precise_cost(c
             shown.costs_estimated(50, [estimate("bridge", 0.001), estimate("docker", 0.05)])
         if second % 20 == 19:
             shown.precision_checked(second // 2, [FAR, NEAR])
-    undecided = Standing("command", "docker", 0.019, False, 600, target=0.016, for_verdict=True)
+    undecided = PrecisionStatus("command", "docker", 0.019, False, 600, target=0.016, for_verdict=True)
     for _ in range(2):  # a run that goes on comes to its earlier looks again
         shown.precision_checked(500, [undecided])
         shown.precision_checked(600, [replace(undecided, width=0.0155, reached=True)])
@@ -159,13 +161,13 @@ def test_when_a_run_ends_is_one_sentence(limit_s, blocks, rest_s):
 
 
 def test_what_is_to_be_expected_is_one_sentence():
-    reached = Standing("command", "netns", 0.01, True, 10, target=0.02)
+    reached = PrecisionStatus("command", "netns", 0.01, True, 10, target=0.02)
     undecided = [replace(each, for_verdict=True, target=0.016) for each in (NEAR, MAYBE, FAR)]
-    for standings in (
+    for statuses in (
         [NEAR], [FAR], [MAYBE], [NEAR, FAR, reached], [NEVER], [reached], [], *([each] for each in undecided),
         [undecided[0], MAYBE],
     ):  # fmt: skip
-        assert_sentence(prospect(standings))
+        assert_sentence(prospect(statuses))
     for since_s, end in ((10.0, "in 2 to 30 s"), (20.0, "within 20 s"), (40.0, "any moment")):
         assert prospect([NEAR], since_s=since_s).replace("\u00a0", " ") == f"±2% expected {end}"
     slow = replace(NEAR, needed_s=(50.0, 200.0), cell="other")

@@ -12,18 +12,18 @@ from weighbridge.errors import Unavailable
 from weighbridge.features.fleets.machine_provider import MACHINE_NAME, DriverState, MachineProvider, ProviderOptions
 from weighbridge.features.fleets.providers import providers
 from weighbridge.model.by_hand import ByHandRequest
+from weighbridge.model.cleanup import Cleanup, Leftover, RunFolders
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, misplaced
 from weighbridge.model.facts import layers_json, layers_of
 from weighbridge.model.host import HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.isolation import Layer, Layers, SiteLayers
-from weighbridge.model.leavings import Leavings, Leftover, RunFolders
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Durability, Plugin, Readiness
-from weighbridge.model.site import MountRequest, Way
+from weighbridge.model.site import MountRequest, StorageMode
 from weighbridge.model.storage import Storage, StorageOptions
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
@@ -119,18 +119,18 @@ def answers(plugin: Plugin, ready: Readiness) -> None:
 
 def says_what_it_leaves(plugin: Plugin, folder: Path) -> None:
     """What is found is asked of a machine on which runs have kept nothing in ``folder``."""
-    must(plugin, isinstance(plugin.leavings, tuple), "leavings", "be a tuple", plugin.leavings)
-    for kind in plugin.leavings:
-        must(plugin, isinstance(kind, Leavings), "leavings", "be of Leavings", kind)
+    must(plugin, isinstance(plugin.cleanup, tuple), "cleanup", "be a tuple", plugin.cleanup)
+    for kind in plugin.cleanup:
+        must(plugin, isinstance(kind, Cleanup), "cleanup", "be of Cleanup", kind)
         for each in (kind, kind.elsewhere):
             made = each is None or isinstance(type(each)(), type(each))
-            must(plugin, made, "leavings", "be made anew without arguments, as the agent of an ssh host does", each)
-        acts = any(getattr(type(kind), step) is not getattr(Leavings, step) for step in ("end", "remove"))
-        must(plugin, acts, "leavings", "end or remove what they find", kind)
+            must(plugin, made, "cleanup", "be made anew without arguments, as the agent of an ssh host does", each)
+        acts = any(getattr(type(kind), step) is not getattr(Cleanup, step) for step in ("end", "remove"))
+        must(plugin, acts, "cleanup", "end or remove what they find", kind)
         left = [*kind.find(RunFolders(folder / "states", folder / "data"))]
         typed = all(isinstance(each, Leftover) and each.kind and each.name for each in left)
-        must(plugin, typed, "leavings", "find Leftover, each with its kind and name", left)
-    _has_made_nothing(plugin, folder, "leavings", "change nothing where they are looked for")
+        must(plugin, typed, "cleanup", "find Leftover, each with its kind and name", left)
+    _has_made_nothing(plugin, folder, "cleanup", "change nothing where they are looked for")
 
 
 def holds_as_environment(environment: Environment) -> None:
@@ -194,7 +194,13 @@ def _is_told_how_to_be_made_by_hand(environment: Environment, options: Any) -> N
 
 def _fits_storage(environment: Environment) -> None:
     mounts = environment.mounts
-    must(environment, mounts <= {*get_args(Way)}, "mounts", f"be among {', '.join(get_args(Way))}", mounts)
+    must(
+        environment,
+        mounts <= {*get_args(StorageMode)},
+        "mounts",
+        f"be among {', '.join(get_args(StorageMode))}",
+        mounts,
+    )
     derived = issubclass(environment.options, EnvironmentOptions)
     must(
         environment,
@@ -212,7 +218,7 @@ def holds_as_storage(storage: Storage, given: Mapping[str, Any], folder: Path) -
     must(storage, issubclass(storage.options, StorageOptions), "options", "derive from StorageOptions")
     _is_of_its_kind(storage)
     options = storage.options.model_validate(given)
-    durability, ways = storage.durability(options), get_args(Way)
+    durability, ways = storage.durability(options), get_args(StorageMode)
     must(storage, {*storage.ways} <= {*ways} and bool(storage.ways), "ways", f"be of {', '.join(ways)}", storage.ways)
     must(storage, durability in get_args(Durability), "durability()", f"be of {get_args(Durability)}", durability)
     used = any({*storage.ways} & environment.mounts for environment in registry.environments().values())

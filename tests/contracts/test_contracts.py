@@ -86,11 +86,11 @@ def test_what_it_leaves_is_found_without_changing_anything(name: str, tmp_path: 
 
 
 def test_clean_and_the_agent_walk_what_every_plug_in_leaves() -> None:
-    kinds = [type(kind) for name in LEAVING for kind in EVERY[name].leavings]
-    assert {type(kind) for kind in registry.leavings()} == {*kinds}
-    assert len(registry.leavings()) == len({*kinds}), "each once"
-    there = {type(each) for kind in registry.leavings() if (each := kind.elsewhere) is not None}
-    assert {*start.leavings()} == there and all(kind.__module__ in start.sources() for kind in there)
+    kinds = [type(kind) for name in LEAVING for kind in EVERY[name].cleanup]
+    assert {type(kind) for kind in registry.cleanups()} == {*kinds}
+    assert len(registry.cleanups()) == len({*kinds}), "each once"
+    there = {type(each) for kind in registry.cleanups() if (each := kind.elsewhere) is not None}
+    assert {*start.cleanups()} == there and all(kind.__module__ in start.sources() for kind in there)
 
 
 @pytest.mark.parametrize("environment", registry.environments().values(), ids=registry.environments())

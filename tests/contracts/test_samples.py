@@ -21,9 +21,9 @@ from weighbridge.cli.app import app
 from weighbridge.cli.doctor import examine
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.linux import process
+from weighbridge.model.cleanup import Leftover, OrphanedRun, discard
 from weighbridge.model.command import Completed
 from weighbridge.model.host import Capabilities, RunContext
-from weighbridge.model.leavings import DeadRun, Leftover, discard
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.names import RunId
 from weighbridge.model.study import Study
@@ -176,8 +176,8 @@ def test_clean_finds_and_removes_what_a_new_environment_leaves(
     folder.mkdir(parents=True)
     assert clean.find(run).left == (Leftover(run, "snapshot", str(folder)),)
     discard(
-        DeadRun(run, tmp_path / "states" / run, tmp_path / "engines" / run),
-        registry.environments()["emulator"].leavings,
+        OrphanedRun(run, tmp_path / "states" / run, tmp_path / "engines" / run),
+        registry.environments()["emulator"].cleanup,
     )
     assert clean.find(run).left == ()
 

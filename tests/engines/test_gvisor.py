@@ -12,7 +12,7 @@ from weighbridge.errors import Unavailable
 
 RUNC = {"path": "runc"}
 OWN = {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--platform=systrap"]}
-ON_THE_HOSTS = gvisor.Sandbox(stack="host")
+ON_THE_HOSTS = gvisor.GvisorSandbox(stack="host")
 ON_HOST = {"path": "/opt/runsc", "runtimeArgs": ["--platform=kvm", "--network=host"]}
 
 SANDBOX = b"runsc-sandbox\0--root=/r\0--platform=ptrace\0--directfs=false\0boot\0--bundle=/b\0"
@@ -26,7 +26,7 @@ def engine(**runtimes: Any) -> Any:
 def test_a_container_on_the_host_s_network_gets_the_runtime_that_leaves_it_alone():
     both = engine(runc=RUNC, sandboxed=OWN, shared=ON_HOST)
     assert gvisor.runtime(*both, ON_THE_HOSTS) == "shared"
-    assert gvisor.runtime(*both, gvisor.Sandbox()) == "sandboxed"
+    assert gvisor.runtime(*both, gvisor.GvisorSandbox()) == "sandboxed"
 
 
 def test_never_on_the_host_s_network_without_it():
@@ -37,7 +37,7 @@ def test_never_on_the_host_s_network_without_it():
 @pytest.mark.parametrize("runtimes", [{}, {"runc": RUNC}, {"runsc": ON_HOST}, {"runsc": {}}])
 def test_an_engine_that_does_not_know_it(runtimes: dict[str, Any]):
     with raises_sentence(Unavailable):
-        gvisor.runtime(*engine(**runtimes), gvisor.Sandbox())
+        gvisor.runtime(*engine(**runtimes), gvisor.GvisorSandbox())
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_that_the_users_engine_lacks_it_is_known_before_a_run(
     client = SimpleNamespace(info=lambda: {"Runtimes": runtimes}, close=lambda: closed.append(True))
     answering = None if runtimes is None else client
     monkeypatch.setattr(gvisor, "client_from_environment", lambda: answering)
-    refusal = gvisor.refusal(gvisor.Sandbox(stack="host" if network == "host" else "own"))
+    refusal = gvisor.refusal(gvisor.GvisorSandbox(stack="host" if network == "host" else "own"))
     assert (refusal is not None) == lacks and len(closed) == (runtimes is not None)
     if refusal is not None:
         assert_sentence(f"{refusal.detail}: {refusal.remedy}")
@@ -70,7 +70,9 @@ def test_the_facts_name_version_and_platform(monkeypatch: pytest.MonkeyPatch):
     assert told["runtime"] == "runsc 1 of /opt/runsc, platform kvm"
     in_force = {name: value for name, value in told.items() if name.startswith("gVisor: ")}
     assert [*in_force.values()] == ["ptrace", "sandbox", "false", "root:self"], "by the sandbox's own command line"
-    assert gvisor.facts(*engine(runsc={"path": "runsc"}), gvisor.Sandbox(), 7)["runtime"].endswith("platform systrap")
+    assert gvisor.facts(*engine(runsc={"path": "runsc"}), gvisor.GvisorSandbox(), 7)["runtime"].endswith(
+        "platform systrap"
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,9 @@ def test_the_version(said: str, content: bytes, found: str, tmp_path: Path, monk
 def test_an_engine_of_our_own_is_told_of_both_or_of_none(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gvisor.shutil, "which", lambda _: "/usr/local/bin/runsc")
     runtimes = gvisor.registration()["runtimes"]
-    assert gvisor.runtime(*engine(**runtimes), ON_THE_HOSTS) != gvisor.runtime(*engine(**runtimes), gvisor.Sandbox())
+    assert gvisor.runtime(*engine(**runtimes), ON_THE_HOSTS) != gvisor.runtime(
+        *engine(**runtimes), gvisor.GvisorSandbox()
+    )
     monkeypatch.setattr(gvisor.shutil, "which", lambda _: None)
     assert gvisor.registration() == {}
     assert not gvisor.readiness().ready
@@ -122,9 +126,9 @@ def test_each_way_to_serve_a_container_has_a_runtime_in_an_engine_of_ours(monkey
     monkeypatch.setattr(gvisor.shutil, "which", lambda program: f"/usr/local/bin/{program}")
     ours = engine(**gvisor.registration()["runtimes"])
     names = {
-        gvisor.Sandbox(): "runsc",
+        gvisor.GvisorSandbox(): "runsc",
         ON_THE_HOSTS: "runsc-host",
-        gvisor.Sandbox("ptrace", files="gofer"): "runsc-ptrace-gofer",
-        gvisor.Sandbox(stack="host", layer="host"): "runsc-host-layer",
+        gvisor.GvisorSandbox("ptrace", files="gofer"): "runsc-ptrace-gofer",
+        gvisor.GvisorSandbox(stack="host", layer="host"): "runsc-host-layer",
     }
     assert {each: gvisor.runtime(*ours, each) for each in names} == names

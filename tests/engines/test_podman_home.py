@@ -8,7 +8,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge.engines import podman, podman_home
 from weighbridge.errors import Unavailable
-from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 RUN, OTHER = RunId("0123456789ab"), RunId("ba9876543210")
@@ -52,7 +52,7 @@ def test_a_storage_of_a_run_whose_data_has_gone_is_removed(tmp_path: Path, apart
     podman_home.store_apart(RUN)
     podman_home.store_apart(OTHER)
     next(apart.glob(f"*{RUN}*")).joinpath("storage.lock").touch()
-    podman.PodmanFolders().remove(DeadRun(RUN, tmp_path / "state", tmp_path / "data"))
+    podman.PodmanFolders().remove(OrphanedRun(RUN, tmp_path / "state", tmp_path / "data"))
     assert [leftover.run for leftover in left(tmp_path)] == [OTHER]
 
 
@@ -60,7 +60,7 @@ def test_a_storage_that_stays_is_an_error(tmp_path: Path, apart: Path, immutable
     podman_home.store_apart(RUN)
     immutable.update(apart.glob(f"*{RUN}*"))
     with pytest.raises(OSError, match="Operation not permitted"):
-        podman.PodmanFolders().remove(DeadRun(RUN, tmp_path / "state", tmp_path / "data"))
+        podman.PodmanFolders().remove(OrphanedRun(RUN, tmp_path / "state", tmp_path / "data"))
 
 
 def test_what_somebody_else_put_there_is_not_taken(tmp_path: Path, apart: Path, monkeypatch: pytest.MonkeyPatch):

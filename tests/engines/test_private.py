@@ -12,9 +12,9 @@ from sentences import assert_sentence
 from weighbridge.engines import private
 from weighbridge.engines.private import program_readiness
 from weighbridge.engines.settings import USUAL
+from weighbridge.model.cleanup import OrphanedRun
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_sockets_of_an_engine_that_stay_are_an_error(
     monkeypatch: pytest.MonkeyPatch, immutable: set[Path], tmp_path: Path
 ):
     monkeypatch.setattr(private, "restore", lambda *_, **__: None)
-    run = DeadRun("0123456789ab", tmp_path, tmp_path / "data")
+    run = OrphanedRun("0123456789ab", tmp_path, tmp_path / "data")
     private.EngineTraces().remove(run)  # there are none
     (tmp_path / "engine").mkdir()
     immutable.add(tmp_path / "engine")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from weighbridge.engines import virtualbox
+from weighbridge.model.cleanup import Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 RUN = RunId("0123456789ab")
@@ -53,7 +53,7 @@ def test_a_runs_folders_and_noted_links_are_removed(meetings: Path, monkeypatch:
     state.mkdir()
     virtualbox.note_link(state, "vboxnet7")
     (state / "vboxnet").open("a").write("eth0\n")
-    virtualbox.VirtualBoxTraces().remove(DeadRun(RUN, state, meetings / "data"))
+    virtualbox.VirtualBoxTraces().remove(OrphanedRun(RUN, state, meetings / "data"))
     assert asked == [("/vbox/VBoxNetAdpCtl", "vboxnet7", "remove")], "nothing else is believed to be such a link"
     assert [leftover.run for leftover in left()] == ["ba9876543210"]
 
@@ -63,5 +63,5 @@ def test_a_folder_that_stays_is_an_error_and_the_others_are_removed(meetings: Pa
         (meetings / f".vbox-{RUN}-{number}-ipc").mkdir()
     immutable.add(meetings / f".vbox-{RUN}-0-ipc")
     with pytest.raises(OSError, match="Operation not permitted"):
-        virtualbox.VirtualBoxTraces().remove(DeadRun(RUN, meetings / "state", meetings / "data"))
+        virtualbox.VirtualBoxTraces().remove(OrphanedRun(RUN, meetings / "state", meetings / "data"))
     assert [leftover.name for leftover in left()] == [str(meetings / f".vbox-{RUN}-0-ipc")]

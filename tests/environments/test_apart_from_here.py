@@ -7,7 +7,7 @@ from weighbridge.model.environment import Needs
 
 from .kinds import traits
 
-APART = Needs(network=True, apart=True, hosts=traits("local", "testbed"), inside=frozenset({"server"}))
+APART = Needs(network=True, separate_hosts=True, hosts=traits("local", "testbed"), inside=frozenset({"server"}))
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,14 @@ from weighbridge import registry
 from weighbridge.environments import apptainer
 from weighbridge.environments.apptainer import ApptainerOptions, command, exec_words, from_outside, version
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.chroot import Parts
+from weighbridge.hosts.chroot import SitePaths
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import memory_folders
 from weighbridge.linux.folders import mounted_at
 from weighbridge.linux.memory_folders import MemoryFolders, memory_of
+from weighbridge.model.cleanup import OrphanedRun, RunFolders
 from weighbridge.model.command import Command, Completed, ProcessDefaults
 from weighbridge.model.host import Limits, RunContext
-from weighbridge.model.leavings import DeadRun, RunFolders
 from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
@@ -58,7 +58,9 @@ def request_of(userland: Userland = PACKED) -> SiteRequest:
 
 
 def words_of(options: ApptainerOptions, **parts: str) -> list[str]:
-    made = Parts(**{"launcher": "/cache/launcher", "root": "/userland", "data": "", "hosts": "", **parts}, group=None)
+    made = SitePaths(
+        **{"launcher": "/cache/launcher", "root": "/userland", "data": "", "hosts": "", **parts}, group=None
+    )
     return [*command(options, request_of(), made, "/own", "/image.sif", STATUS.format(ALL))]
 
 
@@ -274,5 +276,5 @@ def test_its_folders_in_memory_are_found_and_removed(tmp_path: Path, monkeypatch
     assert {(each.run, each.kind) for each in kind.find(places)} == {
         (RUN, "folder in memory"), ("ba9876543210", "folder in memory"),
     }  # fmt: skip
-    kind.remove(DeadRun(RUN, tmp_path / "states" / RUN, tmp_path / "data" / RUN))
+    kind.remove(OrphanedRun(RUN, tmp_path / "states" / RUN, tmp_path / "data" / RUN))
     assert [each.run for each in kind.find(places)] == ["ba9876543210"]

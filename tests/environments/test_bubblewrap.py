@@ -15,7 +15,7 @@ from weighbridge.environments import bubblewrap
 from weighbridge.environments.bubblewrap import BubblewrapOptions, command, layer
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.cable import NO_CABLE
-from weighbridge.hosts.chroot import Parts
+from weighbridge.hosts.chroot import SitePaths
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, ProcessDefaults
 from weighbridge.model.environment import Needs
@@ -30,7 +30,7 @@ RUN = RunId("0123456789ab")
 ENVIRONMENT = registry.environments()["bubblewrap"]
 PACKED = Userland("0" * 64, Path("/userland"), Path("/userland.tar"), {})
 OWN = BubblewrapOptions(network="own")
-NETWORK, APART = Needs(network=True), Needs(network=True, apart=True, hosts=traits("testbed"))
+NETWORK, APART = Needs(network=True), Needs(network=True, separate_hosts=True, hosts=traits("testbed"))
 
 
 @pytest.fixture(params=[0, 1000], ids=["root", "user"])
@@ -53,7 +53,7 @@ def request_of(userland: Userland) -> SiteRequest:
 
 
 def words_of(userland: Userland, *, own_network: bool = False, **parts: str) -> list[str]:
-    made = Parts(
+    made = SitePaths(
         **{"launcher": "/cache/launcher", "root": str(userland.root), "data": "", "hosts": "", **parts}, group=None
     )
     return [*command(request_of(userland), made, own_network=own_network)]

@@ -16,8 +16,8 @@ DOCKER = registry.environments()["docker"]
 BOTH = frozenset({"server", "client"})
 CLIENT = frozenset({"client"})
 HERE = Needs(network=True, inside=BOTH)
-BETWEEN = Needs(network=True, apart=True, hosts=traits("testbed"), inside=BOTH)
-SSH = Needs(network=True, apart=True, hosts=traits("ssh"), inside=BOTH)
+BETWEEN = Needs(network=True, separate_hosts=True, hosts=traits("testbed"), inside=BOTH)
+SSH = Needs(network=True, separate_hosts=True, hosts=traits("ssh"), inside=BOTH)
 SERVER = Needs(network=True)
 IN_SUBNET = {"subnet": "10.0.0.0/24", "addresses": {"server": "10.0.0.2", "client": "10.0.0.3"}}
 MACVLAN = {"network": "macvlan", "parent": "eth0"}
@@ -84,7 +84,8 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
         Needs(network=True, inside=CLIENT), {}, "a server outside listens on the loopback interface",
     ),
     "a server elsewhere that connects back": (
-        Needs(network=True, inside=CLIENT, apart=True, server_calls_client=True), {}, "a bridge does not allow that",
+        Needs(network=True, inside=CLIENT, separate_hosts=True, server_calls_client=True),
+        {}, "a bridge does not allow that",
     ),
     "bridge between hosts": (BETWEEN, {}, "a bridge cannot be reached from another host. Add publish: true, "
         "or attach"),
@@ -178,4 +179,4 @@ def test_no_engine_is_started_beside_one_of_the_user(monkeypatch: pytest.MonkeyP
 
 
 def test_a_client_on_a_bridge_reaches_a_server_on_another_host():
-    assert told(Needs(network=True, inside=CLIENT, apart=True)) == []
+    assert told(Needs(network=True, inside=CLIENT, separate_hosts=True)) == []

@@ -19,7 +19,7 @@ from weighbridge.hosts.kubernetes.manifest import (
     quota_not_honoured,
     requests_of,
 )
-from weighbridge.hosts.kubernetes.objects import Owner, asked_objects, pod
+from weighbridge.hosts.kubernetes.objects import ObjectOwner, asked_objects, pod
 from weighbridge.hosts.kubernetes.site import PodSite
 from weighbridge.model.environment import Needs, misplaced
 from weighbridge.model.host import THIS_MACHINE, HostTraits, Limits
@@ -83,13 +83,18 @@ def test_the_quota_in_force_is_the_kernels():
 def request(**changes: Any) -> Any:
     host = SimpleNamespace(name="a", address="10.0.0.1", layers=(), read=lambda path: b"")
     asked = {"name": "1-pod-server", "title": "pod", "host": host, "run": SimpleNamespace(id="0123456789ab"),
-             "limits": Limits(1), "sysctls": {"net.core.somaxconn": "9"}, "shm_size": None, "apart": True,
+             "limits": Limits(1), "sysctls": {"net.core.somaxconn": "9"}, "shm_size": None, "separate_hosts": True,
              "open_files": None, "storage": None, "userland": None}  # fmt: skip
     return SimpleNamespace(**{**asked, **changes})
 
 
 PODS = SimpleNamespace(
-    node_name="node-b", image=lambda userland: "image", owner=Owner("o", "u"), user=0, pulls=False, cpu_manager=""
+    node_name="node-b",
+    image=lambda userland: "image",
+    owner=ObjectOwner("o", "u"),
+    user=0,
+    pulls=False,
+    cpu_manager="",
 )
 
 
@@ -102,15 +107,22 @@ def test_a_request_becomes_a_pods():
     assert (its.node, its.limits, its.name) == ("node-b", {"cpu": "1000m"}, "weighbridge-0123456789ab-1-pod-server")
 
 
-@pytest.mark.parametrize(("host_network", "apart", "address"), [(False, True, "10.244.1.7"), (True, True, "10.0.0.1"),
-                                                                (True, False, "127.0.0.1")])  # fmt: skip
-def test_it_is_reached_at_its_own_address_or_its_nodes(host_network: bool, apart: bool, address: str):
-    site = site_of({}, host_network=host_network, apart=apart)
+@pytest.mark.parametrize(
+    ("host_network", "separate_hosts", "address"),
+    [(False, True, "10.244.1.7"), (True, True, "10.0.0.1"), (True, False, "127.0.0.1")],
+)
+def test_it_is_reached_at_its_own_address_or_its_nodes(host_network: bool, separate_hosts: bool, address: str):
+    site = site_of({}, host_network=host_network, separate_hosts=separate_hosts)
     assert site.address == site.listen == address
 
 
 def site_of(
-    files: dict[str, str], *, host_network: bool = False, apart: bool = True, pauses: Any = None, kernel: bytes = b""
+    files: dict[str, str],
+    *,
+    host_network: bool = False,
+    separate_hosts: bool = True,
+    pauses: Any = None,
+    kernel: bytes = b"",
 ) -> PodSite:
     def read(path: str) -> bytes:
         if path not in files:
@@ -120,7 +132,7 @@ def site_of(
     launcher = SimpleNamespace(
         name="pod (server)",
         open_files=9,
-        tells_use=True,
+        reports_use=True,
         run=None,
         start=None,
         read=read,
@@ -136,7 +148,7 @@ def site_of(
     userland = SimpleNamespace(digest="d", process=process)
     return PodSite(
         request(
-            apart=apart,
+            separate_hosts=separate_hosts,
             userland=userland,
             host=SimpleNamespace(name="a", address="10.0.0.1", layers=(), read=lambda path: kernel),
         ),
@@ -226,7 +238,7 @@ def test_a_pod_with_a_kernel_of_its_own_is_told():
     release = "/proc/sys/kernel/osrelease"
     assert site_of({release: "6.1.0\n"}, kernel=b"6.1.0\n").facts()["version: kernel"] == "6.1.0"
     own, other = site_of({release: "6.1.0\n"}, kernel=b"6.1.0\n"), site_of({release: "4.4.0\n"}, kernel=b"6.1.0\n")
-    assert own.sampler.tells_use and not other.sampler.tells_use
+    assert own.sampler.reports_use and not other.sampler.reports_use
     assert POD.layer_durability(PodOptions()) == "synchronous"
     assert POD.layer_durability(PodOptions(runtime_class="gvisor")) == "unknown"
 

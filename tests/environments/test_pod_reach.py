@@ -12,9 +12,9 @@ import pytest
 from weighbridge import registry
 from weighbridge.environments.pod import PodOptions, policy
 from weighbridge.environments.pod.policy import enforced
-from weighbridge.environments.pod.reach import Way, numbers_for, opened_way, ports_of, runs_of
+from weighbridge.environments.pod.reach import ServerRoute, numbers_for, opened_way, ports_of, runs_of
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes.objects import Owner
+from weighbridge.hosts.kubernetes.objects import ObjectOwner
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Needs
 from weighbridge.model.names import RunId
@@ -29,7 +29,7 @@ TAKEN = "provided port is already allocated"
 class FakePods:
     """A cluster that gives node ports in this order, and refuses some that it is asked for."""
 
-    node_name, namespace, owner = "node-b", "default", Owner("o", "u")
+    node_name, namespace, owner = "node-b", "default", ObjectOwner("o", "u")
 
     def __init__(self, given: Sequence[int] = (), refusals: Sequence[str] = ()) -> None:
         self.given, self.refusals = list(given), list(refusals)
@@ -66,7 +66,7 @@ class FakePods:
 
 
 @contextmanager
-def way(pods: FakePods, reach: Any, *ports: PublishedPort) -> Iterator[tuple[Way, Any]]:
+def way(pods: FakePods, reach: Any, *ports: PublishedPort) -> Iterator[tuple[ServerRoute, Any]]:
     with opened_way(pods, RUN, "1-x-server", reach, ports) as opened:
         [about] = pods.objects.values()
         yield opened, about

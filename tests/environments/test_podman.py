@@ -29,8 +29,8 @@ PODMAN = registry.environments()["podman"]
 BOTH = frozenset({"server", "client"})
 HERE = Needs(network=True)
 INSIDE = Needs(network=True, inside=BOTH)
-BETWEEN = Needs(network=True, apart=True, hosts=traits("testbed"))
-SSH = Needs(network=True, apart=True, hosts=traits("ssh"))
+BETWEEN = Needs(network=True, separate_hosts=True, hosts=traits("testbed"))
+SSH = Needs(network=True, separate_hosts=True, hosts=traits("ssh"))
 CALLS = Needs(network=True, server_calls_client=True)
 
 

@@ -13,8 +13,8 @@ from weighbridge.engines import podman
 from weighbridge.engines.podman import Podman
 from weighbridge.environments.podman import root
 from weighbridge.errors import Unavailable
+from weighbridge.model.cleanup import Leftover, OrphanedRun, RunFolders
 from weighbridge.model.environment import Needs
-from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
 from weighbridge.model.names import RunId
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
@@ -82,7 +82,7 @@ def test_files_of_subordinate_ids_go_by_podman_also_where_the_data_of_the_run_ha
     asked = list[tuple[str, ...]]()
     monkeypatch.setattr(podman, "output", lambda words: asked.append(tuple(words)))
     monkeypatch.setattr(podman, "APART", tmp_path / "apart")
-    run = DeadRun(RUN, tmp_path / "states" / RUN, tmp_path / "data")
+    run = OrphanedRun(RUN, tmp_path / "states" / RUN, tmp_path / "data")
     notes = run.state / "pod/run/overlay-containers"
     notes.mkdir(parents=True)
     if data:

@@ -10,7 +10,7 @@ from weighbridge.environments import docker, podman
 from weighbridge.model.command import PublishedPort
 
 SAME, OTHER = PublishedPort("tcp", 24000, 24000), PublishedPort("udp", 25000, 8000)
-REQUEST: Any = SimpleNamespace(ports=(SAME, OTHER), apart=False)
+REQUEST: Any = SimpleNamespace(ports=(SAME, OTHER), separate_hosts=False)
 NOTHING: Any = None
 
 

@@ -179,7 +179,7 @@ def test_facts_are_gathered_once_they_are_asked_for(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_networks_that_cannot_carry_what_is_asked(kind: str):
-    network, apart = Needs(network=True), Needs(network=True, apart=True, hosts=traits("testbed"))
+    network, apart = Needs(network=True), Needs(network=True, separate_hosts=True, hosts=traits("testbed"))
     assert problems(kind, network) == problems(kind, network, network="host") == []
     assert problems(kind, Needs(), network="none") == []
     assert problems(kind, network, network="none") == [
@@ -188,7 +188,9 @@ def test_networks_that_cannot_carry_what_is_asked(kind: str):
     (problem,) = problems(kind, apart)
     assert_sentence(problem)
     assert problems(kind, apart, attach="interface") == problems(kind, apart, network="host") == []
-    (problem,) = problems(kind, Needs(network=True, apart=True, hosts=traits("local", "testbed")), attach="interface")
+    (problem,) = problems(
+        kind, Needs(network=True, separate_hosts=True, hosts=traits("local", "testbed")), attach="interface"
+    )
     assert_sentence(problem)
     (problem,) = problems(kind, Needs(), network="host", attach="interface")
     assert_sentence(problem)

@@ -35,8 +35,8 @@ VIRTUALBOX = registry.environments()["virtualbox"]
 BOTH = frozenset({"server", "client"})
 HERE = Needs(network=True)
 INSIDE = Needs(network=True, inside=BOTH)
-BETWEEN = Needs(network=True, apart=True, hosts=traits("testbed"))
-SSH = Needs(network=True, apart=True, hosts=traits("ssh"))
+BETWEEN = Needs(network=True, separate_hosts=True, hosts=traits("testbed"))
+SSH = Needs(network=True, separate_hosts=True, hosts=traits("ssh"))
 CALLS = Needs(network=True, server_calls_client=True)
 MACHINE = VirtualMachine(
     name="0-guest-server", folder="/data", cpus=2, memory=384 * 2**20, medium="/cache/boot.iso",

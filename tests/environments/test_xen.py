@@ -189,7 +189,7 @@ def test_only_xens_first_domain_holds_it():
 
     assert not problems(lab=GuestOptions) and not PLUGIN.check(options, needs=Needs())
     assert "first domain" in problems(lab=Testbed)[0] and "first domain" in problems(lab=SshOptions)[0]
-    assert "attach: interface" in PLUGIN.check(options, needs=Needs(network=True, apart=True))[0]
+    assert "attach: interface" in PLUGIN.check(options, needs=Needs(network=True, separate_hosts=True))[0]
     assert "cannot carry" in PLUGIN.check(XenOptions(network="none"), needs=Needs(network=True))[0]
     assert "'attach'" in PLUGIN.check(XenOptions(network="none", attach="interface"), needs=Needs())[0]
     assert "emulated" in PLUGIN.unverified()

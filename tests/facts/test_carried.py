@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.facts.carried import Sending, Watch, carriers, unsure, untold_ends
+from weighbridge.facts.carried import Sending, Watch, carriers, undecided_ends, unsure
 
 ETH0, BUSY, LO = ("client", "eth0"), ("client", "busy"), ("client", "lo")
 
@@ -55,7 +55,7 @@ def test_where_it_is_not_told_all_that_may_have_been_it_are():
     alone = [Sending(each.sent, {BUSY: each.meanwhile[BUSY]}, {BUSY: each.silent[BUSY]}) for each in DATAGRAMS]
     assert carriers(alone) == [] and carriers(alone, ("server",)) == [] and carriers(alone, ("client",)) == [BUSY]
     assert carriers(DATAGRAMS, ("client",)) == [ETH0]
-    assert untold_ends(alone, ("client",)) == {"client"} and not untold_ends(DATAGRAMS, ("client",))
+    assert undecided_ends(alone, ("client",)) == {"client"} and not undecided_ends(DATAGRAMS, ("client",))
 
 
 def test_an_interface_that_others_use_too_is_a_part_of_it():

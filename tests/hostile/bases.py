@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from weighbridge.features.fleets.folder import Fleet, FleetFolder, UnitRecord
-from weighbridge.features.fleets.rounds import Unit
+from weighbridge.features.fleets.rounds import FleetUnit
 from weighbridge.store.run import RunStore
 
 from .mutations import make_loose
@@ -131,7 +131,7 @@ def _make_fleet(path: Path, run: Path, machines: tuple[str, ...]) -> None:
     )  # fmt: skip
     folder.create(fleet)
     for number, name in enumerate(_MEASURED, 1):
-        unit = Unit((name,))
+        unit = FleetUnit((name,))
         shutil.copytree(run, folder.run(unit))
         with closing(sqlite3.connect(folder.run(unit) / "run.sqlite", isolation_level=None)) as database:
             database.execute("UPDATE run SET value = ? WHERE key = 'run_id'", (f"{number:012x}",))

@@ -24,17 +24,17 @@ from weighbridge.facts.differences import about_hosts
 from weighbridge.hosts import ssh
 from weighbridge.hosts.agent import frames, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire, _Terminated
-from weighbridge.hosts.agent.sweep import Owner, sweep
+from weighbridge.hosts.agent.sweep import RunOwner, sweep
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote.channel import ANSWER_S, REMOVE_S, AgentReply, Channel
 from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import clock_offset, start_agent
-from weighbridge.linux.leavings import DataFolders, processes_of
+from weighbridge.linux.cleanup import DataFolders, processes_of
 from weighbridge.linux.process import mounted_by
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 
-WHOSE = Owner("0123456789ab", "far", False)
+WHOSE = RunOwner("0123456789ab", "far", False)
 
 
 @pytest.fixture
@@ -103,16 +103,16 @@ def test_a_folder_for_data_is_made_there_and_is_gone_afterwards(
         assert not (tmp_path / "data").exists()
 
 
-class Stuck(Leavings):
+class Stuck(Cleanup):
     """What cannot be removed."""
 
     label = "what is stuck"
-    told_by_host = True
+    host_knows_owner = True
 
     def find(self, folders: RunFolders) -> list[Leftover]:
         return []
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         raise OSError(errno.EBUSY, "Device or resource busy")
 
 
@@ -190,7 +190,7 @@ def test_an_answer_that_is_too_long_is_an_error_and_the_host_stays(
 def test_a_signal_during_an_operation_ends_the_agent(monkeypatch: pytest.MonkeyPatch):
     """A scheduler sends it while a userland arrives; the agent then has to remove what it made."""
 
-    def terminated(*_: object, **__: object) -> operations.Answer:
+    def terminated(*_: object, **__: object) -> operations.Reply:
         raise _Terminated  # as the signal's handler does
 
     monkeypatch.setitem(operations.TABLE, "userland_piece", terminated)
@@ -298,8 +298,8 @@ def test_what_a_run_started_is_told_by_its_environment(tmp_path: Path):
     (tmp_path / "6").mkdir()  # it has overwritten its environment, but not what is mounted
     (tmp_path / "6" / "environ").write_text("nginx: master process")
     (tmp_path / "6" / "mountinfo").write_text(f"1 1 0:1 / /tmp rw - tmpfs {mounted_by(WHOSE.run)} rw\n")
-    assert sorted(processes_of(DeadRun(WHOSE.run, tmp_path, tmp_path), tmp_path)) == [2, 4, 6]
-    assert processes_of(DeadRun(WHOSE.run, tmp_path, tmp_path, "far"), tmp_path) == [4]
+    assert sorted(processes_of(OrphanedRun(WHOSE.run, tmp_path, tmp_path), tmp_path)) == [2, 4, 6]
+    assert processes_of(OrphanedRun(WHOSE.run, tmp_path, tmp_path, "far"), tmp_path) == [4]
 
 
 @pytest.fixture

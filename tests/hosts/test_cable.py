@@ -91,8 +91,8 @@ class RoutingHost:
 @pytest.mark.parametrize(("saved", "tables"), [("", ["filter", "filter"]), (SAVED, ["filter", "filter", "raw"])])
 def test_companions_are_reached_also_where_the_engine_drops_what_is_routed_to_them(saved: str, tables: list[str]):
     host: Any = RoutingHost(saved)
-    companions = SimpleNamespace(subnet="172.17.0.0/16", link="wb-0a1b2c-0")
-    request: Any = SimpleNamespace(host=host, companions=companions, run=SimpleNamespace(id="0123456789ab"))
+    services = SimpleNamespace(subnet="172.17.0.0/16", link="wb-0a1b2c-0")
+    request: Any = SimpleNamespace(host=host, supporting_services=services, run=SimpleNamespace(id="0123456789ab"))
     with cable._routed(request, "wb-x", 1):
         added = [each for each in host.commands if " -I " in each]
     assert [each.split()[3] for each in added] == tables

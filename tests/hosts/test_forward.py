@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.hosts.agent.main import Agent, Wire
-from weighbridge.hosts.agent.sweep import Owner
+from weighbridge.hosts.agent.sweep import RunOwner
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.forward import Forward
 from weighbridge.hosts.remote.processes import RemoteSocket
@@ -18,7 +18,9 @@ from weighbridge.hosts.remote.processes import RemoteSocket
 @pytest.fixture
 def channel() -> Iterator[Channel]:
     near, end = socket.socketpair()
-    agent = Agent(Wire(end.makefile("wb"), lambda code: None), Owner("0123456789ab", "lab", False), lambda line: None)
+    agent = Agent(
+        Wire(end.makefile("wb"), lambda code: None), RunOwner("0123456789ab", "lab", False), lambda line: None
+    )
     serving = threading.Thread(target=agent.serve, args=(end.makefile("rb"),), daemon=True)
     serving.start()
     made = Channel("lab", near, near.makefile("rb"), lambda: "it was cut")

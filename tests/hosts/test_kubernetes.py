@@ -18,24 +18,32 @@ from weighbridge import registry
 from weighbridge.cli.plan import images_lines
 from weighbridge.engines import push
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes import images, leavings, objects, services, supply, survey, volumes
+from weighbridge.hosts.kubernetes import cleanup, images, objects, services, supply, survey, volumes
 from weighbridge.hosts.kubernetes.cluster import Cluster
-from weighbridge.hosts.kubernetes.kubectl import Denied, Exists, Kubectl, Patience, Refused, Unreached, sentence
+from weighbridge.hosts.kubernetes.kubectl import (
+    Denied,
+    Exists,
+    Kubectl,
+    Patience,
+    RequestRefused,
+    Unreached,
+    sentence,
+)
 from weighbridge.hosts.kubernetes.node import network_ports
-from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
+from weighbridge.hosts.kubernetes.objects import NodeInfo, ObjectOwner, PodRequest, state_of
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
-from weighbridge.hosts.kubernetes.session import LEASE_S, Break
+from weighbridge.hosts.kubernetes.session import LEASE_S, ConnectionLoss
 from weighbridge.linux.process import RUN_VARIABLE
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders, discard
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, discard
 from weighbridge.model.names import RunId
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.runner import clean
 
 DATA = Path(__file__).parent / "data/kubernetes"
 RUN = RunId("0123456789ab")
-OWNER = Owner(f"weighbridge-{RUN}", "7c1e")
+OWNER = ObjectOwner(f"weighbridge-{RUN}", "7c1e")
 REQUEST = PodRequest(RUN, "2-My pod-server", "node-b", "docker.io/weighbridge/userland:1", OWNER)
 
 
@@ -110,7 +118,7 @@ def test_all_goes_with_the_one_object_that_owns_it():
     manifest = objects.pod(REQUEST)
     [reference] = manifest["metadata"]["ownerReferences"]
     assert (reference["kind"], reference["name"], reference["uid"]) == ("ConfigMap", OWNER.name, OWNER.uid)
-    assert Owner.of({"metadata": {"name": "a", "uid": "b", "other": 1}}) == Owner("a", "b")
+    assert ObjectOwner.of({"metadata": {"name": "a", "uid": "b", "other": 1}}) == ObjectOwner("a", "b")
 
 
 def test_a_pod_is_as_every_site():
@@ -482,7 +490,7 @@ def test_an_image_is_an_archive_that_runtimes_read(tmp_path: Path):
     layer = tmp_path / "root.tar"
     with tarfile.open(layer, "w") as tar:
         tar.addfile(tarfile.TarInfo("etc"))
-    written = b"".join(images.archive(images.Image("userland", "1", layer), "aarch64"))
+    written = b"".join(images.archive(images.ClusterImage("userland", "1", layer), "aarch64"))
     with tarfile.open(fileobj=io.BytesIO(written)) as tar:
         files = {each.name: tar.extractfile(each).read() for each in tar if each.isfile()}  # type: ignore[union-attr]
     [about] = json.loads(files["manifest.json"])
@@ -556,7 +564,7 @@ def test_a_named_node_needs_no_rights(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(one.kubectl, "get", get)
     node = one.node("a", "n1", None, {"n1"})
     assert (node.name, node.holds("any"), node.facts) == ("n1", None, {})
-    there = images.Image("userland", "1", b"")
+    there = images.ClusterImage("userland", "1", b"")
     monkeypatch.setattr(supply, "userland_image", lambda userland: there)
     assert images_of(tmp_path).userland(node, USERLAND) == there.reference, "the cluster says whether it is there"
     words = "no server"
@@ -599,7 +607,7 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     full = {"reason": "Evicted", "message": "Usage of EmptyDir volume exceeds the limit. "}
     normal = {"reason": "Killing", "message": "Stopping container site"}
 
-    def judged(pod: Any, words: str, node: Any = cordoned, *events: Any) -> Break:
+    def judged(pod: Any, words: str, node: Any = cordoned, *events: Any) -> ConnectionLoss:
         def get(what: str, *_: str, **__: float) -> Any:
             answer = {"node/n1": node, "events": {"items": events}}.get(what, pod)
             if isinstance(answer, Exception):
@@ -609,9 +617,9 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
         monkeypatch.setattr(of._asking, "get", get)
         return of._judge(request, Carrier(words))  # type: ignore[arg-type]
 
-    gone, forbidden = Refused('pods "p" not found'), Refused("nodes is forbidden")
-    assert judged(gone, "") == Break('pods "p" not found; node n1 is cordoned')
-    assert judged(gone, "", forbidden) == Break('pods "p" not found')
+    gone, forbidden = RequestRefused('pods "p" not found'), RequestRefused("nodes is forbidden")
+    assert judged(gone, "") == ConnectionLoss('pods "p" not found; node n1 is cordoned')
+    assert judged(gone, "", forbidden) == ConnectionLoss('pods "p" not found')
     ended = pod_with({"terminated": {"exitCode": 0, "reason": "Completed"}}, phase="Succeeded")
     told = judged(ended, "", forbidden, full, normal)
     assert told.words.endswith("exit code 0 (Completed); Evicted: Usage of EmptyDir volume exceeds the limit")
@@ -627,7 +635,7 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     told = judged(running, f"Error from server (Forbidden): {withdrawn}")
     assert withdrawn in told.words and "resources: [pods/exec], verbs: [create]" in told.words and not told.patience_s
     assert judged(running, "").patience_s > 0 and not judged(running, "").of_server
-    assert judged(Unreached("connection refused"), "") == Break(
+    assert judged(Unreached("connection refused"), "") == ConnectionLoss(
         "the connection to it was cut: kubectl ended with exit code 1 and printed nothing; connection refused",
         45,
         of_server=True,
@@ -924,7 +932,7 @@ def test_what_a_killed_run_loaded_is_found_and_removed(
     kind, folders = supply.LoadedImages(), RunFolders(tmp_path, tmp_path)
     [left] = kind.find(folders)
     assert (left.run, left.kind, left.name) == (RUN, "image on node n1", "i:1")
-    kind.remove(DeadRun(RUN, state, tmp_path))
+    kind.remove(OrphanedRun(RUN, state, tmp_path))
     assert started[-1].argv == ("ctr", "rm", "i:1") and [*kind.find(folders)] == []
 
 
@@ -999,16 +1007,16 @@ def test_ports_of_a_node_are_read_in_its_network():
     assert network_ports(read) == {22, 53}
 
 
-PLACE = leavings.Place("c", "n", "/k")
+PLACE = cleanup.ClusterNamespace("c", "n", "/k")
 
 
 def test_a_run_notes_where_it_has_objects(tmp_path: Path):
-    other = leavings.Place("d", "n", "")
+    other = cleanup.ClusterNamespace("d", "n", "")
     for place in (PLACE, other, PLACE):
-        leavings.note(tmp_path, place)
-    assert leavings.places_of(tmp_path) == [PLACE, other]
-    (tmp_path / leavings.NOTES.name).write_text('[{"context": 1, "unknown": 2}]')
-    assert leavings.places_of(tmp_path) == [] == leavings.places_of(tmp_path / "nowhere")
+        cleanup.note(tmp_path, place)
+    assert cleanup.places_of(tmp_path) == [PLACE, other]
+    (tmp_path / cleanup.NOTES.name).write_text('[{"context": 1, "unknown": 2}]')
+    assert cleanup.places_of(tmp_path) == [] == cleanup.places_of(tmp_path / "nowhere")
 
 
 def listed(*runs: str) -> dict[str, Any]:
@@ -1023,16 +1031,16 @@ def test_what_is_labelled_as_a_runs_is_found_and_deleted(tmp_path: Path, monkeyp
     states = tmp_path / "states"
     (states / RUN).mkdir(parents=True)
     (states / "other").mkdir()
-    leavings.note(states / RUN, PLACE)
+    cleanup.note(states / RUN, PLACE)
     there = json.dumps(listed(RUN, "../../etc", "fedcba987654"))
     none = (0, '{"items": []}', "")
     refused = (1, "", "services is forbidden")
     answers = ((0, there, ""), none, (0, "", ""), none, refused, refused, none, none, none, none, none)
     calls = fake(monkeypatch, *answers)
-    kind = leavings.ClusterObjects()
+    kind = cleanup.ClusterObjects()
     [found] = kind.find(RunFolders(states, tmp_path / "data"))
     assert (found.run, found.kind, found.name) == (RUN, "Kubernetes Pod", f"p-{RUN}")
-    kind.remove(DeadRun(RUN, states / RUN, tmp_path / "data"))
+    kind.remove(OrphanedRun(RUN, states / RUN, tmp_path / "data"))
     assert [*kind.find(RunFolders(states, tmp_path / "data"))] == []
     deleted = calls[2].argv
     assert {"delete", f"--selector=weighbridge.run={RUN}", "--wait=false"} <= {*deleted}
@@ -1043,32 +1051,32 @@ def test_a_cluster_out_of_reach_keeps_no_other_run_from_being_told(tmp_path: Pat
     gone = "000000000000"
     for run in (gone, RUN):
         (tmp_path / run).mkdir()
-        leavings.note(tmp_path / run, PLACE)
+        cleanup.note(tmp_path / run, PLACE)
     refused, there, none = (1, "", "error: no server"), (0, json.dumps(listed(RUN)), ""), (0, '{"items": []}', "")
     fake(monkeypatch, refused, there, none)
     told: list[str] = []
     with pytest.raises(OSError, match=f"context c .run {gone}.: no server; .* delete {tmp_path / gone}"):
-        told += (each.run for each in leavings.ClusterObjects().find(RunFolders(tmp_path, tmp_path)))
+        told += (each.run for each in cleanup.ClusterObjects().find(RunFolders(tmp_path, tmp_path)))
     assert told == [RUN]
     fake(monkeypatch, there, none)
-    [found] = leavings.ClusterObjects().find(RunFolders(tmp_path, tmp_path, RUN))
+    [found] = cleanup.ClusterObjects().find(RunFolders(tmp_path, tmp_path, RUN))
     assert found.run == RUN
     forbidden = 'Error from server (Forbidden): pods is forbidden: User "u" cannot list resource "pods"'
     fake(monkeypatch, (1, "", forbidden))
     with pytest.raises(OSError, match=r"cannot list resource .pods.") as error:
-        [*leavings.ClusterObjects().find(RunFolders(tmp_path, tmp_path, RUN))]
+        [*cleanup.ClusterObjects().find(RunFolders(tmp_path, tmp_path, RUN))]
     assert "delete" not in str(error.value), "the rights may come back"
 
 
 def test_a_run_ends_without_a_word_of_one_whose_cluster_has_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    kinds, gone = registry.hosts()["kubernetes"].leavings, "000000000000"
+    kinds, gone = registry.hosts()["kubernetes"].cleanup, "000000000000"
     states = tmp_path / "states"
     monkeypatch.setattr(clean.run_lock, "base", lambda: states)
     monkeypatch.setattr(clean, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(clean.registry, "leavings", lambda: kinds)
-    for run, place in ((gone, leavings.Place("gone", "n", "/none")), (RUN, PLACE)):
+    monkeypatch.setattr(clean.registry, "cleanups", lambda: kinds)
+    for run, place in ((gone, cleanup.ClusterNamespace("gone", "n", "/none")), (RUN, PLACE)):
         (states / run).mkdir(parents=True)
-        leavings.note(states / run, place)
+        cleanup.note(states / run, place)
     supply.NOTES.write(states / gone, [supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1"))])
     calls = fake(monkeypatch, (0, '{"items": []}', ""))
     assert clean.sweep_and_forget(RUN) == []
@@ -1081,13 +1089,13 @@ def test_folders_of_nodes_go_before_the_image_and_the_objects_that_remove_them(
 ):
     steps: list[str] = []
 
-    def step(kind: Leavings, *_: object) -> None:
+    def step(kind: Cleanup, *_: object) -> None:
         steps.append(type(kind).__name__)
 
-    for kind in (volumes.NodeFolders, supply.LoadedImages, leavings.ClusterObjects):
+    for kind in (volumes.NodeFolders, supply.LoadedImages, cleanup.ClusterObjects):
         monkeypatch.setattr(kind, "remove", step)
         monkeypatch.setattr(kind, "remove_at", step)
-    assert discard(DeadRun(RUN, tmp_path, tmp_path), registry.hosts()["kubernetes"].leavings) == []
+    assert discard(OrphanedRun(RUN, tmp_path, tmp_path), registry.hosts()["kubernetes"].cleanup) == []
     assert steps == ["NodeFolders", "LoadedImages", "ClusterObjects"]
     steps.clear()
     dead = clean.Inventory((Leftover(RUN, "Kubernetes Pod", "p"),), {}, ())
@@ -1101,7 +1109,7 @@ def test_images_stay_while_pods_with_them_have_folders_to_remove(tmp_path: Path,
     image = supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1"))
     supply.NOTES.write(tmp_path, [image])
     volumes.NOTES.write(tmp_path, [volumes.NodeFolder("n1", "/mnt", f"weighbridge-{RUN}-0-pod-solo", "i:1", False)])
-    dead = DeadRun(RUN, tmp_path, tmp_path)
+    dead = OrphanedRun(RUN, tmp_path, tmp_path)
     with pytest.raises(OSError, match="the pods that remove its folders from nodes need them"):
         supply.LoadedImages().remove(dead)
     assert supply.NOTES.read(tmp_path) == [image]
@@ -1131,7 +1139,7 @@ def test_a_run_of_another_machine_lives_while_it_has_a_pod_or_is_new():
         made_object("ConfigMap", "owner", new, "11:50"),
         made_object("ConfigMap", "somebody's", "../etc", "08:00"),
     ]
-    runs = {each.id: each for each in leavings.runs_at(items, NOW)}
+    runs = {each.id: each for each in cleanup.runs_at(items, NOW)}
     assert runs.keys() == {RUN, other, new}
     assert not runs[RUN].alive
     assert [each.name for each in runs[RUN].leftovers] == ["owner", "ended", "with a sidecar"]
@@ -1143,7 +1151,7 @@ def test_dead_runs_of_all_machines_are_removed_from_a_cluster(monkeypatch: pytes
     date = "I0102 12:00:00.0 1 x.go:1] headers=<\n\tDate: Fri, 02 Jan 2026 12:00:00 GMT\n >"
     none = (0, '{"items": []}', "")
     calls = fake(monkeypatch, (0, there, ""), none, (0, "{}", date), (0, "", ""), none)
-    monkeypatch.setattr(clean.registry, "leavings", lambda: (leavings.ClusterObjects(),))
+    monkeypatch.setattr(clean.registry, "cleanups", lambda: (cleanup.ClusterObjects(),))
     inventory = clean.clean_cluster("c", "n")
     assert [each.name for each in inventory.removed] == ["owner"] and not inventory.failures and not inventory.left
     assert {each.argv[1:3] for each in calls} == {("--context=c", "--namespace=n")}
@@ -1155,16 +1163,16 @@ def test_dead_runs_of_all_machines_are_removed_from_a_cluster(monkeypatch: pytes
 
 
 def test_a_cluster_out_of_reach_keeps_the_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    leavings.note(tmp_path, PLACE)
+    cleanup.note(tmp_path, PLACE)
     fake(monkeypatch, (1, "", "error: no server"))
     with pytest.raises(OSError, match="context c: no server"):
-        leavings.ClusterObjects().remove(DeadRun(RUN, tmp_path, tmp_path))
+        cleanup.ClusterObjects().remove(OrphanedRun(RUN, tmp_path, tmp_path))
 
 
 def test_what_stays_in_a_cluster_is_named(monkeypatch: pytest.MonkeyPatch):
     fake(monkeypatch, (0, json.dumps(listed(RUN)), ""))
     with pytest.raises(OSError, match=f"Pod p-{RUN}"):
-        leavings.remove(PLACE.kubectl(), RUN, within_s=0)
+        cleanup.remove(PLACE.kubectl(), RUN, within_s=0)
 
 
 def test_services_that_a_run_adds_lead_to_the_pod_of_a_site():
@@ -1183,12 +1191,12 @@ def test_so_many_services_may_be_added_as_addresses_and_quotas_leave(monkeypatch
     }
     monkeypatch.setattr(Kubectl, "get", lambda _, what: {"items": listed[what]})
     monkeypatch.setattr(Kubectl, "count", lambda *_: 22)
-    assert services.room(Kubectl()) == services.Room(500, "1,000 of 1,022 addresses for Services are free")
+    assert services.room(Kubectl()) == services.ServiceCapacity(500, "1,000 of 1,022 addresses for Services are free")
     refused = services.readiness(Kubectl(), 501)
     assert not refused.ready and "at most 500 Services, not 501" in refused.detail and "500" in refused.remedy
     left = {"status": {"hard": {"services": "50"}, "used": {"services": "5"}}, "metadata": {"name": "q"}}
     listed["resourcequotas"] = [left]
-    assert services.room(Kubectl()) == services.Room(35, "quota q has 45 services left")
+    assert services.room(Kubectl()) == services.ServiceCapacity(35, "quota q has 45 services left")
     assert services.readiness(Kubectl(), 35).ready
     listed |= {"resourcequotas": [], "servicecidrs": [{"spec": {"cidrs": ["10.0.0.0/8"]}}]}
     assert services.room(Kubectl()).most == services.MOST
@@ -1198,6 +1206,6 @@ def test_all_services_that_a_killed_run_added_are_one_line():
     items = [objects.owner(RUN, b""), *(services.service(RUN, each, OWNER, "host-a", 1) for each in range(3))]
     for each in items:
         each["metadata"]["creationTimestamp"] = "2026-11-01T00:00:00Z"
-    [run] = leavings.runs_at(items, NOW)
+    [run] = cleanup.runs_at(items, NOW)
     names = [each.name for each in run.leftovers]
     assert names == [f"weighbridge-{RUN}", f"weighbridge-{RUN}-services-0 and 2 like it"]

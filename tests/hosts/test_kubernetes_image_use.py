@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sentences import assert_sentence
-from weighbridge.hosts.kubernetes import leavings, objects, supply
+from weighbridge.hosts.kubernetes import cleanup, objects, supply
 from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Unreached
 from weighbridge.hosts.kubernetes.objects import NodeInfo
+from weighbridge.model.cleanup import OrphanedRun
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun
 from weighbridge.model.userland import Userland
 
 ONE, TWO = "0123456789ab", "ba9876543210"
@@ -92,7 +92,7 @@ class Run:
     def __init__(self, folder: Path, run_id: str, **options: Any) -> None:
         self.id, self.state = run_id, folder / run_id
         self.state.mkdir()
-        leavings.note(self.state, leavings.Place("lab", "n", ""))
+        cleanup.note(self.state, cleanup.ClusterNamespace("lab", "n", ""))
         context = RunContext(run_id, self.state, folder, None)  # type: ignore[arg-type]
         options = options or {"load": "minikube"}
         self.images = supply.ImageSupply(context, Kubectl(), "lab", supply.NodeImages(**options))
@@ -106,7 +106,7 @@ class Run:
 
     def is_cleaned(self) -> None:
         """Do what ``clean`` and a continued run do."""
-        supply.LoadedImages().remove(DeadRun(self.id, self.state, self.state))
+        supply.LoadedImages().remove(OrphanedRun(self.id, self.state, self.state))
 
     @property
     def noted(self) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import session as sessions
-from weighbridge.hosts.kubernetes.session import Break, Session, SessionStream
+from weighbridge.hosts.kubernetes.session import ConnectionLoss, SessionStream, StreamState
 from weighbridge.linux.process import SocketStream
 from weighbridge.model.command import Completed
 
@@ -20,7 +20,7 @@ class Ends:
     """Two ends of a session, and what is on its way between them."""
 
     def __init__(self) -> None:
-        self.ends = (Session(), Session())
+        self.ends = (StreamState(), StreamState())
         self.wires = (bytearray(), bytearray())
         self.got = (bytearray(), bytearray())
         self.connect()
@@ -142,7 +142,7 @@ class Far:
     """The pod's end: it echoes what comes, over whatever connection is there."""
 
     def __init__(self, cut_after: list[int]) -> None:
-        self.cut_after, self.session = cut_after, Session()
+        self.cut_after, self.session = cut_after, StreamState()
         self.carriers: list[Carrier] = []
 
     def connect(self) -> tuple[Carrier, SocketStream]:
@@ -167,7 +167,7 @@ class Far:
                     self.session.end()
 
 
-def opened(far: Far, judge: Callable[..., Break], said: list[str]) -> SessionStream:
+def opened(far: Far, judge: Callable[..., ConnectionLoss], said: list[str]) -> SessionStream:
     return SessionStream(far.connect, judge, said.append)  # type: ignore[arg-type]
 
 
@@ -178,8 +178,8 @@ def received(stream: SessionStream, size: int) -> bytes:
     return got
 
 
-def alive(_: object) -> Break:
-    return Break("the stream was cut", 45)
+def alive(_: object) -> ConnectionLoss:
+    return ConnectionLoss("the stream was cut", 45)
 
 
 @pytest.fixture(autouse=True)
@@ -193,7 +193,7 @@ def test_a_stream_goes_on_over_new_connections():
     data = bytes(range(256)) * 500
     stream.send(data)
     assert received(stream, len(data)) == data
-    assert len(far.carriers) == 4 and stream.unheard_s > 0
+    assert len(far.carriers) == 4 and stream.disconnected_s > 0
     assert said[0] == "the stream was cut; reconnecting" and said[1].startswith("reconnected after")
     stream.end()
     assert stream.receive(10) == b"" and stream.why == "it was ended"
@@ -205,7 +205,7 @@ def test_a_stream_goes_on_over_new_connections():
 
 def test_a_lost_pod_is_told_at_once_and_in_its_own_words():
     far = Far([100])
-    stream = opened(far, lambda _: Break("OOMKilled"), [])
+    stream = opened(far, lambda _: ConnectionLoss("OOMKilled"), [])
     stream.send(bytes(1000))
     while stream.receive(10):
         pass
@@ -215,9 +215,9 @@ def test_a_lost_pod_is_told_at_once_and_in_its_own_words():
 def test_why_a_pod_has_ended_may_be_known_later():
     far, asked = Far([]), list[object]()
 
-    def judge(carrier: object) -> Break:
+    def judge(carrier: object) -> ConnectionLoss:
         asked.append(carrier)
-        return Break("Evicted" if len(asked) > 2 else "", 45 * (len(asked) <= 2))
+        return ConnectionLoss("Evicted" if len(asked) > 2 else "", 45 * (len(asked) <= 2))
 
     stream = opened(far, judge, [])
     stream.send(b"x")
@@ -235,7 +235,7 @@ def test_a_first_connection_that_fails_is_not_tried_again():
 
 def test_a_first_connection_is_tried_again_where_the_api_server_is_away():
     said, far = list[str](), Far([0, 0])
-    stream = opened(far, lambda _: Break("connection refused", 45, of_server=True), said)
+    stream = opened(far, lambda _: ConnectionLoss("connection refused", 45, of_server=True), said)
     stream.send(b"x")
     assert received(stream, 1) == b"x" and len(far.carriers) == 3
     assert said[0] == "connection refused; reconnecting"
@@ -243,7 +243,7 @@ def test_a_first_connection_is_tried_again_where_the_api_server_is_away():
 
 def test_a_pod_that_does_not_come_back_is_given_up():
     far = Far([100, *[0] * 10**4])
-    stream = opened(far, lambda _: Break("the stream was cut", 0.1), [])
+    stream = opened(far, lambda _: ConnectionLoss("the stream was cut", 0.1), [])
     stream.send(bytes(1000))
     while stream.receive(10):
         pass

@@ -19,7 +19,7 @@ def test_it_has_the_agent_and_what_it_uses():
         "weighbridge.hosts.agent.main",
         "weighbridge.linux.cgroups",
         "weighbridge.linux.process",
-        *(kind.__module__ for kind in start.leavings()),
+        *(kind.__module__ for kind in start.cleanups()),
     }
     assert wanted <= set(SOURCES)
     assert not any(".environments" in name or ".workloads" in name or ".runner" in name for name in SOURCES)

@@ -96,9 +96,9 @@ def test_a_cached_launcher_that_others_could_change_is_refused(
 
 def test_what_a_wheel_brought_is_used_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """And not what is compiled already, whose digest may be another."""
-    monkeypatch.setattr(build, "BROUGHT", tmp_path / "built")
+    monkeypatch.setattr(build, "PREBUILT", tmp_path / "built")
     monkeypatch.setattr(static_c, "missing", lambda: ("cc",))
-    assert build.brought() is None and build.cannot_build(tmp_path / "cache") is not None
+    assert build.prebuilt() is None and build.cannot_build(tmp_path / "cache") is not None
     compiled = tmp_path / "cache/programs" / build.key() / build.NAME
     compiled.parent.mkdir(parents=True)
     compiled.write_bytes(b"compiled")
@@ -114,7 +114,7 @@ def test_what_a_wheel_brought_is_used_without_a_compiler(tmp_path: Path, monkeyp
 
 
 def test_the_version_says_which_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(build, "BROUGHT", tmp_path / "built")
+    monkeypatch.setattr(build, "PREBUILT", tmp_path / "built")
     monkeypatch.setattr(static_c, "missing", lambda: ())
     assert version.version_text().splitlines()[1] == "launcher not built: the first run compiles it"
     monkeypatch.setattr(static_c, "missing", lambda: ("cc",))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.linux import deletion
-from weighbridge.linux.deletion import OwnFolder, Refused, opened_beneath, remove_tree
+from weighbridge.linux.deletion import DeletionRefused, OwnFolder, opened_beneath, remove_tree
 from weighbridge.model.names import SafeName
 
 ELSEWHERE = (
@@ -72,7 +72,7 @@ def test_a_folder_that_does_not_exist_is_removed_already(base):
 def test_a_link_or_a_file_on_the_way_is_refused(base, names):
     for place in (base, base / "run"):
         (place / "link").symlink_to(base.parent / "elsewhere")
-    with pytest.raises(Refused):
+    with pytest.raises(DeletionRefused):
         remove_tree(OwnFolder.of(base, *names))
     assert (base.parent / "elsewhere/precious/file").read_text() == "kept"
     assert (base / "run/data/file").read_text() == "kept"
@@ -80,7 +80,7 @@ def test_a_link_or_a_file_on_the_way_is_refused(base, names):
 
 def test_a_mount_point_is_refused_before_anything_in_it_goes(base, monkeypatch):
     monkeypatch.setattr(deletion, "_mount_of", lambda descriptor: Path(f"/proc/self/fd/{descriptor}").readlink())
-    with pytest.raises(Refused):
+    with pytest.raises(DeletionRefused):
         remove_tree(OwnFolder.of(base, "run"))
     assert (base / "run/data/file").read_text() == "kept"
 
@@ -104,7 +104,7 @@ def test_a_folder_of_another_user_in_a_folder_for_all_is_refused(base, monkeypat
     base.chmod(mode)
     owner = os.geteuid()
     monkeypatch.setattr(deletion.os, "geteuid", lambda: owner + 1)
-    with pytest.raises(Refused):
+    with pytest.raises(DeletionRefused):
         remove_tree(OwnFolder.of(base, "run"))
     monkeypatch.setattr(deletion.os, "geteuid", lambda: owner)
     remove_tree(OwnFolder.of(base, "run"))
@@ -128,5 +128,5 @@ def test_a_folder_is_opened_through_no_link(base):
     (base / "link").symlink_to(base / "run")
     with opened_beneath(base, (SafeName("run"), SafeName("data"))) as data:
         assert os.stat("file", dir_fd=data).st_size == 4
-    with pytest.raises(Refused), opened_beneath(base, (SafeName("link"),)):
+    with pytest.raises(DeletionRefused), opened_beneath(base, (SafeName("link"),)):
         pass

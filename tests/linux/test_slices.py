@@ -8,7 +8,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge.linux import slices
 from weighbridge.linux.slices import RunSlices, slice_of
-from weighbridge.model.leavings import NO_RUN, DeadRun, Leftover, RunFolders
+from weighbridge.model.cleanup import NO_RUN, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 RUN, OTHER = RunId("0123456789ab"), RunId("ba9876543210")
@@ -30,8 +30,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def dead(tree: Path, run: str) -> DeadRun:
-    return DeadRun(run, tree, tree)
+def dead(tree: Path, run: str) -> OrphanedRun:
+    return OrphanedRun(run, tree, tree)
 
 
 def test_a_dead_runs_slice_is_told_and_stopped(tree: Path):

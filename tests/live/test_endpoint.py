@@ -21,7 +21,7 @@ from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.runner.estimate import Forecast
-from weighbridge.runner.precision import Standing
+from weighbridge.runner.precision import PrecisionStatus
 
 LEFT = Forecast(60.0, 10, 60.0, 10, "blocks")
 KVM = Layer("QEMU, KVM")
@@ -123,9 +123,9 @@ def test_readings_are_those_of_the_last_trial_alone():
 def test_looks_at_the_precision():
     live = Live()
     live.precision_checked(
-        10, [Standing("net", "one", 0.031, False, 22), Standing("net", "two", float("inf"), True, None)]
+        10, [PrecisionStatus("net", "one", 0.031, False, 22), PrecisionStatus("net", "two", float("inf"), True, None)]
     )
-    live.precision_checked(13, [Standing("net", "one", 0.019, True, None)])
+    live.precision_checked(13, [PrecisionStatus("net", "one", 0.019, True, None)])
     found = scraped(live)
     assert found["precision_blocks"] == [({}, 13)]
     assert found["precision_ratio"] == [({"cell": "net", "environment": "one", **BARE}, 0.019)], (
@@ -142,7 +142,9 @@ def test_every_figure_of_an_environment_names_its_hypervisors():
     live.trial_started(NATIVE, 0, 4, LEFT)
     series = (Series("server", "cpu_share", (1.0,), (0.5,)),)
     live.trial_finished(ended(samples=(("server", "cpu_s", 1.5),), series=series))
-    live.precision_checked(10, [Standing("net", "native", 0.03, False, 22), Standing("net", "one", 0.03, True, 22)])
+    live.precision_checked(
+        10, [PrecisionStatus("net", "native", 0.03, False, 22), PrecisionStatus("net", "one", 0.03, True, 22)]
+    )
     live.trial_started(NATIVE, 1, 4, LEFT)
     found = [(name, labels) for name, rows in scraped(live).items() for labels, _ in rows if "environment" in labels]
     assert {name for name, _ in found} >= {"trial_info", "trial_start_time_seconds", "measurement", "sample",
@@ -199,10 +201,10 @@ def test_several_are_told_the_same():
     both.say("hello")
     both.trial_started(NATIVE, 0, 1, LEFT)
     both.trial_finished(ended())
-    both.precision_checked(10, [Standing("net", "one", 0.1, False, None)])
+    both.precision_checked(10, [PrecisionStatus("net", "one", 0.1, False, None)])
     for live in (first, second):
         moment = live.now()
-        assert (moment.finished, moment.planned, moment.looked_after, len(moment.standings)) == (1, 1, 10, 1)
+        assert (moment.finished, moment.planned, moment.looked_after, len(moment.statuses)) == (1, 1, 10, 1)
 
 
 # -- the address ---------------------------------------------------------------------------------------

@@ -82,5 +82,5 @@ def opened_host(cluster: Cluster, run: RunContext, node: int = 1, **more: Any) -
 
 def opened_pod(host: Host, run: RunContext, userland: Userland, name: str = "0-pod-solo", **options: Any):
     environment = registry.environments()["pod"]
-    request = SiteRequest(run, host, name, "solo", userland, Limits(cpus=0.5, memory=128 << 20), apart=True)
+    request = SiteRequest(run, host, name, "solo", userland, Limits(cpus=0.5, memory=128 << 20), separate_hosts=True)
     return environment.open(environment.options.model_validate(options), request)

@@ -9,7 +9,7 @@ import pytest
 from weighbridge.model.userland import Userland
 
 from .machine import Machine
-from .test_companions import saved_redis
+from .test_supporting_services import saved_redis
 from .test_weigh import CLIENT, COMPOSE, COMPOSED, save_image, values
 from .weighing import weighbridge
 

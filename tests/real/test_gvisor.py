@@ -70,11 +70,11 @@ def sites(small_userland: Userland) -> Iterator[dict[str, Site]]:
                 LIMITS,
                 (PublishedPort("tcp", PORT, PORT),),
                 environment=name,
-                apart=True,
+                separate_hosts=True,
             )
             opened[name] = run.stack.enter_context(DOCKER.open(DOCKER.options(**given), request))
         native = registry.environments()["native"]
-        client = SiteRequest(run, near, "client", "client", small_userland, Limits(), apart=True)
+        client = SiteRequest(run, near, "client", "client", small_userland, Limits(), separate_hosts=True)
         opened["client"] = run.stack.enter_context(native.open(native.options(), client))
         yield opened
     assert addresses() == before

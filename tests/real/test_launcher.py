@@ -21,7 +21,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.hosts.kubernetes import session as sessions
 from weighbridge.hosts.kubernetes.networking import proxy_mode
-from weighbridge.hosts.kubernetes.session import Break, SessionStream
+from weighbridge.hosts.kubernetes.session import ConnectionLoss, SessionStream
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
@@ -318,7 +318,7 @@ class BehindASocket:
         self.waiting = Process(Command((*own, program, "--lease", str(lease_s), "--listen", socket)))
         self._carries = Command((program, "--connect", socket))
         self.carriers: list[Process] = []
-        self.stream = SessionStream(self._connect, lambda _: Break("cut", 45), print)
+        self.stream = SessionStream(self._connect, lambda _: ConnectionLoss("cut", 45), print)
         self.launcher = Launcher(self.stream, "site", lambda: self.stream.why, SITE_ENV)
 
     def _connect(self) -> tuple[Process, SocketStream]:
@@ -377,7 +377,7 @@ def test_connections_that_break_lose_nothing(run: RunContext, tmp_path: Path, mo
             assert printed.stdout == data
         over.set()
         cutter.join()
-        assert len(there.carriers) > 10 and there.stream.unheard_s > 0
+        assert len(there.carriers) > 10 and there.stream.disconnected_s > 0
         assert there.launcher.run(Command(("true",))).returncode == 0
 
 

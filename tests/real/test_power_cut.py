@@ -12,7 +12,7 @@ import pytest
 
 from weighbridge.features.durability.runner import USERLAND, check_durability
 from weighbridge.model.choices import Promise
-from weighbridge.model.power_cut import PowerCut, Verdict
+from weighbridge.model.power_cut import DurabilityVerdict, PowerCut
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
 from weighbridge.study.loader import check
@@ -57,19 +57,19 @@ def cut(promise: Promise, environment: str = NATIVE, write_cache: str = "volatil
 
 
 def test_what_was_synced_natively_is_kept_and_what_was_only_written_is_not():
-    assert cut(Promise.FSYNC).verdict is Verdict.KEPT
+    assert cut(Promise.FSYNC).verdict is DurabilityVerdict.KEPT
     written = cut(Promise.WRITE)
     # the guest writes back what is dirty after 30 s, and nobody asked it to do so before
-    assert (written.verdict, written.found, written.first_lost) == (Verdict.LOST, 0, 0)
+    assert (written.verdict, written.found, written.first_lost) == (DurabilityVerdict.LOST, 0, 0)
 
 
 def test_a_disk_that_ignores_flushes_is_found_to_claim_more_than_it_keeps():
     found = cut(Promise.O_DSYNC, write_cache="unsafe")
-    assert found.verdict is Verdict.OVERCLAIMED and found.first_lost == 0
+    assert found.verdict is DurabilityVerdict.OVERCLAIMED and found.first_lost == 0
 
 
 @pytest.mark.parametrize("promise", [Promise.FSYNC, Promise.O_DSYNC])
 @pytest.mark.parametrize("storage", ["volume", "layer", "directory"])
 def test_what_was_synced_in_a_container_is_kept(storage: str, promise: Promise):
     found = cut(promise, f"{{kind: docker, network: none, storage: {storage}}}")
-    assert (found.verdict, found.storage) == (Verdict.KEPT, storage)
+    assert (found.verdict, found.storage) == (DurabilityVerdict.KEPT, storage)

@@ -18,7 +18,7 @@ from weighbridge.model.userland import Userland
 from .machine import Machine
 from .secrets_watch import Watch, watching, written_to
 from .test_ci_gate import CI
-from .test_companions import saved_redis
+from .test_supporting_services import saved_redis
 from .test_weigh import CLIENT, COMPOSED, save_image
 from .weighing import PROGRAM, Ended
 

@@ -133,7 +133,9 @@ def test_link_rate_is_that_of_ethernet(hosts: dict[str, testbed.TestbedHost], ru
         client, server = (
             stack.enter_context(
                 chroot_site(
-                    SiteRequest(run, host, f"rate-{role}", role, userland, Limits(cpuset=host.cpuset), apart=True)
+                    SiteRequest(
+                        run, host, f"rate-{role}", role, userland, Limits(cpuset=host.cpuset), separate_hosts=True
+                    )
                 )
             )
             for host, role in ((a, "client"), (b, "server"))

@@ -32,9 +32,9 @@ from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import process
 from weighbridge.linux.process import Process, environment_of
+from weighbridge.model.cleanup import Leftover, RunFolders
 from weighbridge.model.command import Command, Completed, PublishedPort
 from weighbridge.model.host import Limits, RunContext
-from weighbridge.model.leavings import Leftover, RunFolders
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean

@@ -16,7 +16,7 @@ from weighbridge.engines.layers import file_layer, image_archive
 from weighbridge.model.userland import Userland
 
 from .machine import Machine
-from .test_companions import saved_redis
+from .test_supporting_services import saved_redis
 
 STATIC = """
 #include <stdio.h>

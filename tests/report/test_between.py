@@ -13,7 +13,7 @@ from weighbridge.analysis.between_runs import compare_runs
 from weighbridge.analysis.compared_run import FactChange, FactKind, read_run
 from weighbridge.analysis.conditions import Isolation
 from weighbridge.analysis.history import history
-from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.model.isolation import Layer, SiteLayers
 from weighbridge.report.charts.between import changes_of_pair, costs_of_runs
 from weighbridge.report.charts.history import changes, over_runs, series_of
@@ -157,7 +157,7 @@ def test_the_document_is_as_its_schema_says(compared):
     found = compared({"workloads": [TCP, retries]}, {"workloads": [TCP, retries]},
                      {"facts": LATER, "blocks": 1, "aa": False, "options": {"bridge": {"mtu": [1, 2]}}})  # fmt: skip
     document = compare_json(found)
-    fits(Document.COMPARE, document)
+    fits(SchemaDocument.COMPARE, document)
     (bridge,) = [
         each for each in document["pairs"][0]["costs"]
         if (each["environment"], each["metric"]) == ("bridge", "throughput")
@@ -266,7 +266,7 @@ def test_two_commands_under_one_name_are_no_history_of_one_program(run):
 def test_history_as_document_and_page(folder, tmp_path):
     found = history(folder)
     document = history_json(found)
-    fits(Document.HISTORY, document)
+    fits(SchemaDocument.HISTORY, document)
     assert [each["changed"][0]["fact"] for each in document["runs"] if each["changed"]] == ["kernel"]
     write_document(history_document(found), tmp_path / "history.html")
     page = Page((tmp_path / "history.html").read_text())

@@ -8,7 +8,7 @@ import pytest
 from documents import fits
 from weighbridge.analysis.gate import judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement
-from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.features.replication.comparison import replication
 from weighbridge.features.replication.document import replication_json
 from weighbridge.features.replication.published import published
@@ -56,13 +56,13 @@ def test_figures_of_a_finished_run_stay(finished_run, name):
 @pytest.mark.parametrize("name", FINISHED)
 def test_what_a_finished_run_gives_has_its_schema(finished_run, name):
     _, analysis, document = finished_run(name)
-    fits(Document.REPORT, document)
+    fits(SchemaDocument.REPORT, document)
     limit = parse_requirement("*.{workload}.{metric} > 1%".format_map(document["costs"][0]), LIMIT)
     limits = limits_json(analysis, judge([limit], analysis))
     assert limits
-    fits(Document.REPORT, {**document, "limits": limits})
+    fits(SchemaDocument.REPORT, {**document, "limits": limits})
     if name == "docker-networks":
-        fits(Document.REPLICATE, replication_json(replication(analysis, published(analysis.study), [])))
+        fits(SchemaDocument.REPLICATE, replication_json(replication(analysis, published(analysis.study), [])))
 
 
 @pytest.mark.parametrize("name", FINISHED)

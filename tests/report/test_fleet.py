@@ -9,7 +9,7 @@ from rich.console import Console
 
 from documents import fits
 from sentences import assert_sentence
-from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.features.fleets.analysis import SharedFact, UnlikeFact, read_fleet
 from weighbridge.features.fleets.changes import compare_fleets
 from weighbridge.features.fleets.charts import NAMED_MACHINES, caterpillar, heat_map
@@ -22,7 +22,7 @@ from weighbridge.features.fleets.text import (
     controls_answer,
     distance_text,
     fleet_answer,
-    odd_sentences,
+    outlier_sentences,
     range_text,
     shared_fact_words,
     some_of,
@@ -111,7 +111,7 @@ def test_pairs_on_a_screen(pairs):
 
 def test_for_machines(singles, pairs, changed):
     for fleet, compared in ((singles, None), (pairs, None), (singles, changed)):
-        fits(Document.FLEET, fleet_json(fleet, compared))
+        fits(SchemaDocument.FLEET, fleet_json(fleet, compared))
     document = fleet_json(singles)
     assert [each["machine"] for each in document["odd_machines"]] == ["n3", "n7"]
     assert document["odd_machines"][0]["unlike"] == [
@@ -143,7 +143,7 @@ def test_a_metric_in_another_unit_is_told(tmp_path):
     )
     compared = compare_fleets(after, before)
     document = fleet_json(after, compared)
-    fits(Document.FLEET, document)
+    fits(SchemaDocument.FLEET, document)
     against = document["against"]
     assert against is not None and [each["why"] for each in against["not_compared"]] == ["unit"] * 2
     assert_sentence(changes_answer(compared))
@@ -201,7 +201,7 @@ def test_hostile_names_are_escaped_everywhere(tmp_path):
     page_of(fleet, tmp_path)
     source = (tmp_path / "fleet.html").read_text()
     assert HOSTILE not in source and "<b>left" not in source and "\x1b" not in source + shown(fleet)
-    fits(Document.FLEET, fleet_json(fleet))
+    fits(SchemaDocument.FLEET, fleet_json(fleet))
 
 
 def test_a_fleet_of_which_nothing_can_be_said(tmp_path):
@@ -215,8 +215,8 @@ def test_a_fleet_of_which_nothing_can_be_said(tmp_path):
     assert fleet_answer(few) == f"2 machines: an outlier needs at least {MIN_MACHINES_ODD} machines."
     for number, fleet in enumerate((one, nothing, untrusted, few)):
         page_of(fleet, tmp_path)
-        assert shown(fleet) and odd_sentences(fleet) == []
-        fits(Document.FLEET, fleet_json(fleet))
+        assert shown(fleet) and outlier_sentences(fleet) == []
+        fits(SchemaDocument.FLEET, fleet_json(fleet))
         assert [caterpillar(each) is None for each in fleet.metrics] == [number < 3] * len(fleet.metrics)
 
 
@@ -228,7 +228,7 @@ def test_a_metric_in_its_own_unit(tmp_path):
     assert "%" in amount(own, own.fleet.typical)
     assert all("±" in text or text == "–" or "none seen" in text for text in spread_texts(cost))
     definition_of(caterpillar(cost))
-    fits(Document.FLEET, fleet_json(read_fleet(tmp_path / "fleet")))
+    fits(SchemaDocument.FLEET, fleet_json(read_fleet(tmp_path / "fleet")))
 
 
 # -- charts ----------------------------------------------------------------------------------------

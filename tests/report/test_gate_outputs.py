@@ -17,7 +17,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.gate import Reason, judge, judge_gate
 from weighbridge.analysis.gate_looks import Spending
 from weighbridge.analysis.requirement import BUDGET, LIMIT, MARGIN, parse_requirement
-from weighbridge.cli.commands.studies import Document
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.report.export.gate import (
     bmf,
     gate_json,
@@ -48,7 +48,7 @@ def judged(run):
 def test_for_machines(judged):
     gate, _, analysis = judged
     made = gate_json(gate, analysis)
-    fits(Document.GATE, made)
+    fits(SchemaDocument.GATE, made)
     assert (made["answer"], made["looks"], made["earlier_looks"], made["against"]) == ("failed", 1, [], None)
     bridge, host, noisy = made["findings"]
     assert (bridge["environment"], bridge["outcome"], bridge["about"]) == ("bridge", "failed", "cost")

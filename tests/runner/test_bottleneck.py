@@ -3,7 +3,7 @@
 import pytest
 
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
-from weighbridge.model.host import Link
+from weighbridge.model.host import NetworkLink
 from weighbridge.model.measurement import Measurement, Metric
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.bottleneck import RoleCpus, TrialUsage, bottleneck
@@ -46,7 +46,7 @@ def kind(seen: TrialUsage, cpus: RoleCpus = APART, **more: float) -> tuple[str, 
 
 def test_the_share_of_a_cable_is_that_of_its_busier_direction(world: World):
     bits, silent = {"out": 5e6, "in": 1e6}, dict[str, float]()
-    links = Link("host a", RATE, lambda: dict(bits)), Link("host b", RATE, lambda: dict(silent))
+    links = NetworkLink("host a", RATE, lambda: dict(bits)), NetworkLink("host b", RATE, lambda: dict(silent))
     site = FakeSite(world, "solo", "one", "solo", links=links)
     window = Window(Stage({"solo": site}, {"solo": Endpoint("", "", 0)}))
     window.begin_measured(served=False, opens=False)

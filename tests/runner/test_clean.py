@@ -7,15 +7,15 @@ import pytest
 
 from sentences import assert_sentence
 from weighbridge.engines.labelled import remove_labelled
-from weighbridge.linux.leavings import DataFolders
-from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard
+from weighbridge.linux.cleanup import DataFolders
+from weighbridge.model.cleanup import ENDING, NO_RUN, Cleanup, Leftover, OrphanedRun, RunFolders, discard
 from weighbridge.runner import clean
 
 RUN, OTHER = "0123456789ab", "ba9876543210"
 RULES = "ip6tables nat: 5 of rules, chains and policies"
 
 
-class MadeUp(Leavings):
+class MadeUp(Cleanup):
     """Three things of two runs, and one of none; ``steps`` tells what was done, ``stays`` what cannot be removed."""
 
     owner_may_be_unknown = True
@@ -32,10 +32,10 @@ class MadeUp(Leavings):
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         yield from self.things
 
-    def end(self, run: DeadRun) -> None:
+    def end(self, run: OrphanedRun) -> None:
         self.steps.append(f"end {run.id}")
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         self.steps.append(f"remove {run.id}")
         gone = (run.id, f"{ENDING}{run.id[-6:]}")
         self.things = [each for each in self.things if each.run not in gone or each.name in self.stays]
@@ -47,7 +47,7 @@ class MadeUp(Leavings):
 @pytest.fixture
 def kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MadeUp:
     made = MadeUp()
-    monkeypatch.setattr(clean.registry, "leavings", lambda: (made,))
+    monkeypatch.setattr(clean.registry, "cleanups", lambda: (made,))
     monkeypatch.setattr(clean, "_GONE_S", 0.1)
     monkeypatch.setattr(clean.run_lock, "base", lambda: tmp_path / "states")
     monkeypatch.setattr(clean, "cache_folder", lambda: tmp_path / "cache")
@@ -127,26 +127,26 @@ def test_a_noise_measurement_lives_by_its_lock(kind: MadeUp, monkeypatch: pytest
 def test_all_is_ended_before_anything_is_removed_and_a_failure_keeps_nothing_else(tmp_path: Path):
     steps: list[str] = []
 
-    class Recorded(Leavings):
-        def __init__(self, name: str, *, told_by_host: bool = False) -> None:
+    class Recorded(Cleanup):
+        def __init__(self, name: str, *, host_knows_owner: bool = False) -> None:
             self.name = name
-            self.told_by_host = told_by_host  # type: ignore[misc]
+            self.host_knows_owner = host_knows_owner  # type: ignore[misc]
 
         def find(self, folders: RunFolders) -> tuple[Leftover, ...]:
             return ()
 
-        def end(self, run: DeadRun) -> None:
+        def end(self, run: OrphanedRun) -> None:
             steps.append(f"end {self.name}")
             raise OSError(f"{self.name} cannot be ended")
 
-        def remove(self, run: DeadRun) -> None:
+        def remove(self, run: OrphanedRun) -> None:
             steps.append(f"remove {self.name}")
 
-    kinds = [Recorded("machine", told_by_host=True), Recorded("container")]
-    discard(DeadRun(RUN, tmp_path, tmp_path), kinds)
+    kinds = [Recorded("machine", host_knows_owner=True), Recorded("container")]
+    discard(OrphanedRun(RUN, tmp_path, tmp_path), kinds)
     assert steps == ["end container", "end machine", "remove container", "remove machine"]
     steps.clear()
-    discard(DeadRun(RUN, tmp_path, tmp_path, "far"), kinds)
+    discard(OrphanedRun(RUN, tmp_path, tmp_path, "far"), kinds)
     assert steps == ["end machine", "remove machine"], "the other would be another host's, too"
 
 
@@ -165,11 +165,11 @@ class Failing(MadeUp):
         self._step("find")
         yield from super().find(folders)
 
-    def end(self, run: DeadRun) -> None:
+    def end(self, run: OrphanedRun) -> None:
         self._step("end")
         super().end(run)
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         self._step("remove")
         super().remove(run)
 
@@ -184,7 +184,7 @@ def test_a_step_that_fails_keeps_no_other_and_is_told(
 ):
     failing = Failing(step)
     failing.things = []
-    monkeypatch.setattr(clean.registry, "leavings", lambda: (kind, failing))
+    monkeypatch.setattr(clean.registry, "cleanups", lambda: (kind, failing))
     inventory = clean.clean()
     assert inventory.removed == (ONE, LINK, TWO, FILTER) and kind.things == [Leftover("no id", "thing", "somebody's")]
     assert inventory.failures and all(f"no {step}" in each for each in inventory.failures)
@@ -196,7 +196,7 @@ def test_the_notes_of_a_run_stay_until_all_is_gone(kind: MadeUp, monkeypatch: py
         pass
     note = tmp_path / "states" / RUN / "owner.json"
     failing = Failing("remove")
-    monkeypatch.setattr(clean.registry, "leavings", lambda: (kind, failing))
+    monkeypatch.setattr(clean.registry, "cleanups", lambda: (kind, failing))
     assert clean.clean().failures and note.exists()
     failing.fails = ()
     assert clean.clean().failures == () and not note.exists()
@@ -220,7 +220,7 @@ def test_data_in_another_cache_is_found_until_it_is_gone(
     monkeypatch: pytest.MonkeyPatch, kind: MadeUp, immutable: set[Path], tmp_path: Path
 ):
     """As where ``WEIGHBRIDGE_CACHE`` was another one in the run than it is now."""
-    monkeypatch.setattr(clean.registry, "leavings", lambda: (DataFolders(),))
+    monkeypatch.setattr(clean.registry, "cleanups", lambda: (DataFolders(),))
     data, state = tmp_path / "elsewhere/engines" / RUN, tmp_path / "states" / RUN
     for folder in (data, data.with_name(OTHER), tmp_path / "cache/engines" / OTHER):
         folder.mkdir(parents=True)
@@ -242,7 +242,7 @@ def test_data_in_another_cache_is_found_until_it_is_gone(
 def test_a_run_that_was_continued_with_another_cache_has_data_in_both(
     monkeypatch: pytest.MonkeyPatch, kind: MadeUp, tmp_path: Path
 ):
-    monkeypatch.setattr(clean.registry, "leavings", lambda: (DataFolders(),))
+    monkeypatch.setattr(clean.registry, "cleanups", lambda: (DataFolders(),))
     caches = [tmp_path / "first", tmp_path / "second"]
     for cache in caches:
         (cache / "engines" / RUN).mkdir(parents=True)

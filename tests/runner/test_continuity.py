@@ -16,8 +16,8 @@ from weighbridge.runner.continuity import (
     launcher_unknown,
     layers_of_run,
     require_same,
-    require_same_companions,
     require_same_layers,
+    require_same_supporting_services,
 )
 from weighbridge.store.run import RunStore
 
@@ -104,11 +104,11 @@ def test_the_programs_of_clients_are_told_by_their_own_userland(store: RunStore)
 
 
 def test_companions_stay_what_they_were(store: RunStore):
-    require_same_companions(store, {"redis": "sha256:1", "redis:/etc/r": "2"})
+    require_same_supporting_services(store, {"redis": "sha256:1", "redis:/etc/r": "2"})
     store.add_facts("companions", {"redis": "sha256:1", "redis:/etc/r": "2"})
-    require_same_companions(store, {"redis": "sha256:1", "redis:/etc/r": "2"})
+    require_same_supporting_services(store, {"redis": "sha256:1", "redis:/etc/r": "2"})
     with raises_sentence(RunDirectoryError):
-        require_same_companions(store, {"redis": "sha256:1", "redis:/etc/r": "3"})
+        require_same_supporting_services(store, {"redis": "sha256:1", "redis:/etc/r": "3"})
 
 
 def test_a_site_stays_in_its_hypervisors(store: RunStore):

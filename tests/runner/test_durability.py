@@ -13,7 +13,7 @@ from sentences import raises_sentence
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.features.durability import runner as durability
 from weighbridge.features.durability.runner import (
-    Server,
+    CheckedServer,
     _first_error,
     _query,
     checkable,
@@ -26,9 +26,9 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Capabilities
 from weighbridge.model.power_cut import (
     RECORD,
+    DurabilityVerdict,
     Ledger,
     PowerCut,
-    Verdict,
     power_cut_facts,
     power_cut_of,
     read_back,
@@ -116,15 +116,15 @@ def made(promise: Promise, claimed: str, lost: int) -> PowerCut:
 @pytest.mark.parametrize(
     ("promise", "claimed", "lost", "verdict"),
     [
-        (Promise.FSYNC, "synchronous", 0, Verdict.KEPT),
-        (Promise.FSYNC, "synchronous", 1, Verdict.OVERCLAIMED),
-        (Promise.O_DSYNC, "synchronous", 10, Verdict.OVERCLAIMED),
-        (Promise.FSYNC, "asynchronous", 3, Verdict.LOST),
-        (Promise.FSYNC, "none", 10, Verdict.LOST),
-        (Promise.WRITE, "synchronous", 10, Verdict.LOST),
-        (Promise.WRITE, "none", 0, Verdict.KEPT),
-        (Promise.COMMIT, "synchronous", 1, Verdict.OVERCLAIMED),
-        (Promise.COMMIT, "asynchronous", 10, Verdict.LOST),
+        (Promise.FSYNC, "synchronous", 0, DurabilityVerdict.KEPT),
+        (Promise.FSYNC, "synchronous", 1, DurabilityVerdict.OVERCLAIMED),
+        (Promise.O_DSYNC, "synchronous", 10, DurabilityVerdict.OVERCLAIMED),
+        (Promise.FSYNC, "asynchronous", 3, DurabilityVerdict.LOST),
+        (Promise.FSYNC, "none", 10, DurabilityVerdict.LOST),
+        (Promise.WRITE, "synchronous", 10, DurabilityVerdict.LOST),
+        (Promise.WRITE, "none", 0, DurabilityVerdict.KEPT),
+        (Promise.COMMIT, "synchronous", 1, DurabilityVerdict.OVERCLAIMED),
+        (Promise.COMMIT, "asynchronous", 10, DurabilityVerdict.LOST),
     ],
 )
 def test_only_what_was_synced_and_claimed_to_be_kept_is_overclaimed(promise, claimed, lost, verdict):
@@ -327,7 +327,7 @@ def test_what_cannot_be_closed_of_a_host_that_was_killed_is_no_failure(
 
     monkeypatch.setattr(durability, "_checked", checked)
     monkeypatch.setattr(durability, "ensure", lambda *_, **__: None)
-    monkeypatch.setattr(durability.clean.registry, "leavings", lambda: ())
+    monkeypatch.setattr(durability.clean.registry, "cleanups", lambda: ())
     monkeypatch.setattr(durability.run_lock, "base", lambda: power_cut_folder)
     power_cut_folder = durability.cache_folder() / "runs"
     study = check(parse(STUDY % "", "power.yaml"))
@@ -346,7 +346,7 @@ def test_what_cannot_be_closed_of_a_host_that_was_killed_is_no_failure(
 
 
 AT = Endpoint("127.0.0.1", "127.0.0.1", 5432)
-SERVER = Server(PLUGIN, PLUGIN.options(), AT, Ledger(Command(("write",)), Command(("read",))))
+SERVER = CheckedServer(PLUGIN, PLUGIN.options(), AT, Ledger(Command(("write",)), Command(("read",))))
 
 
 @dataclass

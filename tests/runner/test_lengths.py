@@ -23,7 +23,7 @@ from weighbridge.model.trial import Trial
 from weighbridge.model.workload import Length, by_seconds
 from weighbridge.report.export.json import report_json
 from weighbridge.runner.lengths import ALIKE, Lengths, alike_rates
-from weighbridge.runner.precision import Standing, needed_s
+from weighbridge.runner.precision import PrecisionStatus, needed_s
 from weighbridge.runner.session import Session
 from weighbridge.store.reader import LENGTHS
 from weighbridge.store.rows import PREPARATION, PilotTrial
@@ -242,16 +242,16 @@ def test_what_the_time_allows():
     ±4 % of ten blocks made ±2 % "out of reach" in 39 of them, as forty would do by the square root; so would ten of a
     few runs in a hundred.
     """
-    far = Standing("c", "e", 0.04, False, 40, blocks=10, target=0.02)
+    far = PrecisionStatus("c", "e", 0.04, False, 40, blocks=10, target=0.02)
     least, most = far.after(11) or (0.0, 0.0)
     assert 0.02 < least < 1.04 ** (10 / 11) ** 0.5 - 1 < most
     assert far.after(39) is None
-    assert Standing("c", "e", 0.01, True, 10, blocks=10, target=0.02).after(10) is None
-    assert Standing("c", "e", float("inf"), False, None, target=0.02).after(11) is None
+    assert PrecisionStatus("c", "e", 0.01, True, 10, blocks=10, target=0.02).after(10) is None
+    assert PrecisionStatus("c", "e", float("inf"), False, None, target=0.02).after(11) is None
 
 
 def test_when_a_target_is_reached_has_two_ends_and_both_are_looks():
-    wide = Standing("c", "e", 0.04, False, 39, blocks=10, target=0.02)
+    wide = PrecisionStatus("c", "e", 0.04, False, 39, blocks=10, target=0.02)
     assert wide.with_time(10, (13, 17, 22, 28, 35, 44, 60, 76), 2.0).needed_s == (2.0 * 12, 2.0 * 66)
     assert wide.with_time(10, (13, 17, 22, 28), 2.0).needed_s == (2.0 * 12, math.inf), "there may be too few looks"
     assert wide.with_time(20, (22, 28, 40, 90), 2.0).needed_s == (2.0 * 8, 2.0 * 70), "some blocks are without it"
@@ -261,8 +261,8 @@ def test_when_a_target_is_reached_has_two_ends_and_both_are_looks():
 
 def test_workloads_take_turns_and_the_widest_comparison_is_the_last_of_each():
     made = [("a", (1.0, 4.0)), ("a", (2.0, 3.0)), ("b", (10.0, 20.0)), ("b", None)]
-    standings = [Standing(cell, "e", 0.04, False, 40, needed_s=seconds) for cell, seconds in made]
-    assert needed_s(standings) == (12.0, 24.0) and needed_s([]) == (0.0, 0.0)
+    statuses = [PrecisionStatus(cell, "e", 0.04, False, 40, needed_s=seconds) for cell, seconds in made]
+    assert needed_s(statuses) == (12.0, 24.0) and needed_s([]) == (0.0, 0.0)
 
 
 def test_the_slowest_decides_the_least_amount(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

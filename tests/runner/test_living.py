@@ -95,7 +95,7 @@ def test_runs_of_one_fleet_are_no_others_of_each_other(machine: Path, monkeypatc
     monkeypatch.setenv(state.FLEET_VARIABLE, "/fleets/one")
     with state.claim(RUN, machine / "cache", machine / "runs/first"):
         assert living.others() == {}
-        living.require_alone(beside_others=False)
+        living.require_alone(allow_concurrent=False)
         for fleet in ("/fleets/other", ""):
             monkeypatch.setenv(state.FLEET_VARIABLE, fleet)
             assert living.others() == {RUN: str(machine / "runs/first")}
@@ -106,14 +106,14 @@ def test_who_measures_beside_a_run_is_told_with_its_directory(machine: Path):
         assert living.others() == {RUN: str(machine / "runs/first")}
         assert living.others(RUN) == {}, "a run is not beside itself"
         with pytest.raises(Unavailable) as refused:
-            living.require_alone(beside_others=False)
+            living.require_alone(allow_concurrent=False)
         assert {RUN, str(machine / "runs/first"), "--allow-concurrent"} <= {*re.split(r"[ ,]+", str(refused.value))}
         assert re.search(r" since \d\d:\d\d, and", str(refused.value))
         os.utime(state.base() / RUN / "lock", (1e9, 1e9))
         with pytest.raises(Unavailable, match=r" since 2001-09-0[89] "):
-            living.require_alone(beside_others=False)
-        living.require_alone(beside_others=True)
-    living.require_alone(beside_others=False)
+            living.require_alone(allow_concurrent=False)
+        living.require_alone(allow_concurrent=True)
+    living.require_alone(allow_concurrent=False)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +144,13 @@ def test_a_user_is_told_of_a_run_of_root_that_lives(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(machine / "run/user/1000"))
     monkeypatch.setattr(living, "is_locked", lambda _: locked)
     assert living.hidden_runs() == ([RUN] if refused else [])
-    living.require_alone(beside_others=True)
+    living.require_alone(allow_concurrent=True)
     with (
         pytest.raises(Unavailable, match=f"run {RUN}, which belongs to root, is probably measuring")
         if refused
         else nullcontext()
     ):
-        living.require_alone(beside_others=False)
+        living.require_alone(allow_concurrent=False)
 
 
 def test_everybody_sees_that_a_run_lives_by_its_folder(machine: Path, monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,7 @@ from weighbridge import registry
 from weighbridge.cli.approval import decides_sentence
 from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
 from weighbridge.linux import cpus
-from weighbridge.linux.memory_room import Room
+from weighbridge.linux.memory_room import MemoryBudget
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
@@ -190,7 +190,7 @@ def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.Mo
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "921600GiB"))
     assert why.startswith("a.yaml:6: host a: a guest with 943718400 MiB does not fit on this machine (")
     assert why.endswith(": give it less memory")
-    monkeypatch.setattr(preflight, "room_in", lambda _: Room(800 * 2**20))  # room for one of them
+    monkeypatch.setattr(preflight, "room_in", lambda _: MemoryBudget(800 * 2**20))  # room for one of them
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "512MiB"))
     assert "host a: a guest with 512 MiB" in why and "of which other guests need 512 MiB" in why
     monkeypatch.setattr(os, "geteuid", lambda: 1000)

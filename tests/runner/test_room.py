@@ -12,7 +12,7 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Mount, SiteStorage
 from weighbridge.runner import room
 from weighbridge.runner.planned import refusals
-from weighbridge.runner.room import DiskBudget, Written, lacking_room, written
+from weighbridge.runner.room import DiskBudget, DiskWrites, lacking_room, written
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -129,26 +129,26 @@ def storage(*servers: str, capacity: int | None = None) -> SiteStorage:
 
 def test_sites_on_one_disk_take_their_room_one_after_the_other():
     claims, site = DiskBudget(), Disk(f"{GIB} 900 1000")
-    give_back = claims.claim(site, storage(), Written(600 * 2**20))  # type: ignore[arg-type]
+    give_back = claims.claim(site, storage(), DiskWrites(600 * 2**20))  # type: ignore[arg-type]
     with raises_sentence(Unavailable):
-        claims.claim(site, storage(), Written(600 * 2**20))  # type: ignore[arg-type]
+        claims.claim(site, storage(), DiskWrites(600 * 2**20))  # type: ignore[arg-type]
     give_back()
-    claims.claim(site, storage(), Written(600 * 2**20))  # type: ignore[arg-type]
-    claims.claim(site, storage("server"), Written(600 * 2**20))  # type: ignore[arg-type]
-    claims.claim(site, storage(capacity=GIB), Written(600 * 2**20))  # type: ignore[arg-type]
+    claims.claim(site, storage(), DiskWrites(600 * 2**20))  # type: ignore[arg-type]
+    claims.claim(site, storage("server"), DiskWrites(600 * 2**20))  # type: ignore[arg-type]
+    claims.claim(site, storage(capacity=GIB), DiskWrites(600 * 2**20))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("site", [Disk("- - -"), Disk("", code=127), Disk("nan 1 1"), Disk("5")])
 def test_a_disk_that_tells_nothing_is_no_reason(site: Disk):
-    DiskBudget().claim(site, storage(), Written(GIB))  # type: ignore[arg-type]
+    DiskBudget().claim(site, storage(), DiskWrites(GIB))  # type: ignore[arg-type]
 
 
 def test_files_take_inodes_of_the_disk_unless_it_makes_them_as_they_are_wanted():
     claims, site = DiskBudget(), Disk(f"{GIB} 900 1000")
-    claims.claim(site, storage(), Written(2**20, 600))  # type: ignore[arg-type]
+    claims.claim(site, storage(), DiskWrites(2**20, 600))  # type: ignore[arg-type]
     with raises_sentence(Unavailable):
-        claims.claim(site, storage(), Written(2**20, 600))  # type: ignore[arg-type]
-    DiskBudget().claim(Disk(f"{GIB} 0 0"), storage(), Written(2**20, 600))  # type: ignore[arg-type]
+        claims.claim(site, storage(), DiskWrites(2**20, 600))  # type: ignore[arg-type]
+    DiskBudget().claim(Disk(f"{GIB} 0 0"), storage(), DiskWrites(2**20, 600))  # type: ignore[arg-type]
 
 
 def test_the_files_of_all_workloads_and_sites_are_counted():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.runner.stopper import ShortTime, Step, Stopper
+from weighbridge.runner.stopper import NextStep, ShortTime, Stopper
 
 SECONDS = st.integers(-2, 25).map(float)
 LOOKS = st.sets(st.integers(1, 9), min_size=1, max_size=4).map(lambda looks: tuple(sorted(looks)))
@@ -22,11 +22,11 @@ def stoppers(draw: st.DrawFn) -> Stopper:
     return Stopper(draw(LOOKS), draw(SHORT), study_ends=draw(ends), session_ends=draw(ends))
 
 
-def walked(stopper: Stopper, durations: Iterable[float]) -> tuple[list[Step], float]:
+def walked(stopper: Stopper, durations: Iterable[float]) -> tuple[list[NextStep], float]:
     """Return what followed each round of these durations, from 0 s on, and when the last one ended."""
-    steps, now = [Step.CONTINUE], 0.0
+    steps, now = [NextStep.CONTINUE], 0.0
     for blocks, duration in enumerate(durations, 1):
-        if steps[-1] is Step.STOP or blocks > stopper.looks[-1]:
+        if steps[-1] is NextStep.STOP or blocks > stopper.looks[-1]:
             break
         now += duration
         steps.append(stopper.after_round(blocks, now))
@@ -36,8 +36,8 @@ def walked(stopper: Stopper, durations: Iterable[float]) -> tuple[list[Step], fl
 @given(LOOKS, SHORT)
 def test_without_a_limit_a_run_looks_at_each_look_and_nothing_stops_it(looks: tuple[int, ...], short: ShortTime):
     steps, _ = walked(Stopper(looks, short), [1.0] * 50)
-    assert [number for number, step in enumerate(steps, 1) if step is Step.LOOK] == [*looks]
-    assert len(steps) == looks[-1] and Step.STOP not in steps
+    assert [number for number, step in enumerate(steps, 1) if step is NextStep.LOOK] == [*looks]
+    assert len(steps) == looks[-1] and NextStep.STOP not in steps
 
 
 @pytest.mark.parametrize("short", ["keep", "refuse"])
@@ -49,7 +49,7 @@ def test_a_run_stops_after_the_round_that_is_running_when_the_time_is_over(
     steps, ended = walked(replace(Stopper(looks, short), **{limit: ends}), durations)
     late = (number for number in range(1, 10) if sum(durations[:number]) > ends)
     assert len(steps) == min(looks[-1], next(late, 9))
-    assert (steps[-1] is Step.STOP) == (ended > ends)
+    assert (steps[-1] is NextStep.STOP) == (ended > ends)
 
 
 @given(stoppers(), DURATIONS)
@@ -58,15 +58,15 @@ def test_extend_waits_for_the_first_look_unless_the_session_ends(stopper: Stoppe
     steps, ended = walked(patient, durations)
     ends = (number for number in range(1, 10) if sum(durations[:number]) > patient.study_ends)
     assert len(steps) == min(patient.looks[-1], max(patient.looks[0], next(ends, 9)))
-    assert (steps[-1] is Step.STOP) == (ended > patient.study_ends)
+    assert (steps[-1] is NextStep.STOP) == (ended > patient.study_ends)
     steps, ended = walked(replace(patient, session_ends=0.0), durations)
-    assert steps == [Step.STOP] and not replace(patient, session_ends=0.0).may_extend(ended)
+    assert steps == [NextStep.STOP] and not replace(patient, session_ends=0.0).may_extend(ended)
 
 
 @given(stoppers(), st.integers(1, 9), SECONDS, st.integers(0, 9), st.integers(0, 10))
 def test_what_stops_a_run_stops_it_later_too(stopper: Stopper, blocks: int, now: float, later: int, more: int):
-    if stopper.after_round(blocks, now) is Step.STOP:
-        assert stopper.after_round(blocks + more, now + later) is Step.STOP
+    if stopper.after_round(blocks, now) is NextStep.STOP:
+        assert stopper.after_round(blocks + more, now + later) is NextStep.STOP
 
 
 @given(stoppers(), st.integers(1, 9), SECONDS, st.integers(0, 9))
@@ -87,6 +87,8 @@ def test_an_extension_is_limited_by_the_session_s_time_alone(
 ):
     stopper.restart(looks)
     assert not stopper.is_late(blocks, now) and stopper.left_s(now) == stopper.session_ends - now
-    expected = Step.STOP if now > stopper.session_ends else Step.LOOK if blocks in looks else Step.CONTINUE
+    expected = (
+        NextStep.STOP if now > stopper.session_ends else NextStep.LOOK if blocks in looks else NextStep.CONTINUE
+    )
     assert stopper.after_round(blocks, now) is expected
     assert stopper.may_extend(now) == (now < stopper.session_ends)

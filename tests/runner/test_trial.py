@@ -18,7 +18,7 @@ from weighbridge.meters.machines import Idle, read_here
 from weighbridge.meters.meter import NO_SAMPLERS, MeterFailed, MeterReadings, Samplers
 from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
-from weighbridge.model.host import Link
+from weighbridge.model.host import NetworkLink
 from weighbridge.model.isolation import Layer
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
@@ -58,7 +58,7 @@ def world() -> World:
 
 def measure(
     world: World, *, warm: bool = False, solo: bool = False, meters: Mapping[str, object] | None = None,
-    links: tuple[Link, ...] = (), **acts: Act,
+    links: tuple[NetworkLink, ...] = (), **acts: Act,
 ) -> TrialRecord:  # fmt: skip
     """One trial in which the roles act as said."""
     if acts:
@@ -730,7 +730,7 @@ def test_only_the_meters_share_of_the_measured_time_is_taken_off(world: World, m
 def test_a_cable_is_read_before_and_after_the_measured_process(world: World):
     """Twice, and not for the warm-up."""
     readings = iter([{"out": 7e6}, {"out": 7e6 + 1e9}])
-    link = Link("host a", 100e6, lambda: next(readings))
+    link = NetworkLink("host a", 100e6, lambda: next(readings))
     record = measure(world, warm=True, links=(link,), client=Act(lasts=0.05))
     (flag,) = [flag for flag in record.flags if flag.code in BOTTLENECKS]
     assert flag == Flag(FlagCode.CABLE, "host a", {"share": 1.0, "rate": 100e6}) and list(readings) == []

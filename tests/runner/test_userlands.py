@@ -9,7 +9,7 @@ from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.explained import Explains
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.runner.userlands import (
@@ -19,7 +19,7 @@ from weighbridge.runner.userlands import (
     measured_programs,
     userland_facts,
 )
-from weighbridge.study.brings import brought_by
+from weighbridge.study.external import external_resources
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -160,7 +160,10 @@ def test_a_userland_of_an_environment_s_own_is_kept_with_the_run_and_told_before
     assert thawed == study and first_difference(thawed, study) is None
     other = check(parse(OWN.replace("old.tar", "older.tar"), "own.yaml"))
     assert first_difference(study, other) == "environments.before"
-    assert [each.place for each in brought_by(study)][:2] == ["userland.path", "environments.before.userland.path"]
+    assert [each.place for each in external_resources(study)][:2] == [
+        "userland.path",
+        "environments.before.userland.path",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +200,7 @@ def test_the_program_of_an_engine_is_noted(tmp_path: Path):
     program.write_bytes(b"another engine")
     text = ENGINES.replace("new: {kind: docker}", f"new: {{kind: docker, dockerd: {program}}}")
     study = check(parse(text, "own.yaml"))
-    assert [(each.what, each.value) for each in brought_by(study)] == [(Brings.PROGRAM, str(program))]
+    assert [(each.what, each.value) for each in external_resources(study)] == [(External.PROGRAM, str(program))]
     userlands = Userlands(Userland("0" * 64, tmp_path, None, {}, ProcessDefaults()))
     assert measured_programs(study, userlands) == {str(program): hashlib.sha256(b"another engine").hexdigest()}
     program.unlink()

@@ -13,7 +13,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, SiteProcess, Transport, Usage
 from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.facts import NetworkPath
-from weighbridge.model.host import Capabilities, Group, Host, HostTraits, Link, RunContext
+from weighbridge.model.host import Capabilities, Group, Host, HostTraits, NetworkLink, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.names import RunId
@@ -26,7 +26,7 @@ from weighbridge.model.trial import Trial, TrialRecord, TrialResult
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.estimate import Forecast
-from weighbridge.runner.precision import Standing
+from weighbridge.runner.precision import PrecisionStatus
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -50,7 +50,7 @@ class Act:
     too_much: bool = False
     usage: Usage | None = None
     outside_s: float | None = None
-    unheard_s: float = 0.0
+    disconnected_s: float = 0.0
     clock_s: float | None = None
     """How long it runs by the site's clock; None: as long as it does."""
     lost: str = ""
@@ -102,7 +102,7 @@ class Program:
             self.stopped = Completed(
                 self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out,
                 error=self.act.error, too_much=self.act.too_much, usage=self.act.usage, outside_s=self.act.outside_s,
-                unheard_s=self.act.unheard_s,
+                disconnected_s=self.act.disconnected_s,
             )  # fmt: skip
         return self.stopped
 
@@ -142,7 +142,7 @@ class FakeSite:
     address: str = "198.51.100.1"
     listen: str = "0.0.0.0"
     host: Host = field(init=False)
-    links: tuple[Link, ...] = ()
+    links: tuple[NetworkLink, ...] = ()
     open_files: int = 1024
     layers: Layers = field(init=False)
     title: str = field(init=False)
@@ -405,7 +405,7 @@ class Told:
     counts: list[tuple[int, int]] = field(default_factory=list)
     left: list[Forecast] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
-    standings: list[Sequence[Standing]] = field(default_factory=list)
+    statuses: list[Sequence[PrecisionStatus]] = field(default_factory=list)
     at_begin: Callable[[Trial], None] = lambda _: None
     layers: Mapping[str, object] | None = None
     noticed: list[tuple[int, object]] = field(default_factory=list)
@@ -432,11 +432,11 @@ class Told:
     def trial_finished(self, record: TrialRecord) -> None:
         self.records.append(record)
 
-    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         self.lines.append(f"looked after {blocks}")
-        self.standings.append(standings)
+        self.statuses.append(statuses)
 
-    def others_noticed(self, out_of_reach: object) -> None:
+    def interference_noticed(self, out_of_reach: object) -> None:
         self.noticed.append((len(self.records), out_of_reach))
 
     def time_known(self, trial_s: float, left: Forecast) -> None:

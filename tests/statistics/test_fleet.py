@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from weighbridge.features.fleets.statistics import Measured, fleet_cost, moderated
+from weighbridge.features.fleets.statistics import RunCost, fleet_cost, shrunk_variances
 
 BCG_EFFECTS = (-0.8893, -1.5854, -1.3481, -1.4416, -0.2175, -0.7861, -1.6209, 0.0120, -0.4694, -1.3713, -0.3394,
                0.4459, -0.0173)  # fmt: skip
@@ -22,7 +22,7 @@ BCG_VARIANCES = (0.3256, 0.1946, 0.4154, 0.0200, 0.0512, 0.0069, 0.2230, 0.0040,
 
 
 def single(machine, effect, error=0.004, blocks=20):
-    return Measured((machine,), effect, error, blocks)
+    return RunCost((machine,), effect, error, blocks)
 
 
 def singles(number, *, between=0.01, noise=0.004, odd=None, seed=2, blocks=20):
@@ -33,16 +33,16 @@ def singles(number, *, between=0.01, noise=0.004, odd=None, seed=2, blocks=20):
     return [single(f"n{i:03}", float(cost), noise, blocks) for i, cost in enumerate(costs)]
 
 
-def pairs(keys, *, between=0.005, rest=0.002, odd=None, odd_pairs=(), shift=0.1, noise=0.002, seed=2):
+def pairs(keys, *, between=0.005, rest=0.002, odd=None, outlier_pairs=(), shift=0.1, noise=0.002, seed=2):
     rng = np.random.default_rng(seed)
     names = sorted({name for key in keys for name in key})
     machines = dict(zip(names, rng.normal(0, between, len(names)), strict=True))
     for name in odd or ():
         machines[name] += shift
     return [
-        Measured(
+        RunCost(
             key,
-            0.1 + machines[key[0]] + machines[key[1]] + rng.normal(0, rest) + shift * (key in odd_pairs),
+            0.1 + machines[key[0]] + machines[key[1]] + rng.normal(0, rest) + shift * (key in outlier_pairs),
             noise,
             20,
         )
@@ -54,12 +54,12 @@ def ring(number, *steps):
     return [(f"n{i:02}", f"n{(i + step) % number:02}") for step in steps for i in range(number)]
 
 
-def odd_machines(fleet):
-    return [each.machine for each in fleet.machines if each.odd]
+def outlier_machines(fleet):
+    return [each.machine for each in fleet.machines if each.outlier]
 
 
-def odd_pairs(fleet):
-    return [each.machines for each in fleet.pairs if each.odd]
+def outlier_pairs(fleet):
+    return [each.machines for each in fleet.pairs if each.outlier]
 
 
 # -- typical, prediction, spread ----------------------------------------------------------------
@@ -69,7 +69,7 @@ def test_a_fleet_of_fewer_than_two_is_none():
     assert fleet_cost(singles(1), margin=0.03) is None
     assert fleet_cost([], margin=0.03) is None
     assert fleet_cost([single("a", 0.1), single("a", 0.2)], margin=0.03) is None
-    assert fleet_cost([Measured(("a", "b"), 0.1, 0.01, 10)], margin=0.03) is None
+    assert fleet_cost([RunCost(("a", "b"), 0.1, 0.01, 10)], margin=0.03) is None
 
 
 def test_the_spread_is_paule_and_mandels():
@@ -142,9 +142,9 @@ def test_few_blocks_that_were_alike_by_chance_do_not_weigh_more():
     rng = np.random.default_rng(3)
     degrees = np.full(30, 9.0)
     sample = 0.02**2 * rng.chisquare(9, 30) / 9
-    assert np.ptp(np.log(moderated(sample, degrees))) < 0.4 * np.ptp(np.log(sample))
+    assert np.ptp(np.log(shrunk_variances(sample, degrees))) < 0.4 * np.ptp(np.log(sample))
     unlike = sample * np.exp(rng.normal(0, 1.5, 30))
-    drawn = moderated(unlike, degrees)
+    drawn = shrunk_variances(unlike, degrees)
     assert np.all(np.diff(drawn[np.argsort(unlike)]) > 0) and np.ptp(np.log(drawn)) < np.ptp(np.log(unlike))
 
 
@@ -160,23 +160,23 @@ def test_runs_without_any_noise_are_no_error():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_an_odd_machine_is_found_and_makes_no_other_odd(sign):
     fleet = fleet_cost(singles(20, odd={3: sign * 0.2}), margin=0.03)
-    assert odd_machines(fleet) == ["n003"]
+    assert outlier_machines(fleet) == ["n003"]
     effect = fleet.machines[3]
     assert effect.estimate == pytest.approx(sign * 0.2, abs=0.03) and effect.adjusted_p < 1e-6
-    assert abs(np.mean([each.estimate for each in fleet.machines if not each.odd])) < 0.003
+    assert abs(np.mean([each.estimate for each in fleet.machines if not each.outlier])) < 0.003
 
 
 def test_an_odd_machine_is_none_whose_distance_does_not_matter():
     runs = singles(20, between=0.001, noise=0.0005, odd={3: 0.02})
-    assert odd_machines(fleet_cost(runs, margin=0.01)) == ["n003"]
-    assert odd_machines(fleet_cost(runs, margin=0.03)) == []
+    assert outlier_machines(fleet_cost(runs, margin=0.01)) == ["n003"]
+    assert outlier_machines(fleet_cost(runs, margin=0.03)) == []
 
 
 def test_several_odd_machines_do_not_hide_one_another():
     runs = singles(10, between=0.01, odd={1: 0.2, 4: 0.2, 7: 0.21})
     values = np.array([each.effect for each in runs])
     assert not np.any(np.abs(values - values.mean()) > 2 * values.std(ddof=1)), "the usual rule sees none of them"
-    assert odd_machines(fleet_cost(runs, margin=0.03)) == ["n001", "n004", "n007"]
+    assert outlier_machines(fleet_cost(runs, margin=0.03)) == ["n001", "n004", "n007"]
 
 
 def test_the_interval_says_what_the_verdict_says():
@@ -185,13 +185,13 @@ def test_the_interval_says_what_the_verdict_says():
         for each in fleet.machines:
             away = each.interval.low > 0 or each.interval.high < 0
             assert away == (each.adjusted_p <= 0.05)
-            assert each.odd == (away and abs(each.estimate) >= 0.03)
+            assert each.outlier == (away and abs(each.estimate) >= 0.03)
 
 
 def test_one_of_three_machines_may_be_odd_and_needs_to_be_far():
     near = fleet_cost([single("a", 0.1), single("b", 0.104), single("c", 0.15)], margin=0.03)
     far = fleet_cost([single("a", 0.1), single("b", 0.104), single("c", 0.3)], margin=0.03)
-    assert odd_machines(near) == [] and odd_machines(far) == ["c"]
+    assert outlier_machines(near) == [] and outlier_machines(far) == ["c"]
     assert len(near.machines) == len(far.machines) == 3
 
 
@@ -201,27 +201,27 @@ def test_one_of_three_machines_may_be_odd_and_needs_to_be_far():
 def test_a_machine_that_is_slow_with_every_partner_is_odd_and_no_pair_is():
     for steps in ((1,), (1, 3)):
         fleet = fleet_cost(pairs(ring(12, *steps), odd={"n04"}), margin=0.03)
-        assert odd_machines(fleet) == ["n04"] and odd_pairs(fleet) == []
+        assert outlier_machines(fleet) == ["n04"] and outlier_pairs(fleet) == []
 
 
 def test_a_pair_that_is_slow_alone_is_odd_and_no_machine_is():
     slow = [("n04", "n05")]
-    fleet = fleet_cost(pairs(ring(12, 1, 3), odd_pairs=slow), margin=0.03)
-    assert odd_pairs(fleet) == slow and odd_machines(fleet) == []
+    fleet = fleet_cost(pairs(ring(12, 1, 3), outlier_pairs=slow), margin=0.03)
+    assert outlier_pairs(fleet) == slow and outlier_machines(fleet) == []
 
 
 def test_with_two_partners_each_only_a_very_slow_pair_is_told_from_its_machines():
     slow = [("n04", "n05")]
-    fleet = fleet_cost(pairs(ring(12, 1), odd_pairs=slow), margin=0.03)
-    assert odd_pairs(fleet) == odd_machines(fleet) == []
-    fleet = fleet_cost(pairs(ring(12, 1), odd_pairs=slow, shift=1.0), margin=0.03)
-    assert odd_pairs(fleet) == slow and odd_machines(fleet) == []
+    fleet = fleet_cost(pairs(ring(12, 1), outlier_pairs=slow), margin=0.03)
+    assert outlier_pairs(fleet) == outlier_machines(fleet) == []
+    fleet = fleet_cost(pairs(ring(12, 1), outlier_pairs=slow, shift=1.0), margin=0.03)
+    assert outlier_pairs(fleet) == slow and outlier_machines(fleet) == []
 
 
 def test_an_odd_machine_and_an_odd_pair_are_told_apart_in_one_fleet():
-    runs = pairs(ring(20, 1, 3), odd={"n04"}, odd_pairs=[("n10", "n11")])
+    runs = pairs(ring(20, 1, 3), odd={"n04"}, outlier_pairs=[("n10", "n11")])
     fleet = fleet_cost(runs, margin=0.03)
-    assert odd_machines(fleet) == ["n04"] and odd_pairs(fleet) == [("n10", "n11")]
+    assert outlier_machines(fleet) == ["n04"] and outlier_pairs(fleet) == [("n10", "n11")]
     assert fleet.spread.pair is not None
 
 
@@ -236,9 +236,9 @@ def test_a_machine_with_one_partner_has_no_effect():
 
 def test_all_pairs_of_a_fleet_and_pairs_that_are_not_connected():
     everyone = fleet_cost(pairs(list(combinations("abcdefgh", 2)), odd={"c"}), margin=0.03)
-    assert odd_machines(everyone) == ["c"]
+    assert outlier_machines(everyone) == ["c"]
     islands = [*combinations("abcd", 2), *combinations("efgh", 2)]
-    assert odd_machines(fleet_cost(pairs(islands, odd={"c"}), margin=0.03)) == ["c"]
+    assert outlier_machines(fleet_cost(pairs(islands, odd={"c"}), margin=0.03)) == ["c"]
 
 
 def test_pairs_that_differ_by_more_than_machines_explain_are_no_spread_between_machines():
@@ -248,7 +248,7 @@ def test_pairs_that_differ_by_more_than_machines_explain_are_no_spread_between_m
     keys = "05 14 23 01 25 34 02 31 45 03 42 51 04 53 12"
     fleet = fleet_cost(
         [
-            Measured((key[0], key[1]), int(effect) / 1e4, int(error) / 1e4, int(number))
+            RunCost((key[0], key[1]), int(effect) / 1e4, int(error) / 1e4, int(number))
             for key, effect, error, number in zip(*map(str.split, (keys, effects, errors, blocks)), strict=True)
         ],
         margin=0.03,
@@ -296,7 +296,7 @@ def test_every_machine_that_can_be_told_is_given(margin):
             fleet = fleet_cost([single(*each) for each in zip(names, costs.tolist(), strict=True)], margin=margin)
             assert [each.machine for each in fleet.machines] == names
             runs = [
-                Measured(key, scale * float(rng.standard_cauchy()), 0.004, 20) for key in combinations(names, 2)
+                RunCost(key, scale * float(rng.standard_cauchy()), 0.004, 20) for key in combinations(names, 2)
             ]  # fmt: skip
             fleet = fleet_cost(runs, margin=margin)
             assert len(fleet.machines) == number
@@ -341,7 +341,7 @@ def test_simulated_fleets_cover_the_typical_cost_and_the_next_machine(fleets, ki
 
 
 def test_simulated_fleets_name_the_odd_machine_and_no_other(fleets):
-    rows = [fleets.one_odd(20, 1, 3.0, 0.01, "normal", np.random.default_rng([2, i])) for i in range(40)]
+    rows = [fleets.one_outlier(20, 1, 3.0, 0.01, "normal", np.random.default_rng([2, i])) for i in range(40)]
     found, false, *_ = np.mean(rows, axis=0)
     assert found >= 0.95 and false <= 0.12
 

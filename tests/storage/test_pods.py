@@ -13,18 +13,18 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import objects, volumes
-from weighbridge.hosts.kubernetes.kubectl import Kubectl, Refused
-from weighbridge.hosts.kubernetes.leavings import Place
-from weighbridge.hosts.kubernetes.leavings import note as note_place
+from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace
+from weighbridge.hosts.kubernetes.cleanup import note as note_place
+from weighbridge.hosts.kubernetes.kubectl import Kubectl, RequestRefused
 from weighbridge.hosts.kubernetes.manifest import with_storage
-from weighbridge.hosts.kubernetes.objects import Owner, PodRequest, claim_state, pod, state_of
+from weighbridge.hosts.kubernetes.objects import ObjectOwner, PodRequest, claim_state, pod, state_of
+from weighbridge.model.cleanup import Cleanup, OrphanedRun, RunFolders, discard
 from weighbridge.model.host import Capabilities, RunContext
-from weighbridge.model.leavings import DeadRun, Leavings, RunFolders, discard
 from weighbridge.model.names import RunId
 from weighbridge.model.site import MountRequest
 
 RUN = RunId("0123456789ab")
-OWNER = Owner(f"weighbridge-{RUN}", "7c1e")
+OWNER = ObjectOwner(f"weighbridge-{RUN}", "7c1e")
 REQUEST = PodRequest(RUN, "0-pod-server", "n1", "i:1", OWNER)
 
 
@@ -109,7 +109,7 @@ def without_its_pod(about: Any) -> Callable[..., Any]:
 
     def get(_: Kubectl, what: str, *__: str, needed: bool = False) -> Any:
         if what == f"pod/{FOLDER.name}":
-            raise Refused("not found")
+            raise RequestRefused("not found")
         return about
 
     return get
@@ -132,7 +132,7 @@ def test_a_folder_is_removed_once_its_pod_has_gone(monkeypatch: pytest.MonkeyPat
     def get(_: Kubectl, what: str, *__: str, needed: bool = False) -> Any:
         happened.append(f"get {what}")
         if happened.count(happened[-1]) > 2:
-            raise Refused("not found")
+            raise RequestRefused("not found")
         return {"status": {"phase": "Succeeded"}}
 
     monkeypatch.setattr(volumes, "_LOOK_S", 0.0)
@@ -171,7 +171,7 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     state = tmp_path / RUN
     state.mkdir()
     volumes.NOTES.write(state, [FOLDER])
-    note_place(state, Place("c", "n", ""))
+    note_place(state, ClusterNamespace("c", "n", ""))
     kind, folders = volumes.NodeFolders(), RunFolders(tmp_path, tmp_path)
     [left] = kind.find(folders)
     assert (left.run, left.kind, left.name) == (RUN, "folder on node n1", f"/mnt/d/weighbridge-{RUN}-0-pod-server")
@@ -181,7 +181,7 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     monkeypatch.setattr(Kubectl, "create", lambda *_: None)
     monkeypatch.setattr(Kubectl, "delete", lambda *_: None)
     with pytest.raises(OSError, match="might be left"):
-        kind.remove(DeadRun(RUN, state, tmp_path))
+        kind.remove(OrphanedRun(RUN, state, tmp_path))
     assert volumes.NOTES.read(state) == [FOLDER]
 
 
@@ -190,12 +190,14 @@ def test_folders_are_removed_before_the_image_and_the_objects_of_their_removers(
 ):
     removed: list[str] = []
 
-    def note(kind: Leavings, *_: Any) -> None:
+    def note(kind: Cleanup, *_: Any) -> None:
         removed.append(kind.label)
 
-    for kind in (each for each in registry.leavings() if "Kubernetes" in each.label):
+    for kind in (each for each in registry.cleanups() if "Kubernetes" in each.label):
         monkeypatch.setattr(type(kind), "remove", note)
-    discard(DeadRun(RUN, tmp_path, tmp_path), [each for each in registry.leavings() if "Kubernetes" in each.label])
+    discard(
+        OrphanedRun(RUN, tmp_path, tmp_path), [each for each in registry.cleanups() if "Kubernetes" in each.label]
+    )
     assert removed == [
         "folders on nodes of Kubernetes clusters", "images on nodes of Kubernetes clusters",
         "objects in Kubernetes clusters",

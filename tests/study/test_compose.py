@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sentences import raises_sentence
 from weighbridge.errors import StudyError
-from weighbridge.model.companion import Companion, in_order
+from weighbridge.model.supporting_service import SupportingService, in_order
 from weighbridge.study.compose import Composed, composed, server_words, with_saved
 
 TEXT = (Path(__file__).parent / "data/compose-config.yml").read_text()
@@ -31,7 +31,7 @@ def test_the_measured_service_and_its_companions():
     assert found.without == {
         "shop": ("deploy",), "redis": ("restart", "volumes"), "db": ("networks", "sysctls"),
     }  # fmt: skip
-    redis, db = (Companion.model_validate(found.companions[name]) for name in ("redis", "db"))
+    redis, db = (SupportingService.model_validate(found.companions[name]) for name in ("redis", "db"))
     assert redis.command == ("redis-server", "--save", "", "--protected-mode", "no")
     assert redis.volumes == {"/data": "data"}
     assert redis.files == {"/etc/redis": "/shop/conf"}  # what is writable of this machine's is left out
@@ -52,7 +52,7 @@ def test_what_a_service_is_set_to_is_honoured(written: str, size: int):
     text = TEXT.replace("    image: shop:1.4\n", f"    image: shop:1.4\n{setting}")
     found = composed(text, "shop", ("deploy", "redis.volumes", "restart", "networks"))
     assert found.settings == {"shm_size": f"{size}B", "sysctls": {"net.core.somaxconn": "1024"}}
-    assert Companion.model_validate(found.companions["db"]).sysctls == {"net.core.somaxconn": "1024"}
+    assert SupportingService.model_validate(found.companions["db"]).sysctls == {"net.core.somaxconn": "1024"}
     left_out = composed(text, "shop", WITHOUT)
     assert [*left_out.settings] == ["shm_size"] and left_out.without["shop"] == ("deploy", "sysctls")
 

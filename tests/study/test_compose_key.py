@@ -10,11 +10,11 @@ from ruamel.yaml import YAML
 from saved_images import save_without_layers
 from sentences import raises_sentence
 from weighbridge.errors import StudyError, Unavailable
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.study import Study
 from weighbridge.study import profiles
-from weighbridge.study.brings import brought_by
+from weighbridge.study.external import external_resources
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check, with_blocks
 from weighbridge.study.schema import json_schema
@@ -136,14 +136,14 @@ def test_another_compose_file_is_another_study(reader: Reader):
 
 def test_what_it_brings_is_shown(reader: Reader, tmp_path: Path):
     for study in (loaded(reader), with_blocks(loaded(reader), 3)):
-        brought = {(each.what, each.place, each.value) for each in brought_by(study)}
+        brought = {(each.what, each.place, each.value) for each in external_resources(study)}
         assert brought >= {
-            (Brings.COMPOSE, "compose.file", str(tmp_path / "compose.yaml")),
-            (Brings.IMAGE, "userland.image", "shop:1.4"),
-            (Brings.IMAGE, "companions.redis.image", "redis:7"),
-            (Brings.FILE, "companions.redis.saved", str(tmp_path / "redis.tar")),
-            (Brings.FILE, "companions.redis.files./etc/redis", "/shop/conf"),
-            (Brings.COMMAND, "workloads.shop.server", WHOLE),
+            (External.COMPOSE, "compose.file", str(tmp_path / "compose.yaml")),
+            (External.IMAGE, "userland.image", "shop:1.4"),
+            (External.IMAGE, "companions.redis.image", "redis:7"),
+            (External.FILE, "companions.redis.saved", str(tmp_path / "redis.tar")),
+            (External.FILE, "companions.redis.files./etc/redis", "/shop/conf"),
+            (External.COMMAND, "workloads.shop.server", WHOLE),
         }
 
 

@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 
 from weighbridge import secret_values
 from weighbridge.errors import StudyError
-from weighbridge.model.companion import ComposedService
+from weighbridge.model.supporting_service import ComposedService
 from weighbridge.secret_values import revealed
 from weighbridge.study.compose_key import Service, service_of
 

@@ -8,13 +8,13 @@ import pytest
 
 from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import RunDirectoryError, StudyError
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.study import Study
 from weighbridge.runner import run as running
 from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.store.study_text import file_of_text
-from weighbridge.study.brings import brought_by
+from weighbridge.study.external import external_resources
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check
 from weighbridge.study.profiles import load, profiles_of
@@ -154,12 +154,12 @@ def test_what_an_explaining_arm_of_a_run_brings_is_shown():
     """A hostile run adds one arm with an engine of its own, which no environment of the study has."""
     document = json.loads(study_json(small(environments="{native: {kind: native}, bridge: {kind: docker}}")))
     arm = next(each for each in document["arms"] if each["name"] == "bridge")
-    assert brought_by(thawed(document)) == ()
+    assert external_resources(thawed(document)) == ()
     explains = {"environment": "bridge", "off": ["seccomp"]}
     options = {**arm["options"], "dockerd": "/opt/x/dockerd"}
     document["arms"].append({**arm, "name": "bridge-without-seccomp", "options": options, "explains": explains})
-    (brought,) = brought_by(thawed(document))
-    assert (brought.what, brought.value) == (Brings.PROGRAM, "/opt/x/dockerd")
+    (brought,) = external_resources(thawed(document))
+    assert (brought.what, brought.value) == (External.PROGRAM, "/opt/x/dockerd")
 
 
 # -- in a run --------------------------------------------------------------------------------------

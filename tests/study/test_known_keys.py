@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from weighbridge import registry
 from weighbridge.model.study import StudyFile
 from weighbridge.study.loader import _OfEnvironment
-from weighbridge.study.source import Place
+from weighbridge.study.source import StudyPlace
 from weighbridge.study.validated import option_models, validated
 
 from .test_mistakes import CPU, told
@@ -23,7 +23,9 @@ TOP: dict[str, type[BaseModel]] = {"study": StudyFile, "environment": _OfEnviron
 UNKNOWN = "zzzzzz"
 
 
-def mappings(annotation: Any, place: Place = ()) -> Iterator[tuple[Place, dict[Place, str], type[BaseModel]]]:
+def mappings(
+    annotation: Any, place: StudyPlace = ()
+) -> Iterator[tuple[StudyPlace, dict[StudyPlace, str], type[BaseModel]]]:
     """Yield each mapping below an annotation: its place, the kinds by the places that name them, and its model."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for kind, model in kinds(annotation):
@@ -46,7 +48,7 @@ def kinds(model: type[BaseModel]) -> list[tuple[str, type[BaseModel]]]:
     return [(kind, options) for kind, options in named if issubclass(options, model)] or [("", model)]
 
 
-def data_with(place: Place, kind_by_place: Mapping[Place, str], inner: Any) -> Any:
+def data_with(place: StudyPlace, kind_by_place: Mapping[StudyPlace, str], inner: Any) -> Any:
     """Return nested mappings and lists that hold ``inner`` at a place, and name the kinds around it."""
     for end in range(len(place), -1, -1):
         if place[:end] in kind_by_place:
@@ -76,9 +78,9 @@ def test_the_places_reach_into_kinds_mappings_and_options():
     ids=["-".join(map(str, (name, *place, *kinds.values()))) for name, place, kinds, _ in PLACES],
 )
 def test_an_unknown_key_is_answered_with_the_known_ones(
-    top: str, place: Place, kind_by_place: Mapping[Place, str], model: type[BaseModel]
+    top: str, place: StudyPlace, kind_by_place: Mapping[StudyPlace, str], model: type[BaseModel]
 ):
-    problems: list[tuple[Place, str]] = []
+    problems: list[tuple[StudyPlace, str]] = []
     assert validated(TOP[top], data_with(place, kind_by_place, {UNKNOWN: 1}), (), problems) is None
     known = [field.alias or name for name, field in model.model_fields.items()]
     assert known

@@ -12,11 +12,11 @@ from weighbridge.errors import StudyError
 from weighbridge.hosts.kinds.kubernetes import KubernetesOptions
 from weighbridge.hosts.kubernetes.objects import PodRequest
 from weighbridge.model.environment import misplaced
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
 from weighbridge.runner.planned import readiness_of, whereabouts
-from weighbridge.study.brings import _lines_of_ssh, brought_by
+from weighbridge.study.external import _lines_of_ssh, external_resources
 
 from .texts import loaded as text_loaded
 
@@ -145,15 +145,15 @@ def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
         + '"], "env": [{"name": "T", "value": "s3cr3t"}]}}}], "x": {"command": 1}}'
     )
     more = f", kubeconfig: {kubeconfig}, images: {{load: [ssh, worker-2, ctr, '-']}}"
-    brought = brought_by(loaded(TWO % ("", ""), TWO % (f", kubeconfig: {kubeconfig}", more)))
+    brought = external_resources(loaded(TWO % ("", ""), TWO % (f", kubeconfig: {kubeconfig}", more)))
     shown = {(each.what, each.place): each for each in brought}
-    assert shown[Brings.KUBECONFIG, "hosts.b.kubeconfig"].lines == (
+    assert shown[External.KUBECONFIG, "hosts.b.kubeconfig"].lines == (
         "server: https://evil:6443", "insecure-skip-tls-verify: True", "certificate-authority: /ca",
         "proxy-url: socks5://p", "tokenFile: /root/.vault-token", "client-certificate: /c", "client-key: /k",
         "starts /gcloud config helper", f"starts sh -c touch /tmp/x 1 {'y' * 200}...",
     )  # fmt: skip
-    assert shown[Brings.COMMAND, "hosts.b.images.load"].value == "ssh worker-2 ctr -"
-    assert shown[Brings.MACHINE, "hosts.b.node"].value == "worker-2"
+    assert shown[External.COMMAND, "hosts.b.images.load"].value == "ssh worker-2 ctr -"
+    assert shown[External.MACHINE, "hosts.b.node"].value == "worker-2"
     assert not any("s3cr3t" in line for each in brought for line in (each.value, *each.lines))
 
 
@@ -161,7 +161,7 @@ def test_each_of_several_kubeconfigs_is_shown(tmp_path: Path):
     for name in ("one", "two"):
         (tmp_path / name).write_text(f'{{"clusters": [{{"cluster": {{"server": "https://{name}"}}}}]}}')
     more = f", kubeconfig: '{tmp_path}/one:{tmp_path}/two'"
-    (brought,) = [each for each in brought_by(loaded(TWO % ("", ""), TWO % (more, more))) if each.lines][:1]
+    (brought,) = [each for each in external_resources(loaded(TWO % ("", ""), TWO % (more, more))) if each.lines][:1]
     assert brought.lines == ("server: https://one", "server: https://two")
 
 
@@ -170,7 +170,7 @@ def test_whatever_a_kubeconfig_holds_the_plan_is_shown(tmp_path: Path, text: str
     (tmp_path / "config").write_text(text)
     more = f", kubeconfig: {tmp_path}/config"
     study = loaded(TWO % ("", ""), TWO % (more, more))
-    assert any(each.what is Brings.KUBECONFIG for each in brought_by(study))
+    assert any(each.what is External.KUBECONFIG for each in external_resources(study))
 
 
 def test_a_padded_file_hides_no_program(tmp_path: Path):
@@ -178,16 +178,16 @@ def test_a_padded_file_hides_no_program(tmp_path: Path):
     (tmp_path / "config").write_text(f'{padding}{{"users": [{{"user": {{"exec": {{"command": "evil.sh"}}}}}}]}}')
     (tmp_path / "ssh").write_text(f"{padding}Host x\n  ProxyCommand evil.sh\n")
     more = f", kubeconfig: {tmp_path}/config"
-    brought = {each.what: each for each in brought_by(loaded(TWO % ("", ""), TWO % (more, more)))}
+    brought = {each.what: each for each in external_resources(loaded(TWO % ("", ""), TWO % (more, more)))}
     unknown = ("it is larger than 256 KiB, so the programs that it starts are unknown",)
-    assert brought[Brings.KUBECONFIG].lines == unknown
+    assert brought[External.KUBECONFIG].lines == unknown
     ssh = f"{{kind: ssh, destination: x, config: {tmp_path}/ssh}}"
     study = text_loaded(
         f"study: far\nquestion: What?\nhosts: {{a: {ssh}}}\nplacement: {{client: a, server: a}}\n"
         "inside: [server]\nbaseline: native\nenvironments: {native: {kind: native}, netns: {kind: netns}}\n"
         "workloads: {tcp: {kind: iperf3, duration: 1s}}\nrepetitions: {blocks: 6}\n"
     )
-    assert {each.what: each for each in brought_by(study)}[Brings.SSH_CONFIGURATION].lines == unknown
+    assert {each.what: each for each in external_resources(study)}[External.SSH_CONFIGURATION].lines == unknown
 
 
 QUOTED = (

@@ -7,10 +7,10 @@ from ruamel.yaml import YAML
 
 from sentences import raises_sentence
 from weighbridge.errors import StudyError
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.study import Study
-from weighbridge.study.brings import brought_by
+from weighbridge.study.external import external_resources
 
 from .texts import LINES, loaded
 
@@ -89,14 +89,14 @@ def test_what_is_started_is_shown():
         "{kind: command, run: 'pack {a}', parameters: {a: [1, 2]}, check: [grep, 'a b'],"
         " files: {/tmp/hosts: /etc/hosts}}"
     )
-    shown = [(each.what, each.place, each.value) for each in brought_by(found)]
+    shown = [(each.what, each.place, each.value) for each in external_resources(found)]
     place = "workloads.fib"
     assert sorted(shown) == sorted([
-        (Brings.COMMAND, f"{place}.run", "pack {a}"),
-        (Brings.ARGUMENT, f"{place}.parameters.a", "1"),
-        (Brings.ARGUMENT, f"{place}.parameters.a", "2"),
-        (Brings.COMMAND, f"{place}.check", "grep 'a b'"),
-        (Brings.FILE, f"{place}.files./tmp/hosts", "/etc/hosts"),
+        (External.COMMAND, f"{place}.run", "pack {a}"),
+        (External.ARGUMENT, f"{place}.parameters.a", "1"),
+        (External.ARGUMENT, f"{place}.parameters.a", "2"),
+        (External.COMMAND, f"{place}.check", "grep 'a b'"),
+        (External.FILE, f"{place}.files./tmp/hosts", "/etc/hosts"),
     ])  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from weighbridge.errors import StudyError
 from weighbridge.model.secret import _PLACES, SecretName
 from weighbridge.model.stored_study import StoredStudy, secrets_of, study_json
 from weighbridge.secret_values import revealed
-from weighbridge.study.brings import brought_by
+from weighbridge.study.external import external_resources
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check, with_blocks
 from weighbridge.study.profiles import load
@@ -59,7 +59,7 @@ def test_no_form_of_the_study_has_their_values(values: dict[SecretName, str], tm
     study = check(parse(STUDY, "s.yaml"))
     changed = with_settings(with_blocks(study, 7), ["workloads.shop.server_env.NEW_TOKEN=canary 7"])
     for each in (study, changed):
-        for text in (each.text, study_json(each), repr(each), str(brought_by(each))):
+        for text in (each.text, study_json(each), repr(each), str(external_resources(each))):
             assert "canary" not in text and "12345678" not in text
         assert check(parse(each.text, "again")) == each
         assert thaw(StoredStudy.model_validate_json(study_json(each)), each.text, tmp_path) == each

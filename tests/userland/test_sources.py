@@ -13,7 +13,7 @@ from weighbridge import registry
 from weighbridge.errors import StudyError, Unavailable, UserlandError
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner.preflight import userland_problem
-from weighbridge.study.brings import brought_by
+from weighbridge.study.external import external_resources
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland import build
@@ -186,7 +186,7 @@ def test_a_study_names_its_source():
     assert study("").file.userland.kind == "packages"
     assert study("userland: host").file.userland.kind == "host"
     chosen = study("userland: {kind: directory, path: /srv/root}")
-    assert [(each.what, each.place, each.value) for each in brought_by(chosen)] == [
+    assert [(each.what, each.place, each.value) for each in external_resources(chosen)] == [
         ("file", "userland.path", "/srv/root")
     ]
 

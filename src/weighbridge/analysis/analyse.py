@@ -126,7 +126,7 @@ def analyse(store: RunStore) -> Analysis:
         left_out=tuple(each for each in store.left_out() if each.environment not in plan.explaining),
         explanations=explanations(store, values, reports, plan, context),
         lengths=store.lengths(),
-        time_shared=any(each.blocks < each.until - each.after for each in store.allotments()),
+        time_shared=any(each.blocks < each.until - each.after for each in store.block_schedules()),
         rungs=plan.ladder,
         isolation=isolation,
         notices=tuple(on_top.remarks(context)),

@@ -29,14 +29,14 @@ from weighbridge.model.host import INTERRUPT_TIME
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers, by_environment
 from weighbridge.model.power_cut import SCOPE as POWER_CUTS
 from weighbridge.model.power_cut import PowerCut, power_cut_of
-from weighbridge.model.site import WAY_TO_COMPANIONS
+from weighbridge.model.site import ROUTE_TO_SUPPORTING_SERVICES
 
 Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
 
 COMPARED = (
     "userland", "packages", "user", "limits", QUALITY_OF_SERVICE, ADDED_CONTAINERS, LIMITS_ABOVE, OUTERMOST_GROUP,
-    OPEN_FILES, PROCESSES, WAY_TO_COMPANIONS, *MEMORY_FOLDERS.values(),
+    OPEN_FILES, PROCESSES, ROUTE_TO_SUPPORTING_SERVICES, *MEMORY_FOLDERS.values(),
 )  # fmt: skip
 """Facts of a site that have to be the same in every environment; so do those with one of `COMPARED_BEGINNINGS`."""
 COMPARED_BEGINNINGS = ("version", ULIMIT)

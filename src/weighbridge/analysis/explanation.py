@@ -59,7 +59,7 @@ class _Environment:
     """How many rules of packet filters a probe matched with each of them and without it; "" where nobody tells."""
 
     @property
-    def bare(self) -> str:
+    def all_off_arm(self) -> str:
         """The arm that has all of the switched mechanisms off; "" where there is none."""
         every = all_off(self.mechanisms, self.arms)
         return "" if every is None else self.arms[every]
@@ -152,16 +152,16 @@ def _explained(
 
 def _parts(environment: _Environment, plan: Comparisons) -> Iterator[tuple[_Part, Mapping[str, float], str]]:
     """Give the parts of a cost that can be told, as weights of arms, and the arm that each is against."""
-    mechanisms, arms, bare = environment.mechanisms, environment.arms, environment.bare
+    mechanisms, arms, all_off_arm = environment.mechanisms, environment.arms, environment.all_off_arm
     for each in mechanisms:
         if weights := _named(environment, single_cost(each, arms)):
             yield ("mechanism", each.kind), weights, environment.without(each)
     for one, other, of_pair in pair_costs(mechanisms, arms):
         yield ("pair", one.kind, other.kind), _named(environment, of_pair), environment.without(other)
-    if bare:
+    if all_off_arm:
         if weights := _named(environment, cost_together(mechanisms, arms)):
-            yield ("together",), weights, bare
-        yield ("rest",), {bare: 1.0, plan.baseline: -1.0}, plan.baseline
+            yield ("together",), weights, all_off_arm
+        yield ("rest",), {all_off_arm: 1.0, plan.baseline: -1.0}, plan.baseline
 
 
 def _named(environment: _Environment, weights: Weights) -> Mapping[str, float]:
@@ -249,7 +249,7 @@ def _explanation(
         environment.name, report, total,
         mechanisms=tuple(sorted(costs, key=lambda each: -_size(each.row))),
         pairs=tuple(sorted(pairs, key=lambda each: -_size(each.row))),
-        interaction=part("together"), unexplained=part("rest"), unexplained_arm=environment.bare,
+        interaction=part("together"), unexplained=part("rest"), unexplained_arm=environment.all_off_arm,
         crossed=any(each.crossed for each in environment.mechanisms),
     )  # fmt: skip
 

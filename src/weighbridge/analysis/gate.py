@@ -43,7 +43,7 @@ from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore, Value
 
-Outcome = Literal["exceeded", "kept", "undecided"]
+GateOutcome = Literal["exceeded", "kept", "undecided"]
 Reason = Literal[
     "above", "within", "interval", "blocks", "no-cost", "broke", "hidden", "no-ratio", "noise", "failed", "untrusted",
     "many", "spent", "other-unit", "durability", "path", "disturbed",
@@ -56,7 +56,7 @@ looks at the run have left nothing of the error for this one; and ``disturbed``,
 took more of the machine in one of the runs; and ``own-budget``, of a headline whose cost is in another unit than the
 bound of the pattern that matches it.
 """
-Answer = Literal["passed", "failed", "undecided", "untrusted"]
+GateAnswer = Literal["passed", "failed", "undecided", "untrusted"]
 MORE_BLOCKS: frozenset[Reason] = frozenset({"interval", "blocks", "noise", "many"})
 """Reasons for which more blocks may help."""
 Side = tuple[MetricReport, Comparison, Analysis]
@@ -73,7 +73,7 @@ class Finding:
 
     requirement: Requirement
     target: Target
-    outcome: Outcome
+    outcome: GateOutcome
     reason: Reason
     cost: Interval | None = None
     unit: str = ""
@@ -91,7 +91,7 @@ class Gate:
     """The outcome of a gate. ``findings``: in the order of the budgets, then in other units, then of the changes."""
 
     findings: tuple[Finding, ...]
-    answer: Answer
+    answer: GateAnswer
     earlier: tuple[GateLook, ...] = ()
     """The looks of gates at the run before this one."""
     share: float = 1.0
@@ -254,7 +254,7 @@ def _own_budget(budget: Requirement, target: Target) -> Finding:
     return Finding(budget, target, "undecided", "own-budget", cost.worsening, unit, cost.blocks, cost.confidence)
 
 
-def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[Outcome, Reason]:
+def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[GateOutcome, Reason]:
     """Return where an interval lies; a cost that is exactly the bound is above it only where that is strict."""
     above = interval.low >= bound if strict else interval.low > bound
     within = interval.high < bound if strict else interval.high <= bound
@@ -265,7 +265,7 @@ def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[O
 
 def rule(
     requirement: Requirement, interval: Interval, bound: float, sides: Sequence[Side], *, in_noise: bool
-) -> tuple[Outcome, Reason]:
+) -> tuple[GateOutcome, Reason]:
     """Return what a cost, or a change between two runs, comes to whose interval is known.
 
     ``sides``: the comparison in each run, which may take the answer away; ``in_noise``: no larger than the noise
@@ -280,7 +280,7 @@ def rule(
     return outcome, reason
 
 
-def _unusable(outcome: Outcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
+def _unusable(outcome: GateOutcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
     """Why a comparison of a run can be held against nothing, whatever its interval; None where it can."""
     context = analysis.context
     unknown = context is not None and context.paths.missing(report.cell, analysis.baseline, row.environment)
@@ -303,7 +303,7 @@ def _judge_cost(requirement: Requirement, target: Target, analysis: Analysis, co
     bound = bound_in_unit(requirement, report) if report else requirement.bound
     if report is None or row is None or row.cost is None or cost is None:
         return Finding(requirement, target, "undecided", "broke" if row and row.broke_instead else "no-cost")
-    outcome: Outcome = "undecided"
+    outcome: GateOutcome = "undecided"
     reason: Reason = "no-ratio"
     if not _no_ratio(requirement, target):
         sides = [(report, row, analysis)]
@@ -333,7 +333,7 @@ def _among_many(finding: Finding, adjusted: float | None, family: int) -> Findin
     return replace(finding, outcome="undecided", reason="many" if family > 1 else "interval")
 
 
-def _answer(findings: Sequence[Finding]) -> Answer:
+def _answer(findings: Sequence[Finding]) -> GateAnswer:
     outcomes = {each.outcome for each in findings}
     if "exceeded" in outcomes:  # of a session that can be trusted: in another one nothing is
         return "failed"

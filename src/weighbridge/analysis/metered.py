@@ -50,7 +50,7 @@ _NAMES = (
     (re.compile(r"(.+)_transmit_bytes_per_s"), OUT),
 )
 
-Readings = dict[float, float]
+ValuesBySecond = dict[float, float]
 """Value by the second of the trial at which it was read."""
 
 
@@ -82,7 +82,7 @@ class Metered:
         self._every_s = 1 / meters_hz(store)
         self._windows = {trial.id: trial.window for trial in store.trials() if trial.window is not None}
 
-    def quantities(self, trial: int) -> dict[QuantityId, Readings]:
+    def quantities(self, trial: int) -> dict[QuantityId, ValuesBySecond]:
         """What was read in a trial (its id) of each quantity."""
         return quantities(self._store.series_by_trial().get(trial, ()), self._hosts)
 
@@ -115,10 +115,10 @@ class Stretch:
     value: float
 
 
-def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[QuantityId, Readings]:
+def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[QuantityId, ValuesBySecond]:
     """Give what was read of each quantity. ``hosts``: the study's names of hosts, of which variants are made."""
-    by_key: dict[QuantityId, Readings] = {}
-    parts: dict[str, dict[str, Readings]] = {}
+    by_key: dict[QuantityId, ValuesBySecond] = {}
+    parts: dict[str, dict[str, ValuesBySecond]] = {}
     owners: dict[str, str] = {}  # of two variants of one host in a trial, the first: it is one machine
     for each in series:
         place = place_of(each.place, tuple(hosts))
@@ -162,9 +162,9 @@ def place_of(place: str, hosts: tuple[str, ...] = ()) -> str:
     return PLACES.get(place, place)
 
 
-def _of_a_place(place: str, mine: dict[str, Readings]) -> dict[QuantityId, Readings]:
+def _of_a_place(place: str, mine: dict[str, ValuesBySecond]) -> dict[QuantityId, ValuesBySecond]:
     """CPU and memory: what a site's programs hold (files in the cache are not theirs), a host's in use."""
-    by_key: dict[QuantityId, Readings] = {}
+    by_key: dict[QuantityId, ValuesBySecond] = {}
     kinds = {quantity_of(name): read for name, read in mine.items()}
     if not place.startswith(HOST):
         for parts in (("",), ("user", "system")):
@@ -179,7 +179,9 @@ def _of_a_place(place: str, mine: dict[str, Readings]) -> dict[QuantityId, Readi
     return by_key
 
 
-def _join(by_key: dict[QuantityId, Readings], key: QuantityId, read: Readings, *, busiest: bool = False) -> None:
+def _join(
+    by_key: dict[QuantityId, ValuesBySecond], key: QuantityId, read: ValuesBySecond, *, busiest: bool = False
+) -> None:
     """Add readings to those of the same key (or keep the larger ones), moment by moment."""
     total = by_key.get(key)
     if total is None:
@@ -194,7 +196,7 @@ def about_s(key: QuantityId, every_s: float) -> float:
     return max(every_s, SLOW_S) if key.what in (READ, WRITTEN) and key.place != PROMETHEUS else every_s
 
 
-def stretches(read: Readings, least_s: float = 0.0, every_s: float = 0.0) -> list[Stretch]:
+def stretches(read: ValuesBySecond, least_s: float = 0.0, every_s: float = 0.0) -> list[Stretch]:
     """Give readings as means over the time that each is about, several of them together until `least_s` are full.
 
     The first one's time is that to the second or `every_s`, if that is longer, but not before the trial. What is
@@ -218,7 +220,7 @@ def stretches(read: Readings, least_s: float = 0.0, every_s: float = 0.0) -> lis
     return means or [Stretch(0.0, at[-1], read[at[-1]])]
 
 
-def mean(read: Readings, window: tuple[float, float], every_s: float = 0.0) -> float | None:
+def mean(read: ValuesBySecond, window: tuple[float, float], every_s: float = 0.0) -> float | None:
     """The mean of readings in a part of a trial, each as long as it lasted; None without any."""
     total = lasted = 0.0
     for each in stretches(read, every_s=every_s):
@@ -228,7 +230,7 @@ def mean(read: Readings, window: tuple[float, float], every_s: float = 0.0) -> f
     return total / lasted if lasted else None
 
 
-def most(read: Readings, window: tuple[float, float]) -> float | None:
+def most(read: ValuesBySecond, window: tuple[float, float]) -> float | None:
     """The largest reading in a part of a trial, or just after it; None without any."""
     after = min((at for at in read if at >= window[1]), default=math.inf)
     return max((value for at, value in read.items() if window[0] <= at <= max(window[1], after)), default=None)

@@ -22,7 +22,7 @@ from weighbridge.analysis.metered import (
     UNITS,
     Metered,
     QuantityId,
-    Readings,
+    ValuesBySecond,
     stretches,
 )
 from weighbridge.analysis.results import Analysis
@@ -79,14 +79,14 @@ class TimelinePanel:
         return max((max(values) for kind in self.curves.values() for _, values in kind.values()), default=0.0)
 
 
-Why = Literal["nearest", "only", "most-results", "first-of-most-results"]
+ChoiceReason = Literal["nearest", "only", "most-results", "first-of-most-results"]
 
 
 @dataclass(frozen=True, slots=True)
 class BlockChoice:
     """Why it is this block: of ``complete`` ones the nearest to the medians, or the one (the first) with most."""
 
-    why: Why
+    why: ChoiceReason
     complete: int
 
 
@@ -134,8 +134,8 @@ def _block(analysis: Analysis, group: LevelGroup) -> tuple[int, BlockChoice, lis
     complete = [number for number, places in sorted(results.items()) if len(places) == most]
     if len(complete) < ENOUGH_BLOCKS or not most:
         number = complete[0]
-        others: Why = "first-of-most-results" if len(complete) > 1 else "most-results"
-        why: Why = "only" if len(blocks) == 1 else others
+        others: ChoiceReason = "first-of-most-results" if len(complete) > 1 else "most-results"
+        why: ChoiceReason = "only" if len(blocks) == 1 else others
     else:
         number, why = _nearest(analysis, {each: blocks[each] for each in complete}), "nearest"
     return number, BlockChoice(why, len(complete)), sorted(blocks[number], key=lambda trial: trial.order)
@@ -209,14 +209,14 @@ def _spans(group: LevelGroup, trials: Sequence[TrialRow]) -> tuple[TrialSpan, ..
     return tuple(spans)
 
 
-def _curve(span: TrialSpan, read: Readings, step_s: float, apart_s: float) -> StepCurve:
+def _curve(span: TrialSpan, read: ValuesBySecond, step_s: float, apart_s: float) -> StepCurve:
     steps = stretches(read, step_s, apart_s)
     at = tuple(round(span.start + each.start, 2) for each in steps)
     values = tuple(float(f"{each.value:.3g}") for each in steps)
     return (*at, round(span.start + steps[-1].end, 2)), (*values, values[-1])
 
 
-def _every(read: Readings) -> float:
+def _every(read: ValuesBySecond) -> float:
     """Seconds between two readings."""
     at = sorted(read)
     return (at[-1] - at[0]) / (len(at) - 1) if len(at) > 1 else math.inf

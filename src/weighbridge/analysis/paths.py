@@ -150,7 +150,7 @@ FIGURES = (RETRANSMITS, SOFTIRQ_SHARE, ALL_CPU, SWITCHES)
 
 
 @dataclass(frozen=True, slots=True)
-class Mechanism:
+class PathMechanism:
     """One environment: its path, and the medians of the figures in the order of `PathTable.metrics`."""
 
     environment: str
@@ -170,7 +170,7 @@ class PathTable:
     place: ClientPlace | None
     label: str
     metrics: tuple[tuple[str, str], ...]
-    rows: tuple[Mechanism, ...]
+    rows: tuple[PathMechanism, ...]
 
 
 def path_tables(analysis: "Analysis") -> tuple[PathTable, ...]:
@@ -188,7 +188,7 @@ def path_tables(analysis: "Analysis") -> tuple[PathTable, ...]:
             for report in shown
         ]
         rows = [
-            Mechanism(name, path, tuple(each.get(name) for each in figures))
+            PathMechanism(name, path, tuple(each.get(name) for each in figures))
             for name in analysis.environments
             if (path := paths.by_environment.get((name, client))) is not None
             and name in {analysis.baseline, *(row.environment for row in reports[0].comparisons)}

@@ -28,11 +28,11 @@ from weighbridge.runner import run as running
 from weighbridge.runner.bundled import is_bundled
 from weighbridge.runner.estimate import clock_range
 from weighbridge.runner.known_noise import Decidable
-from weighbridge.secret_values import Comparison, without_value
+from weighbridge.secret_values import SecretComparison, without_value
 from weighbridge.store.run import RunStore
-from weighbridge.study.brings import Brought, brought_by, brought_compose
 from weighbridge.study.compose_key import names_compose_file
 from weighbridge.study.explained import unexplained
+from weighbridge.study.external import ExternalResource, compose_resource, external_resources
 from weighbridge.study.source import Origin, OriginKind, named_study, plain
 
 
@@ -44,7 +44,7 @@ def load_named(name: str, profile: str | None = None, link: str | None = None, *
     """
 
     def agree(file: str) -> None:
-        tell([brought_compose(file)])
+        tell([compose_resource(file)])
         if not yes and not _person_there():
             _needs_yes(f"{name} uses the Compose file {Path(file).absolute()}", "Read it")
         if not yes:
@@ -69,13 +69,13 @@ def confirm(origin: Origin, study: Study, directory: Path, *, yes: bool, quick_t
     require_values(names := secrets_of(study))
     announced = announce(approved_already(study, origin, yes=yes), directory, quick_test=quick_test)
     tell_secrets(names)
-    _ask(brought_by(announced), yes=yes)
+    _ask(external_resources(announced), yes=yes)
     return not is_bundled(announced)
 
 
 def require_values(
     names: Sequence[SecretName], *, same: bool = False, again: str = ""
-) -> Mapping[SecretName, Comparison]:
+) -> Mapping[SecretName, SecretComparison]:
     """Require that the secrets of a study have values, and that the study uses every value that the user gives.
 
     ``same``, ``again`` and the result: as in `secret_values.require`. Raises SecretError.
@@ -177,19 +177,19 @@ def decides_sentence(size: Decidable) -> str:
     return f"{which}. The smallest detectable cost depends on this machine's noise: run weighbridge doctor --noise"
 
 
-def confirm_named(origin: Origin, brought: Iterable[Brought], *, yes: bool, advice: str = "") -> None:
+def confirm_named(origin: Origin, resources: Iterable[ExternalResource], *, yes: bool, advice: str = "") -> None:
     """Ask as `confirm` does, for a study that does not run (completely) on this machine.
 
     ``advice`` says how the user can inspect the study first, if not with `weighbridge plan`.
     """
     _require_yes(origin, yes=yes, advice=advice)
-    _ask(brought, yes=yes)
+    _ask(resources, yes=yes)
 
 
 def confirm_use(origin: Origin, study: Study, *, yes: bool) -> None:
     """Ask before a command uses a study without a run, if the study is not bundled."""
     if not origin.is_bundled:
-        confirm_named(origin, brought_by(study), yes=yes)
+        confirm_named(origin, external_resources(study), yes=yes)
 
 
 _HOW_TO_READ = {
@@ -206,18 +206,18 @@ def _require_yes(origin: Origin, *, yes: bool, advice: str = "") -> None:
         _needs_yes(f"{origin.name} is not a bundled study", advice)
 
 
-def _ask(brought: Iterable[Brought], *, yes: bool) -> None:
-    """Show what a study brings, and ask the user if there is a terminal."""
-    tell(brought)
+def _ask(resources: Iterable[ExternalResource], *, yes: bool) -> None:
+    """Show the external resources of a study, and ask the user if there is a terminal."""
+    tell(resources)
     if not yes and _person_there():
         typer.confirm("Start?", default=True, abort=True, err=True)
 
 
 def confirm_continued(directory: Path, *, yes: bool) -> bool:
-    """Show what the study in a run brings, and ask before it starts again; return whether there was a question.
+    """Show the external resources of the study in a run, and ask before it starts again; return whether it asked.
 
-    A bundled study needs no question. Any other study can start programs, even if it brings nothing, so it needs
-    ``yes`` without a terminal. Raises RunDirectoryError if the directory has no run, SecretError if a secret
+    A bundled study needs no question. Any other study can start programs, even without external resources, so it
+    needs ``yes`` without a terminal. Raises RunDirectoryError if the directory has no run, SecretError if a secret
     of the run has no value or a different value.
     """
     with RunStore(directory) as store:
@@ -231,7 +231,7 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
     tell_secrets(names)
     if is_bundled(study):
         return False
-    tell(brought_by(study))
+    tell(external_resources(study))
     if not yes and not _person_there():
         advice = f"Read it on the page that 'weighbridge report {directory}' writes"
         _needs_yes(f"the study in {directory} is not a bundled study", advice)
@@ -245,12 +245,12 @@ _HEADINGS = {True: "The fleet contacts or reads:", False: "The study starts, rea
 _ABOUT_LINES = {"ssh configuration": ", its lines:", "kubeconfig": ", its fields:"}
 
 
-def brought_lines(brought: Iterable[Brought], width: int | None = None) -> list[str]:
-    """List what a study brings, indented below headings, with the lines of each configuration.
+def resource_lines(resources: Iterable[ExternalResource], width: int | None = None) -> list[str]:
+    """List the external resources of a study, indented below headings, with the lines of each configuration.
 
     If ``width`` is given, longer lines are broken between words.
     """
-    every = tuple(brought)
+    every = tuple(resources)
     lines: list[tuple[int, str]] = []
     for of_fleet, heading in _HEADINGS.items():
         entries = [each for each in every if each.is_of_fleet == of_fleet]
@@ -273,10 +273,10 @@ def _broken(indent: int, text: str, width: int) -> list[str]:
     )  # fmt: skip
 
 
-def tell(brought: Iterable[Brought], console: Console | None = None) -> None:
-    """Show what a study brings, on standard error unless another console is given."""
+def tell(resources: Iterable[ExternalResource], console: Console | None = None) -> None:
+    """Show the external resources of a study, on standard error unless another console is given."""
     console = console or err()
-    for line in brought_lines(brought, console.width if console.is_terminal else None):
+    for line in resource_lines(resources, console.width if console.is_terminal else None):
         console.print(line, markup=False, soft_wrap=True)
 
 

@@ -51,7 +51,7 @@ OFTEN_PER_S = 100.0
 def doctor(options: DoctorOptions) -> None:
     """Print what this machine, or the cluster, can measure."""
     if options.noisy:
-        living.require_alone(beside_others=options.allow_concurrent)
+        living.require_alone(allow_concurrent=options.allow_concurrent)
         measure_noise(as_json=options.as_json)
         return
     of_cluster = options.cluster or options.context or options.namespace

@@ -51,7 +51,7 @@ def explain(options: ExplainOptions) -> None:
     directory = options.directory or new_directory(study)
     origin = Origin(OriginKind.RUN, str(options.run))
     needs_yes = approval.confirm(origin, study, directory, yes=options.yes, quick_test=options.quick_test)
-    living.require_alone(beside_others=options.allow_concurrent)
+    living.require_alone(allow_concurrent=options.allow_concurrent)
     measured(study, directory, yes=options.yes and needs_yes, env=options.env)
 
 

@@ -41,7 +41,7 @@ def extend_run(
     extension = GateExtender(questions, limit_s, judged.plan)
     extender = BlockExtender(limit_s, extension.total_blocks)
     try:
-        living.require_alone(beside_others=allow_concurrent)
+        living.require_alone(allow_concurrent=allow_concurrent)
         with interruptible(), show() as progress, continuable(run, *without_values(sys.argv[1:])):
             running.run_study(None, run, progress, _write_page, extender=extender)
     except TrialsFailed:

@@ -23,7 +23,7 @@ from weighbridge.cli.output import out, print_json
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.model.facts import SHARED
 from weighbridge.model.level import level_label
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.model.study import Arm, Study
@@ -38,8 +38,8 @@ from weighbridge.runner.planned import PlannedRun
 from weighbridge.runner.pollers import lacking as cannot_poll
 from weighbridge.runner.pollers import wants_polling
 from weighbridge.study import loader
-from weighbridge.study.brings import Brought, brought_by
 from weighbridge.study.explained import unexplained
+from weighbridge.study.external import ExternalResource, external_resources
 from weighbridge.study.settings import with_settings
 
 _NOT_EXAMINED = (
@@ -203,7 +203,11 @@ def plan(options: PlanOptions) -> None:
 def describe(planned: PlannedRun, *, quick_test: bool = False) -> PlanDocument:
     """Return a planned run as data: environments with readiness, trials in order, duration, possible verdicts."""
     study, file, unverified = planned.study, planned.study.file, unverified_parts(planned.declared)
-    missing, brought, (least, most) = planned.missing_root_filesystems, brought_by(planned.declared), planned.seconds
+    missing, resources, (least, most) = (
+        planned.missing_root_filesystems,
+        external_resources(planned.declared),
+        planned.seconds,
+    )
     openable = {name: missing[0] if missing and state.ready else state for name, state in planned.readiness.items()}
     refusals, server_notes = _refusals(planned, missing, quick_test=quick_test)
     names = unexplained(study)
@@ -239,11 +243,11 @@ def describe(planned: PlannedRun, *, quick_test: bool = False) -> PlanDocument:
         "cpu_idle": "poll" if wants_polling(file) and not cannot_poll() else "halt",
         "brings": [
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
-            for each in brought
+            for each in resources
         ],
         "secrets": [*secrets_of(study)],
         "warnings": [
-            *_notes(planned, unverified, brought), *server_notes,
+            *_notes(planned, unverified, resources), *server_notes,
             *([approval.nothing_switched(names)] if names else []),
         ],
     }  # fmt: skip
@@ -260,12 +264,12 @@ def _refusals(planned: PlannedRun, missing: Sequence[Readiness], *, quick_test: 
     return [*(why for why in of_study if why), *planned.refusals, *root], server_notes
 
 
-def _notes(planned: PlannedRun, unverified: Mapping[str, str], brought: Sequence[Brought]) -> list[str]:
+def _notes(planned: PlannedRun, unverified: Mapping[str, str], resources: Sequence[ExternalResource]) -> list[str]:
     """Return notes on the study, and on the environments that can be opened with a limitation."""
     study, states = planned.study, planned.readiness.values()
     notes = [*preflight.warnings(study), *(f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items())]
     notes += dict.fromkeys(f"{each.caveat}: {each.detail}" for each in states if each.caveat and each.detail)
-    if not study.approved and any(each.what not in (Brings.COMMAND, Brings.ARGUMENT) for each in brought):
+    if not study.approved and any(each.what not in (External.COMMAND, External.ARGUMENT) for each in resources):
         notes.append(_NOT_EXAMINED.format("started only docker-compose" if study.compose else "started"))
     return notes
 
@@ -445,7 +449,7 @@ def set_up_line(study: Study) -> str:
 def _print(document: PlanDocument, planned: PlannedRun, *, with_trials: bool) -> None:
     for part in _parts(document, planned.declared):
         out().print(part, markup=False)
-    approval.tell(brought_by(planned.declared), out())
+    approval.tell(external_resources(planned.declared), out())
     notes = (f"note: {warning}" for warning in document["warnings"])
     for line in (*approval.secrets_lines(secrets_of(planned.study)), *notes):
         out().print(line, markup=False)
@@ -454,7 +458,7 @@ def _print(document: PlanDocument, planned: PlannedRun, *, with_trials: bool) ->
 
 
 def _parts(document: PlanDocument, study: Study) -> Iterator[str | Text | Table]:
-    """Yield the parts of the plan, up to the list of everything that the study brings."""
+    """Yield the parts of the plan, up to the list of external resources."""
     times = document["seconds"]
     yield Text.from_markup(f"[bold]{escape(document['study'])}[/bold]: {escape(document['question'])}\n")
     yield _environment_table(document)

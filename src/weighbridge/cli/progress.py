@@ -31,7 +31,7 @@ from weighbridge.report.text.trust import disturbance_words, what_helps
 from weighbridge.report.text.verdicts import cost_effect, metric_direction
 from weighbridge.runner import preflight
 from weighbridge.runner.estimate import Forecast, clock
-from weighbridge.runner.precision import Estimate, OutOfReach, Standing, needed_s
+from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus, needed_s
 from weighbridge.secret_values import redacted
 
 _LINES_S = (0.0, 10.0, 30.0, 60.0, 120.0, 300.0)
@@ -58,8 +58,8 @@ class Shown:
         self._began: float | None = None
         self._due_s = 0.0
         self._line_at = time.monotonic()
-        self._estimates: Sequence[Estimate] = ()
-        self._standings: Sequence[Standing] = ()
+        self._estimates: Sequence[CostEstimate] = ()
+        self._statuses: Sequence[PrecisionStatus] = ()
         self._looked_at = 0.0
         self._has_time_limit = False
         self._last_look = 0
@@ -72,7 +72,7 @@ class Shown:
 
     def say(self, text: str) -> None:
         """Show one line about the current step."""
-        self._standings = ()  # the forecast was for trials that have ended, or were disturbed
+        self._statuses = ()  # the forecast was for trials that have ended, or were disturbed
         if self._bar is not None and self._task is not None:
             if self._ended and not self._measuring:  # the run can end before its last planned trial
                 self._total = self._ended
@@ -119,7 +119,7 @@ class Shown:
         self._line(f"{f'{clock(elapsed_s)}: ' if elapsed_s >= 1 else ''}{done}; {so_far or text}")
 
     def _prospect(self) -> str:
-        return prospect(self._standings, time.monotonic() - self._looked_at, has_time_limit=self._has_time_limit)
+        return prospect(self._statuses, time.monotonic() - self._looked_at, has_time_limit=self._has_time_limit)
 
     def trial_finished(self, record: TrialRecord) -> None:
         """Count a trial, and print a line if it failed or was overloaded."""
@@ -131,24 +131,24 @@ class Shown:
             how = "overloaded" if record.outcome is Outcome.BROKE else str(record.outcome)
             self._line(f"{where}: {how}: {record.message}")
 
-    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         """Store the forecasts. Print a line if every cost is precise enough, decided or not."""
-        self._standings, self._looked_at = standings, time.monotonic()
-        targets = [each.target for each in standings if each.target is not None]
+        self._statuses, self._looked_at = statuses, time.monotonic()
+        targets = [each.target for each in statuses if each.target is not None]
         new, self._last_look = self._total > 0 and blocks > self._last_look, max(blocks, self._last_look)
         if not (new and targets):
             return
-        if all(each.reached and each.width <= max(targets) for each in standings):
+        if all(each.reached and each.width <= max(targets) for each in statuses):
             line = f"every interval has reached {_half_width_text(max(targets))}"
-        elif all(each.reached or each.for_verdict for each in standings):
-            needed = min(each.target or 0.0 for each in standings if not each.reached)
+        elif all(each.reached or each.for_verdict for each in statuses):
+            needed = min(each.target or 0.0 for each in statuses if not each.reached)
             further = f"continuing to {_half_width_text(needed)}, where every cost can be decided"
             line = f"target reached but undecided, {further}"
         else:
             return
         self._line(f"after {plural(blocks, 'round')}: {line}")
 
-    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+    def interference_noticed(self, out_of_reach: OutOfReach) -> None:
         """Print that other programs put the target out of reach, and what would help.
 
         The expected width is in `prospect`, which the next interim looks correct.
@@ -167,7 +167,7 @@ class Shown:
         """Print the duration of one run of the program, including start and readings, and the time of the verdict."""
         self._line(f"one run takes {quantity(trial_s, 's')} in total: {verdict_time(left)}")
 
-    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+    def costs_estimated(self, blocks: int, estimates: Sequence[CostEstimate]) -> None:
         """Store the costs so far, which the screen or the next line shows."""
         self._estimates = estimates
 
@@ -224,14 +224,14 @@ def verdict_time(left: Forecast) -> str:
     return f"expect a verdict in about {last}"
 
 
-def prospect(standings: Sequence[Standing], since_s: float = 0.0, *, has_time_limit: bool = False) -> str:
+def prospect(statuses: Sequence[PrecisionStatus], since_s: float = 0.0, *, has_time_limit: bool = False) -> str:
     """Return when costs will be precise enough, or how precise they will be at the end; empty if that is unknown.
 
     It uses the last interim look, ``since_s`` seconds ago: ``±2% expected in 12 to 40 s``, ``±2% might not be
     reached``, or ``the time limit allows only about ±13% to ±27%, not ±2%`` if that is almost certain. For costs that
     are precise enough but undecided it forecasts ``a verdict``.
     """
-    open_ = [each for each in standings if not each.reached]
+    open_ = [each for each in statuses if not each.reached]
     target = next((each.target for each in open_ if not each.for_verdict), None)
     if not any(each.target for each in open_):
         return ""
@@ -239,7 +239,7 @@ def prospect(standings: Sequence[Standing], since_s: float = 0.0, *, has_time_li
     forecasts = [(each.expected, each.target) for each in open_ if each.expected is not None]
     if late := [width for width, wanted in forecasts if not wanted or share_short(width[0]) != share_short(wanted)]:
         ends = share_short(min(low for low, _ in late)), share_short(max(high for _, high in late))
-        of = f" in {len(late)} of {len(standings)} comparisons" if len(late) < len(standings) else ""
+        of = f" in {len(late)} of {len(statuses)} comparisons" if len(late) < len(statuses) else ""
         limit = "the time limit allows" if has_time_limit else "the planned rounds allow"
         missed = "too wide for a verdict" if target is None else f"not {aim}"
         return f"{limit} only about {' to '.join(dict.fromkeys(ends))}{of}, {missed}"
@@ -269,7 +269,7 @@ def _when(soonest_s: int, latest_s: int) -> str:
     return f"in {number if unit == latest.partition(' ')[2] else soonest} to {latest}"
 
 
-def _costs_so_far(estimates: Sequence[Estimate], expected: str) -> str:
+def _costs_so_far(estimates: Sequence[CostEstimate], expected: str) -> str:
     """Return the least precise cost so far with the ``expected`` time, and how many costs are precise enough.
 
     The text is empty before the first cost.
@@ -296,7 +296,7 @@ def _where(trial: Trial) -> str:
     return f"{trial.label} in {display_name(trial.environment)}"
 
 
-def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> Table:
+def estimates_table(estimates: Sequence[CostEstimate], width: int, height: int) -> Table:
     """Return one line per cost so far. If ``height`` has no room for all, the least precise costs come first.
 
     A bar is full when the interval has reached its target.
@@ -323,16 +323,16 @@ def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> T
     return table
 
 
-def _reached(estimate: Estimate) -> bool:
+def _reached(estimate: CostEstimate) -> bool:
     return estimate.target is not None and _half_width(estimate) <= estimate.target
 
 
-def _half_width(estimate: Estimate) -> float:
+def _half_width(estimate: CostEstimate) -> float:
     """Return the half-width for the next interim look; infinite if there are too few rounds for one."""
     return math.inf if estimate.few else estimate.half_width
 
 
-def _cost(estimate: Estimate) -> str:
+def _cost(estimate: CostEstimate) -> str:
     """Return ``4.5% [2.0, 7.1] slower after 12 rounds``, or ``cost -0.4% [-1.9, 1.0]`` if the direction is open.
 
     A positive cost is worse. With fewer than ten rounds the verdict is exploratory and can change, so the cost has no

@@ -53,7 +53,7 @@ def run(options: RunOptions) -> None:
     else:
         assert directory is not None
         needs_yes = approval.confirm_continued(directory, yes=yes)
-    living.require_alone(beside_others=options.allow_concurrent)
+    living.require_alone(allow_concurrent=options.allow_concurrent)
     total = options.rounds if loaded is None else None
     yes = yes and needs_yes
     trusted = measured(loaded, directory, yes=yes, metrics=options.metrics, rounds=total, env=options.env)

@@ -14,7 +14,7 @@ def version_text() -> str:
 
 
 def _launcher() -> str:
-    if (program := build.brought()) is not None:
+    if (program := build.prebuilt()) is not None:
         return f"{build.digest(program)} (built with this package, for {platform.machine()})"
     try:
         cache = cache_folder()

@@ -22,11 +22,11 @@ from weighbridge.cli.run import new_directory, report_run
 from weighbridge.cli.runs import continuable, holds_a_run
 from weighbridge.cli.variables import given_variables
 from weighbridge.errors import RunDirectoryError, StudyError, Unavailable
-from weighbridge.model.companion import ComposedService
 from weighbridge.model.secret import PASSED_ON, SecretName, env_options, reference, secret_name, variables_of
 from weighbridge.model.site import NO_START_FOLDERS
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.model.study import Study
+from weighbridge.model.supporting_service import ComposedService
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.environments import names_of_study, use_display_names
 from weighbridge.report.text.next_step import continuing
@@ -88,7 +88,7 @@ def weigh(options: WeighOptions) -> None:
         environments = [*_default_inside(program, save=save is not None)]
     weighed = _weighed(options, program, environments)
     if save is None:
-        living.require_alone(beside_others=options.limits.allow_concurrent)
+        living.require_alone(allow_concurrent=options.limits.allow_concurrent)
     study = _checked_study(weighed, _given(options))
     if save is not None:
         _save(study, save)
@@ -421,7 +421,7 @@ def _nodes(where: Where, *, has_server: bool, ask: bool) -> Sequence[Mapping[str
         if ask and (lacking := preflight.lacking_here(plugin)) is not None:
             raise Unavailable(f"{lacking.detail}: {lacking.remedy}" if lacking.remedy else lacking.detail)
         try:
-            return plugin.weighed_on(where.context, where.namespace, where.images, apart=has_server, ask=ask)
+            return plugin.weighed_on(where.context, where.namespace, where.images, separate_hosts=has_server, ask=ask)
         except ValueError as error:
             fail(f"--images: {error}", WRONG_COMMAND_LINE)
     return ()

@@ -42,7 +42,7 @@ LayerOf = Literal["own", "host"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sandbox:
+class GvisorSandbox:
     """The settings of runsc for a container: the options ``runsc_...``.
 
     ``platform``: None is whatever its engine has registered.
@@ -109,12 +109,12 @@ def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[st
     if path is None or not is_there(path):
         return {}
     ways = itertools.product(get_args(Platform), get_args(Stack), get_args(Files), get_args(LayerOf))
-    sandboxes = [Sandbox(*way) for way in ways]
+    sandboxes = [GvisorSandbox(*way) for way in ways]
     names = {each: "-".join((PROGRAM, *_differences(each))) for each in sandboxes}
     return {"runtimes": {names[each]: {"path": path, "runtimeArgs": [*each.arguments]} for each in sandboxes}}
 
 
-def _differences(sandbox: Sandbox) -> Iterator[str]:
+def _differences(sandbox: GvisorSandbox) -> Iterator[str]:
     """Yield the parts of a runtime's name after "runsc"."""
     for argument in sandbox.arguments:
         name, value = _flag(argument)
@@ -122,14 +122,14 @@ def _differences(sandbox: Sandbox) -> Iterator[str]:
             yield {"directfs": "gofer", "overlay2": "layer"}.get(name, value)
 
 
-def runtime(client: Any, host: Host, sandbox: Sandbox) -> str:
+def runtime(client: Any, host: Host, sandbox: GvisorSandbox) -> str:
     """Return the name of the runtime with these settings in an engine of a host. Raises Unavailable."""
     if (name := _registered(client, sandbox)) is None:
         raise Unavailable(f"the Docker engine of host {host.name} {_lacks(sandbox)}: {_STOP}")
     return name
 
 
-def refusal(sandbox: Sandbox) -> Readiness | None:
+def refusal(sandbox: GvisorSandbox) -> Readiness | None:
     """Return why the engine that answers has no such gVisor; None if it has, or if none answers."""
     if (client := client_from_environment()) is None:
         return None
@@ -139,7 +139,7 @@ def refusal(sandbox: Sandbox) -> Readiness | None:
     return Readiness(False, f"the running Docker engine {_lacks(sandbox)}", _STOP)
 
 
-def _registered(client: Any, sandbox: Sandbox) -> str | None:
+def _registered(client: Any, sandbox: GvisorSandbox) -> str | None:
     """Return the engine's name of a runsc with these settings, or None if it has none."""
     for name, about in _runtimes(client).items():
         if Path(about.get("path") or "").name == PROGRAM and sandbox.is_served_by(_arguments(about)):
@@ -147,14 +147,14 @@ def _registered(client: Any, sandbox: Sandbox) -> str | None:
     return None
 
 
-def _lacks(sandbox: Sandbox) -> str:
+def _lacks(sandbox: GvisorSandbox) -> str:
     flags = [each for each in sandbox.arguments if sandbox.platform is not None or not each.startswith("--platform")]
     which = f"with {' '.join(flags)}" if flags else "without options"
     why = " (without it, gVisor would take over the host's addresses)" if flags == [_HOST_NETWORK] else ""
     return f"has not registered runsc {which}{why} (dockerd's 'runtimes')"
 
 
-def facts(client: Any, host: Host, sandbox: Sandbox, pid: int) -> dict[str, str]:
+def facts(client: Any, host: Host, sandbox: GvisorSandbox, pid: int) -> dict[str, str]:
     """Return gVisor's version and platform, and how the process of a container's sandbox (``pid``) serves it."""
     about = _runtimes(client)[runtime(client, host, sandbox)]
     platform = dict(map(_flag, _arguments(about))).get("platform", _PLATFORM)

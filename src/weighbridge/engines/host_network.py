@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
-from weighbridge.linux.links import must_tell
+from weighbridge.linux.links import must_output
 from weighbridge.linux.network import in_network_of
 from weighbridge.model.command import Command
 from weighbridge.model.environment import EnvironmentOptions, Needs
@@ -122,11 +122,11 @@ def _changed(host: DisposableHost, options: HostNetworkOptions) -> Iterator[None
         _set_bridge_netfilter(host, on=options.bridge_netfilter)
     if options.conntrack is False:
         for hook in ("PREROUTING", "OUTPUT"):
-            must_tell(host, "iptables", "--wait", "-t", "raw", "-I", hook, "-j", "CT", "--notrack")
+            must_output(host, "iptables", "--wait", "-t", "raw", "-I", hook, "-j", "CT", "--notrack")
     if options.filter_rules:
         _add_rules(host, options.filter_rules)
     if options.vxlan_offload is not None:
-        must_tell(host, "ethtool", "-K", host.interface, _VXLAN, "on" if options.vxlan_offload else "off")
+        must_output(host, "ethtool", "-K", host.interface, _VXLAN, "on" if options.vxlan_offload else "off")
     yield
 
 
@@ -136,7 +136,7 @@ def _set_bridge_netfilter(host: DisposableHost, *, on: bool) -> None:
             f"host {host.name}: this kernel has no bridge netfilter (/proc/sys/net/bridge is missing). Load the "
             "module br_netfilter, or remove 'bridge_netfilter'"
         )
-    must_tell(host, "sh", "-c", f"echo {int(on)} > {BRIDGE_CALLS}")
+    must_output(host, "sh", "-c", f"echo {int(on)} > {BRIDGE_CALLS}")
 
 
 def _bridge_calls(host: DisposableHost) -> str | None:
@@ -163,14 +163,14 @@ def without_offloads(host: DisposableHost, pid: int, offloads: Sequence[Offload]
     if not offloads:
         return
     words = [word for name, features in _FEATURES.items() if name in offloads for word in _off(features)]
-    must_tell(host, *in_network_of(pid), "ethtool", "-K", "eth0", *words)
+    must_output(host, *in_network_of(pid), "ethtool", "-K", "eth0", *words)
     if on_bridge:
-        link = must_tell(host, *in_network_of(pid), "ip", "-o", "link", "show", "eth0")
+        link = must_output(host, *in_network_of(pid), "ip", "-o", "link", "show", "eth0")
         other_end = link.partition("@if")[2].partition(":")[0]  # its number on the host
-        for line in must_tell(host, "ip", "-o", "link", "show", "type", "veth").splitlines():
+        for line in must_output(host, "ip", "-o", "link", "show", "type", "veth").splitlines():
             number, name, *_ = line.split()
             if number == f"{other_end}:":
-                must_tell(host, "ethtool", "-K", name.partition("@")[0], *words)
+                must_output(host, "ethtool", "-K", name.partition("@")[0], *words)
 
 
 def _off(features: Sequence[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from weighbridge.engines import engine_socket
 from weighbridge.errors import Unavailable
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 LABEL = "weighbridge.run"
@@ -70,7 +70,7 @@ def _name(thing: Mapping[str, Any]) -> str:
     return str((thing.get("Names") or [thing.get("Name") or thing["Id"]])[0]).lstrip("/")
 
 
-class EngineContents(Leavings):
+class EngineContents(Cleanup):
     """The objects of a run in the engine at this machine's socket."""
 
     label = "leftovers in the Docker engine"
@@ -86,7 +86,7 @@ class EngineContents(Leavings):
         with self._engine() as ask:
             yield from labelled(ask) if ask else ()
 
-    def end(self, run: DeadRun) -> None:
+    def end(self, run: OrphanedRun) -> None:
         """Remove all of it, containers first: the engine ends what is in them, frozen or not."""
         with self._engine() as ask:
             if ask:

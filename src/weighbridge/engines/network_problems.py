@@ -20,7 +20,7 @@ def needs_bridge(option: str, network: str) -> str:
 def apart_from_client(needs: Needs) -> list[str]:
     """Return why an outside client cannot reach an engine on its own host, which hosts of the run give it."""
     disposable_kinds = [kind for kind, host in needs.holding.items() if host.disposable]
-    if not disposable_kinds or needs.apart or {"server", "client"} <= needs.inside:
+    if not disposable_kinds or needs.separate_hosts or {"server", "client"} <= needs.inside:
         return []
     text = f"on a {disposable_kinds[0]} host its engine runs on a separate host that outside clients cannot reach"
     return [f"{text}: put both roles inside, or the client on another host"]
@@ -30,7 +30,7 @@ def server_out_of_reach(needs: Needs) -> list[str]:
     """Return why a client on a bridge and a server outside cannot reach each other."""
     if "server" in needs.inside or "client" not in needs.inside:
         return []
-    if needs.apart:
+    if needs.separate_hosts:
         calls = (
             "the server of this workload also connects to its client, and a bridge does not allow that from "
             "another host"
@@ -71,6 +71,6 @@ def network_problems(options: Any, needs: Needs, *, hosts: str, otherwise: str =
     problems = []
     if needs.network and options.network == "none":
         problems.append(NO_NETWORK)
-    if needs.network and options.network == "bridge" and needs.apart and not options.attach:
+    if needs.network and options.network == "bridge" and needs.separate_hosts and not options.attach:
         problems.append(f"its bridge cannot be reached from another host: attach: interface{otherwise}")
     return [*problems, *attach_problems(options, needs, hosts)]

@@ -36,9 +36,9 @@ from weighbridge.linux import cgroup_files
 from weighbridge.linux.deletion import OwnFolder, remove_tree, remove_trees
 from weighbridge.linux.folders import is_own_folder
 from weighbridge.linux.process import link_prefix, output
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.host import Group, Host, RunContext
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.userland import Userland
 
@@ -234,7 +234,7 @@ def _left_of(run_id: str) -> list[Path]:
     return [path for path in paths if is_own_folder(path)]
 
 
-class PodmanFolders(Leavings):
+class PodmanFolders(Cleanup):
     """A user's folders in memory or for storage, and the files of the user's subordinate ids in a run's data.
 
     All else of podman is known without it: processes by their control groups, links by their names, the packet filter
@@ -247,7 +247,7 @@ class PodmanFolders(Leavings):
         """The folders."""
         yield from (Leftover(path.name.split("-")[1], "folder of podman", str(path)) for path in _left_of("*"))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the folders, and first the files in them, which only podman can remove. OSError names the rest."""
         runtime = runtime_of_user(run.state)
         of_nobody = (

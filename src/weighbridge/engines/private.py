@@ -18,12 +18,12 @@ from weighbridge.engines.settings import PROGRAM, Settings, daemon_file
 from weighbridge.launcher.within import within
 from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import Cgroup, groups_of
+from weighbridge.linux.cleanup import DataFolders
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import changeable_by_others
-from weighbridge.linux.leavings import DataFolders
+from weighbridge.model.cleanup import NO_RUN, Cleanup, Leftover, OrphanedRun, RunFolders, discard
 from weighbridge.model.command import Command
 from weighbridge.model.host import Host, RunContext
-from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard
 from weighbridge.model.names import GroupName
 from weighbridge.model.plugin import Readiness
 
@@ -107,11 +107,11 @@ def _discard(run: RunContext) -> None:
         group.kill()
         group.remove()
     links.remove_all(run.id)
-    ours = DeadRun(run.id, run.state, run.cache / "engines" / run.id)
+    ours = OrphanedRun(run.id, run.state, run.cache / "engines" / run.id)
     discard(ours, (DataFolders(), EngineTraces()))
 
 
-class EngineTraces(Leavings):
+class EngineTraces(Cleanup):
     """What engines that were started for runs change on this machine: its packet filter, and folders for them."""
 
     label = "changes by container engines"
@@ -121,7 +121,7 @@ class EngineTraces(Leavings):
         """Return what engines left in the packet filter, without whose it was."""
         yield from (Leftover(NO_RUN, "packet filter rules of an engine", table) for table in left(folders.states))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Bring back what no living run needs, and remove the engine's sockets. OSError names what stays of these."""
         self._restore(run.state.parent)
         remove_trees(OwnFolder.of(run.state.parent, run.state.name, _RUNNING))

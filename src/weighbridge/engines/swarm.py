@@ -14,8 +14,8 @@ from weighbridge.engines.docker import Engine
 from weighbridge.engines.labelled import LABEL, Ask
 from weighbridge.engines.networks import mtu_of
 from weighbridge.errors import Unavailable
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.host import SWARM_BRIDGE, RunContext
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
 _VXLAN = 50
 """Bytes of its headers."""
@@ -250,7 +250,7 @@ def _remove_bridge(client: Any) -> None:
             network.remove()
 
 
-class FormedSwarm(Leavings):
+class FormedSwarm(Cleanup):
     """The swarm that a killed run formed with the user's engine, known by its label; any other is left alone."""
 
     label = "the swarm of the Docker engine"
@@ -261,7 +261,7 @@ class FormedSwarm(Leavings):
             if ask and (run := _labels(ask).get(LABEL)):
                 yield Leftover(str(run), "swarm", "created by that run")
 
-    def end(self, run: DeadRun) -> None:
+    def end(self, run: OrphanedRun) -> None:
         """Leave the swarm, and remove the bridge that the engine made for it."""
         with users_engine() as ask:
             if ask and (labels := _labels(ask)).get(LABEL) == run.id:

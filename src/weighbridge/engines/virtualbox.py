@@ -13,8 +13,8 @@ from weighbridge.errors import Unavailable
 from weighbridge.linux import process
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import is_own_folder
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 FOLDERS = ("/usr/lib/virtualbox", "/opt/VirtualBox")
@@ -42,7 +42,7 @@ def note_link(state: Path, name: str) -> None:
         note.write(f"{name}\n")
 
 
-class VirtualBoxTraces(Leavings):
+class VirtualBoxTraces(Cleanup):
     """The folders of VirtualBox's sockets, and links of the host that it made."""
 
     label = "folders of VirtualBox"
@@ -53,7 +53,7 @@ class VirtualBoxTraces(Leavings):
             if is_own_folder(path) and (meeting := _MEETING.fullmatch(path.name)):
                 yield Leftover(meeting[1], "folder of VirtualBox", str(path))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the folders and links of a run whose processes have ended. OSError names what stays of a folder."""
         for name in _noted(run.state):
             for folder in FOLDERS:

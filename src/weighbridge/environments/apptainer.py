@@ -12,7 +12,7 @@ from pydantic import Field
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import sif
-from weighbridge.hosts.chroot import ChrootSite, Parts, StartedProgram, started
+from weighbridge.hosts.chroot import ChrootSite, SitePaths, StartedProgram, started
 from weighbridge.hosts.first_process import first_process
 from weighbridge.launcher.within import within
 from weighbridge.linux import user_namespaces
@@ -89,14 +89,14 @@ class Apptainer(Environment):
     storage = "directory"
     programs: ClassVar = ("apptainer",)
     host_programs: ClassVar = programs
-    leavings: ClassVar = (MemoryFolders(),)
+    cleanup: ClassVar = (MemoryFolders(),)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return the facts that Apptainer sets by default, which has no filter of system calls."""
         return dict.fromkeys((CAPABILITIES, NEW_PRIVILEGES, APPARMOR, NAMESPACES), "")
 
-    def way_to_companions(self, options: Any) -> str:
-        """Return the route to the study's companions: as natively."""
+    def route_to_supporting_services(self, options: Any) -> str:
+        """Return the route to the study's supporting services: as natively."""
         return "host to bridge"
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
@@ -149,7 +149,7 @@ class Apptainer(Environment):
                 built = sif.ensure(request.userland, request.run.cache, request.run.say, _builder)
                 image = host.program(built)
 
-            def argv(parts: Parts) -> tuple[str, ...]:
+            def argv(parts: SitePaths) -> tuple[str, ...]:
                 words = command(options, request, parts, own, image, _status(request))
                 return within(host, request.run, parts.group, *words)
 
@@ -236,7 +236,7 @@ def from_outside(mounts: list[str]) -> list[str]:
 def command(
     options: ApptainerOptions,
     request: SiteRequest,
-    parts: Parts,
+    parts: SitePaths,
     own: str,
     image: str,
     status: str,

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts import cable
-from weighbridge.hosts.chroot import ChrootSite, Parts, StartedProgram, started
+from weighbridge.hosts.chroot import ChrootSite, SitePaths, StartedProgram, started
 from weighbridge.hosts.first_process import first_process
 from weighbridge.launcher.within import within
 from weighbridge.linux import user_namespaces
@@ -59,8 +59,8 @@ class Bubblewrap(Environment):
         """Return what bwrap is asked for, no filter of system calls."""
         return {CAPABILITIES: "", NEW_PRIVILEGES: "never", APPARMOR: "", NAMESPACES: ""}
 
-    def way_to_companions(self, options: Any) -> str:
-        """Return the route to the study's companions: as natively, or routed from the sandbox's own network."""
+    def route_to_supporting_services(self, options: Any) -> str:
+        """Return the route to the study's supporting services: as natively, or routed from the sandbox."""
         return "routed by the host to the bridge" if options.network == "own" else "host to bridge"
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
@@ -88,19 +88,19 @@ class Bubblewrap(Environment):
             raise Unavailable(f"{request.title}: {why}. Use docker or podman")
         own_network = options.network == "own"
 
-        def argv(parts: Parts) -> tuple[str, ...]:
+        def argv(parts: SitePaths) -> tuple[str, ...]:
             words = command(request, parts, own_network=own_network)
             return within(request.host, request.run, parts.group, *words, layer=layer(request))
 
         with started(request, argv) as running, ExitStack() as stack:
-            site = Sandbox(request, running, own_network=own_network)
+            site = BubblewrapSite(request, running, own_network=own_network)
             stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
             if own_network:
                 stack.enter_context(cable.joined(request, site))
             yield site
 
 
-class Sandbox(ChrootSite):
+class BubblewrapSite(ChrootSite):
     """A running sandbox. Implements ``Site``; its first process is bwrap's own, which waits for the others."""
 
     def __init__(self, request: SiteRequest, started: StartedProgram, *, own_network: bool) -> None:
@@ -126,7 +126,7 @@ class Sandbox(ChrootSite):
         }
 
 
-def command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[str, ...]:
+def command(request: SiteRequest, parts: SitePaths, *, own_network: bool) -> tuple[str, ...]:
     """Return the argument list (bwrap(1)) that starts the launcher in a sandbox.
 
     The root is read-only; /tmp, /run and /dev are in memory, of the size that bwrap gives them. The user is root, as

@@ -27,7 +27,7 @@ class Lxc(SystemContainer):
 
     kind = "lxc"
     summary = "an LXC system container with network none, host, or a bridge created for the run"
-    leavings: ClassVar = (LxcLocks(),)
+    cleanup: ClassVar = (LxcLocks(),)
     programs: ClassVar = ("lxc-start", "ip", "nsenter")
     host_programs: ClassVar = programs
     version = ("lxc-start", "--version")

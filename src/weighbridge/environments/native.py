@@ -110,8 +110,8 @@ class Native(Environment):
         """Return nothing, because it has the confinement of the user who measures."""
         return {}
 
-    def way_to_companions(self, options: Any) -> str:
-        """Return the route to the companions: through the host's own address on their bridge."""
+    def route_to_supporting_services(self, options: Any) -> str:
+        """Return the route to the supporting services: through the host's own address on their bridge."""
         return "" if options.engine or options.own_host else "host to bridge"
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:

@@ -16,7 +16,7 @@ from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.facts import NAMESPACES
-from weighbridge.model.host import Host, Link
+from weighbridge.model.host import Host, NetworkLink
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.quantity import Rate
 from weighbridge.model.site import Site, SiteRequest
@@ -51,8 +51,8 @@ class Netns(Environment):
         """Return the namespaces only, because everything else is as in ``native``."""
         return {NAMESPACES: ""}
 
-    def way_to_companions(self, options: Any) -> str:
-        """Return the route to the companions: the host forwards the site's packets."""
+    def route_to_supporting_services(self, options: Any) -> str:
+        """Return the route to the supporting services: the host forwards the site's packets."""
         return "routed by the host to the bridge"
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
@@ -87,14 +87,14 @@ def _limit(host: Host, name: str, pid: int, rate: float) -> None:
     must(host, *in_network_of(pid), "tc", "qdisc", "add", "dev", "eth0", *bucket)
 
 
-def _shaped(request: SiteRequest, name: str, pid: int, rate: float) -> Link:
+def _shaped(request: SiteRequest, name: str, pid: int, rate: float) -> NetworkLink:
     """Return the link between the token buckets, which count the bits that they let through."""
 
     def carried() -> Mapping[str, float]:
         ends = {"out": (*in_network_of(pid), *tc.show("eth0")), "in": tc.show(name)}
         return tc.carried({way: request.host.run(Command(argv, 10)).text for way, argv in ends.items()})
 
-    return Link(request.role, rate, carried)
+    return NetworkLink(request.role, rate, carried)
 
 
 PLUGIN = Netns()

@@ -159,7 +159,7 @@ class Qemu(Environment):
             request = replace(request, host=request.host.dedicated_host("ports"))
         with ExitStack() as stack:
             group, refused = hypervisor_group(stack, request)
-            behind = request.role == "client" and not request.apart
+            behind = request.role == "client" and not request.separate_hosts
             cpus = own_cpus(request.limits, request.host, behind_server=behind) if options.pin else None
             machine, notes = _machine(options, request, stack)
             launcher = stack.enter_context(_launcher(machine, request, group))
@@ -288,7 +288,7 @@ def _network(options: Any, request: SiteRequest) -> Network | None:
 
 
 def _outside(request: SiteRequest) -> str:
-    return request.host.address if request.apart else "127.0.0.1"
+    return request.host.address if request.separate_hosts else "127.0.0.1"
 
 
 def _addresses(options: Any, request: SiteRequest, machine: QemuMachine) -> tuple[str, str]:

@@ -45,13 +45,13 @@ def carriers(sendings: Sequence[Sending], ends: Collection[str] = ()) -> list[Ca
     ``ends`` are places where an interface must have carried it. If other traffic hides which one, all candidates at
     that place are returned.
     """
-    interfaces, undecided = _counted_interfaces(sendings), untold_ends(sendings, ends)
+    interfaces, undecided = _counted_interfaces(sendings), undecided_ends(sendings, ends)
     identified = _identified_carriers(sendings)
     candidates = [each for each in interfaces if each[0] in undecided and _carried(each, sendings) is None]
     return [each for each in interfaces if each in identified or each in candidates]
 
 
-def untold_ends(sendings: Sequence[Sending], ends: Collection[str]) -> set[str]:
+def undecided_ends(sendings: Sequence[Sending], ends: Collection[str]) -> set[str]:
     """Return the ends for which it is undecided which interface carried the probe."""
     return {*ends} - {place for place, _ in _identified_carriers(sendings)}
 

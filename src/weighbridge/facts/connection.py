@@ -13,7 +13,7 @@ from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.facts import nft_tables, packet_filter
-from weighbridge.facts.carried import Carrier, Watch, carriers, unsure, untold_ends
+from weighbridge.facts.carried import Carrier, Watch, carriers, undecided_ends, unsure
 from weighbridge.facts.packet_filter import Met, PacketFilter, crossed_rules
 from weighbridge.linux.probing import listens, probe_of
 from weighbridge.model.command import Command, Transport, port_in_use
@@ -87,7 +87,7 @@ def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transpor
     watch.silence(BYTES)
     _send_again(watch, partial(_send, server, client, at, transport))
     carried = carriers(watch.sendings, ENDS)
-    undecided = untold_ends(watch.sendings, ENDS)
+    undecided = undecided_ends(watch.sendings, ENDS)
     for end, place in ((near, "client"), (far, "server")):
         end.interfaces = [each for each in end.interfaces if (place, each.name) in carried]
     crossed = crossed_on_hosts(before, after)

@@ -61,7 +61,7 @@ def memory_problems(needs: Needs) -> list[str]:
 
 def guests_of(needs: Needs) -> int:
     """Return how many guests of one environment run at the same time on one machine."""
-    return len(needs.inside) if needs.network and not needs.apart else 1
+    return len(needs.inside) if needs.network and not needs.separate_hosts else 1
 
 
 def lacking_memory(needs: Needs) -> Readiness | None:

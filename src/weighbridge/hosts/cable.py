@@ -11,7 +11,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import routes_of
 from weighbridge.hosts.chroot import ChrootSite
 from weighbridge.linux import links, network
-from weighbridge.linux.links import must, must_tell
+from weighbridge.linux.links import must, must_output
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
@@ -48,7 +48,7 @@ def problems(needs: Needs) -> list[str]:
     text = (
         "its network does not reach beyond its host: put both roles on one host, or use docker with attach: interface"
     )
-    return [text] if needs.apart and needs.network else []
+    return [text] if needs.separate_hosts and needs.network else []
 
 
 def unmet(needs: Needs | None) -> Readiness | None:
@@ -67,7 +67,7 @@ def joined(request: SiteRequest, site: ChrootSite) -> Iterator[VethCable | None]
     Unavailable is raised if the site needs more.
     """
     if not request.host.root:
-        if request.companions is not None or request.apart:
+        if request.supporting_services is not None or request.separate_hosts:
             raise Unavailable(": ".join(NO_CABLE))
         site.address = site.listen = "127.0.0.1"
         site.notes["link"] = f"none: {NO_CABLE[0]}"
@@ -76,7 +76,7 @@ def joined(request: SiteRequest, site: ChrootSite) -> Iterator[VethCable | None]
     name = f"{link_prefix(request.run.id)}v{next(_numbers) % 1000}"
     with ExitStack() as stack:
         site.address = site.listen = stack.enter_context(_link(request, name, site.pid))
-        if request.companions is not None:
+        if request.supporting_services is not None:
             stack.enter_context(_routed(request, name, site.pid))
         yield VethCable(name, site.address)
 
@@ -106,17 +106,16 @@ def _routed(request: SiteRequest, name: str, pid: int) -> Iterator[None]:
     Docker 28 already drops packets that are routed to its containers in table raw. The engine has already enabled
     forwarding. The rules also end with the run, by `links.remove_all`.
     """
-    assert request.companions is not None
-    host, companions = request.host, request.companions
-    gateway = must_tell(host, "ip", "-o", "-4", "address", "show", "dev", name).split()[3].split("/")[0]
-    must(host, *in_network_of(pid), "ip", "route", "add", companions.subnet, "via", gateway)
+    assert request.supporting_services is not None
+    host, services = request.host, request.supporting_services
+    gateway = must_output(host, "ip", "-o", "-4", "address", "show", "dev", name).split()[3].split("/")[0]
+    must(host, *in_network_of(pid), "ip", "route", "add", services.subnet, "via", gateway)
     rules = [
-        links.rule(first, request.run.id, second)
-        for first, second in ((name, companions.link), (companions.link, name))
+        links.rule(first, request.run.id, second) for first, second in ((name, services.link), (services.link, name))
     ]
     places = [("filter", "FORWARD", way) for way in rules]
-    if links.drops_routed(must_tell(host, "iptables-save"), companions.link):
-        places.append(("raw", "PREROUTING", links.rule_to_subnet(name, companions.subnet, request.run.id)))
+    if links.drops_routed(must_output(host, "iptables-save"), services.link):
+        places.append(("raw", "PREROUTING", links.rule_to_subnet(name, services.subnet, request.run.id)))
     with ExitStack() as stack:
         for table, chain, rule in places:
             must(host, "iptables", "--wait", "-t", table, "-I", chain, *rule)

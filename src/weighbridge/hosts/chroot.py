@@ -20,7 +20,7 @@ _TOGETHER_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SitePaths:
     """A site's paths on its host; ``data`` becomes /srv, ``hosts`` becomes /etc/hosts; "" if the site has none.
 
     ``group`` is the control group that its first process joins, or None.
@@ -47,7 +47,7 @@ class ChrootSite(GroupedSite):
     """A chroot into the root filesystem. Implements ``Site``."""
 
     def __init__(self, request: SiteRequest, started: StartedProgram, *, own_network: bool) -> None:
-        reached = request.host.address if request.apart else "127.0.0.1"
+        reached = request.host.address if request.separate_hosts else "127.0.0.1"
         super().__init__(request.name, request.host, started.launcher, (reached, reached), started.group)
         self.notes: dict[str, str] = {}
         """Further facts."""
@@ -87,7 +87,7 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
     Raises Unavailable if namespaces cannot be made.
     """
 
-    def command(parts: Parts) -> tuple[str, ...]:
+    def command(parts: SitePaths) -> tuple[str, ...]:
         return _launcher_command(request, parts, own_network=own_network)
 
     with started(request, command) as running:
@@ -99,7 +99,7 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
 
 
 @contextmanager
-def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -> Iterator[StartedProgram]:
+def started(request: SiteRequest, command: Callable[[SitePaths], tuple[str, ...]]) -> Iterator[StartedProgram]:
     """Start the program of ``command``, which is or starts a site's launcher, under the limits of the request.
 
     All of its processes and resources are gone when the context ends. Raises Unavailable if it does not start.
@@ -111,9 +111,9 @@ def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -
         if group:
             stack.callback(group.remove)
             stack.callback(group.kill)
-        hosts = str(_hosts_file(request)) if request.companions else ""
+        hosts = str(_hosts_file(request)) if request.supporting_services else ""
         program = host.program(build.ensure(run.cache, run.say))
-        parts = Parts(program, str(host.userland(request.userland)), data, hosts, group)
+        parts = SitePaths(program, str(host.userland(request.userland)), data, hosts, group)
         process, stream = host.talk(Command(command(parts)))
 
         def end() -> None:  # wait first, because it can have processes to wait for
@@ -132,7 +132,7 @@ def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -
         yield StartedProgram(launcher, process, group, refused)
 
 
-def _launcher_command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[str, ...]:
+def _launcher_command(request: SiteRequest, parts: SitePaths, *, own_network: bool) -> tuple[str, ...]:
     """Return the command of the launcher, in the control group and in its own namespaces, which end with it.
 
     The root is read-only, because the programs use the same bits everywhere.
@@ -153,9 +153,9 @@ def _launcher_command(request: SiteRequest, parts: Parts, *, own_network: bool) 
 
 def _hosts_file(request: SiteRequest) -> Path:
     """Write the names of the sidecars, containers of this machine, to a file that ends with the run's state."""
-    assert request.companions is not None
+    assert request.supporting_services is not None
     path = request.run.state / f"hosts-{request.name}"
-    path.write_bytes(request.companions.hosts_file())
+    path.write_bytes(request.supporting_services.hosts_file())
     path.chmod(0o644)
     return path
 

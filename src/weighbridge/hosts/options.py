@@ -10,7 +10,7 @@ from weighbridge.guests.system import Name
 from weighbridge.guests.volatile_disk import WriteCache
 from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostOptions
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.quantity import CpuList, Rate, Size
 
 _LEAST = 512 * 2**20
@@ -163,10 +163,10 @@ class SshOptions(HostOptions):
         Field(
             pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="Destination, as you would give it to ssh"
         ),
-        Brings.MACHINE,
+        External.MACHINE,
     ]
     address: Annotated[
-        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="IPv4 address of the machine"), Brings.MACHINE
+        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="IPv4 address of the machine"), External.MACHINE
     ] = None
     interface: Annotated[
         str | None,
@@ -176,7 +176,7 @@ class SshOptions(HostOptions):
     config: Annotated[
         Annotated[str, AfterValidator(_configuration)] | None,
         Field(description="An OpenSSH configuration file to use instead of your own"),
-        Brings.SSH_CONFIGURATION,
+        External.SSH_CONFIGURATION,
     ] = None
 
     @property
@@ -200,10 +200,10 @@ class SlurmOptions(HostOptions):
             pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$",
             description="Name of the node; default: a node of the job that no other host uses",
         ),
-        Brings.MACHINE,
+        External.MACHINE,
     ] = None
     address: Annotated[
-        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="IPv4 address of the node"), Brings.MACHINE
+        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="IPv4 address of the node"), External.MACHINE
     ] = None
     interface: Annotated[
         str | None,

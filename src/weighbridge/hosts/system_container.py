@@ -212,7 +212,7 @@ def _address(stack: ExitStack, bridge: Bridge | None, container: Container, pid:
     """Return the address for the other role, after the container is joined to its network."""
     host = container.request.host
     if not container.own_network:
-        return host.address if container.request.apart else "127.0.0.1"
+        return host.address if container.request.separate_hosts else "127.0.0.1"
     must(host, *in_network_of(pid), "ip", "link", "set", "lo", "up")
     if bridge is None:
         return "127.0.0.1"
@@ -228,5 +228,5 @@ def _problems(options: SystemContainerOptions, needs: Needs) -> Iterator[str]:
         return
     if options.network == "none":
         yield NO_NETWORK
-    if needs.apart and options.network == "bridge" and not options.attach:
+    if needs.separate_hosts and options.network == "bridge" and not options.attach:
         yield "its bridge cannot be reached from another host: add attach: interface, or put both roles on one host"

@@ -22,7 +22,7 @@ from weighbridge.linux.namespaces import namespaces_of
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import Process, SocketStream
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.host import Capabilities, Group, Limits, Link, RunContext
+from weighbridge.model.host import Capabilities, Group, Limits, NetworkLink, RunContext
 from weighbridge.model.names import GroupName
 from weighbridge.model.quantity import cpus_in
 
@@ -175,11 +175,13 @@ class TestbedHost(LocalHost):
         """Return an address for a container on the switch itself."""
         return self.switch.next_site()
 
-    def link(self) -> Link | None:
+    def link(self) -> NetworkLink | None:
         """Return the cable's link while its rate limit is in force."""
         if self.options.link is None or not self.limited:
             return None
-        return Link(f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self._within))
+        return NetworkLink(
+            f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self._within)
+        )
 
     def set_link(self, *, limited: bool) -> None:
         """Add the token buckets at both ends of the cable, or remove them."""

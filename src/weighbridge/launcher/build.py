@@ -18,7 +18,7 @@ from weighbridge.linux.folders import changeable_by_others
 from weighbridge.linux.packages import install_here
 
 SOURCE = Path(__file__).parent / "source"
-BROUGHT = Path(__file__).parent / "built"
+PREBUILT = Path(__file__).parent / "built"
 """The folder of launchers in a wheel, each in a folder that is named by its `source_key`."""
 NAME = "weighbridge-launcher"
 _WHAT = "the sites' launcher"
@@ -31,16 +31,16 @@ def source_key(machine: str) -> str:
     return hashlib.sha256(how.encode()).hexdigest()[:16]
 
 
-def brought() -> Path | None:
+def prebuilt() -> Path | None:
     """Return the launcher that the wheel contains for this machine and these sources, or None."""
-    program = BROUGHT / source_key(platform.machine()) / NAME
+    program = PREBUILT / source_key(platform.machine()) / NAME
     return program if program.is_file() else None
 
 
 def key() -> str:
     """Return its name in the cache: the key of its sources, and the digest of the wheel's program."""
     name = source_key(platform.machine())
-    return name if (program := brought()) is None else f"{name}-{digest(program)}"
+    return name if (program := prebuilt()) is None else f"{name}-{digest(program)}"
 
 
 def digest(program: Path) -> str:
@@ -56,7 +56,7 @@ def cached(cache: Path) -> Path | None:
 
 def cannot_build(cache: Path) -> tuple[str, str] | None:
     """Return why it cannot be built and a remedy; None if it can be built or is cached."""
-    if cached(cache) is not None or brought() is not None or not (missing := static_c.missing()):
+    if cached(cache) is not None or prebuilt() is not None or not (missing := static_c.missing()):
         return None
     return f"{missing[0]}, which builds the sites' launcher, is not installed", install_here(missing)
 
@@ -73,7 +73,7 @@ def ensure(cache: Path, say: Callable[[str], None]) -> Path:
         _WHAT,
         lambda: cached(cache),
         lambda: cannot_build(cache),
-        say if brought() is None else lambda _: None,  # copying is quick
+        say if prebuilt() is None else lambda _: None,  # copying is quick
         _build,
     )
     if (fault := next(changeable_by_others(program), None)) is not None:
@@ -89,7 +89,7 @@ def compile_for(machine: str, program: Path) -> None:
 
 
 def _build(work: Path) -> None:
-    if (program := brought()) is None:
+    if (program := prebuilt()) is None:
         compile_for(platform.machine(), work / NAME)
     else:
         shutil.copyfile(program, work / NAME)

@@ -56,18 +56,18 @@ class Launcher:
         why: Callable[[], str],
         env: Mapping[str, str],
         ready_s: float = READY_S,
-        unheard_s: Callable[[], float] = lambda: 0.0,
+        disconnected_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """Wait for its greeting. ``why`` returns the reason when it is gone; ``env`` are variables of every program.
 
-        ``unheard_s`` returns the total seconds without a connection to it. Raises Unavailable if the site cannot be
+        ``disconnected_s`` returns the total seconds without a connection. Raises Unavailable if the site cannot be
         made.
         """
         self.name = name
-        self.tells_use = True
+        self.reports_use = True
         """Whether its kernel reports the real resource use of programs; False for gVisor."""
         self.closed = threading.Event()
-        self.unheard_s = unheard_s
+        self.disconnected_s = disconnected_s
         self._stream = stream
         self._why = why
         self._env = env
@@ -234,7 +234,7 @@ class Launched:
         self._completed: Completed | None = None
         self._began = launcher.expect(number, Kind.BEGAN)
         self._ended = launcher.expect(number, Kind.ENDED)
-        self._requested_at, self._unheard_s = time.monotonic(), launcher.unheard_s()
+        self._requested_at, self._disconnected_s = time.monotonic(), launcher.disconnected_s()
         env = {name: revealed(value) for name, value in launcher.environment_of(command).items()}
         # all other code has only the names of secrets
         started = replace(command, argv=tuple(map(revealed, command.argv)))
@@ -286,8 +286,8 @@ class Launched:
             raise self._launcher.lost()  # it was killed together with its site
         return Completed(
             argv, left.returncode, left.stdout, left.stderr, left.duration_s, timed_out,
-            usage=left.usage if self._launcher.tells_use else None,
+            usage=left.usage if self._launcher.reports_use else None,
             outside_s=self._ended.arrived_at - self._requested_at,
             too_much=left.too_much, left_running=left.left_running and not by_us,
-            unheard_s=self._launcher.unheard_s() - self._unheard_s,
+            disconnected_s=self._launcher.disconnected_s() - self._disconnected_s,
         )  # fmt: skip

@@ -9,7 +9,7 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import limits_above, limits_in_force, outermost_group, process_limit
 from weighbridge.model.facts import CPU_LIMIT, LIMITS_ABOVE, MEMORY_LIMIT, OUTERMOST_GROUP, PROCESSES
-from weighbridge.model.host import Group, Host, Link
+from weighbridge.model.host import Group, Host, NetworkLink
 from weighbridge.model.isolation import Layers
 from weighbridge.model.sampling import Sampler
 
@@ -30,7 +30,7 @@ class LaunchedSite(ABC):
         self.reached: Mapping[int, int] = {}
         self.assigned_ports: Mapping[int, int] = {}
         self.host = host
-        self.links: tuple[Link, ...] = ()
+        self.links: tuple[NetworkLink, ...] = ()
         self.way_s = 0.0
         self.open_files = launcher.open_files
         self.layers: Layers = host.layers

@@ -54,7 +54,7 @@ class OwnFolder:
         return self.base.joinpath(*self.names)
 
 
-class Refused(OSError):
+class DeletionRefused(OSError):
     """A folder is not one that Weighbridge made: nothing in it was removed."""
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -64,8 +64,8 @@ class Refused(OSError):
 def remove_tree(folder: OwnFolder) -> None:
     """Remove a folder and everything in it; do nothing if it does not exist.
 
-    Raises `Refused` if a part of its path is a link, a file or a mount point, or if other users could have made it.
-    Raises OSError if an entry cannot be removed, after everything else has been removed.
+    Raises `DeletionRefused` if a part of its path is a link, a file or a mount point, or if other users could have
+    made it. Raises OSError if an entry cannot be removed, after everything else has been removed.
     """
     with contextlib.suppress(FileNotFoundError), opened_beneath(folder.base, folder.names[:-1]) as parent:
         name = folder.names[-1]
@@ -100,7 +100,7 @@ def remove_trees(*folders: OwnFolder) -> None:
 def opened_beneath(base: Path, names: "tuple[SafeName, ...]") -> Iterator[int]:
     """Yield a descriptor of the folder to which the names lead from the base, through no link and no mount point.
 
-    Raises `Refused`, and OSError if a part is missing or cannot be opened.
+    Raises `DeletionRefused`, and OSError if a part is missing or cannot be opened.
     """
     with ExitStack() as stack:
         descriptor = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -119,11 +119,11 @@ def _child(parent: int, name: str, path: Path) -> int:
         descriptor = os.open(name, _FOLDER, dir_fd=parent)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise Refused(path, "it is not a folder, so it is not removed") from error
+            raise DeletionRefused(path, "it is not a folder, so it is not removed") from error
         raise
     if _mount_of(descriptor) != _mount_of(parent):
         os.close(descriptor)
-        raise Refused(path, "another file system is mounted there, so it is not removed")
+        raise DeletionRefused(path, "another file system is mounted there, so it is not removed")
     return descriptor
 
 
@@ -132,7 +132,7 @@ def _require_own(folder: OwnFolder, parent: int, name: str) -> None:
     os.close(_child(parent, name, folder.path))
     above, itself = os.fstat(parent), os.stat(name, dir_fd=parent, follow_symlinks=False)
     if above.st_mode & stat.S_IWOTH and os.geteuid() not in (above.st_uid, itself.st_uid):
-        raise Refused(folder.path, "another user could have created it, so it is not removed")
+        raise DeletionRefused(folder.path, "another user could have created it, so it is not removed")
 
 
 def _mount_of(descriptor: int) -> str:

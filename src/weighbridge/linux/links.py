@@ -89,10 +89,10 @@ def over_interface(
 
 def must(host: Host, *argv: str) -> None:
     """Run a command that sets up a network. Raises Unavailable, with its last words, if it fails."""
-    must_tell(host, *argv)
+    must_output(host, *argv)
 
 
-def must_tell(host: Host, *argv: str) -> str:
+def must_output(host: Host, *argv: str) -> str:
     """Run a command as `must` does; return its output."""
     completed = host.run(Command(argv, 10))
     if completed.returncode != 0:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import is_own_folder
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 
 LOCKS = Path("/run/lxc/lock")
 """The folder of root's locks."""
@@ -29,11 +29,11 @@ def remove(containers: Path) -> None:
             above.rmdir()
 
 
-class LxcLocks(Leavings):
+class LxcLocks(Cleanup):
     """The locks of a run's containers, whose folders are among the run's data."""
 
     label = "LXC locks"
-    portable = told_by_host = True
+    portable = host_knows_owner = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Yield each run's folder."""
@@ -41,6 +41,6 @@ class LxcLocks(Leavings):
         with contextlib.suppress(OSError):
             yield from (Leftover(path.name, "lock", str(path)) for path in sorted(runs.iterdir()))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the folder of the run."""
         remove(run.data)

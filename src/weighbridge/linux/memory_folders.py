@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import is_own_folder
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - one folder per site, which no other user can enter
@@ -21,7 +21,7 @@ def memory_of(run_id: RunId, site: str) -> Path:
     return MEMORY / f"{_PREFIX}{run_id}-{site}"
 
 
-class MemoryFolders(Leavings):
+class MemoryFolders(Cleanup):
     """This user's folders of sites in memory."""
 
     label = "folders in memory"
@@ -32,7 +32,7 @@ class MemoryFolders(Leavings):
         for path in _folders("*"):
             yield Leftover(path.name[len(_PREFIX) :].partition("-")[0], "folder in memory", str(path))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the folders of the run. Raises OSError with the remaining ones."""
         remove_trees(*(OwnFolder.of(MEMORY, path.name) for path in _folders(run.id)))
 

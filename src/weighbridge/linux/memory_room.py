@@ -10,19 +10,19 @@ LESS = "give it less memory"
 
 
 @dataclass(slots=True)
-class Room:
+class MemoryBudget:
     """Bytes that a host had available before its first guest, and bytes promised to its guests since."""
 
     available: int
     promised: int = 0
 
 
-def room_in(meminfo: str) -> Room:
+def room_in(meminfo: str) -> MemoryBudget:
     """Return the room on a host by the text of its ``MEMINFO``."""
-    return Room(counters.memory_kib(meminfo).get("MemAvailable", sys.maxsize >> 10) << 10)
+    return MemoryBudget(counters.memory_kib(meminfo).get("MemAvailable", sys.maxsize >> 10) << 10)
 
 
-def no_room(memory: int, where: str, room: Room, guests: int = 1) -> str:
+def no_room(memory: int, where: str, room: MemoryBudget, guests: int = 1) -> str:
     """Return why ``guests`` guests of ``memory`` bytes each do not fit on ``where``; "" if they do."""
     if room.promised + memory * guests <= room.available:
         return ""

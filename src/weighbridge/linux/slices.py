@@ -9,7 +9,7 @@ from weighbridge.linux import own_container
 from weighbridge.linux.cgroup_files import MOUNT, TOP
 from weighbridge.linux.cgroups import hierarchies
 from weighbridge.linux.process import output
-from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import NO_RUN, Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 _ABOVE = f"{TOP}.slice"
@@ -22,7 +22,7 @@ def slice_of(run_id: RunId) -> str:
     return f"{TOP}-{run_id}.slice"
 
 
-class RunSlices(Leavings):
+class RunSlices(Cleanup):
     """The slices of runs, which systemd keeps when they are empty, and their parent.
 
     systemd stops everything in a slice along with it. So the parent is only stopped if it was empty right before: a
@@ -40,7 +40,7 @@ class RunSlices(Leavings):
         if _above_is_empty():
             yield Leftover(NO_RUN, "slice", _ABOVE)
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Stop the slice, and the parent if it is then empty. Raises OSError if one remains."""
         _stop(slice_of(run.id))
         if _above_is_empty():

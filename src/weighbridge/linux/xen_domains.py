@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.linux import process
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.names import RunId
 
 CAPABILITIES = "/proc/xen/capabilities"
@@ -39,7 +39,7 @@ def domains() -> list[tuple[str, str]]:
     return domains_in(process.run(Command(("xl", "list"), _ANSWER_S)).text)
 
 
-class XenDomains(Leavings):
+class XenDomains(Cleanup):
     """The Xen domains of a run."""
 
     label = "Xen domains"
@@ -48,7 +48,7 @@ class XenDomains(Leavings):
         """Yield each domain of a run."""
         yield from (Leftover(owner, "domain", name) for owner, name in domains())
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Destroy each domain; no process can still be making one."""
         for owner, name in domains():
             if owner == run.id:

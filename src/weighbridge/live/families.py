@@ -129,11 +129,11 @@ def _precision(moment: Snapshot) -> Iterator[Metric]:
     width = _gauge("precision_ratio", "Half-width of a comparison's interval (0.02 is 2%)", COMPARED)
     reached = _gauge("precision_reached", "Whether a comparison has reached the target precision", COMPARED)
     blocks = _gauge("precision_predicted_blocks", "Rounds that a comparison needs, if known", COMPARED)
-    for (cell, environment), standing in moment.standings.items():
+    for (cell, environment), status in moment.statuses.items():
         labels = (cell, *_named(environment, moment))
-        if math.isfinite(standing.width):
-            width.add_metric(labels, standing.width)
-        reached.add_metric(labels, float(standing.reached))
-        if standing.predicted_blocks is not None:
-            blocks.add_metric(labels, standing.predicted_blocks)
+        if math.isfinite(status.width):
+            width.add_metric(labels, status.width)
+        reached.add_metric(labels, float(status.reached))
+        if status.predicted_blocks is not None:
+            blocks.add_metric(labels, status.predicted_blocks)
     yield from (width, reached, blocks)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import Forecast
-from weighbridge.runner.precision import Estimate, OutOfReach, Standing
+from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus
 from weighbridge.runner.session import Progress
 
 
@@ -40,22 +40,22 @@ class ProgressFanout:
         for listener in self._listeners:
             listener.trial_finished(record)
 
-    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         """Pass on the result of an interim look."""
         for listener in self._listeners:
-            listener.precision_checked(blocks, standings)
+            listener.precision_checked(blocks, statuses)
 
-    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+    def interference_noticed(self, out_of_reach: OutOfReach) -> None:
         """Pass on that other programs put the target precision out of reach."""
         for listener in self._listeners:
-            listener.others_noticed(out_of_reach)
+            listener.interference_noticed(out_of_reach)
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
         """Pass on the duration of a trial."""
         for listener in self._listeners:
             listener.time_known(trial_s, left)
 
-    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+    def costs_estimated(self, blocks: int, estimates: Sequence[CostEstimate]) -> None:
         """Pass on the costs so far."""
         for listener in self._listeners:
             listener.costs_estimated(blocks, estimates)

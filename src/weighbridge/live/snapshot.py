@@ -10,7 +10,7 @@ from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.measurement import Measurement, Outcome
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import Forecast
-from weighbridge.runner.precision import Estimate, OutOfReach, Standing
+from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus
 
 Where = tuple[str, str, str]
 """A workload, its level (``clients=50``; empty if nothing is swept) and an environment."""
@@ -40,7 +40,7 @@ class Snapshot:
     layers: Mapping[str, tuple[SiteLayers, ...]] = field(default_factory=dict)
     """The hypervisors of environments in virtual machines."""
     looked_after: int = 0
-    standings: Mapping[tuple[str, str], Standing] = field(default_factory=dict)
+    statuses: Mapping[tuple[str, str], PrecisionStatus] = field(default_factory=dict)
     """The precision at the last interim look, by cell and environment."""
 
 
@@ -52,7 +52,7 @@ class Live:
         self._outcomes = Counter(dict.fromkeys(Outcome, 0))
         self._lasted: dict[Where, tuple[float, float | None]] = {}
         self._measurements: dict[tuple[Where, str], Measurement] = {}
-        self._standings: dict[tuple[str, str], Standing] = {}
+        self._statuses: dict[tuple[str, str], PrecisionStatus] = {}
         self._moment = Snapshot(time.time())
         self._copied: Snapshot | None = None
 
@@ -65,7 +65,7 @@ class Live:
                     outcomes=dict(self._outcomes),
                     lasted=dict(self._lasted),
                     measurements=dict(self._measurements),
-                    standings=dict(self._standings),
+                    statuses=dict(self._statuses),
                 )
             return self._copied
 
@@ -105,18 +105,18 @@ class Live:
             for measurement in record.measurements:
                 self._measurements[place, measurement.metric.name] = measurement
 
-    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         """Record the precision of each comparison."""
         with self._lock:
             self._copied = None
             self._moment = replace(self._moment, looked_after=blocks)
-            self._standings.update({(each.cell, each.environment): each for each in standings})
+            self._statuses.update({(each.cell, each.environment): each for each in statuses})
 
-    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+    def interference_noticed(self, out_of_reach: OutOfReach) -> None:
         """Ignore the load of other programs, which the machine's own exporters serve."""
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
         """Ignore the forecast: the durations of trials are served."""
 
-    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+    def costs_estimated(self, blocks: int, estimates: Sequence[CostEstimate]) -> None:
         """Ignore the costs, which are in the report."""

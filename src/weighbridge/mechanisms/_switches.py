@@ -49,7 +49,7 @@ def without_address_translation(subject: Subject) -> Arm | None:
     """Return the environment whose clients use the container's own address."""
     if not (subject.networked and subject.option("publish")) or subject.option("joined") in _USER_MODE:
         return None  # only published ports reach a user's network
-    if subject.apart and subject.can_be("attach", "interface"):
+    if subject.separate_hosts and subject.can_be("attach", "interface"):
         return subject.with_options(publish=False, attach="interface")  # other hosts reach no other bridge
     return subject.with_options(publish=False)
 

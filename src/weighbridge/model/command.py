@@ -102,7 +102,7 @@ class Completed:
     site. ``error`` is the number (errno(3)) of why it could not be started. ``outside_s`` is its wall time as seen
     from outside of the site, ``too_much`` says that it printed more than is kept, for which it was killed,
     ``left_running`` that processes which it had started went on when it had ended by itself, and were killed then;
-    ``unheard_s`` for how long meanwhile there was no connection to its site, for which its end is heard late.
+    ``disconnected_s`` for how long meanwhile there was no connection to its site, for which its end is heard late.
     """
 
     argv: tuple[str, ...]
@@ -116,7 +116,7 @@ class Completed:
     outside_s: float | None = None
     too_much: bool = False
     left_running: bool = False
-    unheard_s: float = 0.0
+    disconnected_s: float = 0.0
 
     @property
     def text(self) -> str:

@@ -94,7 +94,7 @@ def lengths_of(text: str) -> tuple[TrialLength, ...]:
 _BlockNumber = Annotated[int, Field(ge=0, le=10**6)]
 
 
-class Allotment(HasCell, BaseModel):
+class BlockSchedule(HasCell, BaseModel):
     """Of the blocks ``after`` one up to and with ``until``, a workload at a level is in so many ``blocks``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -105,7 +105,7 @@ class Allotment(HasCell, BaseModel):
     blocks: _BlockNumber
 
     @model_validator(mode="after")
-    def _no_more_than_there_are(self) -> "Allotment":
+    def _no_more_than_there_are(self) -> "BlockSchedule":
         if not 0 < self.until - self.after >= self.blocks:
             raise ValueError(f"{self.blocks} blocks are not between {self.after} and {self.until}")
         return self
@@ -116,17 +116,17 @@ class Allotment(HasCell, BaseModel):
         return place * self.blocks // of > (place - 1) * self.blocks // of
 
 
-_ALLOTMENTS = TypeAdapter(tuple[Allotment, ...])
+_BLOCK_SCHEDULES = TypeAdapter(tuple[BlockSchedule, ...])
 
 
-def allotments_text(allotments: Sequence[Allotment]) -> str:
+def block_schedules_text(block_schedules: Sequence[BlockSchedule]) -> str:
     """Return them as a run keeps them: JSON."""
-    return _ALLOTMENTS.dump_json(tuple(allotments)).decode()
+    return _BLOCK_SCHEDULES.dump_json(tuple(block_schedules)).decode()
 
 
-def allotments_of(text: str) -> tuple[Allotment, ...]:
-    """Read what `allotments_text` gives. Raises ValidationError."""
-    return _ALLOTMENTS.validate_json(text)
+def block_schedules_of(text: str) -> tuple[BlockSchedule, ...]:
+    """Read what `block_schedules_text` gives. Raises ValidationError."""
+    return _BLOCK_SCHEDULES.validate_json(text)
 
 
 LEAST_SHARE = 1e-6

@@ -11,9 +11,9 @@ from pydantic import Field, SerializeAsAny
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.host import THIS_MACHINE, Host, HostTraits
-from weighbridge.model.options import Brings, Options, by_kind
+from weighbridge.model.options import External, Options, by_kind
 from weighbridge.model.plugin import Durability, Group, Plugin, Readiness
-from weighbridge.model.site import Site, SiteRequest, Way
+from weighbridge.model.site import Site, SiteRequest, StorageMode
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Resources
 
@@ -29,7 +29,7 @@ class Needs:
     """Whether a workload needs a network."""
     server_calls_client: bool = False
     """Whether a server also connects to its client."""
-    apart: bool = False
+    separate_hosts: bool = False
     """Whether the roles are on two hosts."""
     hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
     """The traits of the study's hosts, by kind of host."""
@@ -57,7 +57,7 @@ OpenFiles = Annotated[
 
 Variables = Annotated[
     dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,199}$")], Annotated[str, Field(max_length=4096)]],
-    Brings.ARGUMENT,
+    External.ARGUMENT,
     Field(description="Environment variables of its programs; they override the image's variables"),
 ]
 
@@ -77,7 +77,7 @@ class Environment(Plugin):
 
     launches = True
     group: ClassVar[Group] = "engines"
-    mounts: ClassVar[frozenset[Way]] = frozenset()
+    mounts: ClassVar[frozenset[StorageMode]] = frozenset()
     """The ways in which storage can be mounted into its sites: ``folder``, ``volume``, ``layer``. Options of such an
     environment derive from `EnvironmentOptions`."""
     shares_storage: ClassVar[bool] = True
@@ -164,12 +164,12 @@ class Environment(Plugin):
         """
         return Readiness(True)
 
-    def way_to_companions(self, options: Any) -> str:
+    def route_to_supporting_services(self, options: Any) -> str:
         """Return how its sites reach the supporting services of a study ("host to bridge"), or "" if they cannot.
 
-        ``open`` then writes the names in ``SiteRequest.companions`` into ``/etc/hosts`` and creates a route. If the
-        method returns "", a study with supporting services is refused. Examples: ``native.py``, ``netns.py``,
-        ``docker/``.
+        ``open`` then writes the names in ``SiteRequest.supporting_services`` into ``/etc/hosts`` and creates a
+        route. If the method returns "", a study with supporting services is refused. Examples: ``native.py``,
+        ``netns.py``, ``docker/``.
         """
         return ""
 

@@ -96,7 +96,7 @@ class ClockOffset:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class NetworkLink:
     """A cable whose rate is known. ``where``: "host NAME", or the role whose site it belongs to."""
 
     where: str
@@ -298,7 +298,7 @@ class HostEngine(Protocol):
 class Cable(Protocol):
     """The cable of a host that is on a network of several."""
 
-    def link(self) -> Link | None:
+    def link(self) -> NetworkLink | None:
         """Return the cable's link where its rate is known and in force."""
 
 
@@ -335,7 +335,7 @@ class Pods(Protocol):
 
     @property
     def owner(self) -> Any:
-        """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.Owner`)."""
+        """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.ObjectOwner`)."""
 
     @property
     def cpu_manager(self) -> str:

@@ -107,11 +107,11 @@ class HostKind(Plugin):
         return {}
 
     def weighed_on(
-        self, context: str, namespace: str, images: str, *, apart: bool, ask: bool
+        self, context: str, namespace: str, images: str, *, separate_hosts: bool, ask: bool
     ) -> Sequence[Mapping[str, Any]]:
         """Return hosts in a cluster for ``weigh --cluster``, as a study writes them.
 
-        Return two hosts if the roles are ``apart`` and the cluster has two nodes, else one. A kind without clusters
+        With ``separate_hosts``, return two hosts if the cluster has two nodes, else one. A kind without clusters
         returns nothing. ``images`` is the user's word for how nodes get images; "" means the default. The method
         contacts the cluster only if ``ask`` is true. Raises Unavailable, and ValueError if ``images`` is not valid.
         """

@@ -32,7 +32,7 @@ class Subject:
     """Whether there is storage, because a workload keeps data or the environment names a storage."""
     usual_storage: StorageOptions | None = None
     """The environment's storage if the study names none."""
-    apart: bool = False
+    separate_hosts: bool = False
     """Whether all clients are on other hosts than the servers."""
     named: Collection[str] = ()
     """The mechanisms that the study names for this environment. Empty means all."""

@@ -47,7 +47,7 @@ ABSOLUTE = AfterValidator(_absolute)
 """In the annotation of a path, which may be written relative to where Weighbridge is called."""
 
 
-class Brings(StrEnum):
+class External(StrEnum):
     """What an option names that is no part of Weighbridge; in the option's annotation, so that ``plan`` shows it."""
 
     FILE = "file"
@@ -74,7 +74,7 @@ class Brings(StrEnum):
     def is_path(self) -> bool:
         """Whether it is a file of this machine, named relative to where weighbridge is called."""
         return self in (
-            Brings.FILE, Brings.COMPOSE, Brings.SSH_CONFIGURATION, Brings.KUBECONFIG, Brings.PROGRAM,
+            External.FILE, External.COMPOSE, External.SSH_CONFIGURATION, External.KUBECONFIG, External.PROGRAM,
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from weighbridge.model.leavings import Leavings
+from weighbridge.model.cleanup import Cleanup
 from weighbridge.model.options import Options
 
 
@@ -54,10 +54,10 @@ class Plugin(ABC):
     launches: ClassVar[bool] = False
     """Whether it starts launchers of sites. Weighbridge then builds the launcher once."""
 
-    leavings: ClassVar[Sequence[Leavings]] = ()
+    cleanup: ClassVar[Sequence[Cleanup]] = ()
     """How ``weighbridge clean`` finds and removes the leftovers of a killed run that are specific to this plug-in.
     Processes, control groups, links and data folders of a run are found in any case. A kind of host sets
-    ``weighbridge.linux.leavings.OF_HOSTS``."""
+    ``weighbridge.linux.cleanup.OF_HOSTS``."""
 
     def needs_virtualisation(self, options: Any | None = None) -> bool:
         """Return whether it works only with hardware virtualisation (vmx, svm), with these options if any are given.

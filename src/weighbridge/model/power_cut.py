@@ -89,7 +89,7 @@ def _is_another(slot: bytes, token: str) -> bool:
         return False
 
 
-class Verdict(StrEnum):
+class DurabilityVerdict(StrEnum):
     """What a check says of a storage's claim. ``LOST``: acknowledged records, for which nothing was claimed."""
 
     KEPT = "kept"
@@ -127,12 +127,12 @@ class PowerCut:
         return parts and self.found + self.lost == self.acknowledged
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> DurabilityVerdict:
         """A storage that claims ``synchronous`` must have kept what was synced; a plain write promises nothing."""
         if not self.lost:
-            return Verdict.KEPT
+            return DurabilityVerdict.KEPT
         promised = self.promise is not Promise.WRITE and self.claimed == "synchronous"
-        return Verdict.OVERCLAIMED if promised else Verdict.LOST
+        return DurabilityVerdict.OVERCLAIMED if promised else DurabilityVerdict.LOST
 
 
 def power_cut_facts(checked: Iterable[PowerCut]) -> dict[str, str]:

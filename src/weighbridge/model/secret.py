@@ -40,7 +40,7 @@ _PLACES = (
 )  # fmt: skip
 """The keys of a study that hold environment variables."""
 _PARAMETERS = (("workloads", "*", "parameters"), ("environments", "*", "workloads", "*", "parameters"))
-_COMPANION_WORDS = (
+_SUPPORTING_SERVICE_WORDS = (
     ("companions", "*", "command"), ("companions", "*", "entrypoint"), ("companions", "*", "healthcheck", "test"),
 )  # fmt: skip
 _COMMANDS = tuple(
@@ -49,13 +49,13 @@ _COMMANDS = tuple(
     for key in ("run", "server", "client", "setup", "cleanup", "prepare", "check")
 )
 """The keys of a study that hold commands. A command has each brace twice."""
-_WITH_REFERENCES = (*((*place, "*") for place in (*_PLACES, *_PARAMETERS)), *_COMPANION_WORDS)
+_WITH_REFERENCES = (*((*place, "*") for place in (*_PLACES, *_PARAMETERS)), *_SUPPORTING_SERVICE_WORDS)
 _KEYS = {place[-1] for place in _PLACES}
 _HIDDEN_KEYS = {*_KEYS, "prometheus", "url"}
 """The keys below which a message shows no value."""
 _NOT_SHOWN = "(value not shown)"
 _EQUAL_ONLY_HERE = secrets.token_bytes(32)
-Place = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 
 def secret_name(*parts: str) -> SecretName:
@@ -134,7 +134,7 @@ def is_ordinary(value: str) -> bool:
     return bool(_ORDINARY.fullmatch(value))
 
 
-def variables_in(study: Any) -> Iterator[tuple[Place, MutableMapping[str, Any], str]]:
+def variables_in(study: Any) -> Iterator[tuple[KeyPath, MutableMapping[str, Any], str]]:
     """Yield every variable and parameter that a study sets: its place, the mapping that holds it, and its name."""
     for pattern in (*_PLACES, *_PARAMETERS):
         for place, found in _matching(study, pattern, ()):
@@ -142,12 +142,12 @@ def variables_in(study: Any) -> Iterator[tuple[Place, MutableMapping[str, Any], 
                 yield from (((*place, str(name)), found, name) for name in [*found])
 
 
-def always_hidden(place: Place) -> bool:
+def always_hidden(place: KeyPath) -> bool:
     """Return whether the value at this place of an older study is hidden, whatever its name is."""
     return place[-2] != _PARAMETERS[0][-1] and place[-1] not in PASSED_ON
 
 
-def _matching(value: Any, pattern: Place, place: Place) -> Iterator[tuple[Place, Any]]:
+def _matching(value: Any, pattern: KeyPath, place: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     if not pattern:
         yield place, value
     elif isinstance(value, Mapping):
@@ -156,7 +156,7 @@ def _matching(value: Any, pattern: Place, place: Place) -> Iterator[tuple[Place,
             yield from _matching(value[key], pattern[1:], (*place, str(key)))
 
 
-def with_variables(text: str, replacements: Mapping[Place, str]) -> str:
+def with_variables(text: str, replacements: Mapping[KeyPath, str]) -> str:
     """Return the YAML of a study with other values of some variables, by their places; the rest is as it was."""
     patterns = [(*place, "*") for place in (*_PLACES, *_PARAMETERS)] if replacements else []
     nodes = ((replacements.get(place), node) for place, node in _nodes(text, patterns))
@@ -182,7 +182,7 @@ def with_references(text: str, values: Mapping[SecretName, str]) -> str:
     return _with_scalars(text, nodes)
 
 
-def _nodes(text: str, patterns: Iterable[Place]) -> Iterator[tuple[Place, Any]]:
+def _nodes(text: str, patterns: Iterable[KeyPath]) -> Iterator[tuple[KeyPath, Any]]:
     from ruamel.yaml import YAML
 
     top = YAML(typ="rt").compose(text)
@@ -190,7 +190,7 @@ def _nodes(text: str, patterns: Iterable[Place]) -> Iterator[tuple[Place, Any]]:
         yield from _matching_nodes(top, pattern, ())
 
 
-def _matching_nodes(node: Any, pattern: Place, place: Place) -> Iterator[tuple[Place, Any]]:
+def _matching_nodes(node: Any, pattern: KeyPath, place: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     if not pattern:
         yield place, node
         return

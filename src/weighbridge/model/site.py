@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from weighbridge.model.command import Command, Completed, PublishedPort, SiteProcess, Transport
-from weighbridge.model.host import Host, Limits, Link, RunContext
+from weighbridge.model.host import Host, Limits, NetworkLink, RunContext
 from weighbridge.model.isolation import OUTSIDE, Layers
 from weighbridge.model.names import SafeName
 from weighbridge.model.sampling import Sampler
@@ -18,7 +18,7 @@ NO_START_FOLDERS = ("/proc", "/sys", "/dev", "/run")
 """Folders where a program of this machine cannot start: unlike /tmp, they cannot have a layer in memory."""
 DATA = "/srv"
 """Where a site has its folder on a disk, if it was asked for one."""
-Way = Literal["folder", "volume", "layer", "pod volume"]
+StorageMode = Literal["folder", "volume", "layer", "pod volume"]
 """How storage gets into a site: a folder of its host, a volume of the host's engine or of a pod, its own layer."""
 
 
@@ -26,7 +26,7 @@ Way = Literal["folder", "volume", "layer", "pod volume"]
 class Mount:
     """Open storage, ready to be mounted into a site."""
 
-    way: Way
+    way: StorageMode
     """How it is mounted."""
     source: str = ""
     """The folder on the host, or the name of the volume. Empty for the container's own layer."""
@@ -85,10 +85,10 @@ class SiteStorage:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The companions of a run as the sites of the measured service reach them.
+    """The supporting services of a run as the sites of the measured service reach them.
 
     ``network`` is the engine's name of their bridge, ``subnet`` its addresses (CIDR), ``link`` the bridge's own name
-    on this machine, ``addresses`` by the companions' names.
+    on this machine, ``addresses`` by the names of the services.
     """
 
     network: str
@@ -106,7 +106,7 @@ class Neighbourhood:
         return "\n".join([*lines, *(f"{address}\t{name}" for name, address in self.addresses.items()), ""]).encode()
 
 
-WAY_TO_COMPANIONS = "way to the companions"
+ROUTE_TO_SUPPORTING_SERVICES = "way to the companions"
 """The fact of a site that says how it reaches them."""
 
 
@@ -132,7 +132,7 @@ class SiteRequest:
     """The name of the environment in the study, the same for server and client."""
     storage: SiteStorage | None = None
     """The storage at ``/srv``. Open it with a `MountRequest` on the site's host. None means no storage."""
-    apart: bool = False
+    separate_hosts: bool = False
     """Whether the other role is on another host, which must be able to reach the site."""
     beside: str = ""
     """The name of an open site with the same request, whose network the new site joins. Workloads such as ``boot``
@@ -143,8 +143,9 @@ class SiteRequest:
     """The number of files that a process can have open. None means the run's default."""
     sysctls: Mapping[str, str] = field(default_factory=dict)
     """The kernel settings of the site, by name."""
-    companions: Neighbourhood | None = None
-    """The supporting services that the site must reach by name, if its environment has a `way_to_companions`."""
+    supporting_services: Neighbourhood | None = None
+    """The supporting services that the site must reach by name, if its environment has a
+    `route_to_supporting_services`."""
 
     @property
     def title(self) -> str:
@@ -177,7 +178,7 @@ class Site(Protocol):
     numbers."""
     host: Host
     """The machine of the site. It can differ from the requested one, if the environment needs a dedicated host."""
-    links: tuple[Link, ...]
+    links: tuple[NetworkLink, ...]
     """The site's own cables whose rate is known. Weighbridge reads each one before and after the measured process."""
     open_files: int
     """The number of files that a process can have open."""

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Durability, Plugin, Readiness
 from weighbridge.model.quantity import Size
-from weighbridge.model.site import Mount, MountRequest, Way
+from weighbridge.model.site import Mount, MountRequest, StorageMode
 
 
 class DiskOptions(Options):
@@ -86,7 +86,7 @@ class Storage(Plugin):
     group = "storage"
     options: ClassVar[type[StorageOptions]]
     """The model of its options."""
-    ways: ClassVar[tuple[Way, ...]]
+    ways: ClassVar[tuple[StorageMode, ...]]
     """The ways in which it can be mounted into a site, the preferred way first. Each environment lists the ways that
     it supports."""
     served: ClassVar[bool] = False

@@ -22,12 +22,12 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from weighbridge.model.address import CellId
 from weighbridge.model.choices import CpuIdle
-from weighbridge.model.companion import Companion, ComposeOptions
 from weighbridge.model.explained import DescribedMechanism, Explains, Off
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.level import NO_LEVEL, Level
-from weighbridge.model.options import ArmName, Brings, Name, Options, by_kind
+from weighbridge.model.options import ArmName, External, Name, Options, by_kind
 from weighbridge.model.quantity import CpuList, Duration, Share, Size
+from weighbridge.model.supporting_service import ComposeOptions, SupportingService
 from weighbridge.model.traced import TracerName
 from weighbridge.model.userland_source import SourceOptions, own_userland_key
 
@@ -124,7 +124,7 @@ class Prometheus(Options):
         str,
         AfterValidator(_server_address),
         Field(description="Its address", json_schema_extra={"pattern": r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"}),
-        Brings.SERVER,
+        External.SERVER,
     ]
     queries: Annotated[dict[Name, Query], Field(min_length=1, max_length=20, description="PromQL queries, by name")]
     step: Annotated[
@@ -263,7 +263,7 @@ class Placement(Options):
         return () if self.client is None else (self.client,) if isinstance(self.client, str) else tuple(self.client)
 
     @property
-    def apart(self) -> bool:
+    def separate_hosts(self) -> bool:
         """Whether the servers are on one host, and all clients on others."""
         return self.server is not None and bool(self.clients) and self.server not in self.clients
 
@@ -312,7 +312,7 @@ class StudyFile(Options):
         Field(description="Root filesystem with the clients' programs, if they need another one"),
     ] = None
     companions: Annotated[
-        dict[Name, Companion],
+        dict[Name, SupportingService],
         Field(description="Supporting services, which the measured programs reach by name"),
     ] = Field(default_factory=dict)
     compose: Annotated[

@@ -1,4 +1,4 @@
-"""Settings of the kernel that a site, or a companion, may have of its own (sysctl(8))."""
+"""Settings of the kernel that a site, or a supporting service, may have of its own (sysctl(8))."""
 
 import re
 from typing import Annotated

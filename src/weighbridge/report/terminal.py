@@ -80,7 +80,7 @@ TRUST_LINES, DISTURBED_LINES = 4, 6
 MATRIX_HEAD, MATRIX_CELL = 26, 15
 """Columns of a row's head and of an environment, below which the matrix wraps badly."""
 
-Parts = Iterator[RenderableType]
+Renderables = Iterator[RenderableType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
             yield styled(f"weighbridge {command}", "dim")
 
 
-def _whole(analysis: Analysis, width: int) -> Parts:
+def _whole(analysis: Analysis, width: int) -> Renderables:
     flag_sentences, kinds = common_flag_sentences(analysis.trials)
     yield from _head(analysis, width)
     if analysis.metrics:
@@ -232,7 +232,7 @@ def _whole(analysis: Analysis, width: int) -> Parts:
 # -- the answer, and what it is worth --------------------------------------------------------------
 
 
-def _head(analysis: Analysis, width: int) -> Parts:
+def _head(analysis: Analysis, width: int) -> Renderables:
     yield styled(f"{analysis.study}: {analysis.question}")
     yield styled(answer(analysis), "bold")
     yield from _lines(left_out_lines(analysis), "yellow")
@@ -254,7 +254,7 @@ def _trust_style(analysis: Analysis) -> str:
     return "yellow" if not analysis.trust.trusted or imprecise(analysis) else "green"
 
 
-def _remarks(analysis: Analysis) -> Parts:
+def _remarks(analysis: Analysis) -> Renderables:
     """Give what else decides whether the numbers can be relied on, the gravest first."""
     yield from _lines(overclaimed_lines(analysis), "bold red")
     if analysis.metrics:
@@ -280,7 +280,7 @@ def _remarks(analysis: Analysis) -> Parts:
     yield from _lines(session_lines(analysis), "yellow")
 
 
-def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Parts:
+def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Renderables:
     """Give conditions, paths, every headline comparison and step in a sentence, and the curves."""
     yield from _lines(condition_lines(analysis))
     yield from _lines(remark_texts(analysis.confounders), "yellow")
@@ -301,7 +301,7 @@ def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Parts:
         yield from _lines(curve_sentences(sweep, analysis.baseline))
 
 
-def _explained(analysis: Analysis, explanation: Explanation) -> Parts:
+def _explained(analysis: Analysis, explanation: Explanation) -> Renderables:
     """Give the causes of a cost in a sentence, and what each mechanism costs."""
     yield styled(f"\nCauses of the cost: {explanation_title(explanation)}", "bold")
     yield indented(explanation_sentence(analysis, explanation))
@@ -313,11 +313,11 @@ def _explained(analysis: Analysis, explanation: Explanation) -> Parts:
     yield shown
 
 
-def _lines(lines: Sequence[str], style: str = "") -> Parts:
+def _lines(lines: Sequence[str], style: str = "") -> Renderables:
     return (indented(line, style) for line in lines)
 
 
-def _verdicts(sentences: Sequence[tuple[str, str]]) -> Parts:
+def _verdicts(sentences: Sequence[tuple[str, str]]) -> Renderables:
     return (indented(line, STYLES.get(verdict, "")) for verdict, line in sentences)
 
 
@@ -336,7 +336,7 @@ def bodies(analysis: Analysis, width: int) -> Iterator[Sequence[RenderableType]]
         yield [*_largest(cells, shown)]
 
 
-def _largest(cells: Sequence[tuple[MatrixRow, MatrixCosts]], shown: int) -> Parts:
+def _largest(cells: Sequence[tuple[MatrixRow, MatrixCosts]], shown: int) -> Renderables:
     """Give a line for each of the largest costs, and how many more there are."""
 
     def size(cell: MatrixCosts) -> tuple[bool, float]:
@@ -355,7 +355,7 @@ def _largest(cells: Sequence[tuple[MatrixRow, MatrixCosts]], shown: int) -> Part
         yield indented(f"and {len(cells) - shown} more comparisons", "dim")
 
 
-def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Parts:
+def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Renderables:
     """Give the matrix as one table, or several where `width` columns are too few; none without environments.
 
     `dense`: without intervals and the baseline's values.
@@ -399,7 +399,7 @@ def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int, *, dense: bool
     return stacked(text, styled(below)) if below and not dense else text
 
 
-def path_parts(analysis: Analysis) -> Parts:
+def path_parts(analysis: Analysis) -> Renderables:
     """Give a table of the paths for the clients in each place, and one of what a workload's trials used of them.
 
     Columns in which no environment has anything are left out; the page has them.
@@ -418,7 +418,7 @@ def path_parts(analysis: Analysis) -> Parts:
 # -- one workload at one level ---------------------------------------------------------------------
 
 
-def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width: int) -> Parts:
+def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width: int) -> Renderables:
     """Give the tables of a workload."""
     reports, shown_lines = analysis.of(label), {remark_text(each) for each in analysis.confounders}
     without = {"exploratory"} if analysis.exploratory else set()
@@ -440,7 +440,7 @@ def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width
     yield from _lines([*readings], "yellow")
 
 
-def _metric(analysis: Analysis, report: MetricReport, width: int, remarks: Sequence[str]) -> Parts:
+def _metric(analysis: Analysis, report: MetricReport, width: int, remarks: Sequence[str]) -> Renderables:
     """Give one metric's table, with what is to be known of it above and below."""
     blocks = _shared_blocks(report)
     about = f"{report.better} is better{'' if blocks is None else f', {count(blocks)}'}"
@@ -534,7 +534,7 @@ def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> Rend
     return table([*zip(*rows, strict=True)])
 
 
-def _failures(analysis: Analysis) -> Parts:
+def _failures(analysis: Analysis) -> Renderables:
     lines = failed_sentences(analysis)
     if not lines:
         return

@@ -8,12 +8,12 @@ from pathlib import Path
 from weighbridge import registry
 from weighbridge.build_once import half_built
 from weighbridge.linux.deletion import OwnFolder, remove_tree
-from weighbridge.model.leavings import (
+from weighbridge.model.cleanup import (
     ENDING,
     NO_RUN,
-    DeadRun,
-    Leavings,
+    Cleanup,
     Leftover,
+    OrphanedRun,
     RunFolders,
     discard,
     noting_failure,
@@ -43,7 +43,7 @@ class Inventory:
     failures: tuple[str, ...] = ()
 
 
-class _OwnFolders(Leavings):
+class _OwnFolders(Cleanup):
     """The folders of runs' states, which `clean` removes last, and what is unfinished in the cache."""
 
     label = "run folders"
@@ -64,8 +64,8 @@ class _OwnFolders(Leavings):
                 remove_tree(OwnFolder.at(path))
 
 
-def _kinds() -> tuple[Leavings, ...]:
-    return (*registry.leavings(), _OwnFolders())
+def _kinds() -> tuple[Cleanup, ...]:
+    return (*registry.cleanups(), _OwnFolders())
 
 
 def _folders(cache: Path | None = None, only: RunId | None = None) -> RunFolders:
@@ -92,7 +92,7 @@ def find_in_cluster(context: str, namespace: str, only: RunId | None = None) -> 
     left: list[Leftover] = []
     alive: dict[str, Path | str] = {}
     failures: list[str] = []
-    for kind in registry.leavings():
+    for kind in registry.cleanups():
         with noting_failure(failures, f"{kind.label} cannot be checked"):
             for run in kind.find_at(context, namespace):
                 if only not in (None, run.id):
@@ -108,7 +108,7 @@ def clean_cluster(context: str, namespace: str, only: RunId | None = None) -> In
     """Remove everything that dead runs of all machines have in a namespace of a cluster."""
     before, failures = find_in_cluster(context, namespace, only), list[str]()
     for run in dict.fromkeys(leftover.run for leftover in before.left):
-        for kind in reversed(registry.leavings()):  # as `discard` does
+        for kind in reversed(registry.cleanups()):  # as `discard` does
             with noting_failure(failures, f"{kind.label} of run {run} cannot be removed"):
                 kind.remove_at(context, namespace, run)
     after = find_in_cluster(context, namespace, only)
@@ -117,7 +117,7 @@ def clean_cluster(context: str, namespace: str, only: RunId | None = None) -> In
     return replace(after, removed=removed, failures=tuple(failures))
 
 
-def _listed(only: RunId | None, kinds: Iterable[Leavings]) -> tuple[list[Leftover], list[str]]:
+def _listed(only: RunId | None, kinds: Iterable[Cleanup]) -> tuple[list[Leftover], list[str]]:
     """Everything that runs, or the run ``only``, have on this machine, and why some of it cannot be told."""
     leftovers: list[Leftover] = []
     failures: list[str] = []
@@ -140,7 +140,7 @@ def _listed(only: RunId | None, kinds: Iterable[Leavings]) -> tuple[list[Leftove
     return [leftover for leftover in dict.fromkeys(leftovers) if only in (None, leftover.run)], failures
 
 
-def _is_ours(kind: Leavings, run: str) -> bool:
+def _is_ours(kind: Cleanup, run: str) -> bool:
     """Whether a thing is of a run, as far as one can tell: anybody may set a variable or a label."""
     return RunId.matches(run) or (kind.owner_may_be_unknown and (run == NO_RUN or run.startswith(ENDING)))
 
@@ -158,8 +158,8 @@ def sweep(run_id: RunId) -> list[str]:
     failures: dict[str, None] = {}
     for cache in _caches(run_id):
         folders = _folders(cache)
-        dead = DeadRun(run_id, folders.states / run_id, folders.data / run_id)
-        failures |= dict.fromkeys(discard(dead, registry.leavings()))
+        dead = OrphanedRun(run_id, folders.states / run_id, folders.data / run_id)
+        failures |= dict.fromkeys(discard(dead, registry.cleanups()))
     return [*failures]
 
 
@@ -174,7 +174,7 @@ def sweep_and_forget(run_id: RunId) -> list[str]:
 def _still_there(run_id: RunId) -> list[str]:
     """Return a sentence for each thing of a run that is still found a moment after it was removed."""
     deadline = time.monotonic() + _GONE_S
-    while (found := _listed(run_id, registry.leavings())) != ([], []) and time.monotonic() < deadline:
+    while (found := _listed(run_id, registry.cleanups())) != ([], []) and time.monotonic() < deadline:
         time.sleep(_GONE_S / 10)
     leftovers, failures = found
     return failures + [f"{leftover.kind} {leftover.name} could not be removed" for leftover in leftovers]

@@ -12,8 +12,8 @@ from weighbridge.store.run import RunStore
 
 LAUNCHER = "launcher"
 """The fact that tells which launcher started and timed what was measured: the digest of the built program."""
-COMPANIONS = "companions"
-"""The scope of what a run's companions are."""
+SUPPORTING_SERVICES = "companions"
+"""The scope of facts about supporting services."""
 SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd", "user", LAUNCHER, IDLE_CPUS)
 """Facts of the host without which numbers of two sessions are not comparable."""
 
@@ -62,9 +62,9 @@ def require_same_layers(store: RunStore, layers: Mapping[str, str]) -> None:
     _refuse(store, changed)
 
 
-def require_same_companions(store: RunStore, images: Mapping[str, str]) -> None:
-    """Raise RunDirectoryError where a companion has another image, or other files, than when the run began."""
-    other = _different(_first(store)[COMPANIONS], images)
+def require_same_supporting_services(store: RunStore, images: Mapping[str, str]) -> None:
+    """Raise RunDirectoryError if the image or files of a supporting service have changed since the run began."""
+    other = _different(_first(store)[SUPPORTING_SERVICES], images)
     _refuse(store, [f"supporting service {name} has changed" for name in other[:5]])
 
 

@@ -118,9 +118,9 @@ def flag_connections(programs: Programs) -> tuple[Flag, ...]:
     """Tell of connections to sites that broke while their programs ran."""
     completed = {role: programs.completed[role] for role in programs.stage.sites if role in programs.completed}
     return tuple(
-        Flag(FlagCode.UNHEARD, role, {"seconds": program.unheard_s})
+        Flag(FlagCode.UNHEARD, role, {"seconds": program.disconnected_s})
         for role, program in completed.items()
-        if program.unheard_s
+        if program.disconnected_s
     )
 
 
@@ -132,7 +132,7 @@ def flag_clocks(role: str, completed: Completed | None, throttled_s: float, way_
     ``throttled_s``: for how long its CPU limit held its site back; ``way_s``: what `Site.way_s` was measured to be.
     Nothing is said of one of which we could not hear for a while.
     """
-    if completed is None or completed.outside_s is None or completed.unheard_s:
+    if completed is None or completed.outside_s is None or completed.disconnected_s:
         return ()
     site_s, here_s = completed.duration_s, completed.outside_s
     apart_s = abs(here_s - site_s)

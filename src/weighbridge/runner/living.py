@@ -89,9 +89,9 @@ def _measures(base: Path, owner: int, run_id: RunId) -> bool:
     return False
 
 
-def require_alone(*, beside_others: bool) -> None:
+def require_alone(*, allow_concurrent: bool) -> None:
     """Raise Unavailable where another run measures on this machine, or may, unless that is insisted on."""
-    if beside_others:
+    if allow_concurrent:
         return
     if not (found := others()):
         if hidden := hidden_runs():

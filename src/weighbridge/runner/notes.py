@@ -8,7 +8,7 @@ from weighbridge.model import isolation
 from weighbridge.model.host import SPEEDS
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.continuity import COMPANIONS, require_same_companions, require_same_layers
+from weighbridge.runner.continuity import SUPPORTING_SERVICES, require_same_layers, require_same_supporting_services
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.storage import durability_of
 from weighbridge.store.run import RunStore
@@ -86,8 +86,8 @@ def note_sites(store: RunStore, study: Study, sites: Sites) -> None:
     for scope, facts in about_hosts(sites.hosts).items():
         store.add_facts(scope, facts)
     if sites.neighbourhood is not None:
-        require_same_companions(store, sites.neighbourhood.images)
-        store.add_facts(COMPANIONS, sites.neighbourhood.images)
+        require_same_supporting_services(store, sites.neighbourhood.images)
+        store.add_facts(SUPPORTING_SERVICES, sites.neighbourhood.images)
     store.add_facts("path", sites.routes.paths())
     store.add_facts("packet sizes", packet_sizes(study, sites.endpoint_of))
     for scope, facts in about_study(study).items():

@@ -20,7 +20,7 @@ FLOOR_SHARE, FLOOR_BYTES = 0.1, 2**30
 """Of the machine's memory at least so much, and at least so many bytes, stay available."""
 Memory = Callable[[], Mapping[str, int]]
 """As ``Site.memory``."""
-OpenSite = Callable[[], AbstractContextManager[Site]]
+SiteOpener = Callable[[], AbstractContextManager[Site]]
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class _Trial:
 
     openings: Openings
     first: Command
-    open_site: OpenSite
+    open_site: SiteOpener
     memory: Memory
     counted: bool
     """As ``Site.counted``: then all that the machine does needs of that memory, too, and the sites have groups."""
@@ -92,7 +92,7 @@ class _Trial:
 
 
 def open_sites(
-    openings: Openings, first: Command, open_site: OpenSite, memory: Memory, *, counted: bool = True
+    openings: Openings, first: Command, open_site: SiteOpener, memory: Memory, *, counted: bool = True
 ) -> Completed:
     """Open as many fresh sites as are asked for, each until ``first`` has run in it, and close them.
 

@@ -7,7 +7,7 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.decisions import LeftOut
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Arm, Study
 from weighbridge.model.trial import Trial
@@ -26,7 +26,7 @@ from weighbridge.runner.room import lacking_room
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
 from weighbridge.runner.userlands import absent_programs, userland_problems
 from weighbridge.study import schedule
-from weighbridge.study.brings import brings
+from weighbridge.study.external import names_external
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
             served = storage_server_readiness(study, arm)
             readiness[arm.name] = admitted.get(arm.name, later) if served.ready else served
             continue
-        if not study.approved and brings(arm.options):
+        if not study.approved and names_external(arm.options):
             readiness[arm.name] = Readiness(True, "it is checked after you agree")
             continue
         state = ready_for(study, arm)
@@ -186,7 +186,7 @@ def whereabouts(study: Study) -> list[str]:
     kinds = registry.hosts()
     names = (study.server_host, *study.client_hosts, *study.storage_hosts)
     hosts = (study.file.hosts[name] for name in names)
-    used = (host for host in hosts if study.approved or not brings(host, Brings.KUBECONFIG))
+    used = (host for host in hosts if study.approved or not names_external(host, External.KUBECONFIG))
     lines = (kinds[host.kind].whereabouts(host) for host in used if lacking_here(kinds[host.kind]) is None)
     return [*dict.fromkeys(line for line in lines if line)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from weighbridge import registry
 from weighbridge.model.address import ArmId, MetricId
-from weighbridge.model.decisions import Allotment, GateLook, allotments_text
+from weighbridge.model.decisions import BlockSchedule, GateLook, block_schedules_text
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.explained import (
     NOTHING,
@@ -49,7 +49,7 @@ FIRST_ESTIMATE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PrecisionStatus:
     """How precise one comparison is after a look. ``width`` is the relative half-width (0.02 is ±2 %).
 
     ``expected``: the half-width to expect when the run ends, at the least and at the most, where the target is surely
@@ -73,7 +73,7 @@ class Standing:
 
     The latest is infinite where the run may end before."""
 
-    def with_time(self, done: int, looks: Sequence[int], block_s: float) -> "Standing":
+    def with_time(self, done: int, looks: Sequence[int], block_s: float) -> "PrecisionStatus":
         """Give it with `needed_s`: a run of ``done`` blocks, of ``block_s`` each, ends only at one of ``looks``."""
         if self.reached or self.target is None or not math.isfinite(self.width):
             return self
@@ -98,13 +98,13 @@ class Standing:
         return least, most
 
 
-def needed_s(standings: Sequence[Standing]) -> tuple[float, float]:
+def needed_s(statuses: Sequence[PrecisionStatus]) -> tuple[float, float]:
     """Return the seconds until all of them likely have their target, at the soonest and at the latest.
 
     Of each cell those of its widest comparison, as the others leave its blocks before. (0, 0) where none is told.
     """
     of_cells: dict[str, tuple[float, float]] = {}
-    for each in standings:
+    for each in statuses:
         if each.needed_s is not None:
             soonest_s, latest_s = of_cells.get(each.cell, (0.0, 0.0))
             of_cells[each.cell] = max(soonest_s, each.needed_s[0]), max(latest_s, each.needed_s[1])
@@ -112,7 +112,7 @@ def needed_s(standings: Sequence[Standing]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """What an environment has cost so far in a workload's headline metric, and how precise it is to become.
 
     ``target`` is the relative half-width that ends its measuring; None where there is none.
@@ -159,7 +159,7 @@ class OutOfReach:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class TargetComparison:
     """What the target is about: an environment against the baseline, or a part of its cost.
 
     It has the name of an environment, of a part that of the arm without the mechanism.
@@ -171,7 +171,7 @@ class Compared:
     """Whether it is a part of a cost (`weighbridge.model.explained`); those are a family for themselves."""
 
 
-def comparisons_of(study: Study, cell: Cell) -> list[Compared]:
+def comparisons_of(study: Study, cell: Cell) -> list[TargetComparison]:
     """Return what is compared on a cell: environments, the A/A arm where there is nothing else, and parts of costs.
 
     Of the parts those are left out that all mechanisms cost beyond the single ones: of so many arms it is half as
@@ -180,7 +180,7 @@ def comparisons_of(study: Study, cell: Cell) -> list[Compared]:
     arms, baseline = study.arms_of(cell), study.file.baseline
     alone = not any(each.own and each.name != baseline for each in study.arms)
     compared = [
-        Compared(arm.name, Contrast.between(arm.name, baseline))
+        TargetComparison(arm.name, Contrast.between(arm.name, baseline))
         for arm in arms
         if arm.name != baseline and arm.explains is None and (alone or arm.aa_of is None)
     ]
@@ -195,12 +195,12 @@ def comparisons_of(study: Study, cell: Cell) -> list[Compared]:
 
 def _parts(
     environment: str, mechanisms: Sequence[DescribedMechanism], by_off: Mapping[Off, str], baseline: str
-) -> Iterator[Compared]:
+) -> Iterator[TargetComparison]:
     """Give the parts of an environment's cost that were switched, and what stays with all of them off."""
 
-    def part(name: str, weights: Weights) -> Compared:
+    def part(name: str, weights: Weights) -> TargetComparison:
         arms = tuple(by_off[off] for off in weights)
-        return Compared(f"{environment}-{name}", Contrast(arms, tuple(weights.values())), part=True)
+        return TargetComparison(f"{environment}-{name}", Contrast(arms, tuple(weights.values())), part=True)
 
     for each in mechanisms:
         if weights := single_cost(each, by_off):
@@ -208,7 +208,7 @@ def _parts(
     for one, other, weights in pair_costs(mechanisms, by_off):
         yield part(f"{one.kind}-with-{other.kind}", weights)
     if (every := all_off(mechanisms, by_off)) is not None:
-        yield Compared(f"{environment}-{ALL}", Contrast.between(by_off[every], baseline), part=True)
+        yield TargetComparison(f"{environment}-{ALL}", Contrast.between(by_off[every], baseline), part=True)
 
 
 @dataclass(slots=True)
@@ -277,11 +277,11 @@ class Precision:
         control = {arm.name for arm in self.study.arms if self.study.file.baseline in (arm.name, arm.aa_of)}
         return [arm.name for arm in self.study.arms_of(cell) if arm.name in needed | control]
 
-    def _open(self, cell: Cell) -> list[Compared]:
+    def _open(self, cell: Cell) -> list[TargetComparison]:
         """Return what is compared on a cell and has not reached the target."""
         return [each for each in comparisons_of(self.study, cell) if ArmId(cell.id, each.name) not in self._left]
 
-    def look(self, blocks: int) -> list[Standing]:
+    def look(self, blocks: int) -> list[PrecisionStatus]:
         """Look after ``blocks`` blocks: comparisons that reached the target leave. Gives those that were open.
 
         Where more blocks were asked for at this look, those that these are for come back.
@@ -290,17 +290,17 @@ class Precision:
         if target is None:
             self._come_back(blocks)
             return []
-        standings = []
+        statuses = []
         values = [value for value in self.store.values() if value.block <= blocks]
         for cell in self.study.cells:
             for each in self._open(cell):
-                standings.append(self._standing(cell, each, blocks, self._cost(cell, each, values, blocks)))
-                if standings[-1].reached:
+                statuses.append(self._status(cell, each, blocks, self._cost(cell, each, values, blocks)))
+                if statuses[-1].reached:
                     self._left.add(ArmId(cell.id, each.name))
         self._come_back(blocks)
-        return standings
+        return statuses
 
-    def estimates(self) -> list[Estimate]:
+    def estimates(self) -> list[CostEstimate]:
         """Return what there is of each comparison's cost so far: of at least `FIRST_ESTIMATE` blocks."""
         values, estimates = self.store.values(), []
         goes_on = unfinished(self.store.info())
@@ -311,7 +311,7 @@ class Precision:
                 if cost is not None and cost.blocks >= FIRST_ESTIMATE:
                     shown = self._cost(cell, each, values, MOST_BLOCKS, interim=True) if goes_on else None
                     width, target = cost.half_width, self._target(cell, each, MOST_BLOCKS)
-                    estimates.append(Estimate(cell.label, each.name, metric, shown or cost, width, target))
+                    estimates.append(CostEstimate(cell.label, each.name, metric, shown or cost, width, target))
         return estimates
 
     def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
@@ -329,7 +329,7 @@ class Precision:
         values = self.store.values()
         costs = [self._cost(cell, each, values, blocks) for cell in self.study.cells for each in self._open(cell)]
         widths = [
-            Standing("", "", each.half_width, False, None, blocks=each.blocks, target=target).after(last)
+            PrecisionStatus("", "", each.half_width, False, None, blocks=each.blocks, target=target).after(last)
             for each in costs
             if each is not None and each.blocks >= MIN_BLOCKS_VERDICT and each.scale == "ratio"
         ]
@@ -352,46 +352,46 @@ class Precision:
             )
             self._left = {arm for arm in every if not gate_look.goes_on(arm)}
 
-    def _standing(self, cell: Cell, compared: Compared, blocks: int, cost: Cost | None) -> Standing:
+    def _status(self, cell: Cell, compared: TargetComparison, blocks: int, cost: Cost | None) -> PrecisionStatus:
         arm = ArmId(cell.id, compared.name)
         if cost is not None and self._undecided(cost, compared, blocks):
             self._for_verdict.add(arm)
         target, for_verdict = self._target(cell, compared, blocks), arm in self._for_verdict
         if cost is None or target is None:  # where one breaks under the load every time, more blocks tell nothing
             broke = self._broke(cell, compared)
-            return Standing(cell.label, compared.name, float("inf"), broke, None, target=target)
+            return PrecisionStatus(cell.label, compared.name, float("inf"), broke, None, target=target)
         fewest, most = self.repetitions.min, self.repetitions.max
         decision = next_look(blocks, [cost], target, minimum=fewest, maximum=most)
-        return Standing(
+        return PrecisionStatus(
             cell.label, compared.name, cost.half_width, decision.reached[0], decision.predicted_blocks,
             blocks=cost.blocks, target=target, for_verdict=for_verdict,
         )  # fmt: skip
 
-    def _undecided(self, cost: Cost, compared: Compared, blocks: int) -> bool:
+    def _undecided(self, cost: Cost, compared: TargetComparison, blocks: int) -> bool:
         """Whether a cost has the study's target and is neither different nor equivalent, though it could be."""
         target, margin = self.repetitions.target, self.study.file.equivalence
         if target is None or not cost.half_width <= target < margin:
             return False
         return not decided(cost, self._family(compared), self._looks_until(blocks))
 
-    def _target(self, cell: Cell, compared: Compared, blocks: int) -> float | None:
+    def _target(self, cell: Cell, compared: TargetComparison, blocks: int) -> float | None:
         """The half-width that a comparison is to have, as a fraction; None where the study has no target."""
         target, margin = self.repetitions.target, self.study.file.equivalence
         if target is None or ArmId(cell.id, compared.name) not in self._for_verdict:
             return target
         return min(target, deciding_half_width(margin, self._family(compared), self._looks_until(blocks)))
 
-    def _family(self, compared: Compared) -> int:
+    def _family(self, compared: TargetComparison) -> int:
         """The number of headline costs, or of their parts, which the report corrects together."""
         every = (each for cell in self.study.cells for each in comparisons_of(self.study, cell))
         return sum(each.part == compared.part for each in every)
 
-    def _broke(self, cell: Cell, compared: Compared) -> bool:
+    def _broke(self, cell: Cell, compared: TargetComparison) -> bool:
         sides = {ArmId(cell.id, side) for side in compared.contrast.arms}
         return any(row.outcome is Outcome.BROKE and row.arm in sides for row in self.store.trials())
 
     def _cost(
-        self, cell: Cell, compared: Compared, values: Sequence[Value], blocks: int, *, interim: bool = False
+        self, cell: Cell, compared: TargetComparison, values: Sequence[Value], blocks: int, *, interim: bool = False
     ) -> Cost | None:
         """What a comparison costs in a workload's first metric so far; None without a block that has all its arms."""
         metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
@@ -408,7 +408,7 @@ class Precision:
 
 
 @dataclass(slots=True)
-class Allotments:
+class BlockSchedules:
     """In how many of the blocks up to the next look each workload takes part. A continued run has the same schedule.
 
     It is decided on widths and times alone (`weighbridge.statistics.allotted`).
@@ -416,70 +416,70 @@ class Allotments:
 
     study: Study
     store: RunStore
-    _allotments: tuple[Allotment, ...] = ()
+    _block_schedules: tuple[BlockSchedule, ...] = ()
 
     def __post_init__(self) -> None:
-        self._allotments = self.store.allotments()
+        self._block_schedules = self.store.block_schedules()
 
     def includes(self, cell: Cell, block: int) -> bool:
         """Whether a workload at a level is in a block, as far as its share of the time goes."""
-        mine = (each for each in self._allotments if each.cell == cell.id)
+        mine = (each for each in self._block_schedules if each.cell == cell.id)
         return all(each.includes(block) for each in mine if each.after < block <= each.until)
 
     def decide(
         self,
         looks: tuple[int, int],
-        standings: Sequence[Standing],
+        statuses: Sequence[PrecisionStatus],
         arms: Callable[[Cell], Collection[str]],
         time: TimeLeft,
         left_s: float,
-    ) -> list[Standing]:
+    ) -> list[PrecisionStatus]:
         """Share the time between two looks among the workloads of which ``arms`` are still measured.
 
         What was decided before stays. Gives the standings, with what to expect when the time is over.
         """
-        open_: list[tuple[Cell, list[Standing]]] = []
+        open_: list[tuple[Cell, list[PrecisionStatus]]] = []
         for cell in self.study.cells:
             measured = {*arms(cell)}
             names = {
                 each.name for each in comparisons_of(self.study, cell) if measured.issuperset(each.contrast.arms)
             }
-            wide = [each for each in standings if each.cell == cell.label and each.environment in names]
+            wide = [each for each in statuses if each.cell == cell.label and each.environment in names]
             open_ += [(cell, wide)] if (wide := [each for each in wide if not each.reached]) else []
         contenders = [self._contender(cell, wide, time) for cell, wide in open_]
         further = allotted(contenders, left_s, self.study.file.repetitions.max)
         after, until = looks
-        if not any(each.after == after for each in self._allotments):
+        if not any(each.after == after for each in self._block_schedules):
             parts = shared(further, contenders, until - after)
             rows = (
-                Allotment(after=after, until=until, workload=cell.workload, level=cell.level, blocks=blocks)
+                BlockSchedule(after=after, until=until, workload=cell.workload, level=cell.level, blocks=blocks)
                 for (cell, _), blocks in zip(open_, parts, strict=True)
             )
-            self._allotments = (*self._allotments, *rows)
-            self.store.set_info(ALLOTMENTS, allotments_text(self._allotments))
+            self._block_schedules = (*self._block_schedules, *rows)
+            self.store.set_info(ALLOTMENTS, block_schedules_text(self._block_schedules))
         expected = {
             (cell.label, each.environment): each.after(contender.blocks + extra)
             for (cell, wide), contender, extra in zip(open_, contenders, further, strict=True)
             for each in wide
         }
-        return [replace(each, expected=expected.get((each.cell, each.environment))) for each in standings]
+        return [replace(each, expected=expected.get((each.cell, each.environment))) for each in statuses]
 
-    def _contender(self, cell: Cell, standings: Sequence[Standing], time: TimeLeft) -> Contender:
+    def _contender(self, cell: Cell, statuses: Sequence[PrecisionStatus], time: TimeLeft) -> Contender:
         """Return what a cell takes; the seconds of an arm are those of the last comparison that needs it."""
         baseline, arms = self.study.file.baseline, self.study.arms_of(cell)
         seconds = {arm.name: time.left_s(Counter({ArmId(cell.id, arm.name): 1})) for arm in arms}
         contrasts = {each.name: each.contrast for each in comparisons_of(self.study, cell)}
-        needed = [math.inf if each.predicted_blocks is None else each.predicted_blocks for each in standings]
-        own_s = [0.0] * len(standings)
-        compared = {arm for each in standings for arm in contrasts[each.environment].arms} - {baseline}
+        needed = [math.inf if each.predicted_blocks is None else each.predicted_blocks for each in statuses]
+        own_s = [0.0] * len(statuses)
+        compared = {arm for each in statuses for arm in contrasts[each.environment].arms} - {baseline}
         left = set(compared)
-        for place in sorted(range(len(standings)), key=lambda place: -needed[place]):
-            mine = left & {*contrasts[standings[place].environment].arms}
+        for place in sorted(range(len(statuses)), key=lambda place: -needed[place]):
+            mine = left & {*contrasts[statuses[place].environment].arms}
             own_s[place] = sum(seconds[arm] for arm in mine)
             left -= mine
         control = {arm.name for arm in arms if baseline in (arm.name, arm.aa_of)} - compared
         return Contender(
-            blocks=max(each.blocks for each in standings),
+            blocks=max(each.blocks for each in statuses),
             needed=tuple(needed),
             trial_s=tuple(own_s),
             base_s=sum(seconds[arm] for arm in control),

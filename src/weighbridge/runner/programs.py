@@ -43,7 +43,7 @@ from weighbridge.runner.outputs import (
     read_result,
 )
 from weighbridge.runner.stage import Finish, Stage
-from weighbridge.runner.window import Sample, Window
+from weighbridge.runner.window import Window, WindowSample
 from weighbridge.store.rows import CHECK, PREPARATION, WARM_UP
 
 READY_S = 20.0
@@ -322,7 +322,7 @@ class Programs:
         for role, left in self.completed.items():
             yield RoleRecord(role, left.argv, left.returncode, left.duration_s, left.stdout, left.stderr)
 
-    def samples(self) -> Iterator[Sample]:
+    def samples(self) -> Iterator[WindowSample]:
         """What each program used, as its site's launcher tells it, and what each of several sites gave."""
         if self.stage.further:
             yield from per_site(self.results)
@@ -385,9 +385,9 @@ def _has_said(command: Command, server: SiteProcess) -> bool:
     return any(re.search(command.says, line[:_LINE]) for line in lines)
 
 
-def _used_by(role: str, program: Completed) -> Iterator[Sample]:
+def _used_by(role: str, program: Completed) -> Iterator[WindowSample]:
     """What a program used as its site's launcher tells it, and its wall time as seen from outside of the site."""
-    if program.outside_s is not None and not program.unheard_s:
+    if program.outside_s is not None and not program.disconnected_s:
         yield role, "program_outside_s", program.outside_s
     if (usage := program.usage) is not None:
         yield role, "program_cpu_user_s", usage.cpu_user_s

@@ -63,9 +63,9 @@ class Recorder:
 
     def gives_up(self, record: TrialRecord) -> bool:
         """Note how a trial ended. Return whether its cell is now abandoned in one more environment."""
-        before = len(self.given_up(record.trial.cell))
+        before = len(self.abandoned(record.trial.cell))
         self._note(record.trial, record.outcome, record.message)
-        return len(self.given_up(record.trial.cell)) > before
+        return len(self.abandoned(record.trial.cell)) > before
 
     def _note(self, trial: Trial, outcome: Outcome, message: str) -> None:
         """Note an ending. A lost environment says nothing about the workload."""
@@ -74,7 +74,7 @@ class Recorder:
             by_environment.setdefault(trial.environment, Counter())[Ending.of(outcome, message)] += 1
             self._attempts.setdefault(trial.cell, set()).add((trial.block, trial.attempt))
 
-    def given_up(self, cell: CellId) -> Mapping[str, tuple[int, Ending]]:
+    def abandoned(self, cell: CellId) -> Mapping[str, tuple[int, Ending]]:
         """Return the number and the ending of a cell's failures, by abandoned environment.
 
         It is abandoned in all environments if it fails in the baseline, or in all others. It is also abandoned if all
@@ -95,10 +95,10 @@ class Recorder:
         failed_labels: dict[str, list[str]] = {}
         hopeless = []
         for cell in self.study.cells:
-            if given_up := self.given_up(cell.id):
-                times, ending = next(iter(given_up.values()))
+            if abandoned := self.abandoned(cell.id):
+                times, ending = next(iter(abandoned.values()))
                 how = f"{ending.outcome}: {ending.message}"
-                failure = f"failed {times} times in the same way in {', '.join(given_up)} ({how})"
+                failure = f"failed {times} times in the same way in {', '.join(abandoned)} ({how})"
                 failed_labels.setdefault(failure, []).append(cell.label)
             elif not has_result(cell):
                 hopeless.append(cell.label)

@@ -24,14 +24,14 @@ _AVAILABLE = "df", "--block-size=1", "--output=avail,iavail,itotal", DATA
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class DiskWrites:
     """About what the workloads of an environment write: bytes, in so many files."""
 
     size: int = 0
     files: int = 0
 
 
-def written(study: Study, arm: Arm, *, sites: bool = True) -> Written:
+def written(study: Study, arm: Arm, *, sites: bool = True) -> DiskWrites:
     """What the workloads of an environment write in all its sites, or in one: they keep it until these are closed.
 
     Of the levels of a workload the largest counts, as most of them have the same files.
@@ -42,7 +42,7 @@ def written(study: Study, arm: Arm, *, sites: bool = True) -> Written:
         if arm in study.arms_of(cell) and workload.needs_data(options):
             size |= {cell.workload: workload.room(options) * (cell.sites if sites else 1)}
             files |= {cell.workload: workload.inodes(options) * (cell.sites if sites else 1)}
-    return Written(size.total(), files.total())
+    return DiskWrites(size.total(), files.total())
 
 
 def lacking_room(study: Study) -> Mapping[str, str]:
@@ -94,9 +94,9 @@ class DiskBudget:
     """What was promised of the disks on which the sites of a run have their data."""
 
     def __init__(self) -> None:
-        self._promised = defaultdict[str, Written](Written)
+        self._promised = defaultdict[str, DiskWrites](DiskWrites)
 
-    def claim(self, site: Site, storage: SiteStorage, demand: Written) -> Callable[[], None]:
+    def claim(self, site: Site, storage: SiteStorage, demand: DiskWrites) -> Callable[[], None]:
         """Reserve room for a site: sites whose storage has no size of its own share the disk of its host.
 
         Returns a function that releases it. Raises Unavailable where there is too little. In a site without
@@ -117,19 +117,19 @@ class DiskBudget:
                 )
                 short = f"{_WRITE} about {text(needed)}, but its storage has {text(unused)} free{reserved}"
                 raise Unavailable(f"{site.title}: {short}: {remedy}")
-        self._promised[disk] = Written(others.size + demand.size, others.files + demand.files)
+        self._promised[disk] = DiskWrites(others.size + demand.size, others.files + demand.files)
         return lambda: self._give_back(disk, demand)
 
-    def _give_back(self, disk: str, demand: Written) -> None:
+    def _give_back(self, disk: str, demand: DiskWrites) -> None:
         promised = self._promised[disk]
-        self._promised[disk] = Written(promised.size - demand.size, promised.files - demand.files)
+        self._promised[disk] = DiskWrites(promised.size - demand.size, promised.files - demand.files)
 
 
-def _available(site: Site) -> Written | None:
+def _available(site: Site) -> DiskWrites | None:
     """The free bytes and files of a site's disk; where inodes are made as needed, as many files as bytes."""
     completed = site.run(Command(_AVAILABLE, 60))
     words = completed.text.split()[-3:] if completed.returncode == 0 else []
     if len(words) < 3 or not words[0].isdecimal():
         return None
     size, files, all_files = (int(word) if word.isdecimal() else 0 for word in words)
-    return Written(size, files if all_files else size)
+    return DiskWrites(size, files if all_files else size)

@@ -8,7 +8,7 @@ from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.study import Cell, Study
 from weighbridge.model.trial import Trial
 from weighbridge.runner.lengths import PILOT
-from weighbridge.runner.precision import Allotments, Precision
+from weighbridge.runner.precision import BlockSchedules, Precision
 from weighbridge.runner.recorder import RESULTS, Recorder
 from weighbridge.study import schedule
 
@@ -23,7 +23,7 @@ class RoundWalk:
     study: Study
     recorder: Recorder
     precision: Precision
-    allotments: Allotments
+    block_schedules: BlockSchedules
     blocks: int = 0
     """The number of the current round."""
     _arms: dict[int, dict[CellId, list[str]]] = field(default_factory=dict)
@@ -35,8 +35,8 @@ class RoundWalk:
 
     def arms(self, cell: Cell) -> list[str]:
         """Return the environments that the next round measures for a cell."""
-        given_up = self.recorder.given_up(cell.id)
-        return [arm for arm in self.precision.arms_of(cell) if arm not in given_up]
+        abandoned = self.recorder.abandoned(cell.id)
+        return [arm for arm in self.precision.arms_of(cell) if arm not in abandoned]
 
     @property
     def is_open(self) -> bool:
@@ -46,7 +46,7 @@ class RoundWalk:
     def plan_until(self, look: int) -> None:
         """Plan the rounds up to an interim look."""
         for number in range(self.blocks + 1, look + 1):
-            included = [cell for cell in self.study.cells if self.allotments.includes(cell, number)]
+            included = [cell for cell in self.study.cells if self.block_schedules.includes(cell, number)]
             self._arms[number] = {cell.id: self.arms(cell) for cell in included}
 
     def next_round(self) -> list[Trial]:
@@ -69,8 +69,8 @@ class RoundWalk:
 
     def is_complete(self, cell: Cell, number: int) -> bool:
         """Return whether an attempt of a round has a result of every environment that is not abandoned."""
-        given_up, finished = self.recorder.given_up(cell.id), self.recorder.finished
-        arms = [arm for arm in self._arms[number].get(cell.id, ()) if arm not in given_up]
+        abandoned, finished = self.recorder.abandoned(cell.id), self.recorder.finished
+        arms = [arm for arm in self._arms[number].get(cell.id, ()) if arm not in abandoned]
         return any(
             all(finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) in RESULTS for arm in arms)
             for attempt in range(REPEATS + 1)
@@ -103,7 +103,7 @@ class RoundWalk:
         counts = Counter(trial.arm for trial in now if trial.attempt)
         for number in range(self.blocks, self.last_planned + 1):
             for cell, arms in self._arms[number].items():
-                for arm in set(arms) - self.recorder.given_up(cell).keys():
+                for arm in set(arms) - self.recorder.abandoned(cell).keys():
                     trial = Trial(number, 0, cell.workload, cell.level, arm)
                     counts[ArmId(cell, arm)] += trial not in self.recorder.finished
         return counts

@@ -21,16 +21,16 @@ from weighbridge.runner.lengths import Lengths
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.precision import (
     FIRST_ESTIMATE,
-    Allotments,
-    Estimate,
+    BlockSchedules,
+    CostEstimate,
     OutOfReach,
     Precision,
-    Standing,
+    PrecisionStatus,
     needed_s,
 )
 from weighbridge.runner.recorder import ENOUGH, Recorder
 from weighbridge.runner.rounds import RoundWalk
-from weighbridge.runner.stopper import BlockExtender, ShortTime, Step, Stopper
+from weighbridge.runner.stopper import BlockExtender, NextStep, ShortTime, Stopper
 from weighbridge.runner.tracers import trace_explained
 from weighbridge.runner.trial_runner import TrialRunner
 from weighbridge.store.extensions import note_begin, note_end
@@ -59,16 +59,16 @@ class Progress(Protocol):
     def trial_finished(self, record: TrialRecord) -> None:
         """Show a saved trial."""
 
-    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+    def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         """Show the precision of each open comparison after ``blocks`` rounds."""
 
-    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+    def interference_noticed(self, out_of_reach: OutOfReach) -> None:
         """Show, once, that background load puts the precision target out of reach."""
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
         """Show, once, that a trial takes ``trial_s`` seconds, and when the run ends."""
 
-    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+    def costs_estimated(self, blocks: int, estimates: Sequence[CostEstimate]) -> None:
         """Show the costs after ``blocks`` rounds: at most every `ESTIMATE_EVERY_S` seconds, and at the end."""
 
 
@@ -109,8 +109,8 @@ class Session:
                 runner.open(may_leave_out=True)
             study = runner.study
             recorder, lengths = Recorder(study, self.store, self.completed), Lengths(study, self.store)
-            precision, allotments = Precision(study, self.store), Allotments(study, self.store)
-            walk = RoundWalk(study, recorder, precision, allotments)
+            precision, block_schedules = Precision(study, self.store), BlockSchedules(study, self.store)
+            walk = RoundWalk(study, recorder, precision, block_schedules)
             forecaster = Forecaster(walk, Stopper(precision.looks, self.short_time), lengths, self.timed)
             self.progress.layers_known(layers_of_run(self.store, [arm.name for arm in study.arms]))
             _Measuring(self, runner, recorder, walk, forecaster).go()
@@ -167,15 +167,15 @@ class _Measuring:
         stopper, progress = self.forecaster.stopper, self.session.progress
         for look in stopper.looks:
             self.walk.plan_until(look)
-            step = Step.CONTINUE
-            while step is Step.CONTINUE:
+            step = NextStep.CONTINUE
+            while step is NextStep.CONTINUE:
                 self._run_all(self.walk.next_round())
                 self.runner.measure_idle()
                 self._estimate_costs()
                 self._notice_others()
                 now = time.monotonic()
                 step = stopper.after_round(self.walk.blocks, now)
-            if step is Step.STOP:
+            if step is NextStep.STOP:
                 progress.say("the time is up")
                 self._repeat()
                 if stopper.is_late(self.walk.blocks, now):
@@ -187,23 +187,23 @@ class _Measuring:
                 break
         return stopper.may_extend(time.monotonic())
 
-    def _look(self, left_s: float) -> list[Standing]:
+    def _look(self, left_s: float) -> list[PrecisionStatus]:
         """Compute the precision of the open comparisons, and allot the time that is left to them."""
         walk, looks = self.walk, self.forecaster.stopper.looks
-        standings = walk.precision.look(walk.blocks)
+        statuses = walk.precision.look(walk.blocks)
         round_s = {cell.label: self.forecaster.time.left_s(walk.one_round([cell])) for cell in walk.study.cells}
         ahead = [look for look in looks if look > walk.blocks]
-        standings = [each.with_time(walk.blocks, ahead, round_s[each.cell]) for each in standings]
-        if needed_s(standings)[1] > left_s:
-            standings = [
+        statuses = [each.with_time(walk.blocks, ahead, round_s[each.cell]) for each in statuses]
+        if needed_s(statuses)[1] > left_s:
+            statuses = [
                 each if each.needed_s is None else replace(each, needed_s=(each.needed_s[0], math.inf))
-                for each in standings
+                for each in statuses
             ]
         if ahead and left_s < math.inf:
             span = walk.blocks, ahead[0]
-            return walk.allotments.decide(span, standings, walk.arms, self.forecaster.time, left_s)
+            return walk.block_schedules.decide(span, statuses, walk.arms, self.forecaster.time, left_s)
         further = looks[-1] - walk.blocks
-        return [replace(each, expected=each.after(each.blocks + further)) for each in standings]
+        return [replace(each, expected=each.after(each.blocks + further)) for each in statuses]
 
     def _choose_lengths(self) -> None:
         """Run the pilot round, and choose the lengths of all other trials by it."""
@@ -238,13 +238,13 @@ class _Measuring:
         if (out_of_reach := self.walk.precision.out_of_reach(self.walk.blocks, last)) is not None:
             self._others_noticed = True
             polled = self.session.pollers is not None
-            self.session.progress.others_noticed(replace(out_of_reach, polled=polled))
+            self.session.progress.interference_noticed(replace(out_of_reach, polled=polled))
 
     def _run_all(self, trials: Sequence[Trial]) -> None:
         progress = self.session.progress
         for place, trial in enumerate(trials):
-            given_up = self.recorder.given_up(trial.cell)
-            if trial in self.recorder.finished or trial.environment in given_up:
+            abandoned = self.recorder.abandoned(trial.cell)
+            if trial in self.recorder.finished or trial.environment in abandoned:
                 continue
             left = self.forecaster.forecast(trials[place:], time.monotonic())
             progress.trial_started(trial, len(self.recorder.finished), self.walk.total, left)

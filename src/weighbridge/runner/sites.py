@@ -9,8 +9,8 @@ from itertools import count
 from typing import Any
 
 from weighbridge import registry
-from weighbridge.engines.companions import start_companions
 from weighbridge.engines.docker import engine_of
+from weighbridge.engines.supporting_services import start_supporting_services
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.facts.surroundings import about_sysctls, about_variables
@@ -32,14 +32,14 @@ from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.names import SafeName
 from weighbridge.model.quantity import cpus_in
-from weighbridge.model.site import WAY_TO_COMPANIONS, Mount, Neighbourhood, Site, SiteRequest, SiteStorage
+from weighbridge.model.site import ROUTE_TO_SUPPORTING_SERVICES, Mount, Neighbourhood, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Resources, Role, Study
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.outputs import failure_beside
 from weighbridge.runner.planned import without_left_out
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.room import DiskBudget, Written, written
+from weighbridge.runner.room import DiskBudget, DiskWrites, written
 from weighbridge.runner.routes import Routes, first_over, published_ports
 from weighbridge.runner.same_machine import name_machines
 from weighbridge.runner.stage import AtEnd, DataDisks, Finish, RoleSetup, Stage, machines_of
@@ -157,7 +157,7 @@ class Sites:
     left_out: list[LeftOut] = field(default_factory=list)
     """Those that were; ``study`` is without them from then on."""
     hosts: Mapping[str, Host] = field(default_factory=dict)
-    neighbourhood: Neighbourhood | None = None  # once the companions are ready
+    neighbourhood: Neighbourhood | None = None  # once the supporting services are ready
     routes: Routes = field(default_factory=Routes)
     finishing: Finishing = field(default_factory=Finishing)
     _open: dict[SiteId, OpenSite] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class Sites:
         self.hosts = open_hosts(self.study, self.run)
         if self.study.file.companions:
             engine = engine_of(self.run, self._host("server"))
-            self.neighbourhood = start_companions(self.run, engine, self.study.file.companions)
+            self.neighbourhood = start_supporting_services(self.run, engine, self.study.file.companions)
         self.routes.give_ports(self.study, self._host("server"))
         for arm in self.study.arms:
             self._open_arm(stack, arm)
@@ -245,18 +245,18 @@ class Sites:
             limits=limits_of(self.study.resources_of(place), role, host),
             ports=published_ports(self.study, arm, ports) if inside and role == "server" else (),
             environment=place,
-            apart=self._host("server") is not self._host("client", client),
+            separate_hosts=self._host("server") is not self._host("client", client),
             storage=storage,
             shm_size=arm.shm_size if inside else None,
             sysctls=arm.sysctls if inside else {},
-            companions=self.neighbourhood if inside else None,
+            supporting_services=self.neighbourhood if inside else None,
         )
         apart = f", for clients on {client}" if len(self.study.client_hosts) > 1 else ""
         self.run.step(f"starting {request.title}{apart}")
         opened = self._open[key] = OpenSite.open(stack, environment, options, request)
         if storage is not None:
             require_in_force(storage.mounts, opened.site)
-            demand = Written() if role == "client" else written(self.study, arm)
+            demand = DiskWrites() if role == "client" else written(self.study, arm)
             stack.callback(self._disks.claim(opened.site, storage, demand))
         opened.rest()
 
@@ -305,7 +305,7 @@ class Sites:
             prepared=keeper.prepared,
             data=self._data_disks(keeper, opened.values(), cell),
             at_end=self.finishing.of(arm.name),
-            require_companions=self.neighbourhood.require if self.neighbourhood else lambda: None,
+            require_supporting_services=self.neighbourhood.require if self.neighbourhood else lambda: None,
             own_cpu_limits=len({self._cpu_limit(each) for each in self.study.arms}) > 1,
             polled=self.pollers is not None,
         )
@@ -365,7 +365,7 @@ class Sites:
             opened.wake()
             site = opened.site
             limits = limits_of(self.study.resources_of(place), role, site.host)
-            stored = storage_facts(opened.mounts, site, limits) | self._way_to_companions(place)
+            stored = storage_facts(opened.mounts, site, limits) | self._route_to_supporting_services(place)
             # unless it has others, as it then says
             own = {"limits": str(limits), **site.facts(), **about_site(site), **self._sysctls(site)}
             own |= self._variables(site) | stored
@@ -404,12 +404,14 @@ class Sites:
         limits = [] if arm.resources in (None, self.study.file.resources) else ["limits"]
         return {ASKED_FOR: ", ".join([*limits, *values]), **_not_in_force(values, facts)}
 
-    def _way_to_companions(self, environment: str) -> dict[str, str]:
-        """How the sites of an environment reach the companions, as a fact; empty where there are none."""
+    def _route_to_supporting_services(self, environment: str) -> dict[str, str]:
+        """How the sites of an environment reach the supporting services, as a fact; empty where there are none."""
         arm = next((arm for arm in self.study.arms if arm.name == environment), None)
         if arm is None or not self.study.file.companions:
             return {}
-        return {WAY_TO_COMPANIONS: registry.environments()[arm.kind].way_to_companions(arm.options)}
+        return {
+            ROUTE_TO_SUPPORTING_SERVICES: registry.environments()[arm.kind].route_to_supporting_services(arm.options)
+        }
 
     def _named(self) -> dict[str, SiteId]:
         several = len({client for _, _, client in self._open}) > 1

@@ -8,7 +8,7 @@ from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.machines import Idle, Read, read_here
 from weighbridge.meters.meter import Meter
 from weighbridge.model.command import Command, ProcessDefaults
-from weighbridge.model.host import HERE, Group, Host, Link
+from weighbridge.model.host import HERE, Group, Host, NetworkLink
 from weighbridge.model.site import Site
 from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
@@ -90,8 +90,8 @@ class Stage:
     """Takes what is run in its sites before these are closed."""
     idle: Mapping[str, Idle] = field(default_factory=dict)
     """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
-    require_companions: Callable[[], None] = lambda: None
-    """Raises EnvironmentLost where a companion does not run any more as it was started."""
+    require_supporting_services: Callable[[], None] = lambda: None
+    """Raises EnvironmentLost where a supporting service does not run any more as it was started."""
     own_cpu_limits: bool = False
     """Whether environments of the study differ in their CPU limits: then how these held programs back is told."""
     polled: bool = False
@@ -134,7 +134,7 @@ class Stage:
         return sum(self.part(role).cpus or 0 for role in machine.roles) > machine.cpus
 
     @property
-    def links(self) -> tuple[Link, ...]:
+    def links(self) -> tuple[NetworkLink, ...]:
         """The cables with a rate: of the hosts, each once, and of the sites."""
         hosts = {site.host.name: site.host for site in self.sites.values()}
         cables = [cable for host in hosts.values() if (cable := host.capabilities.cable) is not None]

@@ -14,7 +14,7 @@ ShortTime = Literal["keep", "refuse", "extend"]
 """If the time is too short for a verdict: keep it, end with an error, or wait for the first interim look."""
 
 
-class Step(StrEnum):
+class NextStep(StrEnum):
     """The next step of a run after a round."""
 
     CONTINUE = "continue"
@@ -58,11 +58,11 @@ class Stopper:
         """Continue after an extension, which only the session's time limits."""
         self.looks, self.study_ends = looks, math.inf
 
-    def after_round(self, blocks: int, now: float) -> Step:
+    def after_round(self, blocks: int, now: float) -> NextStep:
         """Return what follows the round ``blocks``. A round that is running when the time is over is completed."""
         if self.is_late(blocks, now) or now > self.session_ends:
-            return Step.STOP
-        return Step.LOOK if blocks in self.looks else Step.CONTINUE
+            return NextStep.STOP
+        return NextStep.LOOK if blocks in self.looks else NextStep.CONTINUE
 
     def is_late(self, blocks: int, now: float) -> bool:
         """Return whether the study's time is over; with ``extend``, never before the first interim look."""

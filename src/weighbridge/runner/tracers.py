@@ -205,7 +205,7 @@ def trace_explained(
     pids = runner.pollers.pids if runner.pollers else ()
     traces = []
     for environment, arm, cell in traced_trials(study):
-        if arm in recorder.given_up(cell.id):
+        if arm in recorder.abandoned(cell.id):
             continue
         say(f"tracing {cell.label} in {arm} with {tracer} (not counted)")
         seen: tuple[tuple[TracedItem, ...], int] = (), 0

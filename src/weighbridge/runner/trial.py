@@ -43,7 +43,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         outcome, message, evaluation = Outcome.ENVIRONMENT_LOST, str(server_lost), Evaluation()
     if outcome is not Outcome.ENVIRONMENT_LOST:
         try:
-            stage.require_companions()  # a server whose database is gone may well answer faster
+            stage.require_supporting_services()  # a server whose database is gone may well answer faster
         except EnvironmentLost as lost:
             outcome, message, evaluation = Outcome.ENVIRONMENT_LOST, str(lost), Evaluation()
     window.end(lost=outcome is Outcome.ENVIRONMENT_LOST)

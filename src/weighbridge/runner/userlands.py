@@ -13,7 +13,7 @@ from weighbridge.linux.packages import debian_package
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import TrialFailure
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.secret import secrets_in
 from weighbridge.model.study import Role, Study
@@ -30,7 +30,7 @@ from weighbridge.model.userland import (
 from weighbridge.model.userland_source import SourceOptions
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.preflight import lacking_here, userland_problem
-from weighbridge.study.brings import brings, brought_by
+from weighbridge.study.external import external_resources, names_external
 from weighbridge.userland.build import cache_folder, cached, ensure
 from weighbridge.userland.products.root import packages_of
 from weighbridge.userland.programs import digest_of, digests, program_files
@@ -47,7 +47,7 @@ def userland_problems(study: Study) -> Iterator[Readiness]:
     Weighbridge does not read files and images that the study names before the study is approved.
     """
     for key, source in study.sources.items():
-        if not study.approved and brings(source):
+        if not study.approved and names_external(source):
             continue
         if (problem := userland_problem(userland_of(study), source)) is not None:
             prefix = "" if key == "userland" else f"{key}: "
@@ -71,14 +71,14 @@ def absent_programs(study: Study) -> Iterator[tuple[str, str]]:
         reasons: dict[str, None] = {}
         for arm in [arm for arm in study.arms_of(cell) if arm.aa_of is None]:
             workload, options = kinds[cell.kind], study.options(arm, cell)
-            if not study.approved and brings(options, Brings.FILE):
+            if not study.approved and names_external(options, External.FILE):
                 continue
             if workload.openings(options) is not None or workload.prepare(options, _NOWHERE) is not None:
                 continue
             for role in workload.roles(options):
                 inside = role == "solo" or role in study.file.inside
                 source = arm.source(role, study.file) if inside else study.file.source(role)
-                if not study.approved and brings(source):
+                if not study.approved and names_external(source):
                     continue
                 reasons |= dict.fromkeys(_absent(workload, options, role, source))
         yield from ((cell.workload, why) for why in reasons)
@@ -145,7 +145,7 @@ def image_ways(study: Study) -> Iterator[ImageWay]:
                 size: int | None = None
                 on_nodes: Mapping[str, bool | None] = {}
                 with contextlib.suppress(Unavailable, UserlandError, OSError):
-                    may_read = study.approved or not brings(source)
+                    may_read = study.approved or not names_external(source)
                     if may_read and (built := cached(spec, cache, source)) is not None:
                         size = built.archive().stat().st_size
                         if study.approved and lacking_here(kind) is None:
@@ -205,8 +205,8 @@ def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
             read.add(invocation)
             digest_by_name |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
         digest_by_name |= {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
-    for each in brought_by(study):
-        if each.what is Brings.PROGRAM:
+    for each in external_resources(study):
+        if each.what is External.PROGRAM:
             with contextlib.suppress(OSError):  # its readiness tells it
                 digest_by_name[each.value] = digest_of(Path(each.value))
     return dict(sorted(digest_by_name.items()))

@@ -19,12 +19,12 @@ from weighbridge.meters.machines import Use, counters_of, networks_of, tcp_total
 from weighbridge.meters.meter import MeterFailed, Samplers
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.host import Link
+from weighbridge.model.host import NetworkLink
 from weighbridge.model.site import Site
 from weighbridge.model.trial import Series
 from weighbridge.runner.stage import Stage
 
-Sample = tuple[str, str, float]
+WindowSample = tuple[str, str, float]
 """Place, name and value."""
 TRIAL = "trial"
 """The place of what is read of a whole trial: this process's CPU time, TCP's segments."""
@@ -109,7 +109,7 @@ class Window:
         self.flags: list[Flag] = []
         self.meters_s = 0.0
         """CPU seconds that all meters took while the measured process ran: that share of what they took in all."""
-        self._meter_samples: list[Sample] = []
+        self._meter_samples: list[WindowSample] = []
         groups = {place: group for each in stage.machines.values() for place, group in each.hypervisors.items()}
         self._trial = CounterDelta([
             *(Reader(role, partial(_added_up, stage.sites_of(role))) for role in stage.sites),
@@ -117,7 +117,7 @@ class Window:
             *(Reader(name, partial(host.read, file=machine.read)) for name, machine in stage.machines.items()),
         ])  # fmt: skip
         self._guests = CounterDelta([Reader(role, partial(_as_guest, site)) for role, site in stage.sites.items()])
-        self._links: Sequence[Link] = ()
+        self._links: Sequence[NetworkLink] = ()
         self._measured = CounterDelta()
         self._series_begun: list[str] = []
         self._series_begun_at = 0.0
@@ -261,7 +261,7 @@ class Window:
             return server is not None and server.meters().get("oom_kills", 0.0) > before.get("oom_kills", math.inf)
         return False
 
-    def samples(self) -> Iterator[Sample]:
+    def samples(self) -> Iterator[WindowSample]:
         """Every counter's use as samples (place, name, value); the time series are not among them."""
         for place, used in self.used.items():
             yield from ((place, name, value) for name, value in used.items())
@@ -307,5 +307,5 @@ def _cable(number: int) -> str:
     return f"cable {number}"
 
 
-def _link_reader(number: int, link: Link) -> Reader:
+def _link_reader(number: int, link: NetworkLink) -> Reader:
     return Reader(_cable(number), lambda: {f"{way}_bits": bits for way, bits in link.carried().items()})

@@ -63,7 +63,7 @@ def _rank(n: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RunSpread:
     """Mean and standard deviation of runs, in their unit."""
 
     mean: float
@@ -92,12 +92,12 @@ class Spread:
         return variation * low, variation * high
 
 
-def spread(values: Sequence[float]) -> Spread | None:
+def spread(values: Sequence[float]) -> RunSpread | None:
     """Return mean and standard deviation (n - 1) of fresh runs; None below two."""
     if len(values) < 2:
         return None
     every = np.asarray(values, dtype=np.float64)
-    return Spread(float(every.mean()), float(every.std(ddof=1)), len(values))
+    return RunSpread(float(every.mean()), float(every.std(ddof=1)), len(values))
 
 
 # -- slow runs ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.plugin import Durability
 from weighbridge.model.site import Mount, MountRequest
 from weighbridge.model.storage import Storage, StorageOptions
@@ -20,7 +20,7 @@ class HostPathOptions(StorageOptions):
     path: Annotated[
         str,
         Field(pattern=r"^/[^:]*[^:/]$", max_length=200, description="A folder on a disk of the node"),
-        Brings.NODE_FOLDER,
+        External.NODE_FOLDER,
     ]
 
     @property

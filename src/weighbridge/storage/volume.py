@@ -32,7 +32,7 @@ class Volume(Storage):
 
     kind = "volume"
     summary = "a volume of the container engine, on its disk"
-    leavings: ClassVar = (UsersEngineContents(),)
+    cleanup: ClassVar = (UsersEngineContents(),)
     options = VolumeOptions
     ways = ("volume",)
 

@@ -19,7 +19,7 @@ from weighbridge.store.safe_folder import SafeFolder
 
 DATABASE = "run.sqlite"
 WAL, JOURNAL = f"{DATABASE}-wal", f"{DATABASE}-journal"
-COMPANIONS = (WAL, f"{DATABASE}-shm")
+SIDE_FILES = (WAL, f"{DATABASE}-shm")
 """Files that SQLite keeps next to an open database, and that stay if its process is killed."""
 SETTINGS = (
     "locking_mode=EXCLUSIVE", "journal_mode=MEMORY", "journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL"
@@ -83,7 +83,7 @@ def connect(folder: SafeFolder) -> sqlite3.Connection:
     its rights.
     """
     os.close(folder.open_file(DATABASE, os.O_RDWR | os.O_CREAT))
-    for name in COMPANIONS:
+    for name in SIDE_FILES:
         folder.require_own(name)
     if folder.require_own(JOURNAL):  # it could name any file as its super-journal, which SQLite would delete
         raise RunDirectoryError(f"{folder.path / JOURNAL} is not part of a run: remove it")

@@ -12,11 +12,11 @@ from pydantic import TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.decisions import (
-    Allotment,
+    BlockSchedule,
     GateLook,
     LeftOut,
     TrialLength,
-    allotments_of,
+    block_schedules_of,
     gate_looks_of,
     left_out_of,
     lengths_of,
@@ -233,9 +233,9 @@ class RunReader:
         """Return the lengths of trials that were chosen for workloads."""
         return lengths_of(self.info().get(LENGTHS, "[]"))
 
-    def allotments(self) -> tuple[Allotment, ...]:
+    def block_schedules(self) -> tuple[BlockSchedule, ...]:
         """Return in how many blocks of each round workloads took part, if a limited time was shared among them."""
-        return allotments_of(self.info().get(ALLOTMENTS, "[]"))
+        return block_schedules_of(self.info().get(ALLOTMENTS, "[]"))
 
     def gate_looks(self) -> tuple[GateLook, ...]:
         """Return the looks at which gates judged the run, in order."""

@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.address import ArmId
-from weighbridge.model.decisions import Allotment, GateLook, LeftOut, TrialLength
+from weighbridge.model.decisions import BlockSchedule, GateLook, LeftOut, TrialLength
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level, LevelText
 from weighbridge.model.measurement import LARGEST, SMALLEST, Outcome
@@ -63,11 +63,11 @@ class _Plausible:
 Seconds = Annotated[float, _Plausible(0, 1e11)]
 Number = Annotated[int, Field(ge=0, le=2**53)]
 Finite = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
-Measured = Annotated[float, _Plausible(-LARGEST, LARGEST)]
+MeasuredNumber = Annotated[float, _Plausible(-LARGEST, LARGEST)]
 AnyOutcome = Annotated[Outcome, PlainValidator(_outcome)]
 RowLevel = Annotated[Level, PlainValidator(Level.from_text)]
 """The same as `LevelText` for text alone, which reads the thousands of rows of a run twice as fast."""
-Flags = Annotated[tuple[Flag, ...], PlainValidator(flags_of)]
+StoredFlags = Annotated[tuple[Flag, ...], PlainValidator(flags_of)]
 
 
 def _comparable(options: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
     "loads": TypeAdapter(Json[dict[str, str]]),
     "left_out": TypeAdapter(Json[tuple[LeftOut, ...]]),
     "trial_lengths": TypeAdapter(Json[tuple[TrialLength, ...]]),
-    "allotments": TypeAdapter(Json[tuple[Allotment, ...]]),
+    "allotments": TypeAdapter(Json[tuple[BlockSchedule, ...]]),
     "gate_looks": TypeAdapter(Json[tuple[GateLook, ...]]),
     "secrets": TypeAdapter(Json[dict[str, str]]),
     "session_starts": TypeAdapter(Json[list[tuple[Seconds, Number]]]),
@@ -123,11 +123,11 @@ ENVIRONMENTS = TypeAdapter(list[tuple[str, str, StoredOptions, str | None]])
 CELLS = TypeAdapter(list[tuple[str, LevelText, str, StoredOptions]])
 FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
 FINISHED = TypeAdapter(list[tuple[Number, Number, str, RowLevel, str, AnyOutcome, str]])
-VALUES = TypeAdapter(list[tuple[Number, str, str, Literal["higher", "lower"], Measured]])
+VALUES = TypeAdapter(list[tuple[Number, str, str, Literal["higher", "lower"], MeasuredNumber]])
 TRIALS = TypeAdapter(
     list[
         tuple[
-            Number, Number, Number, str, RowLevel, str, AnyOutcome, str, Seconds, Seconds, Seconds, Flags,
+            Number, Number, Number, str, RowLevel, str, AnyOutcome, str, Seconds, Seconds, Seconds, StoredFlags,
             Seconds | None,
         ]
     ]

@@ -17,7 +17,7 @@ from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, TrialRecord
 from weighbridge.secret_values import redacted, redacted_fact
-from weighbridge.store.database import COMPANIONS, DATABASE, connect, read_copy, saving, transaction
+from weighbridge.store.database import DATABASE, SIDE_FILES, connect, read_copy, saving, transaction
 from weighbridge.store.reader import SECRETS, SESSION_STARTS, RunReader
 from weighbridge.store.rows import (
     Value,
@@ -97,7 +97,7 @@ class RunStore(RunReader):
         self._db.execute("PRAGMA query_only=ON")
 
     def _names_to_discard(self) -> tuple[str, ...]:
-        names = (DATABASE, *COMPANIONS, _LOCK, STATUS, _RAW, "")
+        names = (DATABASE, *SIDE_FILES, _LOCK, STATUS, _RAW, "")
         was_a_run = (self.directory / DATABASE).is_file()
         return tuple(name for name in names if was_a_run or not os.path.lexists(self.directory / name))
 

@@ -20,7 +20,7 @@ from weighbridge.study.source import plain
 _SETTINGS = ("shm_size", "sysctls")
 _MEASURED = frozenset({"image", "command", "entrypoint", "environment", "depends_on", "ports", "expose", *_SETTINGS})
 """The supported keys of the measured service. Environments differ in its port on the host."""
-_COMPANION = frozenset((
+_SUPPORTING_SERVICE = frozenset((
     "image", "command", "entrypoint", "environment", "depends_on", "expose", "healthcheck", "volumes", "tmpfs",
     "user", "working_dir", "read_only", "init", *_SETTINGS,
 ))  # fmt: skip
@@ -102,7 +102,7 @@ def composed(text: str, service: str, without: Collection[str] = (), hidden: Hid
         environment=_environment(mine, service),
         port=_port(mine, service),
         settings=_settings(mine, service),
-        companions={name: _companion(name, each, service) for name, each in used.items() if name != service},
+        companions={name: _supporting_service(name, each, service) for name, each in used.items() if name != service},
         without={name: keys for name, keys in lacking.items() if keys},
     )
 
@@ -151,7 +151,7 @@ def _mapping(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def _unsupported(name: str, service: Mapping[str, Any], data: Mapping[str, Any], measured: str) -> Iterator[str]:
-    honoured = _MEASURED if name == measured else _COMPANION
+    honoured = _MEASURED if name == measured else _SUPPORTING_SERVICE
     for key, value in service.items():
         if value in (None, [], {}) or key == "profiles":
             continue
@@ -260,14 +260,14 @@ def _settings(service: Mapping[str, Any], name: str) -> dict[str, Any]:
     return settings
 
 
-def _companion(name: str, service: Mapping[str, Any], measured: str) -> dict[str, Any]:
+def _supporting_service(name: str, service: Mapping[str, Any], measured: str) -> dict[str, Any]:
     waits = [each for each in service.get("depends_on") or () if each != measured]
     mounts = [_volume(each) for each in service.get("volumes") or ()]
     files = {place: source for source, place, mode in mounts if source.startswith("/") and mode == "ro"}
     volumes = {place: source for source, place, mode in mounts if source and source[0] != "/" and mode == "rw"}
     memory = service.get("tmpfs") or ()
     check = _healthcheck(service.get("healthcheck"), name)
-    companion = {
+    values = {
         "image": _image(name, service),
         "command": _words(service.get("command"), f"{name}.command"),
         "entrypoint": _words(service.get("entrypoint"), f"{name}.entrypoint"),
@@ -281,7 +281,7 @@ def _companion(name: str, service: Mapping[str, Any], measured: str) -> dict[str
         **_settings(service, name),
         **{key: service[key] for key in ("user", "working_dir", "read_only", "init") if key in service},
     }
-    return {key: value for key, value in companion.items() if value not in (None, {}, ())}
+    return {key: value for key, value in values.items() if value not in (None, {}, ())}
 
 
 def _healthcheck(check: Any, name: str) -> dict[str, Any] | None:

@@ -15,11 +15,11 @@ from ruamel.yaml.comments import CommentedMap
 
 from weighbridge import registry
 from weighbridge.errors import StudyError, Unavailable
-from weighbridge.model.companion import ComposedService, ComposeOptions
 from weighbridge.model.options import Options
+from weighbridge.model.supporting_service import ComposedService, ComposeOptions
 from weighbridge.study.compose import Composed, MissingInFile, Normalised, composed, server_words, with_saved
 from weighbridge.study.compose_secrets import WrittenServices
-from weighbridge.study.source import Place, Source, plain, written
+from weighbridge.study.source import Source, StudyPlace, plain, written
 from weighbridge.study.validated import validated
 from weighbridge.study.weighed import literal, settings_of, written_out
 
@@ -133,7 +133,7 @@ class _Key(Options):
 
 def _compose_options(source: Source) -> ComposeOptions:
     """Return the checked options of the key. Raises StudyError for wrong options and for contradicting keys."""
-    problems: list[tuple[Place, str]] = []
+    problems: list[tuple[StudyPlace, str]] = []
     key = validated(_Key, {KEY: source.data[KEY]}, (), problems)
     if "userland" in source.data:
         problem = "userland: the Compose service already has an image. Remove it, or write 'compose: {image: NAME}'"
@@ -147,7 +147,7 @@ def _compose_options(source: Source) -> ComposeOptions:
     return key.compose
 
 
-def _refuse(source: Source, problems: Sequence[tuple[Place, str]]) -> None:
+def _refuse(source: Source, problems: Sequence[tuple[StudyPlace, str]]) -> None:
     if problems:
         raise StudyError("\n".join(f"{source.where(place)}: {plain(message, 500)}" for place, message in problems))
 

@@ -3,19 +3,19 @@
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from weighbridge import registry
-from weighbridge.model.companion import in_order
 from weighbridge.model.environment import Needs, SiteSetting, misplaced
 from weighbridge.model.host import HostTraits
 from weighbridge.model.quantity import MOST_CPUS
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Arm, Cell, Resources, Role, Rung, StudyFile
-from weighbridge.study.source import Place
+from weighbridge.model.supporting_service import in_order
+from weighbridge.study.source import StudyPlace
 
 AA_SUFFIX = "-again"
 _LARGEST_SEED = 2**63 - 1
 
 
-def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield the mistakes of a study whose single keys are all valid."""
     names = [arm.name for arm in arms]
     if file.baseline not in file.environments:
@@ -35,7 +35,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _mixed(arms, cells)
     yield from _other_roles(arms, cells)
     yield from _wrong_steps(file.ladder, names, {*file.environments} - {each.partition("[")[0] for each in names})
-    yield from _companion_problems(file)
+    yield from _supporting_service_problems(file)
     if not unplaced and set(file.placement.named) <= set(file.hosts):
         for arm in arms:
             yield from _cannot_be(arm, file, cells)
@@ -48,9 +48,9 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _out_of_range(file, arms)
 
 
-def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[StudyPlace, str]]:
     """Why an environment cannot be measured with the clients that it is to be measured with."""
-    place: Place = ("environments", arm.name.split("[")[0])
+    place: StudyPlace = ("environments", arm.name.split("[")[0])
     hosts = file.placement.clients or (next(iter(file.hosts)),)
     for unknown in sorted({*(arm.clients or ())} - {*hosts}):
         yield (*place, "clients"), f"{arm.name}: no client is on host '{unknown}'{nearest(unknown, hosts)}"
@@ -62,7 +62,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
     yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
     yield from ((place, problem) for problem in _unpacked(arm, file, cells))
     yield from ((place, f"{arm.name}: {problem}") for problem in _not_taken(arm))
-    if file.companions and not registry.environments()[arm.kind].way_to_companions(arm.options):
+    if file.companions and not registry.environments()[arm.kind].route_to_supporting_services(arm.options):
         yield place, f"{arm.name}: its sites cannot reach the study's companions ({', '.join(file.companions)})"
     hosts_by_problem: dict[str, list[str]] = {}
     for host in reached:
@@ -145,7 +145,7 @@ def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
         yield f"workload {needing[0]} keeps data, but its sites have no storage: add 'storage'"
 
 
-def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
+def _misplaced(file: StudyFile) -> Iterator[tuple[StudyPlace, str]]:
     clients = (("client", host) for host in file.placement.clients)
     for role, host in (("server", file.placement.server), *clients, ("storage", file.placement.storage)):
         if host is not None and host not in file.hosts:
@@ -154,14 +154,16 @@ def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
         yield ("placement", "client"), "placement: a host is listed twice for the client. Remove one"
 
 
-def _wrong_steps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]) -> Iterator[tuple[Place, str]]:
+def _wrong_steps(
+    ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]
+) -> Iterator[tuple[StudyPlace, str]]:
     """Yield wrong steps of a ladder. Each step must add to a step above it, which rules out circles.
 
     ``mistaken`` are environments with mistakes of their own, which are reported elsewhere and are not in ``names``.
     """
     above: list[str] = []
     for number, (name, base) in enumerate(ladder):
-        place: Place = ("ladder", number)
+        place: StudyPlace = ("ladder", number)
         if name not in names and name not in mistaken:
             if any(each.startswith(f"{name}[") for each in names):
                 yield place, f"ladder: '{name}' is swept. Use one environment per step"
@@ -180,7 +182,7 @@ def _wrong_steps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str
         above.append(name)
 
 
-def _unplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
+def _unplaced(file: StudyFile) -> Iterator[tuple[StudyPlace, str]]:
     """Yield hosts that nothing runs on, because then the study measures something else than it appears to."""
     names, used = list(file.hosts), set(file.placement.named)
     if len(names) > 1 and None in (file.placement.client, file.placement.server):
@@ -192,7 +194,7 @@ def _unplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
                 yield ("hosts", name), f"no role is on host '{name}': name it in placement, or remove it"
 
 
-def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
+def _unreachable(file: StudyFile) -> Iterator[tuple[StudyPlace, str]]:
     """Yield roles on two hosts that cannot reach each other."""
     first = next(iter(file.hosts))
     server = file.placement.server or first
@@ -210,7 +212,7 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
             yield ("placement",), f"placement: {client} and {server} are both this machine. Use one name"
 
 
-def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield roles outside of all environments on hosts that can only have environments."""
     first = next(iter(file.hosts))
     every = {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}
@@ -221,15 +223,15 @@ def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place,
                 yield ("placement",), f"placement: {why}. Add {role} to 'inside'"
 
 
-def _companion_problems(file: StudyFile) -> Iterator[tuple[Place, str]]:
+def _supporting_service_problems(file: StudyFile) -> Iterator[tuple[StudyPlace, str]]:
     """Yield supporting services that have no host, wait for each other, or have a reserved name."""
-    for name, companion in file.companions.items():
-        place: Place = ("companions", name)
-        for other in companion.after:
+    for name, service in file.companions.items():
+        place: StudyPlace = ("companions", name)
+        for other in service.after:
             if other not in file.companions:
                 hint = nearest(other, file.companions)
                 yield (*place, "after"), f"{name}: after: there is no supporting service '{other}'{hint}"
-        if companion.healthcheck is not None and companion.port is not None:
+        if service.healthcheck is not None and service.port is not None:
             yield (*place, "port"), f"{name}: 'healthcheck' already defines when it is ready. Remove 'port'"
         if name == "localhost":
             yield place, "a companion cannot be called localhost: choose another name"
@@ -245,13 +247,13 @@ def _companion_problems(file: StudyFile) -> Iterator[tuple[Place, str]]:
             yield ("companions",), f"companions: they {why}"
 
 
-def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield options that choose between programs and have more than one value. A comparison cannot mix programs."""
     for kind, workload in registry.workloads().items():
         mine = [cell for cell in cells if cell.kind == kind]
-        every: list[tuple[Place, object]] = [(("workloads", cell.workload), cell.options) for cell in mine]
+        every: list[tuple[StudyPlace, object]] = [(("workloads", cell.workload), cell.options) for cell in mine]
         for arm in arms:
-            own_place: Place = ("environments", arm.name.split("[")[0], "workloads")
+            own_place: StudyPlace = ("environments", arm.name.split("[")[0], "workloads")
             own = ((cell.workload, arm.workloads.get(cell.id)) for cell in mine)
             every += [((*own_place, name), options) for name, options in own if options is not None]
         for option in workload.fixed_per_study:
@@ -261,12 +263,12 @@ def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
                 yield (*list(values.values())[-1], option), f"{text}: write one study for each"
 
 
-def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield an environment's own options that turn a workload into another one, so that it cannot be compared."""
     for arm in arms:
         for cell in cells:
             options = arm.workloads.get(cell.id, cell.options)
-            place: Place = ("environments", arm.name.split("[")[0], "workloads", cell.workload)
+            place: StudyPlace = ("environments", arm.name.split("[")[0], "workloads", cell.workload)
             workload = registry.workloads()[cell.kind]
             if workload.fixed_port(options) != workload.fixed_port(cell.options):
                 yield place, f"{arm.name}: {cell.workload} must have the same fixed port in every environment"
@@ -289,7 +291,7 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str, arm: Arm) -> Needs
     return Needs(
         network=bool(refused) or any(workloads[cell.kind].transports(cell.options) for cell in cells),
         server_calls_client=any(workloads[cell.kind].server_calls_client for cell in cells),
-        apart=server != client,
+        separate_hosts=server != client,
         hosts=_traits_of(file, [host for host in (server, client) if host in file.hosts]),
         inside=frozenset(file.inside),
         own_hosts=_traits_of(file, own),
@@ -314,11 +316,11 @@ def _roles(file: StudyFile, cells: list[Cell]) -> set[Role]:
     return {role for role in every if role == "solo" or role in file.inside}
 
 
-def _out_of_range(file: StudyFile, arms: list[Arm]) -> Iterator[tuple[Place, str]]:
+def _out_of_range(file: StudyFile, arms: list[Arm]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield numbers that are too large for any machine and for computations."""
     if file.seed > _LARGEST_SEED:
         yield ("seed",), f"seed: at most {_LARGEST_SEED}"
-    places: dict[Place, Resources | None] = {("resources", "cpus"): file.resources}
+    places: dict[StudyPlace, Resources | None] = {("resources", "cpus"): file.resources}
     for arm in arms:
         places["environments", arm.name.split("[")[0], "resources", "cpus"] = arm.resources
     for place, resources in places.items():

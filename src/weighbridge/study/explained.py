@@ -23,7 +23,7 @@ from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Cell, Study, StudyFile
 from weighbridge.model.validation import problem_of
 from weighbridge.study.contradictions import arm_problems
-from weighbridge.study.source import Place, Source, plain, written
+from weighbridge.study.source import Source, StudyPlace, plain, written
 
 ALL = "bare"
 """The end of the name of the arm that has all mechanisms off."""
@@ -32,7 +32,7 @@ Problem = Callable[[Arm], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class MechanismSwitch:
     """A mechanism of an environment, with both sides of the comparison that gives its cost."""
 
     mechanism: Mechanism
@@ -51,7 +51,7 @@ class Switch:
         return self.mechanism.kind
 
 
-def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, str]]:
+def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield the mistakes in ``explain``: unknown environments and mechanisms, and the baseline, which has no cost."""
     if file.trace is not None and not file.explain:
         yield (
@@ -62,7 +62,7 @@ def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, s
     listed = file.explain if isinstance(file.explain, tuple) else ()
     places: list[tuple[int | str, str]] = [*enumerate(listed), *((name, name) for name in _crossed(file))]
     for key, name in places:
-        place: Place = ("explain", key)
+        place: StudyPlace = ("explain", key)
         if name in file.environments and name not in names and not any(each.startswith(f"{name}[") for each in names):
             continue  # its own mistakes are reported elsewhere
         if name not in names:
@@ -117,7 +117,7 @@ def _subject(file: StudyFile, arm: Arm, baseline: Arm, cells: list[Cell]) -> Sub
         stores=any(workloads[cell.kind].needs_data(cell.options) for cell in cells)
         or getattr(arm.options, "storage", None) is not None,
         usual_storage=_usual_storage(arm),
-        apart=file.placement.apart,
+        separate_hosts=file.placement.separate_hosts,
         named=_crossed(file).get(arm.name, ()),
     )  # fmt: skip
 
@@ -129,9 +129,9 @@ def candidates(named: Collection[str]) -> list[Mechanism]:
     return [every[kind] for kind in sorted(kinds, key=lambda kind: (len(_beneath(kind)), kind))]
 
 
-def chain(subject: Subject, mechanisms: Sequence[Mechanism], problem: Problem) -> list[Switch]:
+def chain(subject: Subject, mechanisms: Sequence[Mechanism], problem: Problem) -> list[MechanismSwitch]:
     """Return the mechanisms that the environment has, each without those before it that must be off with it."""
-    switches: list[Switch] = []
+    switches: list[MechanismSwitch] = []
     for mechanism in mechanisms:
         beneath = _beneath(mechanism.kind)
         off_with = tuple(each.kind for each in switches if not each.refusal and each.kind in beneath)
@@ -140,7 +140,9 @@ def chain(subject: Subject, mechanisms: Sequence[Mechanism], problem: Problem) -
     return switches
 
 
-def _switch(subject: Subject, mechanism: Mechanism, off_with: tuple[str, ...], problem: Problem) -> Switch | None:
+def _switch(
+    subject: Subject, mechanism: Mechanism, off_with: tuple[str, ...], problem: Problem
+) -> MechanismSwitch | None:
     """Return how a mechanism is switched off, or None if it cannot be part of the cost.
 
     A mechanism that the study names is refused instead.
@@ -151,18 +153,18 @@ def _switch(subject: Subject, mechanism: Mechanism, off_with: tuple[str, ...], p
         natively = _off(mechanism, subject.after(baseline)) is not None
     except ValueError as error:
         why = problem_of(error) if isinstance(error, ValidationError) else str(error)
-        return Switch(mechanism, off_with, refusal=why)
+        return MechanismSwitch(mechanism, off_with, refusal=why)
     if without is None or (natively and _alike(before or subject.arm, without, subject)):
         refusal = f"{name} has none of it, or {baseline.name} has the same"
-        return Switch(mechanism, off_with, refusal=refusal) if kind in subject.named else None
+        return MechanismSwitch(mechanism, off_with, refusal=refusal) if kind in subject.named else None
     if natively:
-        return Switch(mechanism, off_with, refusal=f"{baseline.name} has it as well, but not the same")
+        return MechanismSwitch(mechanism, off_with, refusal=f"{baseline.name} has it as well, but not the same")
     if why := problem(without):
-        return Switch(mechanism, off_with, refusal=f"without it, {why}")
-    return Switch(mechanism, off_with, before, without)
+        return MechanismSwitch(mechanism, off_with, refusal=f"without it, {why}")
+    return MechanismSwitch(mechanism, off_with, before, without)
 
 
-def arms_of(subject: Subject, switches: Sequence[Switch], problem: Problem) -> list[Arm]:
+def arms_of(subject: Subject, switches: Sequence[MechanismSwitch], problem: Problem) -> list[Arm]:
     """Return both sides of each comparison, and the environment with all of the mechanisms, or combinations, off."""
     arm, possible = subject.arm, [each for each in switches if not each.refusal]
     arms: dict[tuple[str, ...], Arm] = {}
@@ -180,7 +182,9 @@ def arms_of(subject: Subject, switches: Sequence[Switch], problem: Problem) -> l
     return [*arms.values()]
 
 
-def _combinations(subject: Subject, switches: Sequence[Switch], problem: Problem) -> Mapping[tuple[str, ...], Arm]:
+def _combinations(
+    subject: Subject, switches: Sequence[MechanismSwitch], problem: Problem
+) -> Mapping[tuple[str, ...], Arm]:
     """Return the environment with each further possible combination of its mechanisms off."""
     off_with = {each.kind: {*each.off_with} for each in switches}
     arms: dict[tuple[str, ...], Arm] = {}
@@ -199,7 +203,7 @@ def _combinations(subject: Subject, switches: Sequence[Switch], problem: Problem
     return arms
 
 
-def _described(subject: Subject, switches: Sequence[Switch]) -> Iterator[DescribedMechanism]:
+def _described(subject: Subject, switches: Sequence[MechanismSwitch]) -> Iterator[DescribedMechanism]:
     refused: list[Mechanism] = []
     for each in switches:
         mechanism, beneath = each.mechanism, _beneath(each.kind)

@@ -25,7 +25,7 @@ from weighbridge.study.compose_key import expanded
 from weighbridge.study.contradictions import AA_SUFFIX, contradictions
 from weighbridge.study.explained import explained, wrong_names
 from weighbridge.study.secret_keys import without_secrets, wrong_references
-from weighbridge.study.source import Origin, Place, Source, parse, plain, read, written
+from weighbridge.study.source import Origin, Source, StudyPlace, parse, plain, read, written
 from weighbridge.study.sweeps import at_level, levels, place_of, sweep_problem, with_own
 from weighbridge.study.validated import validated
 
@@ -54,7 +54,7 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
 
     ``normalised`` reads the Compose file if the study names one. It raises Unavailable if it cannot.
     """
-    problems: list[tuple[Place, str]] = [*wrong_references(source.data)]
+    problems: list[tuple[StudyPlace, str]] = [*wrong_references(source.data)]
     source, compose_file = expanded(source, normalised)
     source = without_secrets(source)
     file = validated(StudyFile, source.data, (), problems)
@@ -122,7 +122,7 @@ class _OfEnvironment(Options):
     sysctls: Annotated[dict[Sysctl, SysctlValue], Field(min_length=1)] | None = None
 
 
-def _of_environment(name: str, source: Source, problems: list[tuple[Place, str]]) -> _OfEnvironment:
+def _of_environment(name: str, source: Source, problems: list[tuple[StudyPlace, str]]) -> _OfEnvironment:
     entry = source.data["environments"][name]
     values = {key: entry[key] for key in _OfEnvironment.model_fields if key in entry}
     return validated(_OfEnvironment, values, ("environments", name), problems) or _OfEnvironment()
@@ -148,7 +148,7 @@ def _expand(
     source: Source,
     file: StudyFile,
     plugins: Mapping[str, Plugin],
-    problems: list[tuple[Place, str]],
+    problems: list[tuple[StudyPlace, str]],
 ) -> Iterator[tuple[str, Level, str, Options]]:
     """Yield each entry of a section at each of its levels: name, level, kind, checked options."""
     for name in getattr(file, section):
@@ -194,14 +194,14 @@ def _expand(
 
 
 def own_options(
-    environment: str, source: Source, cells: list[Cell], problems: list[tuple[Place, str]]
+    environment: str, source: Source, cells: list[Cell], problems: list[tuple[StudyPlace, str]]
 ) -> dict[CellId, Options]:
     """Return the checked options of workloads that this environment overrides."""
     entry = source.data["environments"][environment]
     mine = entry.get("workloads") if isinstance(entry, Mapping) else None
     if mine is None:
         return {}
-    place: Place = ("environments", environment, "workloads")
+    place: StudyPlace = ("environments", environment, "workloads")
     if not isinstance(mine, Mapping):
         problems.append((place, "workloads: write 'NAME: {options}' for each workload with other options here"))
         return {}

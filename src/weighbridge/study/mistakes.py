@@ -9,12 +9,12 @@ from weighbridge.model.options import Options
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import DISK_SPEED, SITES, Resources
 from weighbridge.model.validation import EITHER, NAME_RULE, but_is, is_hidden, sentence, shown, shown_key
-from weighbridge.study.source import Place, plain
+from weighbridge.study.source import StudyPlace, plain
 
 
-def location_of(data: Any, item: Any) -> Place:
+def location_of(data: Any, item: Any) -> StudyPlace:
     """Return the part of pydantic's path that is in the file, plus a missing key, without labels of unions."""
-    location: Place = ()
+    location: StudyPlace = ()
     for part in item["loc"]:
         key = part
         if isinstance(data, Mapping) and part not in data:  # pydantic reports numbers as text
@@ -39,8 +39,8 @@ ByKind = Mapping[str, Mapping[str, type[Options]]]
 
 
 def mistake(
-    model: type[BaseModel], by_kind: ByKind, data: Any, item: Any, place: Place, location: Place
-) -> tuple[Place, str]:
+    model: type[BaseModel], by_kind: ByKind, data: Any, item: Any, place: StudyPlace, location: StudyPlace
+) -> tuple[StudyPlace, str]:
     """Return the place and the sentence for a validation error."""
     value = _value_at(data, location)
     is_key = item["loc"][-1:] == ("[key]",)
@@ -77,7 +77,7 @@ def mistake(
     return (*place, *location), text
 
 
-def _of_resources(place: Place, location: Place) -> str:
+def _of_resources(place: StudyPlace, location: StudyPlace) -> str:
     """Return where a limit belongs that is among the options of an entry, or at the top of the study."""
     inside = (place or location)[0] in ("environments", "workloads") or len(location) == 1
     if not inside or location[-1] not in Resources.model_fields:
@@ -85,7 +85,7 @@ def _of_resources(place: Place, location: Place) -> str:
     return f". Write it as 'resources: {{{location[-1]}: ...}}' in the study or in an environment"
 
 
-def _is_cpu_list(location: Place) -> bool:
+def _is_cpu_list(location: StudyPlace) -> bool:
     return "pin" in location or (location[:1] == ("hosts",) and location[-1] == "cpus")
 
 
@@ -93,7 +93,7 @@ _TYPE_ERRORS = ("_type", "_parsing", "_from_float", EITHER)
 _EXPLAIN = "true, environments ([bridge]) or mechanisms of one ({bridge: [seccomp, own-network]})"
 
 
-def _value_at(data: Any, location: Place) -> Any:
+def _value_at(data: Any, location: StudyPlace) -> Any:
     for key in location:
         try:
             data = data[key]
@@ -102,7 +102,7 @@ def _value_at(data: Any, location: Place) -> Any:
     return data
 
 
-def _known_keys(annotation: Any, by_kind: ByKind, value: Any, place: Place) -> list[str]:
+def _known_keys(annotation: Any, by_kind: ByKind, value: Any, place: StudyPlace) -> list[str]:
     """Return the keys that are allowed at ``place`` within ``value``, whose type is ``annotation``.
 
     If the options depend on the kind, these are the keys of the kind that ``value`` names. If the type is a union,

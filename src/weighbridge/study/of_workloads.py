@@ -7,7 +7,7 @@ from weighbridge import registry
 from weighbridge.model.host import SPEEDS
 from weighbridge.model.study import DISK_SPEED, SITES, Arm, Cell, StudyFile
 from weighbridge.study.mistakes import OF_EVERY_KIND
-from weighbridge.study.source import Place, plain
+from weighbridge.study.source import StudyPlace, plain
 
 MOST_SITES = 100
 _MESSAGES = {
@@ -43,7 +43,7 @@ def _at_level(cell: Cell, factor: str, value: Any, *, swept: bool) -> Cell:
     return cell.model_copy(update={factor: value, "level": level})
 
 
-def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
+def wrong(data: Any, file: StudyFile) -> Iterator[tuple[StudyPlace, str]]:
     """Yield wrong values of the common keys, and common keys that differ between environments."""
     for name, entry in file.workloads.items():
         if entry.get("link", "none") != "none":
@@ -65,14 +65,14 @@ def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
                     yield ("environments", name, "workloads", workload, key), problem
 
 
-def contradictions(file: StudyFile, arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
+def contradictions(file: StudyFile, arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield the common keys that these hosts, environments and workloads do not support."""
     yield from _unsupported_sites(arms, cells)
     yield from _unsupported_disk_speeds(file, cells)
     yield from _unsupported_cold_starts(file, cells)
 
 
-def _unsupported_sites(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
+def _unsupported_sites(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield workloads that cannot run in several sites at a time."""
     for cell in cells:
         if cell.sites == 1:
@@ -98,7 +98,7 @@ def _keys(kind: object) -> tuple[str, ...]:
     return tuple(key for key in OF_EVERY_KIND["workloads"] if key not in own)
 
 
-def _unsupported_disk_speeds(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
+def _unsupported_disk_speeds(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield disk speeds on hosts whose disks cannot be limited."""
     placed = (
         file.placement.server or next(iter(file.hosts)),
@@ -112,7 +112,7 @@ def _unsupported_disk_speeds(file: StudyFile, cells: Sequence[Cell]) -> Iterator
             return
 
 
-def _unsupported_cold_starts(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
+def _unsupported_cold_starts(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield workloads that start with an empty page cache on hosts that cannot empty it."""
     kinds, placed = registry.workloads(), file.placement.server or next(iter(file.hosts))
     if placed not in file.hosts or not file.hosts[placed].traits.managed:

@@ -13,7 +13,7 @@ from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Study
 from weighbridge.study.compose import Normalised
 from weighbridge.study.loader import check
-from weighbridge.study.source import Origin, Place, Source, plain, read, written
+from weighbridge.study.source import Origin, Source, StudyPlace, plain, read, written
 
 STANDARD = "standard"
 """The name of a study as it stands, unless it has a profile of this name."""
@@ -83,7 +83,7 @@ def _merged(source: Source, profile: str | None, *, with_text: bool) -> Source:
     return _written(source, data, title) if with_text else replace(source, text=f"# {title}\n", data=data)
 
 
-def _merge(base: Any, changes: Any, place: Place, where: Any) -> None:
+def _merge(base: Any, changes: Any, place: StudyPlace, where: Any) -> None:
     """Merge mappings in depth. Other values replace the old value, and null removes it.
 
     ``repetitions`` is replaced whole (fixed and adaptive ones do not mix), and so is an entry of another ``kind``.

@@ -6,13 +6,13 @@ from pydantic import BaseModel, TypeAdapter
 
 from weighbridge import registry
 from weighbridge.model.adapter import AdapterOptions
-from weighbridge.model.companion import OF_THE_SERVICE
 from weighbridge.model.host import SPEEDS
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.quantity import Size
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Repetitions, Resources, StudyFile
+from weighbridge.model.supporting_service import OF_THE_SERVICE
 from weighbridge.model.sysctl import SYSCTL_PATTERN, SysctlValue
 from weighbridge.model.userland_source import SourceOptions
 from weighbridge.study.of_workloads import MOST_SITES

@@ -7,7 +7,7 @@ from typing import Any
 
 from weighbridge.errors import StudyError
 from weighbridge.model.secret import (
-    Place,
+    KeyPath,
     always_hidden,
     looks_secret,
     malformed_references,
@@ -27,7 +27,7 @@ def without_secrets(source: Source, *, every: bool = False) -> Source:
 
     ``every``: each variable but those that `weigh` always passes on, as for a study that an older Weighbridge stored.
     """
-    found: dict[Place, str] = {}
+    found: dict[KeyPath, str] = {}
     for place, variables, name in variables_in(source.data):
         value = str(variables[name])
         is_value = isinstance(variables[name], str | int | float) and not secrets_in(value)

@@ -21,7 +21,7 @@ LARGEST = 256 * 2**10
 _MOST = (20_000, 20)
 """The largest number of values with all aliases resolved, and the deepest nesting. No study comes near these."""
 
-Place = tuple[str | int, ...]
+StudyPlace = tuple[str | int, ...]
 
 
 class OriginKind(StrEnum):

@@ -14,7 +14,7 @@ from weighbridge.model.options import Factors
 from weighbridge.model.study import CLIENT
 from weighbridge.model.validation import is_hidden
 from weighbridge.study.mistakes import OF_EVERY_KIND
-from weighbridge.study.source import Place, plain
+from weighbridge.study.source import StudyPlace, plain
 
 MOST_LEVELS = 1000
 """The largest number of levels of one entry. More would run for weeks."""
@@ -72,7 +72,7 @@ def factors(entry: Mapping[str, Any], model: type[BaseModel]) -> list[Factor]:
     return swept
 
 
-def sweep_problem(entry: Mapping[str, Any], model: type[BaseModel]) -> tuple[Place, str] | None:
+def sweep_problem(entry: Mapping[str, Any], model: type[BaseModel]) -> tuple[StudyPlace, str] | None:
     """Return the place of the list whose levels make a sweep impossible, and why."""
     swept = factors(entry, model)
     reserved = {*model.model_fields, *OF_EVERY_KIND["workloads"], CLIENT}
@@ -93,7 +93,7 @@ def sweep_problem(entry: Mapping[str, Any], model: type[BaseModel]) -> tuple[Pla
     return None
 
 
-def place_of(entry: Mapping[str, Any], model: type[BaseModel], name: str) -> Place:
+def place_of(entry: Mapping[str, Any], model: type[BaseModel], name: str) -> StudyPlace:
     """Return the keys that lead to the factor of this name."""
     return next(factor.place for factor in factors(entry, model) if factor.name == name)
 

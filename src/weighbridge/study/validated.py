@@ -9,7 +9,7 @@ from weighbridge import registry
 from weighbridge.model.options import Options
 from weighbridge.model.spelling import nearest
 from weighbridge.study.mistakes import location_of, mistake
-from weighbridge.study.source import Place
+from weighbridge.study.source import StudyPlace
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -26,7 +26,7 @@ def option_models() -> Mapping[str, Mapping[str, type[Options]]]:
     }
 
 
-def _is_misspelt(missing: Place, mistakes: Mapping[Place, tuple[Place, str]]) -> bool:
+def _is_misspelt(missing: StudyPlace, mistakes: Mapping[StudyPlace, tuple[StudyPlace, str]]) -> bool:
     """Return whether another mistake already suggests the missing key for an unknown key."""
     *_, key = missing
     return any(
@@ -36,14 +36,14 @@ def _is_misspelt(missing: Place, mistakes: Mapping[Place, tuple[Place, str]]) ->
     )
 
 
-def validated(model: type[M], data: Any, place: Place, problems: list[tuple[Place, str]]) -> M | None:
+def validated(model: type[M], data: Any, place: StudyPlace, problems: list[tuple[StudyPlace, str]]) -> M | None:
     """Return the checked data, or None after adding the mistakes to ``problems``."""
     by_kind = option_models()
     try:
         return model.model_validate(data, context=by_kind)
     except ValidationError as error:
-        mistakes: dict[Place, tuple[Place, str]] = {}
-        missing: set[Place] = set()
+        mistakes: dict[StudyPlace, tuple[StudyPlace, str]] = {}
+        missing: set[StudyPlace] = set()
         for item in error.errors():
             location = location_of(data, item)
             mistakes.setdefault(location, mistake(model, by_kind, data, item, place, location))

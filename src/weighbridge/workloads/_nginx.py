@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import ServerDied, ServerNotReady
-from weighbridge.model.options import ABSOLUTE, Brings, Options
+from weighbridge.model.options import ABSOLUTE, External, Options
 from weighbridge.model.quantity import Duration, Size
 from weighbridge.model.workload import Endpoint
 from weighbridge.workloads._local_file import LARGEST, check_local, read_local
@@ -46,7 +46,7 @@ class NginxOptions(Options):
     picture: Annotated[
         Annotated[str, AfterValidator(_readable), ABSOLUTE] | None,
         Field(description="Your own picture, relative to the current folder; default: a generated one"),
-        Brings.FILE,
+        External.FILE,
     ] = None
     picture_size: Annotated[
         Size, Field(ge=1000, le=LARGEST, description="Bytes of the generated picture, which does not compress")

@@ -27,7 +27,7 @@ from weighbridge.features.fleets.machine_provider import (
     Submission,
     Wanted,
 )
-from weighbridge.features.fleets.rounds import Unit, unit_named
+from weighbridge.features.fleets.rounds import FleetUnit, unit_named
 from weighbridge.features.fleets.survey import SurveyedMachine
 from weighbridge.model.secret import SecretName
 from weighbridge.runner.run_lock import FLEET_VARIABLE
@@ -79,7 +79,7 @@ class World:
         self.going: set[str] = set()
         self.most: list[set[str]] = []
         self.signals: list[tuple[str, int]] = []
-        self.ends: dict[str, list[Callable[[Unit], int | None]]] = {}
+        self.ends: dict[str, list[Callable[[FleetUnit], int | None]]] = {}
 
     def run(self, argv: Sequence[str], log: Path, env: Mapping[str, str]) -> "Run":
         unit = log.stem
@@ -89,11 +89,11 @@ class World:
         self.most.append({*self.going})
         return Run(self, unit)
 
-    def finish(self, unit: Unit) -> int:
+    def finish(self, unit: FleetUnit) -> int:
         self.measured(unit, ended=True)
         return 0
 
-    def measured(self, unit: Unit, *, ended: bool) -> None:
+    def measured(self, unit: FleetUnit, *, ended: bool) -> None:
         if not self.folder.run(unit).exists():
             make_unit(self.folder.runs, unit.name, RECIPE, unit.machines, {})
         with RunStore(self.folder.run(unit), writable=True) as store:
@@ -165,7 +165,7 @@ def test_single_machines_are_measured_at_the_same_time(world: World):
     text = (world.folder.runs / "n2.yaml").read_text()
     assert "destination: n2" in text
     for name in world.started:
-        record = world.folder.record(Unit((name,)))
+        record = world.folder.record(FleetUnit((name,)))
         assert record is not None and record.code == 0 and record.ended is not None
 
 
@@ -227,8 +227,8 @@ def test_rounds_are_one_after_the_other_and_controls_alone(world: World):
 
 def test_what_is_finished_is_not_measured_again_and_what_has_begun_goes_on(world: World):
     _fleet(world, SINGLE)
-    world.measured(Unit(("n2",)), ended=True)
-    world.measured(Unit(("n3",)), ended=False)
+    world.measured(FleetUnit(("n2",)), ended=True)
+    world.measured(FleetUnit(("n3",)), ended=False)
     _drive(world)
     assert world.started == ["n1", "n3", "n4"]
     assert str(world.folder.runs / "n1.yaml") in world.words["n1"] and "--out" in world.words["n1"]
@@ -251,7 +251,7 @@ def test_a_run_that_another_weighbridge_began_is_measured_anew_and_its_trials_ar
 ):
     _fleet(world, SINGLE)
     for name, ended in (("n1", True), ("n2", False)):
-        world.measured(Unit((name,)), ended=ended)
+        world.measured(FleetUnit((name,)), ended=ended)
     monkeypatch.setattr(driving, "own_version", lambda: "99.9")
     _drive(world)
     assert sorted(world.started) == ["n2", "n3", "n4"]
@@ -262,7 +262,7 @@ def test_a_run_that_another_weighbridge_began_is_measured_anew_and_its_trials_ar
 def test_a_run_that_fails_stops_no_other_one_and_is_told(world: World):
     _fleet(world, SINGLE)
 
-    def broken(unit: Unit) -> int:
+    def broken(unit: FleetUnit) -> int:
         world.folder.log(unit).write_text("weighbridge: host n2 was lost\n")
         return 8
 
@@ -270,15 +270,15 @@ def test_a_run_that_fails_stops_no_other_one_and_is_told(world: World):
     world.ends["n3"] = [lambda _: -9]
     with raises_sentence(UnitsUnfinished):
         _drive(world)
-    assert [world.folder.is_finished(Unit((name,))) for name in ("n1", "n2", "n3", "n4")] == [
+    assert [world.folder.is_finished(FleetUnit((name,))) for name in ("n1", "n2", "n3", "n4")] == [
         True,
         False,
         False,
         True,
     ]
-    status = world.folder.status(Unit(("n2",)), driven=False)
+    status = world.folder.status(FleetUnit(("n2",)), driven=False)
     assert (status.state, status.code, status.reason) == ("stopped", 8, "host n2 was lost")
-    assert world.folder.status(Unit(("n3",)), driven=False).code == 137
+    assert world.folder.status(FleetUnit(("n3",)), driven=False).code == 137
     _drive(world)
     assert world.started[4:] == ["n2", "n3"]
 
@@ -295,7 +295,7 @@ def test_a_run_that_cannot_be_started_is_told_and_the_others_go_on(world: World,
     monkeypatch.setattr(driving, "LoggedProcess", start)
     with pytest.raises(UnitsUnfinished):
         _drive(world)
-    assert world.started == ["n2", "n3", "n4"] and world.folder.status(Unit(("n1",)), driven=False).code == 4
+    assert world.started == ["n2", "n3", "n4"] and world.folder.status(FleetUnit(("n1",)), driven=False).code == 4
 
 
 @pytest.mark.parametrize("ends", ["in good order", "not at all"])
@@ -303,10 +303,10 @@ def test_who_ends_a_driver_ends_its_runs(world: World, monkeypatch: pytest.Monke
     _fleet(world, SINGLE)
     monkeypatch.setattr(driving, "_END_S", 0.0 if ends == "not at all" else 100.0)
 
-    def interrupted(_: Unit) -> int:
+    def interrupted(_: FleetUnit) -> int:
         raise Interrupted(signal.SIGTERM)
 
-    def ended(unit: Unit) -> int | None:
+    def ended(unit: FleetUnit) -> int | None:
         asked = [number for name, number in world.signals if name == unit.name]
         enough = signal.SIGKILL if ends == "not at all" else signal.SIGTERM
         return -asked[-1] if asked and asked[-1] == enough else None
@@ -317,7 +317,7 @@ def test_who_ends_a_driver_ends_its_runs(world: World, monkeypatch: pytest.Monke
         _drive(world)
     assert world.going == set() and ("n1", signal.SIGTERM) in world.signals
     assert (("n1", signal.SIGKILL) in world.signals) is (ends == "not at all")
-    codes = {world.folder.status(Unit((name,)), driven=False).code for name in ("n1", "n2", "n3", "n4")}
+    codes = {world.folder.status(FleetUnit((name,)), driven=False).code for name in ("n1", "n2", "n3", "n4")}
     assert codes == {137 if ends == "not at all" else 143}
 
 
@@ -337,13 +337,13 @@ def test_machines_that_lack_something_are_told_together_before_anything_runs(
     with raises_sentence(Unavailable):
         _drive(world)
     assert world.started == [] and {*asked} == {"n1", "n2", "n3", "n4"}
-    world.folder.note(Unit(("n1",)), UnitRecord(round=1, began=1.0, ended=2.0, code=8))  # it goes on
+    world.folder.note(FleetUnit(("n1",)), UnitRecord(round=1, began=1.0, ended=2.0, code=8))  # it goes on
     assert _drive(world)[1].startswith("note: n1, n3: no python3") and {*world.started} == {*asked}
 
 
 def test_a_fleet_that_goes_on_without_any_machine_is_refused(world: World, monkeypatch: pytest.MonkeyPatch):
     _fleet(world, SINGLE)
-    world.folder.note(Unit(("n1",)), UnitRecord(round=1, began=1.0))
+    world.folder.note(FleetUnit(("n1",)), UnitRecord(round=1, began=1.0))
     monkeypatch.setattr(
         driving, "survey", lambda _, hosts, *__: [SurveyedMachine(name, lacks=("no python3",)) for name in hosts]
     )
@@ -395,7 +395,7 @@ def test_whatever_ends_drivers_and_runs_nothing_finished_is_measured_again(
     _fleet(world, PAIR if seed % 2 else SINGLE)
     usual_stop, usual_finish, finished = driving.Drive._stop, world.finish, list[str]()
 
-    def finish(unit: Unit) -> int | None:
+    def finish(unit: FleetUnit) -> int | None:
         chance = random.random()
         if chance < 0.1:
             raise Interrupted(signal.SIGTERM)

@@ -13,7 +13,7 @@ from sentences import raises_sentence
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.features.fleets import folder as folder_module
 from weighbridge.features.fleets.folder import Fleet, FleetFolder, UnitRecord, last_line
-from weighbridge.features.fleets.rounds import Unit
+from weighbridge.features.fleets.rounds import FleetUnit
 from weighbridge.store.extensions import note_begin, note_end
 from weighbridge.store.run import STATUS, RunStore
 
@@ -21,7 +21,7 @@ FLEET = Fleet(
     name="uplink", study="study: uplink\n", pairs=True, on={"kind": "hosts"}, machines=("a", "b"), seed=7, cwd="/",
     created=1.5,
 )  # fmt: skip
-UNIT = Unit(("a", "b"))
+UNIT = FleetUnit(("a", "b"))
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> FleetFolder:
     return made
 
 
-def _run(folder: FleetFolder, unit: Unit, *, ended: bool) -> None:
+def _run(folder: FleetFolder, unit: FleetUnit, *, ended: bool) -> None:
     make_unit(folder.runs, unit.name, RECIPE, unit.machines, {})
     with RunStore(folder.run(unit), writable=True) as store:
         (note_end if ended else note_begin)(store)
@@ -173,7 +173,7 @@ def test_a_note_that_is_a_link_is_not_read(folder: FleetFolder, tmp_path: Path, 
     note = UnitRecord(round=1, began=1.0).model_dump_json() if "runs" in name else '["a"]'
     (tmp_path / "note").write_text(note)
     (folder.path / name).symlink_to(tmp_path / "note")
-    assert folder.record(Unit(("a",))) is None and folder.machines() == ()
+    assert folder.record(FleetUnit(("a",))) is None and folder.machines() == ()
 
 
 def test_a_fleet_in_another_file_is_not_read(folder: FleetFolder, tmp_path: Path):

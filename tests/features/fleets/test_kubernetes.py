@@ -16,7 +16,7 @@ from weighbridge.features.fleets.on import kubernetes
 from weighbridge.features.fleets.providers import provided_by
 from weighbridge.hosts.kubernetes import held_nodes
 from weighbridge.hosts.kubernetes.held_nodes import HELD_S, HOLDS_LABEL, QUEUE_LABEL, Hold, held_by
-from weighbridge.hosts.kubernetes.kubectl import Configuration, Refused
+from weighbridge.hosts.kubernetes.kubectl import Configuration, RequestRefused
 from weighbridge.hosts.kubernetes.objects import RUN_LABEL
 from weighbridge.runner import clean, run_lock
 
@@ -53,7 +53,7 @@ class Kubectl:
         self.asked.append(words)
         if words[0].startswith("localqueues"):
             if self.queues is None:
-                raise Refused('the server doesn\'t have a resource type "localqueues"')
+                raise RequestRefused('the server doesn\'t have a resource type "localqueues"')
             return {"items": [{"metadata": {"name": name}} for name in self.queues]}
         return json.loads(json.dumps({"items": self.nodes}))
 

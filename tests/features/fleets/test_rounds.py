@@ -9,14 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.features.fleets.machine_provider import MACHINE_NAME
-from weighbridge.features.fleets.rounds import Unit, again, machines_in, most_partners, rounds_of, unit_named
+from weighbridge.features.fleets.rounds import (
+    FleetUnit,
+    again,
+    machines_in,
+    most_partners,
+    rounds_of,
+    unit_named,
+)
 
 NAMES = st.from_regex(re.compile(MACHINE_NAME, re.ASCII), fullmatch=True).filter(lambda name: "\n" not in name)
 FLEETS = st.integers(0, 24).map(lambda number: [f"n{each}" for each in range(number)])
 SEEDS = st.integers(0, 2**31)
 
 
-def _pairs(machines: list[str], partners: int | None, seed: int) -> list[tuple[Unit, ...]]:
+def _pairs(machines: list[str], partners: int | None, seed: int) -> list[tuple[FleetUnit, ...]]:
     return [*rounds_of(machines, pairs=True, partners=partners, controls=0, seed=seed)]
 
 
@@ -114,13 +121,15 @@ def test_a_partner_that_a_suspect_has_not_met_comes_first():
 
 
 def test_single_suspects_need_no_partner():
-    assert again(["a", "b"], [], [], pairs=False, seed=1) == ((Unit(("a",), "again"), Unit(("b",), "again")),)
+    assert again(["a", "b"], [], [], pairs=False, seed=1) == (
+        (FleetUnit(("a",), "again"), FleetUnit(("b",), "again")),
+    )
     assert again([], [], [], pairs=False, seed=1) == ()
 
 
 @given(st.lists(NAMES, min_size=1, max_size=2, unique=True), st.sampled_from(["", "alone", "again"]))
 def test_the_name_of_a_unit_says_what_it_is(machines: list[str], why):
-    unit = Unit(tuple(machines), why)
+    unit = FleetUnit(tuple(machines), why)
     assert unit_named(unit.name) == unit
 
 

@@ -16,7 +16,7 @@ from weighbridge.features.fleets.machine_provider import Submission
 from weighbridge.features.fleets.on import slurm as provider
 from weighbridge.features.fleets.on.slurm import (
     PLUGIN,
-    SlurmOptions,
+    SlurmProviderOptions,
     accounted_state,
     job_number,
     partitions,
@@ -56,8 +56,8 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, ..
     return having
 
 
-def options(**named: object) -> SlurmOptions:
-    return SlurmOptions.model_validate({"nodes": 2, **named})
+def options(**named: object) -> SlurmProviderOptions:
+    return SlurmProviderOptions.model_validate({"nodes": 2, **named})
 
 
 def submission(folder: Path, *, seconds: tuple[float, float] = (1000.0, 2000.0)) -> Submission:

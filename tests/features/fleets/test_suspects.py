@@ -21,4 +21,4 @@ def test_a_machine_that_is_odd_alone_is_measured_again(tmp_path: Path):
 def test_a_machine_that_is_slow_with_every_partner_is_measured_again(tmp_path: Path):
     make_pairs(tmp_path / "fleet", rounds(8, 4), slow={"n5": 1.5})
     found = Suspects.of(FleetFolder(tmp_path / "fleet"), tuple(f"n{each}" for each in range(1, 9)))
-    assert found.odd == ("n5",) and len(found.good) == 7
+    assert found.outliers == ("n5",) and len(found.good) == 7

@@ -27,7 +27,7 @@ from weighbridge.model.decisions import LeftOut
 from weighbridge.model.facts import layers_json
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric, Outcome
-from weighbridge.statistics.one_sample import Spread, spread
+from weighbridge.statistics.one_sample import RunSpread, spread
 
 from .rendered import page, printed
 
@@ -134,7 +134,12 @@ def test_a_ratio_has_no_levels_and_no_difference(other):
 # -- coefficients of variation ---------------------------------------------------------------------
 
 TABLE = SpreadTable(
-    title="Spread", labels=("Section 1",), workload="iperf", metric="throughput", unit="Mbit/s", measured=THROUGHPUT
+    title="RunSpread",
+    labels=("Section 1",),
+    workload="iperf",
+    metric="throughput",
+    unit="Mbit/s",
+    measured=THROUGHPUT,
 )
 
 
@@ -145,7 +150,7 @@ def test_the_spread_of_runs_is_numpy_s_and_its_limits_scipy_s():
     chi = [stats.chi2.ppf(share, 3) for share in (0.975, 0.025)]
     assert (low, high) == pytest.approx([found.variation * math.sqrt(3 / each) for each in chi])
     assert spread([1.0]) is None and spread([]) is None
-    assert Spread(0.0, 1.0, 5).variation is None and Spread(0.0, 1.0, 5).limits is None
+    assert RunSpread(0.0, 1.0, 5).variation is None and RunSpread(0.0, 1.0, 5).limits is None
 
 
 def test_published_and_measured_spread_stand_side_by_side(run, tmp_path):

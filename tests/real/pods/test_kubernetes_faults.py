@@ -88,7 +88,7 @@ def test_a_cut_in_the_middle_of_a_large_output_loses_nothing(site: Site):
         assert running.wait(20)
         os.kill(carrier_of(site), signal.SIGKILL)
         assert running.stop().stdout == data
-        assert stream.unheard_s > 0, cuts  # type: ignore[attr-defined]
+        assert stream.disconnected_s > 0, cuts  # type: ignore[attr-defined]
 
 
 def test_silence_is_found_within_seconds(site: Site):

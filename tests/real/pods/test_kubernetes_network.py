@@ -126,7 +126,7 @@ def test_services_of_a_host_are_added_and_taken_by_its_node_and_go_with_the_run(
 def opened(host: Host, run: RunContext, userland: Userland, name: str, role: Role, **options: Any) -> Iterator[Any]:
     environment = registry.environments()["pod"]
     ports = (PublishedPort("tcp", PORT, PORT),) if role == "server" else ()
-    request = SiteRequest(run, host, name, role, userland, Limits(), ports, environment="policy", apart=True)
+    request = SiteRequest(run, host, name, role, userland, Limits(), ports, environment="policy", separate_hosts=True)
     with environment.open(environment.options.model_validate(options), request) as site:
         yield site
 

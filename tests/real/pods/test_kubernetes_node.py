@@ -12,7 +12,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.site import about_site
-from weighbridge.hosts.kubernetes import leavings, survey
+from weighbridge.hosts.kubernetes import cleanup, survey
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.meters import host as machine_counters
 from weighbridge.meters.opened import meters
@@ -124,7 +124,9 @@ def test_pods_of_a_run_fit_on_a_small_node_and_into_a_quota(cluster: Cluster, sm
         host = stack.enter_context(opened_host(cluster, run, namespace="small"))
 
         def opened(name: str, **options: str) -> Site:
-            request = SiteRequest(run, host, name, "solo", small_userland, Limits(1, 64 << 20, "0"), apart=True)
+            request = SiteRequest(
+                run, host, name, "solo", small_userland, Limits(1, 64 << 20, "0"), separate_hosts=True
+            )
             return stack.enter_context(environment.open(environment.options(**options), request))
 
         first, second = opened("0-a-solo"), opened("1-b-solo", quality="guaranteed")
@@ -159,7 +161,9 @@ AS_ITS_PODS = (
 def test_native_on_a_node_is_the_node_itself_under_the_limits_of_pods(cluster: Cluster, small_userland: Userland):
     native = registry.environments()["native"]
     with open_run(RUN) as run, opened_host(cluster, run, privileged=True) as host, ExitStack() as stack:
-        request = SiteRequest(run, host, "2-native-solo", "solo", small_userland, Limits(0.5, 128 << 20), apart=True)
+        request = SiteRequest(
+            run, host, "2-native-solo", "solo", small_userland, Limits(0.5, 128 << 20), separate_hosts=True
+        )
         site = stack.enter_context(native.open(native.options(), request))
         pod = stack.enter_context(opened_pod(host, run, small_userland))
         on_node = stack.enter_context(opened_pod(host, run, small_userland, "1-host-solo", network="host"))
@@ -297,7 +301,7 @@ def test_what_a_run_of_another_machine_left_is_removed(cluster: Cluster, monkeyp
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": about})
     kept = weighbridge("clean", "--cluster")
     assert kept.code == 0 and "less than 15 minutes ago" in kept.stderr, kept
-    monkeypatch.setattr(leavings, "STARTING_S", 0.0)
+    monkeypatch.setattr(cleanup, "STARTING_S", 0.0)
     assert abs((Kubectl().clock() - datetime.now(UTC)).total_seconds()) < 5
     inventory = clean.clean_cluster("", "default")
     assert [each.name for each in inventory.removed] == ["left"] and not inventory.left and not inventory.failures

@@ -34,7 +34,7 @@ DOCUMENTS: Mapping[str, str] = {
     "gate": "weighbridge.report.export.gate:GateDocument",
 } | {name: place for feature in features() for name, place in feature.documents.items()}
 """The documents with a JSON Schema, as ``module:type``: study files, and the output of commands with ``--json``."""
-Document = StrEnum("Document", [(name.upper().replace("-", "_"), name) for name in DOCUMENTS])  # type: ignore[misc]
+SchemaDocument = StrEnum("SchemaDocument", [(name.upper().replace("-", "_"), name) for name in DOCUMENTS])  # type: ignore[misc]
 """The names of the documents, as choices of a command."""
 
 
@@ -135,10 +135,10 @@ USERLAND = Declared(
 class SchemaOptions:
     """Print the JSON Schema of study files (for your editor), or of the JSON of a command."""
 
-    document: Document = argument(
+    document: SchemaDocument = argument(
         "DOCUMENT",
         f"Study files, or the --json output of a command: {', '.join(DOCUMENTS)}.",
-        default=Document("study"),
+        default=SchemaDocument("study"),
     )
 
 

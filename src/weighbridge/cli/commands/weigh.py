@@ -121,7 +121,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class MeasurementOptions:
     """The metrics, and the search for a cause."""
 
     metrics: list[str] = option(
@@ -141,7 +141,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LimitOptions:
     """The limits of the program, and of other programs' load."""
 
     deadline: str | None = option("--deadline TIME", "Time limit of one run. Default: 5min.", LIMITS)
@@ -160,7 +160,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
+class LengthOptions:
     """How long to measure."""
 
     target: str | None = option(
@@ -178,7 +178,7 @@ class Length:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputOptions:
     """The files of the results."""
 
     directory: Path | None = option("--out DIR", "The run directory. Default: a new one.", OUTPUT)
@@ -200,10 +200,10 @@ class WeighOptions:
 
     what: What
     where: Where
-    measurement: Measurement
-    limits: Limits
-    length: Length
-    output: Output
+    measurement: MeasurementOptions
+    limits: LimitOptions
+    length: LengthOptions
+    output: OutputOptions
 
 
 WEIGH = Declared(

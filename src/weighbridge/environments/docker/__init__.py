@@ -38,7 +38,7 @@ from weighbridge.linux.slices import RunSlices
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, Needs, OpenFiles, Variables
 from weighbridge.model.host import Host
-from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
 from weighbridge.model.userland import Userland
@@ -68,17 +68,17 @@ def host_for(options: Any, request: SiteRequest) -> tuple[Host, Settings]:
     return (request.host.dedicated_host(purpose) if purpose else request.host), settings
 
 
-def way_to_companions(options: Any) -> str:
-    """Return how a container gets to the companions of a study; "" if its network does not lead there."""
+def route_to_supporting_services(options: Any) -> str:
+    """Return how a container gets to the supporting services of a study; "" if its network does not lead there."""
     if options.network == "host":
         return "host to bridge"
     return "on the same bridge" if options.network == "bridge" and not options.attach else ""
 
 
-def sandbox_of(options: Any) -> gvisor.Sandbox:
+def sandbox_of(options: Any) -> gvisor.GvisorSandbox:
     """Return how runsc is to serve a container; on the host's network it must leave that network alone."""
     stack: gvisor.Stack = "host" if options.network == "host" else options.runsc_network
-    return gvisor.Sandbox(options.runsc_platform, stack, options.runsc_files, options.runsc_layer)
+    return gvisor.GvisorSandbox(options.runsc_platform, stack, options.runsc_files, options.runsc_layer)
 
 
 def notes_of(options: Any, request: SiteRequest, engine: Engine, pid: int) -> dict[str, str]:
@@ -111,7 +111,7 @@ _Program = Annotated[
 ]
 
 
-def _with_gvisor(engine: Readiness, wanted: gvisor.Sandbox) -> Readiness:
+def _with_gvisor(engine: Readiness, wanted: gvisor.GvisorSandbox) -> Readiness:
     """Return whether gVisor can be used: by the engine that answers, or only by engines of testbed hosts."""
     sandbox = gvisor.readiness()
     if sandbox.ready and (refusal := gvisor.refusal(wanted)) is not None:
@@ -155,12 +155,12 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
     ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
     parent: Annotated[
-        str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="Host interface to use"), Brings.NETWORK
+        str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="Host interface to use"), External.NETWORK
     ] = None
     subnet: Annotated[
         Subnet | None,
         Field(description="Subnet of macvlan, ipvlan or overlay; on ssh hosts the subnet of the parent interface"),
-        Brings.NETWORK,
+        External.NETWORK,
     ] = None
     gateway: Annotated[Address | None, Field(description="Gateway in that subnet, for macvlan and ipvlan")] = None
     addresses: Annotated[
@@ -194,7 +194,7 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
     dockerd: Annotated[
         _Program | None,
         Field(description="Path of the engine's program; default: the dockerd in PATH"),
-        Brings.PROGRAM,
+        External.PROGRAM,
     ] = None
     open_files: OpenFiles = None
     variables: Variables = Field(default_factory=dict)
@@ -221,7 +221,7 @@ class Docker(Environment):
 
     kind = "docker"
     summary = "a Docker container with network none, host, bridge, macvlan, ipvlan or overlay; published ports"
-    leavings: ClassVar = (EngineTraces(), RunSlices(), FormedSwarm(), UsersEngineContents())
+    cleanup: ClassVar = (EngineTraces(), RunSlices(), FormedSwarm(), UsersEngineContents())
     options = DockerOptions
     mounts = frozenset({"folder", "volume", "layer"})
     storage = "volume"
@@ -265,9 +265,9 @@ class Docker(Environment):
             return Readiness(True, *why_not, caveat="whether the kernel supports it is unknown")
         return ready
 
-    def way_to_companions(self, options: Any) -> str:
-        """Return the route to the companions: a second interface on their bridge, or the host's network."""
-        return way_to_companions(options)
+    def route_to_supporting_services(self, options: Any) -> str:
+        """Return the route to the supporting services: a second interface on their bridge, or the host's network."""
+        return route_to_supporting_services(options)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return a container's own: a filter, too, unless it is unconfined. gVisor has a kernel of its own."""
@@ -309,15 +309,15 @@ class Docker(Environment):
             attachment = _attach(stack, options, request, engine)
             with engine_errors(f"opening {request.title}"):
                 container = _container(stack, engine, options, request, attachment)
-                if request.companions is not None and options.network != "host":
-                    engine.client.networks.get(request.companions.network).connect(container)
+                if request.supporting_services is not None and options.network != "host":
+                    engine.client.networks.get(request.supporting_services.network).connect(container)
                 attached = _start(engine, container, options, attachment)
                 addresses = _addresses(container, options, request, engine, attachment)
             pid = int(container.attrs["State"]["Pid"])
             notes = partial(notes_of, options, request, engine, pid)
             why, variables = why_lost(engine, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.title, why, variables))
-            launcher.tells_use = options.runtime != "runsc"
+            launcher.reports_use = options.runtime != "runsc"
             site = DockerSite(request, engine, container, addresses, notes, launcher)
             site.reached = request.reached if options.publish else {}
             if options.runtime == "runsc" and sandbox_of(options).stack == "host":
@@ -367,7 +367,7 @@ def _ports(options: DockerOptions, request: SiteRequest, host: Host, network: An
 
 
 def _published_on(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> str:
-    if request.apart:
+    if request.separate_hosts:
         return host.address
     return networks.gateway(network) if options.publish_on == "gateway" else "127.0.0.1"
 
@@ -418,7 +418,7 @@ def _container(
         environment={**options.variables, **environment_of(request.run.id)},
         **process_options(engine, request.userland, options.open_files, options.pids_limit),
         **confined.docker_options(options, engine.host.read),
-        extra_hosts=dict(request.companions.addresses) if request.companions else None,
+        extra_hosts=dict(request.supporting_services.addresses) if request.supporting_services else None,
     )
     if not engine.disposable or request.beside:  # an engine of ours takes the run's own with it
         stack.callback(quietly, container.remove, force=True, v=True)
@@ -462,7 +462,9 @@ def _addresses(
 ) -> tuple[str, str]:
     """Return the address at which the other role reaches the container, and the one to which servers bind."""
     if attachment.network in ("none", "host"):
-        return (engine.host.address,) * 2 if request.apart and options.network == "host" else ("127.0.0.1",) * 2
+        return (
+            (engine.host.address,) * 2 if request.separate_hosts and options.network == "host" else ("127.0.0.1",) * 2
+        )
     own = str(container.attrs["NetworkSettings"]["Networks"][attachment.network]["IPAddress"])
     if not options.publish or request.role == "client" or request.beside:
         return own, own

@@ -64,7 +64,7 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
             "and the addresses of both roles in it "
             "(addresses: {server: 10.0.0.101, client: 10.0.0.102})"
         )
-    elif needs.apart and options.subnet and len(options.addresses) < len(needs.inside):
+    elif needs.separate_hosts and options.subnet and len(options.addresses) < len(needs.inside):
         yield (
             "'subnet' needs the addresses of both roles in it, because otherwise the engines of two hosts would "
             "assign the same addresses"
@@ -138,23 +138,28 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield NO_NETWORK
     if network == "overlay" and not both:
         yield "network: overlay connects only containers. Put both roles inside: [server, client]"
-    if network in ON_PARENT and not needs.apart and not both:
+    if network in ON_PARENT and not needs.separate_hosts and not both:
         text = f"network: {network} cannot be reached from its own host. Put both roles inside"
         yield f"{text}, or the client on another host"
     if network in ("bridge", "host"):
         yield from apart_from_client(needs)
     if network == "bridge":
         yield from server_out_of_reach(needs)
-    if needs.apart and "server" in needs.inside and network == "bridge" and not (options.publish or options.attach):
+    if (
+        needs.separate_hosts
+        and "server" in needs.inside
+        and network == "bridge"
+        and not (options.publish or options.attach)
+    ):
         yield "a bridge cannot be reached from another host. Add publish: true, or attach: interface"
-    if needs.apart and not _attachable(needs) and network in ON_PARENT:
+    if needs.separate_hosts and not _attachable(needs) and network in ON_PARENT:
         yield (
             f"network: {network} would join a network that does not contain the other host. Put both roles on "
             "testbed hosts"
         )
-    if needs.apart and options.publish_on == "loopback":
+    if needs.separate_hosts and options.publish_on == "loopback":
         yield LOOPBACK_IS_HERE
-    if needs.apart and network == "ipvlan" and options.ipvlan_mode == "l3":
+    if needs.separate_hosts and network == "ipvlan" and options.ipvlan_mode == "l3":
         yield "ipvlan_mode: l3 needs routes between the two hosts, which Weighbridge does not add. Use l2"
     if needs.server_calls_client and options.publish:
         yield PUBLISHED_ONE_WAY

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes.objects import Owner, labels, object_name
+from weighbridge.hosts.kubernetes.objects import ObjectOwner, labels, object_name
 from weighbridge.hosts.kubernetes.site import PodSite
 from weighbridge.linux.probing import listens, probe_of
 from weighbridge.model.command import PublishedPort
@@ -26,7 +26,7 @@ _SURE = 2
 def policy(
     run_id: str,
     server: str,
-    owner: Owner,
+    owner: ObjectOwner,
     what: str,
     client: str = "",
     ports: Iterable[PublishedPort] = (),

@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes.objects import Owner, labels, object_name
-from weighbridge.hosts.kubernetes.site import Way
+from weighbridge.hosts.kubernetes.objects import ObjectOwner, labels, object_name
+from weighbridge.hosts.kubernetes.site import ServerRoute
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.host import Pods
 
@@ -16,7 +16,9 @@ _TRIES = 8
 """How often a node port is asked for whose next number is free, too."""
 
 
-def service(run_id: str, site: str, owner: Owner, reach: Reach, ports: Iterable[PublishedPort]) -> dict[str, Any]:
+def service(
+    run_id: str, site: str, owner: ObjectOwner, reach: Reach, ports: Iterable[PublishedPort]
+) -> dict[str, Any]:
     """Return the Service of a server's site."""
     metadata = {
         "name": object_name(run_id, site), "labels": labels(run_id, site), "ownerReferences": owner.references,
@@ -75,21 +77,21 @@ def given_ports(about: Mapping[str, Any]) -> dict[int, int]:
 @contextmanager
 def opened_way(
     pods: Pods, run_id: str, site: str, reach: Reach, ports: Sequence[PublishedPort]
-) -> Iterator[Way]:  # fmt: skip
+) -> Iterator[ServerRoute]:  # fmt: skip
     """Make a Service for a server's site, which goes when the context ends. Raises Unavailable."""
     manifest = service(run_id, site, pods.owner, reach, ports)
     with ExitStack() as stack:
         if reach == "service":
             about = stack.enter_context(pods.made(manifest))
             address = str(about["spec"]["clusterIP"])
-            yield Way(address, {"reach": "Service", "Service's address": address})
+            yield ServerRoute(address, {"reach": "Service", "Service's address": address})
             return
         numbers, about = _with_node_ports(stack, pods, manifest, ports)
         given = given_ports(about)
         fixed = {listens: number for listens, number in given.items() if listens != number}
         policy = str(about["spec"].get("externalTrafficPolicy", ""))
         facts = {"reach": "NodePort", "external traffic policy": policy}
-        yield Way("", {key: value for key, value in facts.items() if value}, fixed, numbers)
+        yield ServerRoute("", {key: value for key, value in facts.items() if value}, fixed, numbers)
 
 
 def _with_node_ports(

@@ -72,7 +72,7 @@ class PodmanEnvironment(Environment):
 
     kind = "podman"
     summary = "a Podman container, started by root or rootless, with network none, host, bridge, slirp4netns or pasta"
-    leavings: ClassVar = (EngineTraces(), PodmanFolders())
+    cleanup: ClassVar = (EngineTraces(), PodmanFolders())
     options = PodmanOptions
     limited_by_host = True
     shares_root = True
@@ -279,7 +279,7 @@ def _forwarded(options: PodmanOptions, request: SiteRequest) -> dict[str, list[s
 
 
 def _published_on(options: PodmanOptions, request: SiteRequest, gateway: str) -> str:
-    if request.apart:
+    if request.separate_hosts:
         return request.host.address
     return gateway if gateway and options.publish_on == "gateway" else "127.0.0.1"
 
@@ -292,7 +292,9 @@ def _own_address(state: Mapping[str, Any]) -> str:
 def _addresses(options: PodmanOptions, request: SiteRequest, own: str, gateway: str) -> tuple[str, str]:
     """Return where the other role reaches the container, and where its servers bind."""
     if options.joined in ("none", "host"):
-        return (request.host.address,) * 2 if request.apart and options.joined == "host" else ("127.0.0.1",) * 2
+        return (
+            (request.host.address,) * 2 if request.separate_hosts and options.joined == "host" else ("127.0.0.1",) * 2
+        )
     if options.publish and request.role != "client" and not request.beside:
         return _published_on(options, request, gateway), "0.0.0.0"  # noqa: S104
     if options.joined in IN_USER_SPACE:

@@ -59,15 +59,15 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
             f"network: {network} can be reached only through published ports. Add publish: true (weigh: --in "
             "podman-published)"
         )
-    if network in IN_USER_SPACE and both and not needs.apart:
+    if network in IN_USER_SPACE and both and not needs.separate_hosts:
         yield f"network: {network} does not connect two containers on one host. Put one role outside"
     if network == "bridge":
         yield from server_out_of_reach(needs)
-    if needs.apart and "server" in needs.inside and network == "bridge" and not options.publish:
+    if needs.separate_hosts and "server" in needs.inside and network == "bridge" and not options.publish:
         yield "a bridge cannot be reached from another host. Add publish: true"
-    if needs.apart and network == "pasta":
+    if needs.separate_hosts and network == "pasta":
         yield "network: pasta needs its client on the same host. Use slirp4netns"
-    if needs.apart and options.publish_on == "loopback":
+    if needs.separate_hosts and options.publish_on == "loopback":
         yield LOOPBACK_IS_HERE
     if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):
         yield PUBLISHED_ONE_WAY

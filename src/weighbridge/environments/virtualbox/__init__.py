@@ -63,7 +63,7 @@ class Virtualbox(Environment):
     kind = "virtualbox"
     group = "virtual machines"
     summary = "a VirtualBox machine, with a choice of networks and interfaces"
-    leavings: ClassVar = (VirtualBoxTraces(),)
+    cleanup: ClassVar = (VirtualBoxTraces(),)
     options = VirtualboxOptions
     mounts = frozenset({"folder"})
     shares_storage = False
@@ -86,7 +86,7 @@ class Virtualbox(Environment):
             problems.append("its disk is created on this machine: put its roles on local, testbed or guest hosts")
         problems += memory_problems(needs)
         problems += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: nat")
-        if needs.network and needs.apart and options.network in ("internal", "host-only"):
+        if needs.network and needs.separate_hosts and options.network in ("internal", "host-only"):
             problems.append(f"network: {options.network} cannot be reached from another host. Use nat")
         if needs.network and options.network == "internal" and not both:
             problems.append("network: internal connects only machines. Put the client inside, too")

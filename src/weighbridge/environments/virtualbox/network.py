@@ -34,7 +34,7 @@ def attachment(options: Any, request: SiteRequest, box: VirtualBox) -> tuple[Att
     if options.network == "none":
         return None, "127.0.0.1"
     if options.network == "nat":
-        outside = request.host.address if request.apart else "127.0.0.1"
+        outside = request.host.address if request.separate_hosts else "127.0.0.1"
         return commands.translated(outside, request.ports), outside
     machine_attachment = _ON[options.network](options, request, box)
     return machine_attachment, machine_attachment.own

@@ -123,7 +123,7 @@ class Xen(Environment):
     kind = "xen"
     group = "virtual machines"
     summary = "a Xen domain (PV, PVH or HVM), on a bridge"
-    leavings: ClassVar = (XenDomains(),)
+    cleanup: ClassVar = (XenDomains(),)
     options = XenOptions
     mounts = frozenset({"folder"})
     shares_storage = False

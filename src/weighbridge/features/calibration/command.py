@@ -31,7 +31,7 @@ def calibrate(options: CalibrateOptions) -> None:
     studies = {name: loader.load(bundled_study(name)) for name in STUDIES}
     for study in studies.values():  # before there is a directory
         plan(study).require()
-    living.require_alone(beside_others=options.allow_concurrent)
+    living.require_alone(allow_concurrent=options.allow_concurrent)
     with interruptible(), continuable(directory / STUDIES[0], *again):
         for name, study in studies.items():
             err().print(f"{name}: results go to {directory / name}", markup=False)

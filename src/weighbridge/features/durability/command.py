@@ -13,7 +13,7 @@ from weighbridge.cli.runs import run_directory
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.durability import runner as checking
 from weighbridge.features.durability.options import DurabilityOptions
-from weighbridge.features.durability.runner import Durability
+from weighbridge.features.durability.runner import CheckedPowerCuts
 from weighbridge.model.power_cut import SCOPE, PowerCut, power_cut_facts
 from weighbridge.model.study import Study
 from weighbridge.report.export.json import power_cut_json
@@ -21,7 +21,7 @@ from weighbridge.report.text.conditions import HOW_CHECKED, how_kept, power_cut_
 from weighbridge.runner import run as running
 from weighbridge.runner.signals import interruptible
 from weighbridge.store.run import RunStore
-from weighbridge.study.brings import brought_by
+from weighbridge.study.external import external_resources
 from weighbridge.study.frozen import first_difference
 from weighbridge.study.source import Origin
 
@@ -37,7 +37,7 @@ def durability(options: DurabilityOptions) -> None:
     directory = directory and run_directory(directory)
     loaded, origin = _study(options.study, options.profile, directory, yes=options.yes)
     if origin is not None:
-        approval.confirm_named(origin, brought_by(loaded), yes=options.yes)
+        approval.confirm_named(origin, external_resources(loaded), yes=options.yes)
     elif directory is not None:
         approval.confirm_continued(directory, yes=options.yes)
     with interruptible(), show() as progress:
@@ -75,7 +75,7 @@ def _study(
     return of_run, origin
 
 
-def document_of(result: Durability) -> dict[str, Any]:
+def document_of(result: CheckedPowerCuts) -> dict[str, Any]:
     """Return the document of ``--json``."""
     return {
         "version": 1,
@@ -84,7 +84,7 @@ def document_of(result: Durability) -> dict[str, Any]:
     }
 
 
-def _print(result: Durability) -> None:
+def _print(result: CheckedPowerCuts) -> None:
     table = Table("environment", "storage", "written by", "acknowledged records", box=None, pad_edge=False)
     for each in result.checked:
         table.add_row(each.environment, each.storage, how_kept(each), power_cut_verdict(each))

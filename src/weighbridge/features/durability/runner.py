@@ -156,7 +156,7 @@ _LOOPBACK = Endpoint("127.0.0.1", "127.0.0.1", 0, "127.0.0.1")
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class CheckedServer:
     """A workload's server that is checked, and the clients that commit to it."""
 
     workload: Workload
@@ -165,7 +165,7 @@ class Server:
     ledger: Ledger
 
     @classmethod
-    def of(cls, kind: str, options: Any, host: Host) -> "Server":
+    def of(cls, kind: str, options: Any, host: Host) -> "CheckedServer":
         """The server of a workload whose commits can be counted, on a free port of the host."""
         workload, at = registry.workloads()[kind], replace(_LOOPBACK, port=host.free_ports(()))
         ledger = workload.ledger(options, at)
@@ -196,7 +196,7 @@ def commits(cell: Cell) -> bool:
 
 
 def cut_and_recover(
-    site: Site, request: SiteRequest, server: Server, seconds: float, study: Study
+    site: Site, request: SiteRequest, server: CheckedServer, seconds: float, study: Study
 ) -> tuple[Host, int, ReadBack, str]:
     """Commit for so many seconds, cut the power, start the server again, and count.
 
@@ -228,7 +228,7 @@ def cut_and_recover(
     return host, count, read_committed(printed, count), failure
 
 
-def _read_back(request: SiteRequest, folder: str, server: Server, traits: HostTraits) -> tuple[str, str]:
+def _read_back(request: SiteRequest, folder: str, server: CheckedServer, traits: HostTraits) -> tuple[str, str]:
     """What the server's client prints of the data in a folder of the host, and why it prints nothing."""
     native, options = registry.the_host(traits)
     storage = SiteStorage("directory", lambda _: nullcontext(Mount("folder", folder)))
@@ -244,7 +244,7 @@ def _read_back(request: SiteRequest, folder: str, server: Server, traits: HostTr
             programs.stop_server(quietly=True)
 
 
-def _query(site: Site, server: Server, programs: Programs) -> tuple[str, str]:
+def _query(site: Site, server: CheckedServer, programs: Programs) -> tuple[str, str]:
     """Return what the client prints, and why it fails; a server that listens may refuse it until it has recovered."""
     deadline = time.monotonic() + _RECOVER_S
     while (completed := site.run(server.ledger.read)).returncode != 0 and time.monotonic() < deadline:
@@ -268,7 +268,7 @@ _ROLE: Role = "server"
 
 
 @dataclass(slots=True)
-class Durability:
+class CheckedPowerCuts:
     """The checked power cuts, and the environments that could not be checked, each with the reason."""
 
     checked: list[PowerCut] = field(default_factory=list)
@@ -305,14 +305,14 @@ def check_durability(
     seconds: float,
     say: Callable[[str], None],
     keep: Callable[[PowerCut], None],
-) -> Durability:
+) -> CheckedPowerCuts:
     """Cut the power once for each environment and promise, on hosts of its own; ``seconds`` is how long it writes.
 
     Each takes minutes, so ``keep`` is called with each as soon as it is known. Raises Unavailable where nothing can
     be checked.
     """
     checkable_study, run_id, cache = checkable(study), RunId.new(), cache_folder()
-    durability, needed = Durability(), userland_of_checks(checkable_study, promises)
+    durability, needed = CheckedPowerCuts(), userland_of_checks(checkable_study, promises)
     sources = {arm.name: arm.userland or study.file.userland for arm in checkable_study.arms if arm.own}
     for source in sources.values():
         require_userland(needed, source)
@@ -396,7 +396,7 @@ def _checked(
     if cell is None:
         cut, acknowledged, back = cut_and_read_back(site, storage.mounts, promise, seconds, run.say)
     else:
-        server = Server.of(cell.kind, study.options(arm, cell), site.host)
+        server = CheckedServer.of(cell.kind, study.options(arm, cell), site.host)
         cut, acknowledged, back, failure = cut_and_recover(site, request, server, seconds, study)
     return PowerCut(
         environment=arm.name,

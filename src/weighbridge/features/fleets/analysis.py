@@ -1,8 +1,8 @@
-"""A fleet: one study run on many machines, or on pairs of them. Does a cost hold on all, and which machine is odd?
+"""A fleet: one study run on many machines or pairs of machines. Does a cost hold on all, and which are outliers?
 
     fleet = read_fleet(Path("fleet"))
     for metric in fleet.metrics:
-        metric.fleet.typical, metric.fleet.prediction, metric.odd_machines
+        metric.fleet.typical, metric.fleet.prediction, metric.outlier_machines
 
 Of each run only what these questions need is computed: its headline costs, and whether its A/A arm holds. A run whose
 A/A arm shows a cost takes no part. What a cost over machines comes to is `weighbridge.features.fleets.statistics`'s.
@@ -11,7 +11,7 @@ A/A arm shows a cost takes no part. What a cost over machines comes to is `weigh
 has the same cost as its peers. Which machine is slow is asked of the baseline's own values: they differ between
 sessions, and that spread is in what a machine is compared with.
 
-**Odd** is what `statistics.fleet` calls odd, as long as it stays so among all of the page's metrics: its p-value,
+An **outlier** is one by `statistics.fleet` that stays one among all of the page's metrics: its p-value,
 which is Holm's over the machines, is multiplied by the number of metrics.
 """
 
@@ -53,7 +53,7 @@ from weighbridge.analysis.readings import READ_MEANWHILE, SELECTED
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import MetricReport, TrustReason
 from weighbridge.errors import RunDirectoryError
-from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, Measured, PairEffect, fleet_cost
+from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
 from weighbridge.features.fleets.unit import Purpose, unit_of
 from weighbridge.model.address import ArmId, CellId, MetricId, grouped
 from weighbridge.model.disturbance import Disturbance, disturbance_of
@@ -215,16 +215,16 @@ class FleetMetric:
         return tuple(each for each in self.runs if each.why is None)
 
     @property
-    def odd_machines(self) -> tuple[MachineEffect, ...]:
-        """The machines that are odd in this metric, the worst first."""
+    def outlier_machines(self) -> tuple[MachineEffect, ...]:
+        """The machines that are outliers in this metric, the worst first."""
         machines = self.fleet.machines if self.fleet is not None else ()
-        return tuple(sorted((each for each in machines if self.is_odd(each)), key=lambda each: -each.estimate))
+        return tuple(sorted((each for each in machines if self.is_outlier(each)), key=lambda each: -each.estimate))
 
     @property
-    def odd_pairs(self) -> tuple[PairEffect, ...]:
-        """The pairs that are odd in this metric beyond what their machines are, the worst first."""
+    def outlier_pairs(self) -> tuple[PairEffect, ...]:
+        """The pairs that are outliers in this metric beyond what their machines are, the worst first."""
         pairs = self.fleet.pairs if self.fleet is not None else ()
-        return tuple(sorted((each for each in pairs if self.is_odd(each)), key=lambda each: -each.estimate))
+        return tuple(sorted((each for each in pairs if self.is_outlier(each)), key=lambda each: -each.estimate))
 
     @property
     def positions(self) -> tuple["Position", ...]:
@@ -249,13 +249,13 @@ class FleetMetric:
                 interval = Interval(at, mine.interval.low + away, mine.interval.high + away)
             else:  # too few machines to compare one with the others
                 interval = own[name][0] if len(own[name]) == 1 else Interval(at, at, at)
-            places.append(Position(name, interval, mine, mine is not None and self.is_odd(mine)))
+            places.append(Position(name, interval, mine, mine is not None and self.is_outlier(mine)))
         return tuple(sorted(places, key=lambda each: each.at.estimate))
 
-    def is_odd(self, effect: MachineEffect | PairEffect) -> bool:
-        """Whether a machine or pair is odd also among all the metrics of its family (Bonferroni)."""
+    def is_outlier(self, effect: MachineEffect | PairEffect) -> bool:
+        """Whether a machine or pair is also an outlier among all the metrics of its family (Bonferroni)."""
         p_value = effect.adjusted_p if effect.adjusted_p is not None and self.family > 1 else 0.0
-        return effect.odd and p_value * self.family <= ALPHA
+        return effect.outlier and p_value * self.family <= ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ class Position:
     at: Interval
     effect: MachineEffect | None
     """None where there are too few machines to compare one with the others."""
-    odd: bool
+    outlier: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ class SharedFact:
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetResult:
     """The runs of one study on many machines, and what each metric comes to over them."""
 
     folder: Path
@@ -325,14 +325,14 @@ class Fleet:
         return tuple(each for each in self.runs if each.trusted is False)
 
     @property
-    def odd_machines(self) -> tuple[str, ...]:
-        """The machines that are odd in some metric."""
-        return tuple(dict.fromkeys(each.machine for metric in self.metrics for each in metric.odd_machines))
+    def outlier_machines(self) -> tuple[str, ...]:
+        """The machines that are outliers in some metric."""
+        return tuple(dict.fromkeys(each.machine for metric in self.metrics for each in metric.outlier_machines))
 
     @property
-    def odd_pairs(self) -> tuple[tuple[str, str], ...]:
-        """The pairs that are odd in some metric."""
-        return tuple(dict.fromkeys(each.machines for metric in self.metrics for each in metric.odd_pairs))
+    def outlier_pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs that are outliers in some metric."""
+        return tuple(dict.fromkeys(each.machines for metric in self.metrics for each in metric.outlier_pairs))
 
     def unlike_peers(self, machine: str) -> tuple[UnlikeFact, ...]:
         """Give the facts in which a machine is unlike more than half of the others, `PEERS` at least."""
@@ -361,7 +361,7 @@ class Fleet:
 
 def read_fleet(
     folder: Path, *, margin: float | None = None, progress: Callable[[str], None] = lambda _: None
-) -> Fleet:
+) -> FleetResult:
     """Read the runs of a fleet, or of any folder with runs of one study. ``progress`` is told each run's name.
 
     Runs of another study than most are left out, as are directories that cannot be read. ``margin`` is a fraction;
@@ -377,7 +377,7 @@ def read_fleet(
     margin = margin if margin is not None else _usual_margin(runs)
     costs = [_cost(runs, key, name, margin) for key, name in _comparisons(runs)]
     own = [_own_value(runs, key, margin) for key in dict.fromkeys(key for run in runs for key in run.reports)]
-    return Fleet(
+    return FleetResult(
         folder=folder, study=first.study, question=first.question, baseline=first.baseline, size=len(first.machines),
         margin=margin, machines=_machines(runs), runs=tuple(runs), metrics=_judged([*costs, *own]),
         left_out=tuple(left_out),
@@ -719,7 +719,7 @@ def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[MetricId, str]]:
     return list(dict.fromkeys(each for run in runs for each in run.sides if each[1] != run.aa_arm))
 
 
-def as_differences(fleet: Fleet, metric: FleetMetric) -> FleetMetric:
+def as_differences(fleet: FleetResult, metric: FleetMetric) -> FleetMetric:
     """Return a metric of a fleet with its effects as differences in its unit."""
     report = metric.report
     key = report.metric_id
@@ -797,7 +797,7 @@ def _effect(
 def _over_fleet(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> FleetMetric:
     """The metric with what it comes to over the runs that are counted."""
     measured = [
-        Measured(each.run.machines, each.effect.estimate, each.standard_error, each.blocks)
+        RunCost(each.run.machines, each.effect.estimate, each.standard_error, each.blocks)
         for each in metric.counted
         if each.effect is not None
     ]

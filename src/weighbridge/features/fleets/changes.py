@@ -19,8 +19,8 @@ from weighbridge.analysis.compared_run import FactChange, FactKind
 from weighbridge.analysis.resources import negligible
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.fleets.analysis import (
-    Fleet,
     FleetMetric,
+    FleetResult,
     FleetRun,
     RunEffect,
     WhyNotCounted,
@@ -29,7 +29,7 @@ from weighbridge.features.fleets.analysis import (
     on_scale,
     other_setting,
 )
-from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, Measured, PairEffect, fleet_cost
+from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
 from weighbridge.features.fleets.unit import Purpose
 from weighbridge.model.address import MetricId
 from weighbridge.model.measurement import scale_of
@@ -86,15 +86,15 @@ class FleetShift:
         Pairs that have no machine in common are as single machines, each by its name.
         """
         metric = replace(self.metric, fleet=self.fleet, family=self.family)
-        return (*metric.odd_machines, *metric.odd_pairs)
+        return (*metric.outlier_machines, *metric.outlier_pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class FleetsCompared:
     """A fleet against an earlier one."""
 
-    before: Fleet
-    after: Fleet
+    before: FleetResult
+    after: FleetResult
     shifts: tuple[FleetShift, ...]
     """Of the headline costs, then of the baseline's own values."""
     only_before: tuple[str, ...]
@@ -147,7 +147,9 @@ def machines_of(name: str) -> list[str]:
     return name.split(PAIR)
 
 
-def compare_fleets(after: Fleet, before: Fleet, allowance: float = between.SESSION_ALLOWANCE) -> FleetsCompared:
+def compare_fleets(
+    after: FleetResult, before: FleetResult, allowance: float = between.SESSION_ALLOWANCE
+) -> FleetsCompared:
     """Compare a fleet with an earlier one of the same study.
 
     Raises RunDirectoryError where they are of two studies or have no machine in common.
@@ -175,7 +177,7 @@ def compare_fleets(after: Fleet, before: Fleet, allowance: float = between.SESSI
     return FleetsCompared(before, after, shifts, only[0], only[1], not_compared, other_ids)
 
 
-def controls(fleet: Fleet, allowance: float = between.SESSION_ALLOWANCE) -> tuple[FleetShift, ...]:
+def controls(fleet: FleetResult, allowance: float = between.SESSION_ALLOWANCE) -> tuple[FleetShift, ...]:
     """Give the change of each metric of the pairs that were measured alone, from alone to together; empty of none."""
     return _shifts(fleet, fleet, lambda run: run.purpose is Purpose.ALONE, _usual, allowance)
 
@@ -185,8 +187,8 @@ def _usual(run: FleetRun) -> bool:
 
 
 def _shifts(
-    first: Fleet,
-    second: Fleet,
+    first: FleetResult,
+    second: FleetResult,
     in_first: Callable[[FleetRun], bool],
     in_second: Callable[[FleetRun], bool],
     allowance: float,
@@ -307,7 +309,7 @@ def _over_fleet(shift: FleetShift, family: int, margin: float) -> FleetShift:
     times = Counter(machine for row in rows for machine in row.machines)
     shared = any(number > 1 for number in times.values())  # a machine that changed, changed each of its pairs
     measured = [
-        Measured(
+        RunCost(
             row.machines if shared else (unit_name(row.machines),),
             row.shift.estimate, math.hypot(*_errors(row)), min(_blocks(row)),
         )

@@ -31,7 +31,7 @@ from weighbridge.report.text.formatting import readable_unit
 from weighbridge.statistics import Interval
 
 NAMED_MACHINES = 40
-"""Machines whose names are on the axis; of more only those of the odd ones."""
+"""Machines whose names are on the axis; of more machines, only the names of outliers."""
 ROW_PX, NARROW_ROW_PX = 16, 5
 """Heights of a machine's row with its name, and without."""
 OUTLIER = "outlier"
@@ -76,7 +76,7 @@ def caterpillar(metric: FleetMetric) -> Chart | None:
     ]  # fmt: skip
     bands += _arrows(canvas, points, places, limits, (axes[0], encoded))
     if not named:
-        bands += _odd_names(canvas, points, typical.estimate, axes[0], encoded["y"])
+        bands += _outlier_names(canvas, points, typical.estimate, axes[0], encoded["y"])
     tooltip = [nominal(each) for each in ("machine", "value", "from the others", "verdict")]
     row_px = ROW_PX if named else NARROW_ROW_PX
     chart = interval_chart(
@@ -110,12 +110,12 @@ def _arrows(
     ]  # fmt: skip
 
 
-def _odd_names(
+def _outlier_names(
     canvas: Canvas, points: Sequence[Mapping[str, Any]], typical: float, x: NumberAxis, y: Field
 ) -> list[Field]:
-    """The names of odd machines, between their intervals and the others."""
-    odd = [dict(point) for point in points if point["verdict"] == OUTLIER]
-    worse, better = ([each for each in odd if (each["cost"] > typical) is side] for side in (True, False))
+    """The names of outliers, between their intervals and the others."""
+    outliers = [dict(point) for point in points if point["verdict"] == OUTLIER]
+    worse, better = ([each for each in outliers if (each["cost"] > typical) is side] for side in (True, False))
     return [
         layer(
             canvas.rows(rows), "text", {"align": align, "dx": dx, "color": HIGH, "fontSize": 11},
@@ -129,7 +129,7 @@ def _odd_names(
 def heat_map(metric: FleetMetric) -> Chart | None:
     """Give the pairs of a metric, clients across and servers down, coloured by their distance from the typical pair.
 
-    Odd pairs have a frame. None of single machines.
+    Outlying pairs have a frame. None of single machines.
     """
     counted = [each for each in metric.counted if len(each.run.machines) == 2 and each.effect is not None]
     if metric.fleet is None or not counted:
@@ -137,9 +137,9 @@ def heat_map(metric: FleetMetric) -> Chart | None:
     typical = metric.fleet.typical.estimate
     order = [each.machine for each in metric.positions[::-1]]
     order = [*dict.fromkeys([*order, *(name for each in counted for name in each.run.machines)])]
-    odd = {each.machines for each in metric.odd_pairs}
+    outliers = {each.machines for each in metric.outlier_pairs}
     unit, factor = _unit(metric)
-    cells = [_cell(metric, each, typical, factor, odd) for each in counted]
+    cells = [_cell(metric, each, typical, factor, outliers) for each in counted]
     reach = max(1e-9, *(abs(cell["distance"]) for cell in cells))
     canvas, named = Canvas(), len(order) <= NAMED_MACHINES
     across, down = (
@@ -160,7 +160,7 @@ def heat_map(metric: FleetMetric) -> Chart | None:
 
 
 def _cell(
-    metric: FleetMetric, each: RunEffect, typical: float, factor: float, odd: Collection[tuple[str, ...]]
+    metric: FleetMetric, each: RunEffect, typical: float, factor: float, outliers: Collection[tuple[str, ...]]
 ) -> dict[str, Any]:
     assert each.effect is not None
     away = each.effect.estimate - typical
@@ -168,7 +168,7 @@ def _cell(
     return {
         "client": client, "server": server, "pair": unit_name(each.run.machines),
         "distance": percent_of(metric, away) if metric.scale == "ratio" else away * factor,
-        "value": amount(metric, each.effect), "verdict": OUTLIER if each.run.machines in odd else "",
+        "value": amount(metric, each.effect), "verdict": OUTLIER if each.run.machines in outliers else "",
     }  # fmt: skip
 
 
@@ -212,5 +212,5 @@ def _point(metric: FleetMetric, each: Position, at: Interval, limits: tuple[floa
         "machine": each.machine, "cost": inside[0], "low": inside[1], "high": inside[2],
         "value": estimate_text(metric, each.at),
         "from the others": distance_text(metric, each.effect.interval) if each.effect is not None else "",
-        "verdict": OUTLIER if each.odd else "as the others",
+        "verdict": OUTLIER if each.outlier else "as the others",
     }  # fmt: skip

@@ -15,7 +15,7 @@ from weighbridge.errors import Unavailable, WeighbridgeError
 from weighbridge.features.fleets.folder import Fleet, FleetFolder, UnitRecord, last_line
 from weighbridge.features.fleets.machine_provider import Wanted
 from weighbridge.features.fleets.providers import Provided, host_options, provider_of
-from weighbridge.features.fleets.rounds import Round, Unit, again, rounds_of
+from weighbridge.features.fleets.rounds import FleetUnit, Round, again, rounds_of
 from weighbridge.features.fleets.study import own_host, text_on
 from weighbridge.features.fleets.survey import (
     SurveyedMachine,
@@ -108,8 +108,8 @@ class Drive:
     study: Study
     provided: Provided
     say: Callable[[str], None]
-    _going: dict[Unit, LoggedProcess] = field(default_factory=dict)
-    _records: dict[Unit, UnitRecord] = field(default_factory=dict)
+    _going: dict[FleetUnit, LoggedProcess] = field(default_factory=dict)
+    _records: dict[FleetUnit, UnitRecord] = field(default_factory=dict)
 
     def go(self, machines: Sequence[str]) -> None:
         """Run every wave, and then those of suspects. Raises UnitsUnfinished."""
@@ -137,7 +137,7 @@ class Drive:
         measured = [unit.machines for unit in self.folder.units() if not unit.why]
         before = [unit for unit in self.folder.units() if unit.why == "again"]
         repeated = {machine for unit in before for machine in unit.machines}
-        waiting = [machine for machine in suspects.odd if machine not in repeated]
+        waiting = [machine for machine in suspects.outliers if machine not in repeated]
         if waiting:
             self.say(f"measuring again with other machines: {', '.join(waiting)}")
         unfinished = tuple((unit,) for unit in before if not self.folder.is_finished(unit))
@@ -161,7 +161,7 @@ class Drive:
             with shield():
                 self._stop()
 
-    def _start(self, number: int, unit: Unit) -> None:
+    def _start(self, number: int, unit: FleetUnit) -> None:
         provider, options = self.provided
         if (began := self.folder.begun_by(unit)) not in ("", own_version()):
             aside = self.folder.set_aside(unit)
@@ -181,7 +181,7 @@ class Drive:
             self.say(f"{unit.name}: {error}")
             self._note_end(unit, error.exit_code)
 
-    def _command(self, unit: Unit) -> tuple[str, ...]:
+    def _command(self, unit: FleetUnit) -> tuple[str, ...]:
         """Return the words that begin or continue a unit's run; finished trials are not repeated.
 
         The study is always named: the user confirmed the fleet's, and a run directory of another study is refused.
@@ -199,7 +199,7 @@ class Drive:
                 del self._going[unit]
                 self._note_end(unit, code if code >= 0 else 128 - code)
 
-    def _note_end(self, unit: Unit, code: int) -> None:
+    def _note_end(self, unit: FleetUnit, code: int) -> None:
         self._records[unit] = self._records[unit].model_copy(update={"ended": time.time(), "code": code})
         self.folder.note(unit, self._records[unit])
         if code == 0:

@@ -3,7 +3,7 @@
 import math
 
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.features.fleets.analysis import Fleet, FleetMetric, FleetRun
+from weighbridge.features.fleets.analysis import FleetMetric, FleetResult, FleetRun
 from weighbridge.features.fleets.changes import FleetsCompared, FleetShift, controls, effect_name
 from weighbridge.features.fleets.json_document import (
     FLEET_VERSION,
@@ -23,7 +23,7 @@ from weighbridge.report.export.provenance import date_of
 from weighbridge.statistics import Interval
 
 
-def fleet_json(fleet: Fleet, compared: FleetsCompared | None = None) -> FleetDocument:
+def fleet_json(fleet: FleetResult, compared: FleetsCompared | None = None) -> FleetDocument:
     """Give the document of ``fleet report --json``; infinite numbers are null."""
     return {
         "version": FLEET_VERSION,
@@ -46,9 +46,9 @@ def fleet_json(fleet: Fleet, compared: FleetsCompared | None = None) -> FleetDoc
                     for each in fleet.unlike_peers(name)
                 ],
             }
-            for name in fleet.odd_machines
+            for name in fleet.outlier_machines
         ],
-        "odd_pairs": [list(pair) for pair in fleet.odd_pairs],
+        "odd_pairs": [list(pair) for pair in fleet.outlier_pairs],
         "metrics": [_metric(each) for each in fleet.metrics],
         "controls": [_shift(each) for each in controls(fleet)],
         "against": _against(compared) if compared is not None else None,
@@ -122,7 +122,7 @@ def _effect(metric: FleetMetric, effect: MachineEffect | PairEffect) -> FleetEff
     return {
         "machines": [effect.machine] if isinstance(effect, MachineEffect) else list(effect.machines),
         "distance": _interval(distance(metric, effect.interval)), "adjusted_p": effect.adjusted_p,
-        "odd": metric.is_odd(effect), "runs": effect.runs if isinstance(effect, MachineEffect) else None,
+        "odd": metric.is_outlier(effect), "runs": effect.runs if isinstance(effect, MachineEffect) else None,
     }  # fmt: skip
 
 

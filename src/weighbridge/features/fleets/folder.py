@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.features.fleets.machine_provider import MACHINE_NAME
-from weighbridge.features.fleets.rounds import Unit, unit_named
+from weighbridge.features.fleets.rounds import FleetUnit, unit_named
 from weighbridge.model.names import RunId
 from weighbridge.model.secret import SecretName
 from weighbridge.model.validation import NAME_PATTERN, first_problem, problem_of
@@ -108,7 +108,7 @@ UnitState = Literal["finished", "running", "stopped", "waiting"]
 class UnitStatus:
     """The state of a unit, its number of finished trials, and the last line of its log (``reason``)."""
 
-    unit: Unit
+    unit: FleetUnit
     state: UnitState
     trials: int = 0
     code: int | None = None
@@ -126,19 +126,19 @@ class FleetFolder:
         """Return the folder of the run directories."""
         return self.path / _RUNS
 
-    def run(self, unit: Unit) -> Path:
+    def run(self, unit: FleetUnit) -> Path:
         """Return the run directory of a unit."""
         return self.runs / unit.name
 
-    def log(self, unit: Unit) -> Path:
+    def log(self, unit: FleetUnit) -> Path:
         """Return the log of the unit's ``weighbridge run``."""
         return self.runs / f"{unit.name}.log"
 
-    def study(self, unit: Unit) -> Path:
+    def study(self, unit: FleetUnit) -> Path:
         """Return the study file of a unit."""
         return self.runs / f"{unit.name}.yaml"
 
-    def write_study(self, unit: Unit, text: str) -> None:
+    def write_study(self, unit: FleetUnit, text: str) -> None:
         """Replace the study file of a unit; a link of that name is replaced, not followed."""
         with self._saving():
             _replace(self.study(unit), text)
@@ -165,7 +165,7 @@ class FleetFolder:
                 if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
                     raise RunDirectoryError(f"{path} has a second name (a hard link): use a copy of {self.path}")
 
-    def begun_by(self, unit: Unit) -> str:
+    def begun_by(self, unit: FleetUnit) -> str:
         """Return the version of the Weighbridge that began a unit's run; "" if there is none, or if unknown."""
         if not (self.run(unit) / DATABASE).is_file():
             return ""
@@ -173,7 +173,7 @@ class FleetFolder:
             return store.info().get("version", "")
         return ""
 
-    def set_aside(self, unit: Unit) -> Path:
+    def set_aside(self, unit: FleetUnit) -> Path:
         """Move a unit's run directory out of the fleet's runs, and return its new path."""
         aside = self.path / _ASIDE / f"{unit.name}-{time.strftime('%Y%m%d-%H%M%S')}"
         with self._saving():
@@ -181,7 +181,7 @@ class FleetFolder:
             self.run(unit).rename(aside)
         return aside
 
-    def record_file(self, unit: Unit) -> Path:
+    def record_file(self, unit: FleetUnit) -> Path:
         """Return the file with the driver's record of a unit."""
         return self.runs / f"{unit.name}.json"
 
@@ -248,12 +248,12 @@ class FleetFolder:
         with self._saving():
             _replace(self.path / FILE, fleet.model_dump_json(indent=2) + "\n")
 
-    def note(self, unit: Unit, record: UnitRecord) -> None:
+    def note(self, unit: FleetUnit, record: UnitRecord) -> None:
         """Store the driver's record of a unit."""
         with self._saving():
             _replace(self.record_file(unit), record.model_dump_json() + "\n")
 
-    def record(self, unit: Unit) -> UnitRecord | None:
+    def record(self, unit: FleetUnit) -> UnitRecord | None:
         """Return a driver's record of a unit; None if it has not begun, or is unreadable."""
         try:
             return UnitRecord.model_validate_json(_read(self.record_file(unit)))
@@ -273,11 +273,11 @@ class FleetFolder:
                 names |= {str(name) for name in json.loads(_read(path))}
         return tuple(sorted(name for name in names if re.fullmatch(MACHINE_NAME, name)))
 
-    def is_finished(self, unit: Unit) -> bool:
+    def is_finished(self, unit: FleetUnit) -> bool:
         """Return whether a unit's run came to its end, by its blocks, its precision or its time."""
         return _looked_at(self.run(unit))[0]
 
-    def status(self, unit: Unit, *, driven: bool) -> UnitStatus:
+    def status(self, unit: FleetUnit, *, driven: bool) -> UnitStatus:
         """Return the state of a unit; ``driven`` means that the fleet's driver lives, or might."""
         record = self.record(unit)
         if record is not None and record.ended is None and driven:
@@ -294,7 +294,7 @@ class FleetFolder:
             return UnitStatus(unit, "running", trials)
         return UnitStatus(unit, "stopped", trials, record.code, reason)
 
-    def units(self) -> tuple[Unit, ...]:
+    def units(self) -> tuple[FleetUnit, ...]:
         """Return the units that have begun, by name."""
         names = {path.stem for path in self.runs.glob("*.json")} | {path.name for path in self.runs.glob("*/")}
         return tuple(unit for name in sorted(names) if (unit := unit_named(name)) is not None)

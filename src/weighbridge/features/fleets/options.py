@@ -73,7 +73,7 @@ class FleetOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions:
+class FleetPlanOptions:
     """Show the waves of a fleet, their duration, and the runs of each machine. Measures nothing.
 
     For a bundled study, or with --yes, Weighbridge contacts the machines and checks whether they can run it.
@@ -86,7 +86,7 @@ class PlanOptions:
 
 PLAN = Declared(
     _RUNS + ":plan",
-    PlanOptions,
+    FleetPlanOptions,
     ("weighbridge fleet plan first-look --on hosts.txt",),
     cls=ProviderCommand,
 )

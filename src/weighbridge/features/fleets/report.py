@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from weighbridge.features.fleets import text
-from weighbridge.features.fleets.analysis import Fleet, FleetMetric
+from weighbridge.features.fleets.analysis import FleetMetric, FleetResult
 from weighbridge.features.fleets.changes import (
     FleetsCompared,
     FleetShift,
@@ -24,7 +24,7 @@ HEAD_LINES = 3
 """Outliers that are named before the table; further ones come after it."""
 
 
-def fleet_document(fleet: Fleet, compared: FleetsCompared | None = None) -> doc.Document:
+def fleet_document(fleet: FleetResult, compared: FleetsCompared | None = None) -> doc.Document:
     """Return the document of a fleet, with its changes since an earlier one."""
     names = names_over_runs(run.isolation for run in fleet.runs)
     with use_display_names(names):
@@ -38,24 +38,24 @@ def fleet_document(fleet: Fleet, compared: FleetsCompared | None = None) -> doc.
     return doc.Document("fleet", f"Fleet: {fleet.study}", fleet.question, tuple(blocks), names)
 
 
-def _unit(fleet: Fleet) -> str:
+def _unit(fleet: FleetResult) -> str:
     return "pair" if fleet.size == 2 else "machine"
 
 
-def _summary(fleet: Fleet, compared: FleetsCompared | None) -> Iterator[doc.Block]:
+def _summary(fleet: FleetResult, compared: FleetsCompared | None) -> Iterator[doc.Block]:
     yield say(f"{fleet.study}: {text.fleet_answer(fleet)}", tone=Tone.STRONG, rank=Rank.FIRST)
-    odd = [say(each, tone="different") for each in text.odd_sentences(fleet)]
-    if odd:
-        yield doc.Listing(tuple(odd[:HEAD_LINES]), rank=Rank.FIRST)
+    outliers = [say(each, tone="different") for each in text.outlier_sentences(fleet)]
+    if outliers:
+        yield doc.Listing(tuple(outliers[:HEAD_LINES]), rank=Rank.FIRST)
     for line in text.trust_lines(fleet):
         yield say(line, tone=Tone.FAILURE, rank=Rank.FIRST)
     if compared is not None:
         yield say(text.changes_answer(compared), tone=Tone.NOTICE, rank=Rank.FIRST)
-    metrics = sorted(_judged(fleet), key=lambda each: not (each.odd_machines or each.odd_pairs))
+    metrics = sorted(_judged(fleet), key=lambda each: not (each.outlier_machines or each.outlier_pairs))
     columns = Column("", 2), Column("typical [95%]", 1), Column(f"next {_unit(fleet)}"), Column("outliers", 3)
     yield doc.Table(columns, tuple(_brief(each) for each in metrics), rank=Rank.SUMMARY)
-    if odd[HEAD_LINES:]:
-        yield doc.Listing(tuple(odd[HEAD_LINES:]), rank=Rank.REMARK)
+    if outliers[HEAD_LINES:]:
+        yield doc.Listing(tuple(outliers[HEAD_LINES:]), rank=Rank.REMARK)
     if sentence := text.controls_answer(controls(fleet), fleet.baseline):
         yield say(sentence, tone=Tone.NOTICE, rank=Rank.REMARK)
     if compared is not None and (facts := text.changed_facts_words(compared, _changed(compared))):
@@ -65,7 +65,7 @@ def _summary(fleet: Fleet, compared: FleetsCompared | None) -> Iterator[doc.Bloc
         yield doc.Listing(tuple(say(each, tone=Tone.NOTICE) for each in lines), "left out: ", rank=Rank.REMARK)
 
 
-def _judged(fleet: Fleet) -> list[FleetMetric]:
+def _judged(fleet: FleetResult) -> list[FleetMetric]:
     return [each for each in fleet.metrics if each.fleet is not None]
 
 
@@ -77,15 +77,20 @@ def _changed(compared: FleetsCompared) -> list[str]:
 
 
 def _outliers(metric: FleetMetric) -> list[str]:
-    return [*(each.machine for each in metric.odd_machines), *(unit_name(each.machines) for each in metric.odd_pairs)]
+    return [
+        *(each.machine for each in metric.outlier_machines),
+        *(unit_name(each.machines) for each in metric.outlier_pairs),
+    ]
 
 
 def _brief(metric: FleetMetric) -> tuple[doc.Sentence, ...]:
-    odd = _outliers(metric)
+    outliers = _outliers(metric)
     assert metric.fleet is not None
-    number = f"{len(odd)}: {', '.join(odd)}" if 0 < len(odd) <= 2 else str(len(odd) or "none")
+    number = f"{len(outliers)}: {', '.join(outliers)}" if 0 < len(outliers) <= 2 else str(len(outliers) or "none")
     words = number if metric.fleet.machines else "–"
-    return *map(say, (text.fleet_title(metric), *_typical(metric))), say(words, tone="different" if odd else Tone.DIM)
+    return *map(say, (text.fleet_title(metric), *_typical(metric))), say(
+        words, tone="different" if outliers else Tone.DIM
+    )
 
 
 def _typical(metric: FleetMetric) -> tuple[str, str]:
@@ -95,7 +100,7 @@ def _typical(metric: FleetMetric) -> tuple[str, str]:
     return text.amount(metric, metric.fleet.typical), text.range_text(metric, metric.fleet.prediction)
 
 
-def _metrics(fleet: Fleet) -> Iterator[doc.Block]:
+def _metrics(fleet: FleetResult) -> Iterator[doc.Block]:
     """Return a table of the costs, one of the baseline's own values, and a section for each metric."""
     baseline = display_name(fleet.baseline)
     columns = (
@@ -118,21 +123,21 @@ def _metrics(fleet: Fleet) -> Iterator[doc.Block]:
 
 
 def _spreads(metric: FleetMetric, number: int) -> tuple[doc.Sentence, ...]:
-    odd = ", ".join(_outliers(metric))
+    outliers = ", ".join(_outliers(metric))
     cells = str(_machines(metric)), *_typical(metric), *text.spread_texts(metric)
-    return say(doc.Link(text.fleet_title(metric), f"#m{number}")), *map(say, cells), say(odd, tone="different")
+    return say(doc.Link(text.fleet_title(metric), f"#m{number}")), *map(say, cells), say(outliers, tone="different")
 
 
 def _machines(metric: FleetMetric) -> int:
     return len({name for each in metric.counted for name in each.run.machines})
 
 
-def _metric(fleet: Fleet, metric: FleetMetric, anchor: str) -> Iterator[doc.Block]:
-    title, odd, pairs = text.fleet_title(metric), _outliers(metric), fleet.size == 2
+def _metric(fleet: FleetResult, metric: FleetMetric, anchor: str) -> Iterator[doc.Block]:
+    title, outliers, pairs = text.fleet_title(metric), _outliers(metric), fleet.size == 2
     typical, following = _typical(metric)
-    outliers = f" {'Outlier' if len(odd) == 1 else 'Outliers'}: {', '.join(odd)}." if odd else ""
+    sentence = f" {'Outlier' if len(outliers) == 1 else 'Outliers'}: {', '.join(outliers)}." if outliers else ""
     yield doc.Heading(title, soft=f"{metric.report.better} is better", anchor=anchor)
-    yield say(f"Typical: {typical}. Next {_unit(fleet)}: {following}.{outliers}")
+    yield say(f"Typical: {typical}. Next {_unit(fleet)}: {following}.{sentence}")
     if words := text.not_counted_words(metric):
         yield say(f"Not counted: {words}.", tone=Tone.DIM)
     yield doc.Chart(f"{title}: machines in order", partial(caterpillar, metric))
@@ -161,7 +166,7 @@ def _machine_rows(metric: FleetMetric) -> list[tuple[str, ...]]:
         value = text.run_effect_text(metric, own[0]) if len(own) == 1 else text.estimate_text(metric, each.at)
         runs = effect.runs if effect is not None else len(own)
         distance = text.distance_text(metric, effect.interval) if effect is not None else "–"
-        rows.append((each.machine, str(runs), value, distance, OUTLIER if each.odd else ""))
+        rows.append((each.machine, str(runs), value, distance, OUTLIER if each.outlier else ""))
     return rows
 
 
@@ -174,12 +179,12 @@ def _pair_rows(metric: FleetMetric) -> list[tuple[str, ...]]:
         client, server = each.run.machines
         effect = beyond.get((client, server)) or beyond.get((server, client))
         left = text.distance_text(metric, effect.interval) if effect is not None else "–"
-        odd = OUTLIER if effect is not None and metric.is_odd(effect) else ""
-        rows.append((client, server, text.run_effect_text(metric, each), left, odd))
+        mark = OUTLIER if effect is not None and metric.is_outlier(effect) else ""
+        rows.append((client, server, text.run_effect_text(metric, each), left, mark))
     return rows
 
 
-def _changes(fleet: Fleet, compared: FleetsCompared) -> Iterator[doc.Block]:
+def _changes(fleet: FleetResult, compared: FleetsCompared) -> Iterator[doc.Block]:
     sides = (("before", compared.only_before), ("now", compared.only_after))
     only = [say(f"only {when}: {text.some_of(names, 20)}") for when, names in sides if names]
     yield doc.Heading("What changed", anchor="changes")
@@ -189,7 +194,7 @@ def _changes(fleet: Fleet, compared: FleetsCompared) -> Iterator[doc.Block]:
         yield _shift(fleet, each, "before", "now")
 
 
-def _shift(fleet: Fleet, shift: FleetShift, before: str, after: str) -> doc.Fold:
+def _shift(fleet: FleetResult, shift: FleetShift, before: str, after: str) -> doc.Fold:
     rows = []
     for row in shift.rows:
         *cells, verdict = text.unit_change_texts(shift, row)
@@ -202,7 +207,7 @@ def _shift(fleet: Fleet, shift: FleetShift, before: str, after: str) -> doc.Fold
     return doc.Fold(title, (doc.Table(columns, tuple(rows)),))
 
 
-def _runs(fleet: Fleet) -> Iterator[doc.Block]:
+def _runs(fleet: FleetResult) -> Iterator[doc.Block]:
     if facts := [text.shared_fact_words(each) for each in fleet.differing_facts]:
         rows = tuple(tuple(map(say, each)) for each in facts)
         yield doc.Heading("Facts that differ", anchor="facts")

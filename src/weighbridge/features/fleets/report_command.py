@@ -7,7 +7,7 @@ from weighbridge.cli.compare import percent
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.errors import RunDirectoryError, WeighbridgeError
-from weighbridge.features.fleets.analysis import Fleet, read_fleet
+from weighbridge.features.fleets.analysis import FleetResult, read_fleet
 from weighbridge.features.fleets.changes import compare_fleets
 from weighbridge.features.fleets.export import fleet_json
 from weighbridge.features.fleets.options import FLEET_PAGE, FleetReportOptions
@@ -49,7 +49,7 @@ def _margin(text: str | None) -> float | None:
     return fraction
 
 
-def _read(folder: Path, margin: float | None) -> Fleet:
+def _read(folder: Path, margin: float | None) -> FleetResult:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise RunDirectoryError(f"{folder} {what}: name the folder of a fleet, or a folder with run directories")

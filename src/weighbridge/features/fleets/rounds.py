@@ -13,17 +13,17 @@ USUAL_PARTNERS = 4
 """The default number of waves of pairs, if there are as many partners."""
 USUAL_CONTROLS = 2
 """The default number of pairs that are measured again alone."""
-Why = Literal["", "alone", "again"]
+RepeatReason = Literal["", "alone", "again"]
 """Why a unit is measured: "" regularly, ``alone`` as a control of parallel pairs, ``again`` as a suspect."""
-_WHY: dict[Purpose, Why] = {Purpose.TOGETHER: "", Purpose.ALONE: "alone", Purpose.AGAIN: "again"}
+_WHY: dict[Purpose, RepeatReason] = {Purpose.TOGETHER: "", Purpose.ALONE: "alone", Purpose.AGAIN: "again"}
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class FleetUnit:
     """One run of a fleet: on one machine, or on a pair, the client's machine first."""
 
     machines: tuple[str, ...]
-    why: Why = ""
+    why: RepeatReason = ""
 
     @property
     def name(self) -> str:
@@ -31,7 +31,7 @@ class Unit:
         return JOINT.join((*((self.why,) if self.why else ()), *self.machines))
 
 
-Round = tuple[Unit, ...]
+Round = tuple[FleetUnit, ...]
 """Units that run at the same time, on disjoint machines."""
 
 
@@ -47,13 +47,13 @@ def rounds_of(
     """
     names = sorted({*machines})
     if not pairs:
-        return (tuple(Unit((name,)) for name in names),) if names else ()
+        return (tuple(FleetUnit((name,)) for name in names),) if names else ()
     random = Random(seed)  # noqa: S311 - a reproducible order
     together = _circle(names, random)
     together = together[: USUAL_PARTNERS if partners is None else partners]
     several = [unit for units in together if len(units) > 1 for unit in units]
     alone = _spread(several, USUAL_CONTROLS if controls is None else controls, random)
-    return (*together, *((Unit(unit.machines, "alone"),) for unit in alone))
+    return (*together, *((FleetUnit(unit.machines, "alone"),) for unit in alone))
 
 
 def most_partners(machines: int) -> int:
@@ -82,16 +82,16 @@ def _circle(names: Sequence[str], random: Random) -> list[Round]:
             client, server = sorted(pair, key=was_client.__getitem__)
             was_client[client] += 1
             was_client[server] -= 1
-            units.append(Unit((client, server)))
+            units.append(FleetUnit((client, server)))
         rounds.append(tuple(units))
         order = [order[0], order[-1], *order[1:-1]]
     return rounds
 
 
-def _spread(units: Sequence[Unit], number: int, random: Random) -> list[Unit]:
+def _spread(units: Sequence[FleetUnit], number: int, random: Random) -> list[FleetUnit]:
     left = [*units]
     random.shuffle(left)
-    chosen: list[Unit] = []
+    chosen: list[FleetUnit] = []
     while left and len(chosen) < number:
         taken = {machine for unit in chosen for machine in unit.machines}
         unit = next((each for each in left if not taken & {*each.machines}), left[0])
@@ -109,7 +109,7 @@ def again(
     machine is good.
     """
     if not pairs:
-        return (tuple(Unit((name,), "again") for name in dict.fromkeys(suspects)),) if suspects else ()
+        return (tuple(FleetUnit((name,), "again") for name in dict.fromkeys(suspects)),) if suspects else ()
     random = Random(seed)  # noqa: S311
     met = {frozenset(pair) for pair in measured}
     waiting, rounds = [*dict.fromkeys(suspects)], []
@@ -122,18 +122,18 @@ def again(
             free.remove(partner)
             pair = [suspect, partner]
             random.shuffle(pair)
-            units.append(Unit((pair[0], pair[1]), "again"))
+            units.append(FleetUnit((pair[0], pair[1]), "again"))
         waiting = waiting[len(units) :]
         rounds.append(tuple(units))
     return tuple(rounds)
 
 
-def unit_named(name: str) -> Unit | None:
+def unit_named(name: str) -> FleetUnit | None:
     """Return the unit whose run directory has this name, or None."""
     purpose, machines = unit_of(name)
     if not all(machines) or any(JOINT in each for each in machines):
         return None
-    return Unit(machines, _WHY[purpose])
+    return FleetUnit(machines, _WHY[purpose])
 
 
 def machines_in(rounds: Iterable[Round]) -> list[str]:

@@ -31,7 +31,7 @@ from weighbridge.features.fleets.options import (
     ContinueOptions,
     DriveOptions,
     FleetOptions,
-    PlanOptions,
+    FleetPlanOptions,
     StatusOptions,
     SubmitOptions,
 )
@@ -40,7 +40,7 @@ from weighbridge.features.fleets.providers import Provided, host_options, provid
 from weighbridge.features.fleets.rounds import Round
 from weighbridge.features.fleets.study import hosts_of, study_on
 from weighbridge.model.host_kind import HostOptions
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.model.study import Study
@@ -50,7 +50,7 @@ from weighbridge.runner.estimate import clock_range, seconds
 from weighbridge.runner.signals import interruptible, shield
 from weighbridge.secret_values import handing_on
 from weighbridge.study import loader
-from weighbridge.study.brings import Brought, brought_by, brought_by_machines
+from weighbridge.study.external import ExternalResource, external_resources, external_resources_of_machines
 from weighbridge.study.settings import with_settings
 from weighbridge.study.source import Origin, OriginKind
 
@@ -125,16 +125,16 @@ class _Prepared:
         return host_options(self.study, self.provided, self.fleet.machines or ())
 
     @property
-    def brought(self) -> tuple[Brought, ...]:
-        """Everything that the fleet brings, with the ways to reach its machines if they are known already."""
+    def resources(self) -> tuple[ExternalResource, ...]:
+        """All external resources of the fleet, with the ways to reach its machines if they are known already."""
         own = tuple(f"hosts.{name}." for name in hosts_of(self.study))
         made_up = self.fleet.machines is None
         of_study = [
             each
-            for each in brought_by(self.unit_study)
-            if not each.place.startswith(own) or (made_up and each.what is not Brings.MACHINE)
+            for each in external_resources(self.unit_study)
+            if not each.place.startswith(own) or (made_up and each.what is not External.MACHINE)
         ]
-        return (*brought_by_machines(self.hosts), *of_study)
+        return (*external_resources_of_machines(self.hosts), *of_study)
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -192,7 +192,7 @@ def _refusals(prepared: _Prepared) -> list[str]:
     return reasons
 
 
-def plan(options: PlanOptions) -> None:
+def plan(options: FleetPlanOptions) -> None:
     """Print the waves of a fleet, and the reasons to refuse it."""
     prepared, origin = _prepare(options.fleet, yes=options.yes)
     _print_plan(prepared)
@@ -200,7 +200,7 @@ def plan(options: PlanOptions) -> None:
     agreed = options.yes or origin.is_bundled
     reasons = [few] if few else _refusals(prepared) if agreed else []
     if not agreed:
-        approval.tell(prepared.brought)
+        approval.tell(prepared.resources)
         out().print(f"note: {NOT_CONTACTED}", markup=False)
     elif not reasons and prepared.provided[0].drives_here:
         out().print(f"ready: {', '.join(prepared.machines)}", markup=False, soft_wrap=True)
@@ -247,9 +247,9 @@ def submit(options: SubmitOptions) -> None:
     prepared = _with_secrets(prepared)
     _announce(prepared, folder)
     advice = f"Read what 'weighbridge fleet plan {options.fleet.study} --on {options.fleet.on}' shows"
-    approval.confirm_named(origin, prepared.brought, yes=options.yes, advice=advice)
+    approval.confirm_named(origin, prepared.resources, yes=options.yes, advice=advice)
     if prepared.provided[0].drives_here:
-        living.require_alone(beside_others=options.allow_concurrent)
+        living.require_alone(allow_concurrent=options.allow_concurrent)
     if reasons := _refusals(prepared):
         raise Unavailable("; ".join(reasons))
     folder.create(prepared.fleet)
@@ -447,7 +447,7 @@ def continue_(options: ContinueOptions) -> None:
             f"{', '.join(older)}. These runs are measured again; their old trials are in {folder.path}/set-aside",
             markup=False,
         )
-    approval.confirm_named(Origin(OriginKind.FLEET, str(folder.path)), prepared.brought, yes=options.yes)
+    approval.confirm_named(Origin(OriginKind.FLEET, str(folder.path)), prepared.resources, yes=options.yes)
     provider, of_provider = provided
     prepared = replace(prepared, count=provider.count(of_provider))  # a kubeconfig in the folder can start programs
     _note_missing_machines(prepared)

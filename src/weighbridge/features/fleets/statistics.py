@@ -4,9 +4,9 @@ A **fleet** is one study run on many machines, alone or in pairs. The random-eff
 ``typical + machine + session + noise of its blocks``; for a pair also ``+ other machine + pair``.
 
 **Spread between machines**: Paule and Mandel's estimate (J. Res. NBS 87, 1982). An estimate of 0 does not prove that
-machines are alike; `Spread.between_high` is the limit that the data allow. The noise of a run is moderated
-(`moderated`), because its standard error is uncertain with few blocks. The spread of pairs is estimated by restricted
-maximum likelihood, and the spread between machines by the scatter that machines explain.
+machines are alike; `FleetSpread.between_high` is the limit that the data allow. The noise of a run is moderated
+(`shrunk_variances`), because its standard error is uncertain with few blocks. The spread of pairs is estimated by
+restricted maximum likelihood, and the spread between machines by the scatter that machines explain.
 
 **Typical cost**: the Hodges-Lehmann estimate over machines with its exact interval, as over the blocks of a run. It
 estimates the pseudomedian, which a few bad machines do not move. Below ten machines, and for pairs, it is the
@@ -92,12 +92,12 @@ TINY = 1e-100
 MOST_SHIFTED = 4.0
 """The largest shift of the pseudomedian by noise, in distances between pseudomedian and mean of runs."""
 
-MOST_ODD = 3
+MOST_OUTLIERS = 3
 """At most one in this number of machines is an outlier; the others are the fleet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RunCost:
     """The cost of one run: the mean of its blocks' effects (logarithms of ratios, or differences)."""
 
     machines: tuple[str, ...]
@@ -110,7 +110,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class FleetSpread:
     """Standard deviations on the effect's scale."""
 
     between: float
@@ -137,7 +137,7 @@ class MachineEffect:
     """Interval of the distance, including the others' spread (0 is like the others); Holm over machines and pairs."""
     adjusted_p: float | None
     """The p-value after Holm over machines and pairs."""
-    odd: bool
+    outlier: bool
     """Whether the machine is an outlier by at least the margin; in pairs, with more than one partner."""
     runs: int
 
@@ -152,7 +152,7 @@ class PairEffect:
     """Interval of the effect, including the spread of other pairs; Holm over machines and pairs."""
     adjusted_p: float | None
     """The p-value after Holm over machines and pairs."""
-    odd: bool
+    outlier: bool
     """Whether the pair differs by at least the margin from the effects of its machines."""
 
 
@@ -164,7 +164,7 @@ class FleetCost:
     """Hodges-Lehmann estimate over machines, corrected for noise; `mean` for fewer than ten, and for pairs."""
     prediction: Interval | None
     """Prediction for the next machine, or for the next pair of two new machines; None below three machines."""
-    spread: Spread
+    spread: FleetSpread
     machines: tuple[MachineEffect, ...]
     """Effects by name, without machines that have only one partner; empty for fewer than three machines."""
     pairs: tuple[PairEffect, ...]
@@ -173,7 +173,7 @@ class FleetCost:
     """Paule and Mandel's mean, which times the number of machines is the total cost; `fleet_cost` always sets it."""
 
 
-def fleet_cost(measured: Sequence[Measured], *, margin: float, confidence: float = 0.95) -> FleetCost | None:
+def fleet_cost(measured: Sequence[RunCost], *, margin: float, confidence: float = 0.95) -> FleetCost | None:
     """Return the cost over the measured machines; None for fewer than two machines or pairs.
 
     ``margin`` is the distance that matters, on the scale of the effects and not negative. Raises ValueError for
@@ -196,7 +196,7 @@ def fleet_cost(measured: Sequence[Measured], *, margin: float, confidence: float
     if len(units.names) >= MIN_MACHINES_ODD:
         following = model.next_one(confidence)
         prediction = Interval(typical.estimate, min(following.low, typical.low), max(following.high, typical.high))
-    spread = Spread(
+    spread = FleetSpread(
         between=math.sqrt(model.between),
         session=math.sqrt(units.session) if units.session is not None else None,
         within=units.within,
@@ -221,7 +221,7 @@ def _freed_of_noise(ranks: Interval, units: "_Units", between: float) -> Interva
     return Interval(ranks.estimate + shift, ranks.low + min(shift, 0.0), ranks.high + max(shift, 0.0))
 
 
-def _check(measured: Sequence[Measured], margin: float, confidence: float) -> None:
+def _check(measured: Sequence[RunCost], margin: float, confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ValueError(f"The confidence must be between 0 and 1, not {confidence}.")
     if not 0 <= margin < math.inf:
@@ -238,7 +238,7 @@ def _check(measured: Sequence[Measured], margin: float, confidence: float) -> No
 class _Units:
     """The runs as one value per machine or pair, with the variance of its noise."""
 
-    def __init__(self, measured: Sequence[Measured]) -> None:
+    def __init__(self, measured: Sequence[RunCost]) -> None:
         runs: dict[frozenset[str], list[int]] = {}
         for i, run in enumerate(measured):
             runs.setdefault(frozenset(run.machines), []).append(i)
@@ -249,7 +249,7 @@ class _Units:
         blocks = np.array([each.blocks for each in measured], dtype=np.float64)
         variances = np.array([each.blocks * each.standard_error**2 for each in measured])
         self.within = math.sqrt(float(variances @ (blocks - 1) / (blocks - 1).sum())) if runs else 0.0
-        noise = moderated(variances, blocks - 1) / blocks
+        noise = shrunk_variances(variances, blocks - 1) / blocks
         effects = np.array([each.effect for each in measured])
         self.session = _between_runs([(effects[places], noise[places]) for places in runs.values()])
         weights = [1 / np.maximum(noise[places] + (self.session or 0.0), TINY) for places in runs.values()]
@@ -284,7 +284,7 @@ def _directions(incidence: Floats) -> tuple[Floats, Floats]:
     return directions[:, moving], sizes[moving] ** 2
 
 
-def moderated(variances: Floats, degrees: Floats) -> Floats:
+def shrunk_variances(variances: Floats, degrees: Floats) -> Floats:
     """Return variances shrunk towards their common value, the more similar the stronger.
 
     The variances of few blocks are uncertain, and weights by them would prefer machines whose blocks were alike by
@@ -346,11 +346,11 @@ def falling_root(scatter: Callable[[float], tuple[float, float]], target: float)
 
 
 class _Model:
-    """The random-effects model with a separate shift for each of the candidates ``odd``."""
+    """The random-effects model with a separate shift for each of the candidates ``outliers``."""
 
-    def __init__(self, units: _Units, odd: Sequence[int] = (), *, pairs_differ: bool = True) -> None:
-        self.units, self.odd = units, list(odd)
-        self.design = np.column_stack([np.ones(len(units.keys)), units.candidates[:, self.odd]])
+    def __init__(self, units: _Units, outliers: Sequence[int] = (), *, pairs_differ: bool = True) -> None:
+        self.units, self.outliers = units, list(outliers)
+        self.design = np.column_stack([np.ones(len(units.keys)), units.candidates[:, self.outliers]])
         self.pair = self._pair_variance() if units.paired and pairs_differ else 0.0
         weights = 1 / np.maximum(units.noise + self.pair, TINY)
         incidence, values = units.incidence, units.values
@@ -388,15 +388,15 @@ class _Model:
     def freedom(self) -> int:
         """Return the degrees of freedom of the spread without the outliers."""
         machines = len(self.units.names)
-        machines_out = sum(each < machines for each in self.odd)
-        return max(1, min(machines - machines_out, len(self.units.keys) - (len(self.odd) - machines_out)) - 1)
+        machines_out = sum(each < machines for each in self.outliers)
+        return max(1, min(machines - machines_out, len(self.units.keys) - (len(self.outliers) - machines_out)) - 1)
 
     def freedoms(self) -> Floats:
         """Return the degrees of freedom of the comparison for each candidate.
 
         For machines it is `freedom`; for pairs, the number of pairs beyond those that machines explain.
         """
-        pairs_out = sum(self.are_pairs[each] for each in self.odd)
+        pairs_out = sum(self.are_pairs[each] for each in self.outliers)
         spare = max(0, len(self.units.values) - len(self.units.sizes) - pairs_out)
         return np.where(self.are_pairs, float(spare), float(self.freedom))
 
@@ -438,7 +438,7 @@ class _Model:
         For pairs, only the scatter that machines explain counts: no variance between machines reduces the rest, so
         Cochran's Q might otherwise never fall to its degrees of freedom.
         """
-        spare = max(0, len(self.units.values) - len(self.units.sizes) - int(self.are_pairs[self.odd].sum()))
+        spare = max(0, len(self.units.values) - len(self.units.sizes) - int(self.are_pairs[self.outliers].sum()))
         if self.degrees - spare < 1:
             return 0.0
         of_pairs = self._scatter(BOUNDLESS * self.noise)[0] if spare else 0.0
@@ -598,7 +598,7 @@ def _without_odd(units: _Units, margin: float, alpha: float) -> _Model:
     """Return the model with a shift for each outlier: the largest set in which all, taken together, are outliers."""
     model = clean = _Model(units)
     suspects: list[int] = []
-    while len(suspects) < min(len(units.names) // MOST_ODD, len(clean.odd) + LOOK_AHEAD):
+    while len(suspects) < min(len(units.names) // MOST_OUTLIERS, len(clean.outliers) + LOOK_AHEAD):
         distances, variances, _ = model.one_by_one(model.between)
         scores = np.abs(distances) / np.sqrt(variances)
         scores[~units.comparable | (np.abs(distances) < margin / 2) | ~np.isfinite(scores)] = 0.0
@@ -620,12 +620,14 @@ def _all_odd(model: _Model, margin: float, alpha: float) -> bool:
     """
     from scipy.special import fdtrc, gammaln
 
-    shifts, together, number = model.solution[1:], len(model.odd), int(model.units.comparable.sum())
+    shifts, together, number = model.solution[1:], len(model.outliers), int(model.units.comparable.sum())
     covariance, freedom = _covariance(model, margin)
     p_values = np.sort(_p_values(shifts, np.diag(covariance), freedom))
     if np.any(np.abs(shifts) < margin) or np.any(p_values * (number - np.arange(together)) > alpha * ONE_BY_ONE):
         return False
-    if not all(_with_every_partner(model, *each, margin) for each in zip(model.odd, shifts.tolist(), strict=True)):
+    if not all(
+        _with_every_partner(model, *each, margin) for each in zip(model.outliers, shifts.tolist(), strict=True)
+    ):
         return False
     if together == 1:
         return True
@@ -648,20 +650,20 @@ def _distances(model: _Model, margin: float) -> tuple[Floats, Floats, Floats]:
         variances, freedom = np.where(unknown, at_margin, mixed), freedom + prior
     else:
         variances = np.where(unknown, np.nan, variances)
-    if model.odd:
-        distances[model.odd] = model.solution[1:]
-        covariance, freedom[model.odd] = _covariance(model, margin)
-        variances[model.odd] = np.diag(covariance)
+    if model.outliers:
+        distances[model.outliers] = model.solution[1:]
+        covariance, freedom[model.outliers] = _covariance(model, margin)
+        variances[model.outliers] = np.diag(covariance)
     return distances, variances, freedom
 
 
 def _covariance(model: _Model, margin: float) -> tuple[Floats, Floats]:
-    freedom, covariance = model.freedoms()[model.odd], model.covariance[1:, 1:]
+    freedom, covariance = model.freedoms()[model.outliers], model.covariance[1:, 1:]
     if not margin:
         return covariance, freedom
     expected = (margin * EXPECTED) ** 2
     at_margin = np.linalg.pinv(model.products(expected)[:-1, :-1], hermitian=True)[1:, 1:]
-    at_margin += np.diag(np.where(model.are_pairs[model.odd], expected, 0.0))
+    at_margin += np.diag(np.where(model.are_pairs[model.outliers], expected, 0.0))
     prior = np.where((freedom == 0) | (np.diag(covariance) <= np.diag(at_margin)), PRIOR, 0.0)
     total = freedom + prior
     of_data, of_prior = np.sqrt(freedom / total), np.sqrt(prior / total)
@@ -674,8 +676,8 @@ def _with_every_partner(model: _Model, place: int, distance: float, margin: floa
     units = model.units
     if not units.paired or model.are_pairs[place]:
         return True
-    others = [each for each in model.odd if each != place]
-    shifts = dict(zip(model.odd, model.solution[1:].tolist(), strict=True))
+    others = [each for each in model.outliers if each != place]
+    shifts = dict(zip(model.outliers, model.solution[1:].tolist(), strict=True))
     explained = units.candidates[:, others] @ np.array([shifts[each] for each in others]) + model.solution[0]
     away = math.copysign(1.0, distance) * (units.values - explained)[units.candidates[:, place] > 0]
     return float(np.sort(away)[:-1].mean()) >= max(margin, abs(distance)) / 2

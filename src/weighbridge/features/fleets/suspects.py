@@ -11,9 +11,9 @@ from weighbridge.features.fleets.rounds import unit_named
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """The outliers (``odd``) in any metric, and the other machines, by their names in the fleet."""
+    """The outliers (``outliers``) in any metric, and the other machines, by their names in the fleet."""
 
-    odd: tuple[str, ...]
+    outliers: tuple[str, ...]
     good: tuple[str, ...]
 
     @classmethod
@@ -30,7 +30,7 @@ class Suspects:
         for run in fleet.runs:
             if (unit := unit_named(run.name)) is not None and len(unit.machines) == len(run.machines):
                 names |= dict(zip(run.machines, unit.machines, strict=True))
-        outliers = {names[each] for each in fleet.odd_machines if each in names}
+        outliers = {names[each] for each in fleet.outlier_machines if each in names}
         measured = {*names.values()} - outliers
         return cls(
             tuple(each for each in machines if each in outliers), tuple(each for each in machines if each in measured)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.features.fleets.analysis import (
-    Fleet,
     FleetMetric,
+    FleetResult,
     FleetRun,
     LeftOutRun,
     RunEffect,
@@ -208,7 +208,7 @@ def some_of(names: Sequence[str], shown: int = NAMED) -> str:
 # -- outliers ------------------------------------------------------------------------------------
 
 
-def fleet_answer(fleet: Fleet) -> str:
+def fleet_answer(fleet: FleetResult) -> str:
     """Return the outliers of a fleet in a sentence or two."""
     number = len(fleet.machines)
     if number < 2:
@@ -221,7 +221,7 @@ def fleet_answer(fleet: Fleet) -> str:
     judged = [each for each in fleet.metrics if each.fleet is not None]
     if not judged:
         return f"{plural(number, 'machine')}: no two of them have a run that counts."
-    machines, pairs = fleet.odd_machines, fleet.odd_pairs
+    machines, pairs = fleet.outlier_machines, fleet.outlier_pairs
     total = len({tuple(run.machines) for run in fleet.runs if run.purpose is Purpose.TOGETHER})
     sentences = []
     if machines:
@@ -250,7 +250,7 @@ def _counted(judged: Sequence[FleetMetric], number: int) -> str:
     return plural(number, "machine") if count == number else f"{count} of {number} machines count"
 
 
-def _not_ruled_out(fleet: Fleet, judged: Sequence[FleetMetric]) -> str:
+def _not_ruled_out(fleet: FleetResult, judged: Sequence[FleetMetric]) -> str:
     """Return the largest distance of a machine that is not ruled out in any metric; empty within the margin."""
     reaches = [
         (max(max(abs(each.interval.low), abs(each.interval.high)) for each in metric.fleet.machines), metric)
@@ -264,24 +264,26 @@ def _not_ruled_out(fleet: Fleet, judged: Sequence[FleetMetric]) -> str:
     return f" A distance of {distance} cannot be ruled out in {of_what(metric, fleet.baseline)}."
 
 
-def odd_machine_sentence(fleet: Fleet, machine: str) -> str:
+def outlier_machine_sentence(fleet: FleetResult, machine: str) -> str:
     """Return the largest distance of an outlier from the other machines, and its other metrics."""
-    odd = [(metric, each) for metric in fleet.metrics for each in metric.odd_machines if each.machine == machine]
-    metric, effect = max(odd, key=lambda each: _size(*each))
+    outliers = [
+        (metric, each) for metric in fleet.metrics for each in metric.outlier_machines if each.machine == machine
+    ]
+    metric, effect = max(outliers, key=lambda each: _size(*each))
     partners = f", with {plural(effect.runs, 'partner')}" if fleet.size == 2 else ""
     amount_text, word = _amount_and_word(metric, effect.interval, effect.estimate)
-    others = [of_what(each, fleet.baseline) for each, _ in odd if each is not metric]
+    others = [of_what(each, fleet.baseline) for each, _ in outliers if each is not metric]
     also = f"; also an outlier in {some_of(others, 3)}" if others else ""
     what = of_what(metric, fleet.baseline)
     return f"{machine}{partners}: {what} is {amount_text} {word} than on the other machines{also}."
 
 
-def odd_pair_sentence(fleet: Fleet, pair: tuple[str, str]) -> str:
+def outlier_pair_sentence(fleet: FleetResult, pair: tuple[str, str]) -> str:
     """Return how a pair that is an outlier differs from its machines with other partners."""
-    odd = [(metric, each) for metric in fleet.metrics for each in metric.odd_pairs if each.machines == pair]
-    metric, effect = max(odd, key=lambda each: _size(*each))
+    outliers = [(metric, each) for metric in fleet.metrics for each in metric.outlier_pairs if each.machines == pair]
+    metric, effect = max(outliers, key=lambda each: _size(*each))
     amount_text, word = _amount_and_word(metric, effect.interval, effect.estimate)
-    others = [of_what(each, fleet.baseline) for each, _ in odd if each is not metric]
+    others = [of_what(each, fleet.baseline) for each, _ in outliers if each is not metric]
     also = f"; also an outlier in {some_of(others, 3)}" if others else ""
     where = "look at the cable or port between them"
     what = of_what(metric, fleet.baseline)
@@ -307,7 +309,7 @@ def unlike_words(fact: UnlikeFact) -> str:
     return f"{name} {mine} ({fact.peers} of {plural(fact.of, 'other')}: {usual})"
 
 
-def unlike_sentence(fleet: Fleet, machines: Iterable[str]) -> str:
+def unlike_sentence(fleet: FleetResult, machines: Iterable[str]) -> str:
     """Return the facts in which outliers differ from their peers, or that no such fact is known."""
     sentences = []
     several = len([*machines]) > 1
@@ -319,12 +321,13 @@ def unlike_sentence(fleet: Fleet, machines: Iterable[str]) -> str:
     return ". ".join(sentences) or "No known fact distinguishes it"
 
 
-def odd_sentences(fleet: Fleet) -> list[str]:
+def outlier_sentences(fleet: FleetResult) -> list[str]:
     """Return a sentence for each machine that is an outlier, with its facts, then for each pair."""
     machines = [
-        f"{odd_machine_sentence(fleet, name)} {unlike_sentence(fleet, [name])}." for name in fleet.odd_machines
+        f"{outlier_machine_sentence(fleet, name)} {unlike_sentence(fleet, [name])}."
+        for name in fleet.outlier_machines
     ]
-    return [*machines, *(odd_pair_sentence(fleet, pair) for pair in fleet.odd_pairs)]
+    return [*machines, *(outlier_pair_sentence(fleet, pair) for pair in fleet.outlier_pairs)]
 
 
 def _and_more(number: int) -> str:
@@ -352,7 +355,7 @@ def shared_fact_words(fact: SharedFact) -> tuple[str, str]:
 # -- which runs count ------------------------------------------------------------------------------
 
 
-def trust_lines(fleet: Fleet) -> list[str]:
+def trust_lines(fleet: FleetResult) -> list[str]:
     """Return a line for the runs whose control failed, and one for the runs without a control."""
     lines = []
     if untrusted := fleet.untrusted:
@@ -373,7 +376,7 @@ def _untrusted(run: FleetRun) -> str:
     return f"{run.name} ({metric_phrase(run.shifted[0])})" if run.shifted else run.name
 
 
-def condition_lines(fleet: Fleet) -> list[str]:
+def condition_lines(fleet: FleetResult) -> list[str]:
     """Return the unfinished runs, those with other load on the machine, and failed trials."""
     lines = []
     if unfinished := [f"{each.name} ({plural(each.blocks, 'round')})" for each in fleet.runs if each.unfinished]:
@@ -387,12 +390,12 @@ def condition_lines(fleet: Fleet) -> list[str]:
     return lines
 
 
-def left_out_lines(fleet: Fleet) -> list[str]:
+def left_out_lines(fleet: FleetResult) -> list[str]:
     """Return each directory that was left out, and why."""
     return [f"{each.name}: {why_left_out(each, fleet)}" for each in fleet.left_out]
 
 
-def why_left_out(run: LeftOutRun, fleet: Fleet) -> str:
+def why_left_out(run: LeftOutRun, fleet: FleetResult) -> str:
     """Return why a directory is not one of the fleet's runs."""
     if run.setting is not None:
         return f"another study of this name ({setting_words(run.setting)})"
@@ -515,6 +518,6 @@ def changed_facts_words(compared: FleetsCompared, machines: Iterable[str]) -> st
     return ". ".join(words)
 
 
-def margin_words(fleet: Fleet) -> str:
+def margin_words(fleet: FleetResult) -> str:
     """Return the margin: ``±3%``."""
     return margin(fleet.margin)

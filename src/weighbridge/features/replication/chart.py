@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from weighbridge.features.replication.comparison import ComparedTable
-from weighbridge.features.replication.words import direction_words, measured_text, parted, published_text
+from weighbridge.features.replication.words import direction_words, measured_text, published_text, split_rows
 from weighbridge.model.level import level_label
 from weighbridge.report.charts.base import (
     Canvas,
@@ -28,7 +28,7 @@ def _points(table: ComparedTable, *, everywhere: bool) -> list[dict[str, Any]]:
     """Return both comparisons of every row for the chart, on the table's own scale; differences in one unit."""
     scale, points = table.source.scale, []
     alone = len({row.published.environment for row in table.rows}) == 1  # then its level is enough
-    for row in parted(table)[0]:
+    for row in split_rows(table)[0]:
         own, cost = row.published, row.measured.cost if row.measured else None
         numbers = own.interval
         low, high = (numbers.low, numbers.high) if numbers else (own.effect, own.effect)

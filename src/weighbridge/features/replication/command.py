@@ -44,7 +44,7 @@ def replicate(options: ReplicateOptions) -> None:
     if options.study is None and (options.profile, options.link) != (None, None):
         fail("--profile and --link need a study, because a continued run already has one", WRONG_COMMAND_LINE)
     at = address(options.metrics)
-    living.require_alone(beside_others=options.allow_concurrent)
+    living.require_alone(allow_concurrent=options.allow_concurrent)
     _run(options, at)
 
 

@@ -24,7 +24,7 @@ from weighbridge.report.text.environments import names_of
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count
 from weighbridge.statistics import Contrast
-from weighbridge.statistics.one_sample import Spread, spread
+from weighbridge.statistics.one_sample import RunSpread, spread
 from weighbridge.statistics.parametric import TTest, t_test
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import Value
@@ -63,7 +63,7 @@ VerdictT = TypeVar("VerdictT")
 
 
 @dataclass(frozen=True, slots=True)
-class Row(Generic[PublishedT, MeasuredT, VerdictT]):
+class FigureRow(Generic[PublishedT, MeasuredT, VerdictT]):
     """One published figure and its measured counterpart."""
 
     name: str
@@ -87,20 +87,20 @@ class Row(Generic[PublishedT, MeasuredT, VerdictT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Generic[SourceT, PublishedT, MeasuredT, VerdictT]):
+class FigureTable(Generic[SourceT, PublishedT, MeasuredT, VerdictT]):
     """One published table with its rows."""
 
     source: SourceT
-    rows: tuple[Row[PublishedT, MeasuredT, VerdictT], ...]
+    rows: tuple[FigureRow[PublishedT, MeasuredT, VerdictT], ...]
 
 
-ComparedRow = Row[PublishedRow, Comparison, Direction]
-SpreadRow = Row[PublishedSpread, Spread, None]
-PairRow = Row[PublishedPair, TTest, Agreement]
-ComparedTable = Table[Compared, PublishedRow, Comparison, Direction]
-Spreads = Table[SpreadTable, PublishedSpread, Spread, None]
+ComparedRow = FigureRow[PublishedRow, Comparison, Direction]
+SpreadRow = FigureRow[PublishedSpread, RunSpread, None]
+PairRow = FigureRow[PublishedPair, TTest, Agreement]
+ComparedTable = FigureTable[Compared, PublishedRow, Comparison, Direction]
+Spreads = FigureTable[SpreadTable, PublishedSpread, RunSpread, None]
 """The spread of runs, as published and in the run."""
-Pairs = Table[PairTable, PublishedPair, TTest, Agreement]
+Pairs = FigureTable[PairTable, PublishedPair, TTest, Agreement]
 """Paired differences with their t-test."""
 
 
@@ -178,11 +178,13 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
         study,
         analysis,
         tuple(
-            Table(compared, tuple(_compared_row(study, analysis, compared, row, offers, measured) for row in rows))
+            FigureTable(
+                compared, tuple(_compared_row(study, analysis, compared, row, offers, measured) for row in rows)
+            )
             for compared, rows in published
         ),
-        tuple(Table(table, tuple(_spread_rows(study, analysis, table))) for table in study.spreads),
-        tuple(Table(table, tuple(_pair_rows(study, analysis, table))) for table in study.pairs),
+        tuple(FigureTable(table, tuple(_spread_rows(study, analysis, table))) for table in study.spreads),
+        tuple(FigureTable(table, tuple(_pair_rows(study, analysis, table))) for table in study.pairs),
     )
 
 
@@ -257,14 +259,14 @@ def _compared_row(
     if report is None or counterpart is None or counterpart.cost is None:
         name = f"{row.environment} / {row.against}" if row.against else row.environment
         reason = _why_no_comparison(study, analysis, row, report, offers)
-        return Row(
+        return FigureRow(
             f"{name} ({level})" if level else name, row, None, report.unit if report else "", "not measured", reason
         )
     name = _name(analysis, row.environment)
     name = f"{name} / {_name(analysis, row.against)}" if row.against else name
     emulated = any(analysis.isolation.get(side, NO_HYPERVISOR).emulated for side in both)
     hidden = counterpart.verdict == "hidden"
-    return Row(
+    return FigureRow(
         f"{name} ({level})" if level else name, row, counterpart, report.unit,
         "hidden" if hidden else direction(row, counterpart, analysis.equivalence or 0.0), judged=counterpart,
         emulated=emulated,
@@ -316,7 +318,7 @@ def _spread_rows(study: Published, analysis: Analysis, table: SpreadTable) -> It
         if measured is None:
             name, reason = printed.environment, _why_not_measured(study, analysis, printed.environment)
             reason = reason or f"fewer than two blocks of {table.measured.workload} in this run"
-        yield Row(name, printed, measured, report.unit if report is not None else "", None, reason)
+        yield FigureRow(name, printed, measured, report.unit if report is not None else "", None, reason)
 
 
 def _pair_rows(study: Published, analysis: Analysis, table: PairTable) -> Iterator[PairRow]:
@@ -337,7 +339,7 @@ def _pair_rows(study: Published, analysis: Analysis, table: PairTable) -> Iterat
         else:
             reason = next(filter(None, (_why_not_measured(study, analysis, each) for each in both)), "")
             reason = reason or f"fewer than two blocks of {table.measured.workload} at this level in this run"
-        yield Row(name, printed, test, report.unit if report else "", agreement(printed, test), reason, rule)
+        yield FigureRow(name, printed, test, report.unit if report else "", agreement(printed, test), reason, rule)
 
 
 def agreement(printed: PublishedPair, measured: TTest | None) -> Agreement:

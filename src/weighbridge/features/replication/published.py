@@ -66,7 +66,7 @@ class Measured(_Data):
     """The levels of measured factors that the published figures do not name."""
 
 
-class Origin(_Data):
+class BaselineTables(_Data):
     """The tables with the baseline's figures, if they are separate; missing values are as for the others."""
 
     labels: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Compared(_Data):
     """The printed statistic: values of environments, or ratios of two without their values (``xen / qemu``)."""
     against: str = ""
     """The measured environment for the published baseline, if it is not the run's own baseline."""
-    baseline: Origin | None = None
+    baseline: BaselineTables | None = None
     shown: str = ""
     """The unit after ``times`` and ``plus``, if it differs from the printed one."""
     times: Number = 1.0
@@ -250,12 +250,12 @@ class Published(_Data):
         """Return the figures by environment, workload, metric and statistic; a page needs thousands of them."""
         return grouped(self.figures, lambda each: (each.environment, each.workload, each.metric, each.statistic))
 
-    def _origin(self, compared: Compared, environment: str) -> Origin:
-        usual = Origin(labels=compared.labels, tests=compared.tests, level=compared.level)
+    def _origin(self, compared: Compared, environment: str) -> BaselineTables:
+        usual = BaselineTables(labels=compared.labels, tests=compared.tests, level=compared.level)
         if environment != self.baseline or compared.baseline is None:
             return usual
         other = compared.baseline
-        return Origin(labels=other.labels, tests=other.tests, level=other.level)
+        return BaselineTables(labels=other.labels, tests=other.tests, level=other.level)
 
     def _matching(
         self, compared: Compared, environment: str, labels: tuple[str, ...], level: Mapping[str, str], statistic: str

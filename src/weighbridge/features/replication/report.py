@@ -24,10 +24,10 @@ from weighbridge.features.replication.words import (
     not_measured,
     outcome_sentence,
     pair_cells,
-    parted,
     published_text,
     reading,
     setup_rows,
+    split_rows,
     spread_cells,
     variant,
 )
@@ -93,7 +93,7 @@ def _summary(replication: Replication, store: RunStore) -> Iterator[doc.Block]:
 
 def _table(replication: Replication, table: ComparedTable, anchor: str) -> Iterator[doc.Block]:
     """Return a table of comparisons: the measured rows, then the others with the reason."""
-    study, source, (shown, absent) = replication.study, table.source, parted(table)
+    study, source, (shown, absent) = replication.study, table.source, split_rows(table)
     if not absent and all(row.measured is None for row in shown):
         shown, absent = [], shown
     everywhere = replication.all_emulated

@@ -34,7 +34,7 @@ from weighbridge.report.text.formatting import (
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 from weighbridge.statistics import Interval
-from weighbridge.statistics.one_sample import Spread
+from weighbridge.statistics.one_sample import RunSpread
 from weighbridge.statistics.parametric import TTest
 from weighbridge.store.run import RunStore
 
@@ -211,7 +211,7 @@ def _published_spread(row: SpreadRow, table: Spreads) -> tuple[str, str, str]:
     )
 
 
-def _measured_spread(spread: Spread, unit: str, table: Spreads) -> tuple[str, str, str]:
+def _measured_spread(spread: RunSpread, unit: str, table: Spreads) -> tuple[str, str, str]:
     """Return the measured figures, in the unit of the published ones if that is a multiple of theirs."""
     limits = spread.limits
     between = f" [{100 * limits[0]:.2f}, {100 * limits[1]:.2f}]" if limits else ""
@@ -360,7 +360,7 @@ def _outcome_tables(replication: Replication) -> "Iterator[Sequence[RenderableTy
         yield [SplitTable(["environment", *shown], rows[:number], numbers=True), *more]
 
 
-def parted(table: ComparedTable) -> tuple[list[ComparedRow], list[ComparedRow]]:
+def split_rows(table: ComparedTable) -> tuple[list[ComparedRow], list[ComparedRow]]:
     """Return the rows to show and those to fold: measured ones and the rest; without any measured, all are shown."""
     measured = [row for row in table.rows if row.measured is not None]
     if not measured:

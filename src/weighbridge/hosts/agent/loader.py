@@ -41,15 +41,15 @@ class FromMemory(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(code, module.__dict__)  # noqa: S102 - our own text over our own connection
 
 
-def main(sources: Mapping[str, str], leavings: Sequence[str], program: bytes) -> None:
+def main(sources: Mapping[str, str], cleanups: Sequence[str], program: bytes) -> None:
     """Import our modules from ``sources`` and run the agent; ``program`` is this complete text, for its guard.
 
-    ``leavings`` are the classes of leftovers of runs, each as "MODULE:NAME".
+    ``cleanups`` are the classes of leftovers of runs, each as "MODULE:NAME".
     """
     if sys.version_info < (3, 10):  # noqa: UP036 - the other machine's Python can be older
         _without_slots()
     sys.meta_path.insert(0, FromMemory(sources))
-    importlib.import_module("weighbridge.hosts.agent.main").main(sys.argv[1:], leavings, program)
+    importlib.import_module("weighbridge.hosts.agent.main").main(sys.argv[1:], cleanups, program)
 
 
 def _without_slots() -> None:

@@ -15,16 +15,15 @@ from typing import IO, Any
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
 from weighbridge.hosts.agent import frames, operations
-from weighbridge.hosts.agent.sweep import Owner, guard, sweep
+from weighbridge.hosts.agent.sweep import RunOwner, guard, sweep
 from weighbridge.linux.process import Process
+from weighbridge.model.cleanup import Cleanup
 from weighbridge.model.command import Command
-from weighbridge.model.leavings import Leavings
 from weighbridge.model.names import RunId, SafeName
 
 SILENCE_S = 45.0
 """Seconds of silence after which the agent ends: a dead connection is not always reported."""
 _GUARD_READY_S = 20.0
-Answer = tuple[Mapping[str, Any], bytes]
 
 
 class _Terminated(BaseException):
@@ -59,7 +58,7 @@ class Agent:
     stay. Another thread reads, so that the agent notices signs of life while the main thread is busy.
     """
 
-    def __init__(self, wire: Wire, whose: Owner, warn: Callable[[bytes], None]) -> None:
+    def __init__(self, wire: Wire, whose: RunOwner, warn: Callable[[bytes], None]) -> None:
         """``warn`` sends a line to the guard."""
         self._wire = wire
         self.operations = operations.Operations(whose, wire.send, warn)
@@ -102,7 +101,9 @@ class Agent:
             if time.monotonic() - self._heard > SILENCE_S:
                 self._wire.lost()
 
-    def _answer(self, number: int, operation: Callable[..., Answer], fields: dict[str, Any], data: bytes) -> None:
+    def _answer(
+        self, number: int, operation: Callable[..., operations.Reply], fields: dict[str, Any], data: bytes
+    ) -> None:
         failure: dict[str, Any]
         try:
             answer, out = operation(self.operations, data, **fields)
@@ -118,18 +119,18 @@ class Agent:
         self._wire.send({**failure, "id": number})
 
 
-def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
+def main(arguments: list[str], cleanups: Sequence[str], program: bytes) -> None:
     """Run ``agent RUN HOST MACHINE CONNECTION`` (MACHINE is the calling one) or ``guard RUN HOST SHARED``.
 
     ``resident`` is an agent whose machine ends with it: it needs neither a guard nor a cleanup.
     """
     role, run_id, name, where, connection = (*arguments, "")[:5]
     run, host = RunId(run_id), SafeName(name)
-    kinds = [_make_leavings(name) for name in leavings]
+    kinds = [_make_cleanup(name) for name in cleanups]
     if role == "guard":
-        guard(Owner(run, host, where == "1"), kinds)
+        guard(RunOwner(run, host, where == "1"), kinds)
         return
-    whose = Owner(run, host, where == operations.machine())
+    whose = RunOwner(run, host, where == operations.machine())
     path = os.environ.get("PATH", os.defpath).split(":")  # a user's PATH often omits the folders of root's programs
     os.environ["PATH"] = ":".join([*path, *({"/usr/sbin", "/sbin"} - {*path})])
     os.environ.pop("LC_ALL", None)  # it was set for English messages of sudo
@@ -158,13 +159,13 @@ def _terminate(*_: object) -> None:
     raise _Terminated
 
 
-def _make_leavings(name: str) -> Leavings:
+def _make_cleanup(name: str) -> Cleanup:
     module, _, kind = name.partition(":")
-    leavings: Leavings = getattr(importlib.import_module(module), kind)()
-    return leavings
+    cleanup: Cleanup = getattr(importlib.import_module(module), kind)()
+    return cleanup
 
 
-def _guarded(whose: Owner, program: bytes) -> Process:
+def _guarded(whose: RunOwner, program: bytes) -> Process:
     """Start a second process, which cleans up when this one ends, even if it is killed."""
     argv = (sys.executable or "python3", "-I", "-S", "-u", "-c", frames.BOOT)
     arguments = ("guard", whose.run, whose.host, str(int(whose.shared)))

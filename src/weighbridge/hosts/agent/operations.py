@@ -15,20 +15,20 @@ from typing import Any
 
 from weighbridge.engines import engine_socket
 from weighbridge.facts.host import fingerprint, volatile_facts
-from weighbridge.hosts.agent.sweep import Membership, Owner, encode_membership
+from weighbridge.hosts.agent.sweep import Membership, RunOwner, encode_membership
 from weighbridge.hosts.agent.userlands import Receiver, keep_program, make_data_folder, remove_data_folder, root_of
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cpus, network
 from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.cleanup import HOST_VARIABLE
 from weighbridge.linux.delegation import tree
-from weighbridge.linux.leavings import HOST_VARIABLE
 from weighbridge.linux.process import RUN_VARIABLE, Process, SocketStream, wait_readable
 from weighbridge.linux.process import talk as start_talking
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits
 from weighbridge.model.names import SafeName
 
-Answer = tuple[Mapping[str, Any], bytes]
+Reply = tuple[Mapping[str, Any], bytes]
 
 
 def machine() -> str:
@@ -56,7 +56,7 @@ def hello(connection: str) -> dict[str, Any]:
 class Operations:
     """The shared state of the operations: processes, control groups and the root filesystem being received."""
 
-    def __init__(self, whose: Owner, send: Callable[..., None], warn: Callable[[bytes], None]) -> None:
+    def __init__(self, whose: RunOwner, send: Callable[..., None], warn: Callable[[bytes], None]) -> None:
         """``send`` sends a frame to our side, ``warn`` a line to the guard."""
         self.membership: Membership | None = None
         self._whose = whose
@@ -81,7 +81,7 @@ class Operations:
         stop_signal: int,
         hold: bool,
         talk: bool,
-    ) -> Answer:
+    ) -> Reply:
         """Start a process; its end, and the output of an interactive one, are sent without a request."""
         command = Command(tuple(argv), env=env, stdin=data, stop_signal=stop_signal)
         if talk:
@@ -108,32 +108,32 @@ class Operations:
                 piece = b""
             self._send({"said": number}, piece)
 
-    def connect(self, data: bytes, *, process: int, path: str) -> Answer:
+    def connect(self, data: bytes, *, process: int, path: str) -> Reply:
         """Connect to a local socket; its data is sent as the output of an interactive process."""
         self._streams[process] = SocketStream(engine_socket.connected(path))
         threading.Thread(target=self._tell_output, args=(process, self._streams[process]), daemon=True).start()
         return {}, b""
 
-    def hang_up(self, data: bytes, *, process: int) -> Answer:
+    def hang_up(self, data: bytes, *, process: int) -> Reply:
         """Close a connection to a socket."""
         self._streams.pop(process).close()
         return {}, b""
 
-    def output(self, data: bytes, *, process: int, start: int) -> Answer:
+    def output(self, data: bytes, *, process: int, start: int) -> Reply:
         """Return a process's standard output so far, from a byte on."""
         return {}, self._processes[process].output_so_far(start)
 
-    def send(self, data: bytes, *, process: int) -> Answer:
+    def send(self, data: bytes, *, process: int) -> Reply:
         """Write to a process's standard input."""
         (self._streams.get(process) or self._processes[process]).send(data)
         return {}, b""
 
-    def end(self, data: bytes, *, process: int) -> Answer:
+    def end(self, data: bytes, *, process: int) -> Reply:
         """Close the input of an interactive process."""
         self._streams[process].end()
         return {}, b""
 
-    def stop(self, data: bytes, *, process: int, timed_out: bool) -> Answer:
+    def stop(self, data: bytes, *, process: int, timed_out: bool) -> Reply:
         """End a process; return its code, its seconds, and its two outputs one after the other."""
         completed = self._processes.pop(process).stop(timed_out=timed_out)
         self._streams.pop(process, None)
@@ -141,34 +141,34 @@ class Operations:
             completed.stdout + completed.stderr
         )
 
-    def read(self, data: bytes, *, path: str) -> Answer:
+    def read(self, data: bytes, *, path: str) -> Reply:
         """Return a file's content."""
         return {}, Path(path).read_bytes()
 
-    def namespaces(self, data: bytes) -> Answer:
+    def namespaces(self, data: bytes) -> Reply:
         """Return the numbers of the agent's namespaces, by kind."""
         return {"value": dict(self._local.namespaces())}, b""
 
-    def meters_of(self, data: bytes, *, pid: int) -> Answer:
+    def meters_of(self, data: bytes, *, pid: int) -> Reply:
         """Return the counters of a process's control group."""
         return {"value": dict(self._local.meters_of(pid))}, b""
 
-    def scope_of(self, data: bytes, *, pid: int) -> Answer:
+    def scope_of(self, data: bytes, *, pid: int) -> Reply:
         """Return the files of a process's control group and network."""
         return {"value": dict(self._local.scope_of(pid))}, b""
 
-    def signal(self, data: bytes, *, pid: int, number: int) -> Answer:
+    def signal(self, data: bytes, *, pid: int, number: int) -> Reply:
         """Signal a process group."""
         self._local.signal(pid, number)
         return {}, b""
 
-    def group(self, data: bytes, *, name: str) -> Answer:
+    def group(self, data: bytes, *, name: str) -> Reply:
         """Make a control group."""
         group = Cgroup(self._whose.group.below(name), mount=tree(self._whose.run)).create()
         self._groups[name] = group
         return {"procs": [str(path) for path in group.procs], "scope": group.scope()}, b""
 
-    def group_do(self, data: bytes, *, name: str, verb: str, limits: dict[str, Any] | None = None) -> Answer:
+    def group_do(self, data: bytes, *, name: str, verb: str, limits: dict[str, Any] | None = None) -> Reply:
         """Apply a verb to a control group: ``limit``, or one of `methods`."""
         group = self._groups[name]
         if verb == "limit":
@@ -184,19 +184,19 @@ class Operations:
         }
         return {"value": methods[verb]()}, b""
 
-    def free_port(self, data: bytes, *, taken: list[int]) -> Answer:
+    def free_port(self, data: bytes, *, taken: list[int]) -> Reply:
         """Return a free port."""
         return {"value": network.free_port(taken)}, b""
 
-    def time(self, data: bytes) -> Answer:
+    def time(self, data: bytes) -> Reply:
         """Return the seconds since 1970 on this machine."""
         return {"value": time.time()}, b""
 
-    def facts(self, data: bytes) -> Answer:
+    def facts(self, data: bytes) -> Reply:
         """Return the machine's fingerprint and its volatile facts."""
         return {"value": {**fingerprint(), **volatile_facts()}}, b""
 
-    def userland(self, data: bytes, *, digest: str) -> Answer:
+    def userland(self, data: bytes, *, digest: str) -> Reply:
         """Return the root filesystem's folder; empty if it must be sent, which begins with this request."""
         root = root_of(SafeName(digest))
         if root.is_dir():
@@ -205,18 +205,18 @@ class Operations:
         self._receiver = Receiver(SafeName(digest), self._whose.folder_name, self._received)
         return {"root": ""}, b""
 
-    def userland_piece(self, data: bytes) -> Answer:
+    def userland_piece(self, data: bytes) -> Reply:
         """Receive a piece of the root filesystem."""
         assert self._receiver is not None
         self._receiver.piece(data)
         return {}, b""
 
-    def userland_finish(self, data: bytes) -> Answer:
+    def userland_finish(self, data: bytes) -> Reply:
         """Check and unpack the root filesystem."""
         assert self._receiver is not None
         return {"root": str(self._receiver.finish())}, b""
 
-    def program(self, data: bytes, *, name: str, digest: str, unfinished: bool) -> Answer:
+    def program(self, data: bytes, *, name: str, digest: str, unfinished: bool) -> Reply:
         """Keep a program under its digest; return its path with the last piece."""
         self._pieces[digest] = self._pieces.get(digest, b"") + data
         if unfinished:
@@ -225,16 +225,16 @@ class Operations:
         path = keep_program(SafeName(name), SafeName(digest), content, self._whose.folder_name)
         return {"path": str(path)}, b""
 
-    def data_folder(self, data: bytes, *, name: str) -> Answer:
+    def data_folder(self, data: bytes, *, name: str) -> Reply:
         """Make a folder on the disk for a site's data."""
         return {"path": str(make_data_folder(self._whose.folder_name, SafeName(name)))}, b""
 
-    def discard_data(self, data: bytes, *, name: str) -> Answer:
+    def discard_data(self, data: bytes, *, name: str) -> Reply:
         """Remove a site's data folder."""
         remove_data_folder(self._whose.folder_name, SafeName(name))
         return {}, b""
 
-    def engine(self, data: bytes, *, path: str) -> Answer:
+    def engine(self, data: bytes, *, path: str) -> Reply:
         """Return the socket of an engine that the login user can use; ``path`` names one, else it is searched."""
         socket_path = path or engine_socket.find()
         user = os.environ.get("SUDO_UID", "0")
@@ -242,14 +242,14 @@ class Operations:
             socket_path = engine_socket.lend(socket_path, self._whose.socket_folder, int(user))
         return {"value": socket_path}, b""
 
-    def swarm(self, data: bytes, *, membership: dict[str, Any] | None) -> Answer:
+    def swarm(self, data: bytes, *, membership: dict[str, Any] | None) -> Reply:
         """Set the membership of a swarm that ends with the agent in any way; None clears it."""
         self.membership = Membership(**membership) if membership else None
         self._warn(encode_membership(self.membership))
         return {}, b""
 
 
-TABLE: dict[str, Callable[..., Answer]] = {
+TABLE: dict[str, Callable[..., Reply]] = {
     name: operation for name, operation in vars(Operations).items() if not name.startswith("_")
 }
 """Every operation by its name."""

@@ -14,8 +14,8 @@ from weighbridge.engines import engine_socket
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent.userlands import data_folder_of, remove_parts
 from weighbridge.linux.deletion import OwnFolder, remove_tree
+from weighbridge.model.cleanup import Cleanup, OrphanedRun, discard, group_of_host, noting_failure
 from weighbridge.model.host import SWARM_BRIDGE
-from weighbridge.model.leavings import DeadRun, Leavings, discard, group_of_host, noting_failure
 from weighbridge.model.names import GroupName, RunId, SafeName
 
 _REMOVE_S = 5.0
@@ -79,7 +79,7 @@ def _remove_bridge(path: str) -> None:
 
 
 @dataclass(frozen=True)
-class Owner:
+class RunOwner:
     """The owner of resources on a machine: the run ``run`` on the host ``host``.
 
     ``shared``: the machine is also another host of the run, so the run's id is not sufficient.
@@ -105,7 +105,7 @@ class Owner:
         return Path(f"/run/weighbridge-{self.folder_name}")
 
 
-def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) -> list[str]:
+def sweep(whose: RunOwner, member: Membership | None, kinds: Sequence[Cleanup]) -> list[str]:
     """End and remove everything of the run here: orphaned resources of all kinds, and the agent's own resources.
 
     The latter are the membership of a swarm, half-received root filesystems and sockets. Return a sentence for each
@@ -115,7 +115,7 @@ def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) ->
     with contextlib.suppress(Unavailable):  # a user without a cache has no resources there
         folder = data_folder_of(whose.folder_name)
     root = os.geteuid() == 0  # processes in its containers can belong to any user
-    run = DeadRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else "", everybodys=root)
+    run = OrphanedRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else "", of_all_users=root)
     failures = discard(run, kinds)
     if member is not None:
         with noting_failure(failures, "the engine cannot leave its swarm"):
@@ -138,7 +138,7 @@ def decode_membership(line: bytes) -> Membership | None:
     return Membership(**fields) if fields else None
 
 
-def guard(whose: Owner, kinds: Sequence[Leavings]) -> None:
+def guard(whose: RunOwner, kinds: Sequence[Cleanup]) -> None:
     """Wait until the agent has ended, which closes our standard input; then clean up.
 
     Each input line sets the swarm membership to end.

@@ -29,7 +29,7 @@ from weighbridge.linux import cpus, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
-from weighbridge.model.host import Capabilities, DiskSpeed, Host, Limits, Link, RunContext
+from weighbridge.model.host import Capabilities, DiskSpeed, Host, Limits, NetworkLink, RunContext
 from weighbridge.model.names import GroupName
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
@@ -166,11 +166,13 @@ class GuestHost(AgentHost):
         if not self.options.has_offloads:
             without_offloads(self, pid)
 
-    def link(self) -> Link | None:
+    def link(self) -> NetworkLink | None:
         """Return the cable's link while its rate limit is in force."""
         if self.options.link is None or not self.limited:
             return None
-        return Link(f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self.run))
+        return NetworkLink(
+            f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self.run)
+        )
 
     def set_link(self, *, limited: bool) -> None:
         """Add the token buckets at both ends of the cable, or remove them."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from weighbridge.guests import accelerator, disk, kernel, volatile_disk
 from weighbridge.guests.architecture import HOST, X86_64
 from weighbridge.hosts.options import GuestOptions
-from weighbridge.linux.leavings import OF_HOSTS
+from weighbridge.linux.cleanup import OF_HOSTS
 from weighbridge.linux.process import which
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
@@ -23,7 +23,7 @@ class Guest(HostKind):
         "a QEMU guest as a host, with Debian's full kernel: it can run engines that this machine's kernel does not "
         "support"
     )
-    leavings: ClassVar = OF_HOSTS
+    cleanup: ClassVar = OF_HOSTS
     root_makes = "guest hosts"
     options = GuestOptions
     programs: ClassVar = (HOST.program, *kernel.PROGRAMS, *disk.PROGRAMS, "ip", "ethtool")

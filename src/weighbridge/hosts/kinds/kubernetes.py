@@ -9,15 +9,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace, ClusterObjects
 from weighbridge.hosts.kubernetes.kubectl import Denied, Unreached
-from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
 from weighbridge.hosts.kubernetes.objects import asked_objects, user_of
 from weighbridge.hosts.kubernetes.services import MOST
 from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages, images_of, usual_images
 from weighbridge.hosts.kubernetes.volumes import NodeFolders
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
-from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.userland import Userland, Userlands
 
@@ -49,7 +49,7 @@ class KubernetesOptions(HostOptions):
     node: Annotated[
         str | None,
         Field(pattern=_NAME, description="Name of the node; default: a ready node that no other host uses"),
-        Brings.MACHINE,
+        External.MACHINE,
     ] = None
     selector: Annotated[
         str | None, Field(pattern=_WORD, description="Label selector of the nodes to choose from, as for kubectl")
@@ -57,7 +57,7 @@ class KubernetesOptions(HostOptions):
     context: Annotated[
         str | None,
         Field(pattern=_WORD, description="Context of the kubeconfig; default: the current context"),
-        Brings.MACHINE,
+        External.MACHINE,
     ] = None
     namespace: Annotated[
         str | None,
@@ -69,7 +69,7 @@ class KubernetesOptions(HostOptions):
     kubeconfig: Annotated[
         Annotated[str, ABSOLUTE] | None,
         Field(description="A kubeconfig to use instead of your own"),
-        Brings.KUBECONFIG,
+        External.KUBECONFIG,
     ] = None
     images: Annotated[
         NodeImages | None, Field(description="How images reach the node; default: they must be there already")
@@ -133,9 +133,9 @@ class KubernetesOptions(HostOptions):
         return self.images is not None and self.images.pull
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ClusterNamespace:
         """Return the cluster and the namespace for kubectl."""
-        return Place(self.context or "", self.namespace or "", self.kubeconfig or "")
+        return ClusterNamespace(self.context or "", self.namespace or "", self.kubeconfig or "")
 
     @property
     def description(self) -> str:
@@ -156,7 +156,7 @@ class Kubernetes(HostKind):
     options = KubernetesOptions
     group = ""
     programs: ClassVar = ("kubectl",)
-    leavings: ClassVar = (ClusterObjects(), LoadedImages(), NodeFolders())
+    cleanup: ClassVar = (ClusterObjects(), LoadedImages(), NodeFolders())
     """The last goes first: a folder is removed by a pod of its run, and that has an image and a ConfigMap."""
 
     def ready(self, options: Any | None = None) -> Readiness:
@@ -212,15 +212,15 @@ class Kubernetes(HostKind):
         """Return what this user can measure in the cluster of a context, and what refuses the rest."""
         from weighbridge.hosts.kubernetes import survey
 
-        return survey.survey(Place(context, namespace, "").kubectl(), context)
+        return survey.survey(ClusterNamespace(context, namespace, "").kubectl(), context)
 
     def weighed_on(
-        self, context: str, namespace: str, images: str, *, apart: bool, ask: bool
+        self, context: str, namespace: str, images: str, *, separate_hosts: bool, ask: bool
     ) -> Sequence[Mapping[str, Any]]:
         """Return nodes that the cluster chooses, or one if only one is ready."""
         from weighbridge.hosts.kubernetes import survey
 
-        place = Place(context, namespace, "")
+        place = ClusterNamespace(context, namespace, "")
         try:
             nodes = survey.usable_nodes(place.kubectl()) if ask else ()
         except Denied as error:
@@ -235,7 +235,7 @@ class Kubernetes(HostKind):
                 "minikube, k3d, containerd, REGISTRY/REPOSITORY (your engine pushes to it) or pull"
             )
         host = {"kind": self.kind, **named, **({"images": ways} if ways else {})}
-        return [host] * (min(1 + apart, len(nodes)) if ask else 1 + apart)
+        return [host] * (min(1 + separate_hosts, len(nodes)) if ask else 1 + separate_hosts)
 
     def holds(self, options: Any, userland: Userland, cache: Path) -> Mapping[str, bool | None]:
         """Return whether each possible node has the images, or nothing if every run loads them."""
@@ -271,7 +271,7 @@ class Kubernetes(HostKind):
             yield host
 
 
-def _of_place(peers: Sequence[HostOptions], place: Place) -> list[KubernetesOptions]:
+def _of_place(peers: Sequence[HostOptions], place: ClusterNamespace) -> list[KubernetesOptions]:
     return [peer for peer in peers if isinstance(peer, KubernetesOptions) and peer.place == place]
 
 

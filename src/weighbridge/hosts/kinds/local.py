@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
-from weighbridge.linux.leavings import OF_HOSTS
+from weighbridge.linux.cleanup import OF_HOSTS
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.host import THIS_MACHINE, Host, HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
@@ -28,7 +28,7 @@ class Local(HostKind):
     kind = "local"
     group = ""
     summary = "this machine itself"
-    leavings: ClassVar = OF_HOSTS
+    cleanup: ClassVar = OF_HOSTS
     options = LocalOptions
 
     @contextmanager

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from weighbridge.hosts.options import TestbedOptions
-from weighbridge.linux.leavings import OF_HOSTS
+from weighbridge.linux.cleanup import OF_HOSTS
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.plugin import Readiness
@@ -19,7 +19,7 @@ class Testbed(HostKind):
     summary = (
         "a host simulated on this machine for the run: namespaces connected by a switch, with cables of a given rate"
     )
-    leavings: ClassVar = OF_HOSTS
+    cleanup: ClassVar = OF_HOSTS
     root_makes = "testbed hosts"
     options = TestbedOptions
     programs: ClassVar = ("nsenter", "ip", "ethtool")

@@ -12,28 +12,28 @@ from functools import cached_property, partial
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace, note, remove
 from weighbridge.hosts.kubernetes.kubectl import (
-    AWAY_S,
+    API_OUTAGE_S,
     DENIED_S,
     FORBIDDEN,
     NOT_FOUND,
     Denied,
     Kubectl,
     Patience,
-    Refused,
+    RequestRefused,
     Unreached,
     away,
     denied,
     failure_of,
     refused,
 )
-from weighbridge.hosts.kubernetes.leavings import Place, note, remove
 from weighbridge.hosts.kubernetes.objects import (
     LAUNCHER,
     MOST_BYTES,
     SOCKET,
     NodeInfo,
-    Owner,
+    ObjectOwner,
     PodRequest,
     absent_path,
     added_containers,
@@ -48,7 +48,7 @@ from weighbridge.hosts.kubernetes.objects import (
     usable,
 )
 from weighbridge.hosts.kubernetes.remedies import with_remedy
-from weighbridge.hosts.kubernetes.session import Break, SessionStream
+from weighbridge.hosts.kubernetes.session import ConnectionLoss, SessionStream
 from weighbridge.hosts.kubernetes.supply import LOAD_S, ImageSupply, NodeImages, supply
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
@@ -81,7 +81,7 @@ class Cluster:
     """A namespace of a cluster that contains the objects of this run."""
 
     def __init__(
-        self, run: RunContext, kubectl: Kubectl, namespace: str, its_owner: Owner, context: str = ""
+        self, run: RunContext, kubectl: Kubectl, namespace: str, its_owner: ObjectOwner, context: str = ""
     ) -> None:
         self.run, self.kubectl, self.namespace, self.context = run, kubectl, namespace, context
         self.owner = its_owner
@@ -89,7 +89,7 @@ class Cluster:
         self._taken: dict[str, NodeInfo] = {}
 
     @classmethod
-    def of(cls, run: RunContext, place: Place) -> "Cluster":
+    def of(cls, run: RunContext, place: ClusterNamespace) -> "Cluster":
         """Return the cluster in this place, which the hosts of a run share."""
         return run.share(f"kubernetes {place}", lambda: _opened(cls, run, place))
 
@@ -181,7 +181,7 @@ class Cluster:
                     lambda: stream.why or "its launcher does not answer",
                     environment_of(self.run.id),
                     START_S,
-                    lambda: stream.unheard_s,
+                    lambda: stream.disconnected_s,
                 ) as launcher:
                     yield RunningPod(request.name, str(record["status"].get("podIP") or ""), launcher, record)
             finally:
@@ -200,7 +200,7 @@ class Cluster:
             with contextlib.suppress(Unavailable):  # it also ends with its owner
                 self.kubectl.delete(f"{made_object['kind'].lower()}/{made_object['metadata']['name']}")
 
-    def _judge(self, request: PodRequest, carrier: Process) -> Break:
+    def _judge(self, request: PodRequest, carrier: Process) -> ConnectionLoss:
         """End the program that carried a pod's stream; return how it broke, and for how long it can return."""
         carrier.wait(_TOGETHER_S)
         silent = carrier.poll() is None
@@ -210,32 +210,32 @@ class Cluster:
             refusal = state_of(self._asking.get(f"pod/{request.name}", deadline_s=_JUDGE_S)).refusal
         except Denied as error:
             return self._denied(str(error), self._circumstances(request))
-        except Refused as error:
-            return Break(f"{error}{self._circumstances(request)}")
+        except RequestRefused as error:
+            return ConnectionLoss(f"{error}{self._circumstances(request)}")
         except Unavailable as error:
             if of_server := isinstance(error, Unreached):
                 self._patience.away()
-            return Break(f"{cut}; {error}", AWAY_S, of_server=of_server)
+            return ConnectionLoss(f"{cut}; {error}", API_OUTAGE_S, of_server=of_server)
         self._patience.answered()
         if refusal:
-            return Break(f"{with_remedy(refusal)}{self._circumstances(request)}")
+            return ConnectionLoss(f"{with_remedy(refusal)}{self._circumstances(request)}")
         if silent or _NODE_SILENT.search(cut):
-            return Break(cut, _NODE_PATIENCE_S)
+            return ConnectionLoss(cut, _NODE_PATIENCE_S)
         return self._judge_carrier(done, cut)
 
-    def _judge_carrier(self, done: Completed, cut: str) -> Break:
+    def _judge_carrier(self, done: Completed, cut: str) -> ConnectionLoss:
         """Return how a stream broke whose pod still runs, by the last output of its kubectl."""
         if denied(done):
             return self._denied(with_remedy(cut))
         if refused(done):
-            return Break(with_remedy(cut))
-        return Break(cut, AWAY_S, of_server=away(done))
+            return ConnectionLoss(with_remedy(cut))
+        return ConnectionLoss(cut, API_OUTAGE_S, of_server=away(done))
 
-    def _denied(self, words: str, more: str = "") -> Break:
+    def _denied(self, words: str, more: str = "") -> ConnectionLoss:
         """Return a break for a denied right, which an API server denies wrongly just after its start."""
         if self._patience.denied(words):
-            return Break(words, AWAY_S + DENIED_S, of_server=True)
-        return Break(f"{words}{more}")
+            return ConnectionLoss(words, API_OUTAGE_S + DENIED_S, of_server=True)
+        return ConnectionLoss(f"{words}{more}")
 
     def _circumstances(self, request: PodRequest) -> str:
         """Return other facts about an ended pod: who evicted it, and whether its node is cordoned."""
@@ -288,7 +288,7 @@ def _how_ended(done: Completed) -> str:
 
 
 @contextmanager
-def _opened(cls: type[Cluster], run: RunContext, place: Place) -> Iterator[Cluster]:
+def _opened(cls: type[Cluster], run: RunContext, place: ClusterNamespace) -> Iterator[Cluster]:
     """Make the run's owner, which owns all other objects; it is deleted when the context ends."""
     program = build.ensure(run.cache, run.say).read_bytes()
     if len(program) > MOST_BYTES:
@@ -300,7 +300,7 @@ def _opened(cls: type[Cluster], run: RunContext, place: Place) -> Iterator[Clust
     created = kubectl.create(owner(run.id, program))
     kubectl = kubectl.patient()
     try:
-        yield cls(run, kubectl, place.namespace, Owner.of(created), place.context)
+        yield cls(run, kubectl, place.namespace, ObjectOwner.of(created), place.context)
     finally:
         with contextlib.suppress(Unavailable, EnvironmentLost, OSError):  # the end of the run tries again
             remove(kubectl, run.id)

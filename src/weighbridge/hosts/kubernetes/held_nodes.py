@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace, remove
 from weighbridge.hosts.kubernetes.cluster import Cluster
-from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Refused
-from weighbridge.hosts.kubernetes.leavings import Place, remove
+from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, RequestRefused
 from weighbridge.hosts.kubernetes.objects import (
     ASKED,
     LAUNCHER,
@@ -22,7 +22,7 @@ from weighbridge.hosts.kubernetes.objects import (
     REQUESTS,
     RUN_LABEL,
     SOCKET,
-    Owner,
+    ObjectOwner,
     PodRequest,
     labels,
     last_warning,
@@ -109,7 +109,7 @@ def holding_job(request: PodRequest, hold: Hold) -> dict[str, Any]:
     }
 
 
-def _request(run_id: str, image: str, owner: Owner | None, *, pull: bool) -> PodRequest:
+def _request(run_id: str, image: str, owner: ObjectOwner | None, *, pull: bool) -> PodRequest:
     """Return the pod that reserves a node, which every level of Pod Security allows."""
     return PodRequest(run_id, "nodes", "", image, owner, user=NOBODY, limits=LIMITS, requests=REQUESTS, pull=pull)
 
@@ -142,7 +142,7 @@ def _no_queue(kubectl: Kubectl, name: str) -> str:
     """Return why the namespace has no such queue; "" if it has, or if unknown."""
     try:
         queues = [each["metadata"]["name"] for each in kubectl.get(_QUEUES)["items"]]
-    except Refused as error:
+    except RequestRefused as error:
         if "resource type" not in str(error):
             return ""
         return "--queue needs Kueue, which this cluster does not have"
@@ -186,7 +186,7 @@ def held_by(job: Mapping[str, Any] | None, pods: Sequence[Mapping[str, Any]]) ->
 
 @contextmanager
 def held_nodes(
-    run: RunContext, place: Place, hold: Hold, images: NodeImages | None, say: Callable[[str], None]
+    run: RunContext, place: ClusterNamespace, hold: Hold, images: NodeImages | None, say: Callable[[str], None]
 ) -> Iterator[tuple[str, ...]]:
     """Wait until the nodes are reserved, and keep them until the context ends. Raises Unavailable.
 

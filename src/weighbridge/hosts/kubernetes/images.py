@@ -17,7 +17,7 @@ REPOSITORY = "docker.io/weighbridge"
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ClusterImage:
     """An image of one layer: ``layer`` is an archive's file, or its bytes.
 
     ``what`` (``userland``) and ``content``, a digest of 16 digits, are its name.
@@ -50,17 +50,17 @@ class Image:
             yield from iter(lambda: data.read(_PIECE), b"")
 
 
-def launcher_image(program: bytes) -> Image:
+def launcher_image(program: bytes) -> ClusterImage:
     """Return an image that only contains the launcher, for the pods that represent a node."""
-    return Image("launcher", hashlib.sha256(program).hexdigest()[:16], file_layer(LAUNCHER, program))
+    return ClusterImage("launcher", hashlib.sha256(program).hexdigest()[:16], file_layer(LAUNCHER, program))
 
 
-def userland_image(userland: Userland) -> Image:
+def userland_image(userland: Userland) -> ClusterImage:
     """Return a root filesystem's image. Raises Unavailable if it is this machine's own."""
-    return Image("userland", userland.digest[:16], userland.archive())
+    return ClusterImage("userland", userland.digest[:16], userland.archive())
 
 
-def archive(image: Image, machine: str, reference: str = "") -> Iterator[bytes]:
+def archive(image: ClusterImage, machine: str, reference: str = "") -> Iterator[bytes]:
     """Yield an image's archive in pieces for ``ctr images import`` and ``docker load`` (image-spec v1.2).
 
     ``reference`` is its name in the archive; "" means its name on nodes.

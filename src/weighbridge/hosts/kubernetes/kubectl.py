@@ -53,21 +53,21 @@ _AWAY = re.compile(
 )
 _ALREADY = "Error from server (AlreadyExists)"
 _PAUSE_S, _SOON_S = 1.0, 0.2
-AWAY_S = 45.0
+API_OUTAGE_S = 45.0
 """The seconds for which the API server can be away during a run; below the lease, since its pods must survive."""
 DENIED_S = 10.0
 """The seconds for which it can deny existing rights, because it does not know them directly after a start."""
 _ANEW_S = 15.0
 """The seconds after which a denial counts as a new one."""
-_AWAY_ANEW_S = ANSWER_S + _GRACE_S + _ANEW_S
+_API_RETRY_S = ANSWER_S + _GRACE_S + _ANEW_S
 """The same for a missing answer, which can need a complete request to notice."""
 
 
-class Refused(Unavailable):
+class RequestRefused(Unavailable):
     """The API server has answered, and would repeat this answer: the object or the right does not exist."""
 
 
-class Denied(Refused):
+class Denied(RequestRefused):
     """The user does not have the right; an API server that has just started might know it a few seconds later."""
 
 
@@ -112,7 +112,7 @@ class Patience:
         """
         if "" not in self._since:
             self._since.clear()
-        return self.lasts("", AWAY_S, _AWAY_ANEW_S)
+        return self.lasts("", API_OUTAGE_S, _API_RETRY_S)
 
     def answered(self) -> None:
         """Record an answer without a denial."""
@@ -238,7 +238,7 @@ class Kubectl:
 
     def _asks_again(self, error: Unavailable, failed_at: float | None, *, needed: bool) -> bool:
         """Return whether to repeat a request that first failed at this time."""
-        if self.patience is None or failed_at is None or self.patience.clock() - failed_at > AWAY_S + DENIED_S:
+        if self.patience is None or failed_at is None or self.patience.clock() - failed_at > API_OUTAGE_S + DENIED_S:
             return False
         if isinstance(error, Denied):
             return needed and self.patience.denied(str(error))
@@ -329,7 +329,7 @@ class Kubectl:
                 if time.monotonic() > deadline:  # a finalizer does not work
                     raise Unavailable(f"{len(items)} {kind} still exist {_ALL_S:.0f} s after they were deleted")
                 time.sleep(_SOON_S)
-            except Refused:
+            except RequestRefused:
                 raise
             except Unavailable:  # an API server ends every request after a minute
                 if time.monotonic() > deadline:
@@ -435,7 +435,7 @@ def error_of(completed: Completed) -> Unavailable:
     if denied(completed):
         kind = Denied
     elif refused(completed):
-        kind = Refused
+        kind = RequestRefused
     elif _ALREADY in words:
         kind = Exists
     elif away(completed):

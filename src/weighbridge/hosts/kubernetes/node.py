@@ -13,7 +13,15 @@ from weighbridge.facts.host import hardware_facts, machine_facts
 from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
 from weighbridge.hosts.kubernetes.networking import PROXY_MODE, cni, proxy_mode
-from weighbridge.hosts.kubernetes.objects import LAUNCHER, LIMITS, REQUESTS, NodeInfo, Owner, PodRequest, user_of
+from weighbridge.hosts.kubernetes.objects import (
+    LAUNCHER,
+    LIMITS,
+    REQUESTS,
+    NodeInfo,
+    ObjectOwner,
+    PodRequest,
+    user_of,
+)
 from weighbridge.hosts.kubernetes.supply import ImageSupply, NodeImages
 from weighbridge.hosts.kubernetes.volumes import NodeFolder, claimed, folder_name, node_folder
 from weighbridge.launcher.launch import Launched
@@ -127,7 +135,7 @@ class Node:
         return self.cluster.namespace
 
     @property
-    def owner(self) -> Owner:
+    def owner(self) -> ObjectOwner:
         """Return the owner of the run's objects there."""
         return self.cluster.owner
 

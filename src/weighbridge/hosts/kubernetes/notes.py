@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter
 
-from weighbridge.model.leavings import RunFolders
+from weighbridge.model.cleanup import RunFolders
 from weighbridge.model.names import RunId
 
 Noted = TypeVar("Noted")

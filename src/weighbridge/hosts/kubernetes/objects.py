@@ -70,14 +70,14 @@ def owner(run_id: str, program: bytes) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class ObjectOwner:
     """The owner as the cluster has it."""
 
     name: str
     uid: str
 
     @classmethod
-    def of(cls, created: Mapping[str, Any]) -> "Owner":
+    def of(cls, created: Mapping[str, Any]) -> "ObjectOwner":
         """Return the owner in a created object."""
         return cls(created["metadata"]["name"], created["metadata"]["uid"])
 
@@ -99,7 +99,7 @@ class PodRequest:
     site: str
     node: str
     image: str
-    owner: Owner | None
+    owner: ObjectOwner | None
     host_network: bool = False
     privileged: bool = False
     """Whether it has all rights of root and the node's own namespaces, except mounts and IPC.
@@ -133,7 +133,7 @@ ASKED = PodRequest(
     site="asked",
     node="any",
     image="weighbridge/asked",
-    owner=Owner("weighbridge", "00000000-0000-0000-0000-000000000000"),
+    owner=ObjectOwner("weighbridge", "00000000-0000-0000-0000-000000000000"),
 )
 """A pod for questions only."""
 
@@ -250,7 +250,7 @@ def remover(request: PodRequest, folder: str) -> dict[str, Any]:
     return manifest
 
 
-def claim(run_id: str, site: str, its_owner: Owner, size: int, storage_class: str) -> dict[str, Any]:
+def claim(run_id: str, site: str, its_owner: ObjectOwner, size: int, storage_class: str) -> dict[str, Any]:
     """Return a claim of a volume for a site; ``storage_class`` "" means the cluster's default."""
     named = {"storageClassName": storage_class} if storage_class else {}
     return {

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kubernetes.kubectl import Kubectl, Refused
-from weighbridge.hosts.kubernetes.objects import RUN_LABEL, SITE_LABEL, Owner, labels, object_name
+from weighbridge.hosts.kubernetes.kubectl import Kubectl, RequestRefused
+from weighbridge.hosts.kubernetes.objects import RUN_LABEL, SITE_LABEL, ObjectOwner, labels, object_name
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.probing import probe_of
 from weighbridge.model.host import RunContext
@@ -36,7 +36,7 @@ _OUTSIDE = "192.0.2.1"
 """An address for documentation (RFC 5737), which no cluster assigns to a Service."""
 
 
-def service(run_id: str, number: int, owner: Owner, site: str, port: int) -> dict[str, Any]:
+def service(run_id: str, number: int, owner: ObjectOwner, site: str, port: int) -> dict[str, Any]:
     """Return one of the Services, which leads to the pod of a site."""
     name = object_name(run_id, ADDED, str(number))
     metadata = {"name": name, "labels": labels(run_id, ADDED), "ownerReferences": owner.references}
@@ -91,7 +91,7 @@ class Added:
 
 @contextmanager
 def added(
-    run: RunContext, kubectl: Kubectl, owner: Owner, number: int, server: Launcher, site: str, port: int
+    run: RunContext, kubectl: Kubectl, owner: ObjectOwner, number: int, server: Launcher, site: str, port: int
 ) -> Iterator[Added]:
     """Add Services that lead to a port of a site's pod, whose launcher is the ``server``.
 
@@ -122,7 +122,7 @@ def remove(kubectl: Kubectl, run_id: str) -> None:
     selector = f"{RUN_LABEL}={run_id},{SITE_LABEL}={ADDED}"
     try:
         kubectl.delete_all("/api/v1", "services", selector)
-    except Refused:
+    except RequestRefused:
         kubectl.delete("services", f"--selector={selector}", deadline_s=_BATCH_S)
     for group in ("/apis/discovery.k8s.io/v1", "/api/v1"):
         with contextlib.suppress(Unavailable):  # the cluster collects them, 20 per second
@@ -130,37 +130,37 @@ def remove(kubectl: Kubectl, run_id: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ServiceCapacity:
     """The number of Services that can be added, and the reason ``why`` of that limit."""
 
     most: int
     why: str
 
 
-def room(kubectl: Kubectl) -> Room:
+def room(kubectl: Kubectl) -> ServiceCapacity:
     """Return how many Services a run can add, as far as the user can read it.
 
     It is at most half of the free addresses, because others need some. Raises Unavailable if the API server does not
     answer.
     """
-    rooms = [Room(MOST, f"Kubernetes supports {MOST:,} per cluster")]
-    with contextlib.suppress(Refused):
+    rooms = [ServiceCapacity(MOST, f"Kubernetes supports {MOST:,} per cluster")]
+    with contextlib.suppress(RequestRefused):
         rooms += _in_quotas(kubectl.get("resourcequotas").get("items") or ())
     size, used = _addresses(kubectl)
     if size:
         known = f"{size - used:,} of {size:,} addresses for Services are free" if used else f"{size:,} addresses"
-        rooms.append(Room(max(0, size - used) // 2, known))
+        rooms.append(ServiceCapacity(max(0, size - used) // 2, known))
     return min(rooms, key=lambda each: each.most)
 
 
-def _in_quotas(quotas: Sequence[Any]) -> Iterator[Room]:
+def _in_quotas(quotas: Sequence[Any]) -> Iterator[ServiceCapacity]:
     for quota in quotas:
         hard, used = ((quota.get("status") or {}).get(key) or {} for key in ("hard", "used"))
         for name in ("services", "count/services"):
             if name in hard:
                 left = int(hard[name]) - int(used.get(name, 0))
                 whose = quota["metadata"]["name"]
-                yield Room(max(0, left - _SPARE), f"quota {whose} has {left:,} {name} left")
+                yield ServiceCapacity(max(0, left - _SPARE), f"quota {whose} has {left:,} {name} left")
 
 
 def _addresses(kubectl: Kubectl) -> tuple[int, int]:
@@ -169,7 +169,7 @@ def _addresses(kubectl: Kubectl) -> tuple[int, int]:
         listed = kubectl.get("servicecidrs").get("items") or ()
         ranges = [cidr for each in listed for cidr in ((each.get("spec") or {}).get("cidrs") or ())[:1]]
     if not ranges:
-        asked = service("0" * 12, 0, Owner("any", "0"), "any", 1)
+        asked = service("0" * 12, 0, ObjectOwner("any", "0"), "any", 1)
         asked["metadata"].pop("ownerReferences")
         [refusal] = kubectl.dry_run([asked | {"spec": {**asked["spec"], "clusterIP": _OUTSIDE}}])
         ranges = _RANGE.findall(refusal)[:1]

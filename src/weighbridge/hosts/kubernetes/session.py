@@ -34,7 +34,7 @@ _PIECE, _WINDOW, _END = 2**16, 2**20, 2**32 - 1
 _TOGETHER_S = 1.0
 
 
-class Session:
+class StreamState:
     """The data sent and received over successive connections: no byte is lost or repeated. Pure.
 
     After `resume`, `due` returns data for the new connection, and `feed` processes its input.
@@ -131,7 +131,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class ConnectionLoss:
     """How a connection ended, in words, and the seconds since its last input during which another one is worth
     trying.
 
@@ -154,16 +154,16 @@ class SessionStream:
     def __init__(
         self,
         connect: Callable[[], tuple[Process, SocketStream]],
-        judge: Callable[[Process], Break],
+        judge: Callable[[Process], ConnectionLoss],
         say: Callable[[str], None],
     ) -> None:
         """Raises Unavailable if no connection can be started."""
         self.why = ""
         """Why the stream has ended; "" before its end."""
-        self.unheard_s = 0.0
+        self.disconnected_s = 0.0
         """The total seconds without a connection."""
         self._connect, self._judge, self._say = connect, judge, say
-        self._session = Session()
+        self._session = StreamState()
         self._state, self._writing = threading.Lock(), threading.Lock()
         self._dirty = self._broken = False
         self._patience_s = math.inf
@@ -239,7 +239,7 @@ class SessionStream:
         now = time.monotonic()
         if self._session.resumed:
             if self._broken:
-                self.unheard_s += now - self._heard
+                self.disconnected_s += now - self._heard
                 self._say(f"reconnected after {now - self._heard:.1f} s")
             if self._again_s is None:
                 self._again_s = max(_AGAIN_S, 2 * (now - self._begun))

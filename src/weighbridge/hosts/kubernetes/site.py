@@ -42,7 +42,7 @@ _OWN_COUNTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ServerRoute:
     """The path of clients to a server. ``address`` "" means its node's.
 
     ``reached``, ``assigned_ports``: see `weighbridge.model.site.Site`.
@@ -73,13 +73,13 @@ class PodSite(LaunchedSite):
         self, request: SiteRequest, running: RunningPod, asked: PodRequest, not_honoured: Mapping[str, str]
     ) -> None:
         address = request.host.address if asked.host_network else running.address
-        if asked.host_network and not request.apart:
+        if asked.host_network and not request.separate_hosts:
             address = "127.0.0.1"
         super().__init__(request.name, request.host, running.launcher, (address, address))
         self.sampler = running.launcher
         self._kernel = _kernel_of(self)
         self._counts_use = not self._kernel or _kernel_of(request.host) in ("", self._kernel)
-        running.launcher.tells_use = self._counts_use
+        running.launcher.reports_use = self._counts_use
         self._top = Path(_TOP)
         self._groups = 2 if self._text("cgroup.controllers") else 1
         if self._groups == 2:
@@ -95,7 +95,7 @@ class PodSite(LaunchedSite):
         """The only site that a NetworkPolicy allows to reach it; "" without one."""
         self._way_facts: Mapping[str, str] = {}
 
-    def reach_by(self, way: Way) -> None:
+    def reach_by(self, way: ServerRoute) -> None:
         """Let clients reach its server through a Service."""
         self.address, self.listen = way.address or self._request.host.address, EVERYWHERE
         self.reached, self.assigned_ports, self._way_facts = way.reached, way.assigned_ports, way.facts

@@ -20,18 +20,18 @@ from pydantic import BeforeValidator, Field, model_validator
 from weighbridge.engines.push import push, pushing_engine
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes import volumes
-from weighbridge.hosts.kubernetes.images import Image, archive, launcher_image, userland_image
+from weighbridge.hosts.kubernetes.cleanup import places_of, runs_at
+from weighbridge.hosts.kubernetes.images import ClusterImage, archive, launcher_image, userland_image
 from weighbridge.hosts.kubernetes.kubectl import Denied, Exists, Kubectl
-from weighbridge.hosts.kubernetes.leavings import places_of, runs_at
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import IMAGE_LABEL, RUN_LABEL, NodeInfo, has_ended, labels, object_name
 from weighbridge.launcher import build
 from weighbridge.linux import process
 from weighbridge.linux.process import RUN_VARIABLE, feed
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
-from weighbridge.model.options import Brings, Options
+from weighbridge.model.options import External, Options
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.user_cache import cache_folder
 
@@ -99,7 +99,7 @@ class NodeImages(Options):
             "that loads it from standard input for the node $WEIGHBRIDGE_NODE: [ssh, NODE, sudo, ctr, "
             "--namespace, k8s.io, images, import, '-']"
         ),
-        Brings.COMMAND,
+        External.COMMAND,
     ] = None
     remove: Annotated[
         Annotated[tuple[str, ...], Field(min_length=1)] | None,
@@ -107,7 +107,7 @@ class NodeImages(Options):
             description="If `load` is a command: a command that removes the image; Weighbridge appends the "
             "image's name"
         ),
-        Brings.COMMAND,
+        External.COMMAND,
     ] = None
     push: Annotated[
         str | None,
@@ -117,7 +117,7 @@ class NodeImages(Options):
             description="The REGISTRY/REPOSITORY to which your Docker or Podman pushes the image and from which the "
             "cluster pulls it",
         ),
-        Brings.SERVER,
+        External.SERVER,
     ] = None
     pull: Annotated[
         bool, Field(description="Let the cluster pull the image of `userland: {kind: image, ...}` by its digest")
@@ -209,14 +209,14 @@ class ImageSupply:
         known = [userlands.usual, userlands.clients, *userlands.own.values()] if userlands is not None else []
         return _pulled(next((each for each in known if each is not None and each.reference), None))
 
-    def _of(self, node: NodeInfo, image: Image) -> str:
+    def _of(self, node: NodeInfo, image: ClusterImage) -> str:
         tool = self._options.tool if self._options is not None else None
         place = "" if self.pulls or (tool is not None and tool.everywhere) else node.name
         if (place, image.reference) not in self._there:
             self._there[place, image.reference] = self._brought(node, place, image)
         return self._there[place, image.reference]
 
-    def _brought(self, node: NodeInfo, place: str, image: Image) -> str:
+    def _brought(self, node: NodeInfo, place: str, image: ClusterImage) -> str:
         if self._options is not None and self._options.push is not None:
             return pushed(
                 self._options.push, image, node.architecture or platform.machine(), self._run.cache, self._run.say
@@ -323,7 +323,7 @@ def _pushed_before(cache: Path) -> dict[str, str]:
     return {}
 
 
-def _words(image: Image) -> str:
+def _words(image: ClusterImage) -> str:
     return f"{image.what}:{image.content} ({image.size / 1e6:.0f} MB)"
 
 
@@ -367,7 +367,13 @@ def push_all(
 
 
 def pushed(
-    repository: str, image: Image, machine: str, cache: Path, say: Callable[[str], None], *, again: bool = False
+    repository: str,
+    image: ClusterImage,
+    machine: str,
+    cache: Path,
+    say: Callable[[str], None],
+    *,
+    again: bool = False,
 ) -> str:
     """Return an image's name and digest in a repository; push it if no earlier push is recorded, or if ``again``.
 
@@ -524,7 +530,7 @@ class LoadedImage:
 NOTES = Notes("kubernetes-images.json", LoadedImage)
 
 
-class LoadedImages(Leavings):
+class LoadedImages(Cleanup):
     """Images that runs loaded onto nodes of clusters and for which a removing command is known."""
 
     label = "images on nodes of Kubernetes clusters"
@@ -535,7 +541,7 @@ class LoadedImages(Leavings):
             if image.remove:
                 yield Leftover(run, f"image on node {image.node}", image.reference)
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the images in the run's notes. Raises OSError if one remains, or if a folder still needs them."""
         images = [each for each in NOTES.read(run.state) if each.remove]
         if images and volumes.NOTES.read(run.state):

@@ -10,7 +10,7 @@ from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import services
-from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Refused
+from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, RequestRefused
 from weighbridge.hosts.kubernetes.objects import (
     ASKED,
     LIMITS,
@@ -187,7 +187,7 @@ def node(kubectl: Kubectl, name: str) -> Readiness:
         kubectl.get(f"node/{name}")
     except Denied:
         return Readiness(True)
-    except Refused:
+    except RequestRefused:
         names = ""
         with contextlib.suppress(Unavailable):
             names = ", ".join(each["metadata"]["name"] for each in kubectl.get("nodes")["items"])

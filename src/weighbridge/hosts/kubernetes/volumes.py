@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kubernetes.kubectl import NOT_FOUND, Kubectl, Refused
-from weighbridge.hosts.kubernetes.leavings import Place, places_of, runs_at
+from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace, places_of, runs_at
+from weighbridge.hosts.kubernetes.kubectl import NOT_FOUND, Kubectl, RequestRefused
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import (
     CONTAINER,
     RUN_LABEL,
     SITE_LABEL,
-    Owner,
+    ObjectOwner,
     PodRequest,
     absent_path,
     claim,
@@ -28,8 +28,8 @@ from weighbridge.hosts.kubernetes.objects import (
     state_of,
 )
 from weighbridge.launcher import build
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RemoteRun, RunFolders
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders
 from weighbridge.user_cache import cache_folder
 
 BOUND_S = 180.0
@@ -41,7 +41,7 @@ _BEING_DELETED = "object is being deleted"
 
 @contextmanager
 def claimed(
-    run: RunContext, kubectl: Kubectl, its_owner: Owner, name: str, size: int, storage_class: str
+    run: RunContext, kubectl: Kubectl, its_owner: ObjectOwner, name: str, size: int, storage_class: str
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Claim a volume for a site; yield the claim's name and facts of its class. Raises Unavailable."""
     manifest = claim(run.id, name, its_owner, size, storage_class)
@@ -100,7 +100,7 @@ class NodeFolder:
     image: str
     pull: bool
 
-    def removed(self, kubectl: Kubectl, run_id: str, its_owner: Owner) -> None:
+    def removed(self, kubectl: Kubectl, run_id: str, its_owner: ObjectOwner) -> None:
         """Remove it by a pod on its node, after the pod that uses it has ended. Raises Unavailable."""
         _await_deleted(kubectl, self.name)  # kubelet can still make the folder while that pod starts
         disk = {"hostPath": {"path": self.path, "type": "Directory"}}
@@ -138,7 +138,7 @@ def _await_deleted(kubectl: Kubectl, pod: str) -> None:
     while True:
         try:
             kubectl.get(f"pod/{pod}", needed=True)
-        except Refused as error:
+        except RequestRefused as error:
             if NOT_FOUND in str(error):
                 return
             raise
@@ -165,7 +165,7 @@ NOTES = Notes("kubernetes-folders.json", NodeFolder)
 
 
 @contextmanager
-def node_folder(run: RunContext, kubectl: Kubectl, its_owner: Owner, folder: NodeFolder) -> Iterator[str]:
+def node_folder(run: RunContext, kubectl: Kubectl, its_owner: ObjectOwner, folder: NodeFolder) -> Iterator[str]:
     """Yield a folder of a node, which kubelet makes with the pod that mounts it; it is removed at the end."""
     NOTES.write(run.state, [*NOTES.read(run.state), folder])
     try:
@@ -200,7 +200,7 @@ def _site_of(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"]["labels"].get(SITE_LABEL, ""))
 
 
-class NodeFolders(Leavings):
+class NodeFolders(Cleanup):
     """Folders of pods on the nodes of clusters."""
 
     label = "folders on nodes of Kubernetes clusters"
@@ -210,7 +210,7 @@ class NodeFolders(Leavings):
         for run, folder in NOTES.of_runs(folders):
             yield from _leftovers(run, [folder])
 
-    def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
+    def find_at(self, context: str, namespace: str) -> Iterator[RemoteRun]:
         """Yield the folders that pods in a namespace still name. Raises OSError if the cluster does not answer."""
         kubectl = Kubectl(context, namespace)
         try:
@@ -219,7 +219,7 @@ class NodeFolders(Leavings):
                 return
             for run in runs_at(pods, kubectl.clock()):
                 run_pods = [pod for pod in pods if pod["metadata"]["labels"][RUN_LABEL] == run.id]
-                yield FarRun(run.id, tuple(_leftovers(run.id, _folders_in(run_pods, run.id))), run.alive)
+                yield RemoteRun(run.id, tuple(_leftovers(run.id, _folders_in(run_pods, run.id))), run.alive)
         except Unavailable as error:
             raise OSError(str(error)) from error
 
@@ -233,7 +233,7 @@ class NodeFolders(Leavings):
         except Unavailable as error:
             raise OSError(str(error)) from error
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the folders in the run's notes, by pods. Raises OSError if one remains."""
         left, failures = [], []
         for folder in NOTES.read(run.state):
@@ -252,7 +252,7 @@ def _leftovers(run: str, folders: Sequence[NodeFolder]) -> Iterator[Leftover]:
         yield Leftover(run, f"folder on node {folder.node}", f"{folder.path}/{folder.name}")
 
 
-def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) -> None:
+def _removed_anywhere(folder: NodeFolder, places: Sequence[ClusterNamespace], run_id: str) -> None:
     """Remove a folder by a pod in the place of its run. Raises Unavailable."""
     failure = Unavailable(f"folder {folder.path}/{folder.name} of node {folder.node}: its cluster was not recorded")
     for place in places:
@@ -266,9 +266,9 @@ def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) 
     raise failure
 
 
-def _owner_of(kubectl: Kubectl, run_id: str) -> Owner:
+def _owner_of(kubectl: Kubectl, run_id: str) -> ObjectOwner:
     """Return the run's owner, made again if it is gone; it is listed because a run need not have "get"."""
     for config_map in kubectl.get("configmaps", f"--field-selector=metadata.name={object_name(run_id)}")["items"]:
-        return Owner.of(config_map)
+        return ObjectOwner.of(config_map)
     program = build.ensure(cache_folder(), lambda _: None).read_bytes()
-    return Owner.of(kubectl.create(owner(run_id, program)))
+    return ObjectOwner.of(kubectl.create(owner(run_id, program)))

@@ -14,14 +14,14 @@ from weighbridge.hosts.local import SinglePurpose
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.host import AgentHost
 from weighbridge.linux.tc import AROUND
-from weighbridge.model.host import Capabilities, Host, Link, RunContext
+from weighbridge.model.host import Capabilities, Host, NetworkLink, RunContext
 
 _WHOLE = 1514
 """Bytes of a full frame. A card that splits large packets itself might count those instead of frames."""
 _IPV4 = re.compile(r"[0-9.]{7,15}")
 
 
-def card(read: Callable[[str], bytes], where: str, interface: str) -> Link | None:
+def card(read: Callable[[str], bytes], where: str, interface: str) -> NetworkLink | None:
     """Return the link of a network card whose driver reports its rate, else None; ``read`` reads the host's files."""
     folder = f"/sys/class/net/{interface}"
     try:
@@ -40,7 +40,7 @@ def card(read: Callable[[str], bytes], where: str, interface: str) -> Link | Non
             bits[direction] = 8.0 * (count + AROUND * max(packets, count / _WHOLE))
         return bits
 
-    return Link(where, rate, carried) if interface and rate > 0 else None
+    return NetworkLink(where, rate, carried) if interface and rate > 0 else None
 
 
 class MachineHost(AgentHost, ABC):
@@ -52,7 +52,7 @@ class MachineHost(AgentHost, ABC):
         """``place`` is its address and its interface."""
         super().__init__(name, run, hello, channel, place)
         self._claim = SinglePurpose(f"host {name}")
-        self._card: Link | None = None
+        self._card: NetworkLink | None = None
         self._card_known = False
 
     @property
@@ -65,7 +65,7 @@ class MachineHost(AgentHost, ABC):
         self._claim.take(purpose)
         return self
 
-    def link(self) -> Link | None:
+    def link(self) -> NetworkLink | None:
         """Return the link of the network card with the host's address, if its driver reports the rate."""
         if not self._card_known:
             self._card, self._card_known = card(self.read, f"host {self.name}", self.interface), True
@@ -111,7 +111,7 @@ def place_of(
 
 
 @contextmanager
-def told_failures(channel: Channel, run: RunContext) -> Iterator[None]:
+def reported_failures(channel: Channel, run: RunContext) -> Iterator[None]:
     """Close the channel at the end, and report what the agent could not end or remove there."""
     try:
         yield

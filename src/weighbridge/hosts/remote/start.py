@@ -19,8 +19,8 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent import frames
 from weighbridge.hosts.remote.channel import Channel
+from weighbridge.model.cleanup import Cleanup
 from weighbridge.model.host import ClockOffset
-from weighbridge.model.leavings import Leavings
 
 ROOT = "weighbridge.hosts.agent.main"
 _SOURCE = Path(weighbridge.__file__).parent
@@ -31,14 +31,14 @@ _PARSING = threading.Lock()
 def program() -> bytes:
     """Return the agent's program, compressed."""
     loader = (_SOURCE / "hosts/agent/loader.py").read_text()
-    kinds = [f"{kind.__module__}:{kind.__name__}" for kind in leavings()]
+    kinds = [f"{kind.__module__}:{kind.__name__}" for kind in cleanups()]
     text = f"{loader}\n\nmain(__import__('json').loads({json.dumps(sources())!r}), {kinds!r}, p)\n"
     return zlib.compress(text.encode(), 9)
 
 
-def leavings() -> list[type[Leavings]]:
+def cleanups() -> list[type[Cleanup]]:
     """Return the kinds of leftovers of plug-ins that an ssh machine can have, in the registry's order."""
-    kinds = [type(remote_kind) for each in registry.leavings() if (remote_kind := each.elsewhere) is not None]
+    kinds = [type(remote_kind) for each in registry.cleanups() if (remote_kind := each.elsewhere) is not None]
     return [kind for kind in kinds if kind.__module__.startswith(f"{__package__.partition('.')[0]}.")]  # sent as text
 
 
@@ -48,7 +48,7 @@ def sources() -> dict[str, str]:
     A package's name ends with ".__init__".
     """
     texts: dict[str, str] = {}
-    waiting = [ROOT, *(kind.__module__ for kind in leavings())]
+    waiting = [ROOT, *(kind.__module__ for kind in cleanups())]
     while waiting:
         for name in _with_parents(waiting.pop()):
             module = _file(name)

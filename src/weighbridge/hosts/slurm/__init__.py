@@ -9,9 +9,9 @@ from weighbridge.hosts.agent.operations import machine
 from weighbridge.hosts.options import SlurmOptions
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.forward import Forward
-from weighbridge.hosts.remote.machine import MachineHost, place_of, told_failures
+from weighbridge.hosts.remote.machine import MachineHost, place_of, reported_failures
 from weighbridge.hosts.slurm.job import Job, address_among
-from weighbridge.hosts.slurm.step import Step
+from weighbridge.hosts.slurm.step import JobStep
 from weighbridge.linux.slurm import job_id
 from weighbridge.model.host import NODE, PLACED_BY, RunContext
 
@@ -53,11 +53,11 @@ def slurm_host(name: str, options: SlurmOptions, run: RunContext, named: Collect
     job: Job = run.share("Slurm job", lambda: nullcontext(Job(job_id())))
     node = job.node_for(name, options.node, named)
     run.say(f"starting a step of job {job.id} for host {name} (node {node})")
-    step = Step(name, job.id, node)
+    step = JobStep(name, job.id, node)
     with ExitStack() as stack:
         stack.callback(step.close)
         channel, hello = step.open(run.id, machine())
-        stack.enter_context(told_failures(channel, run))
+        stack.enter_context(reported_failures(channel, run))
         interfaces, named_by_study = hello["interfaces"], options.address or options.interface
         reached_at = "" if named_by_study else address_among(name, job.address(node), interfaces)
         place = place_of(name, options.address, options.interface, reached_at, interfaces)

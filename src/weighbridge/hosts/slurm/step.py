@@ -15,7 +15,7 @@ READY_S = 60.0
 _LAST_WORDS_S = 2.0
 
 
-class Step:
+class JobStep:
     """A step with one task on one node, which shares the job's resources there with other steps."""
 
     def __init__(self, host: str, job: str, node: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from weighbridge.hosts.agent.operations import machine
 from weighbridge.hosts.options import SshOptions
 from weighbridge.hosts.remote.channel import Channel
-from weighbridge.hosts.remote.machine import MachineHost, place_of, told_failures
+from weighbridge.hosts.remote.machine import MachineHost, place_of, reported_failures
 from weighbridge.hosts.ssh.connect import Connection
 from weighbridge.model.host import RunContext
 
@@ -54,5 +54,5 @@ def ssh_host(name: str, options: SshOptions, run: RunContext) -> Iterator[SshHos
     with contextlib.ExitStack() as stack:
         stack.callback(connection.close)
         channel, hello = connection.open(run.id, machine())
-        stack.enter_context(told_failures(channel, run))
+        stack.enter_context(reported_failures(channel, run))
         yield SshHost(name, options, run, connection, hello, channel)

@@ -23,7 +23,7 @@ FONT_PX, LETTER_PX = 12, 6.8
 TOP_PX, RIGHT_PX, LABELS_PX, TITLE_PX = 8, 14, 22, 18
 """Room above and beside the frame, for the labels below it, and for a title."""
 
-Row = Mapping[str, Any]
+ChartRow = Mapping[str, Any]
 """A row of a table: its fields by their names."""
 
 
@@ -110,7 +110,7 @@ class _Layer:
     mark: Mapping[str, Any]
     encoding: Mapping[str, Any]
 
-    def value(self, channel: str, row: Row, default: Any = None) -> Any:
+    def value(self, channel: str, row: ChartRow, default: Any = None) -> Any:
         """A row's value on a channel that is no place: its colour, shape, opacity."""
         encoded = self.encoding.get(channel)
         if encoded is None:
@@ -118,12 +118,12 @@ class _Layer:
         scale, value = encoded["scale"], row[encoded["field"]]
         return dict(zip(scale["domain"], scale["range"], strict=True))[value] if scale else value
 
-    def across(self, channel: str, row: Row) -> float | None:
+    def across(self, channel: str, row: ChartRow) -> float | None:
         """Where a row is from the left: on ``x`` or ``x2``."""
         encoded = self.encoding.get(channel)
         return None if encoded is None else self.frame.width * self.frame.x.share(row[encoded["field"]])
 
-    def down(self, channel: str, row: Row) -> float | None:
+    def down(self, channel: str, row: ChartRow) -> float | None:
         """Where a row is from above, on ``y`` or ``y2``: in the middle of its band, or of its part of the band."""
         encoded = self.encoding.get(channel)
         if encoded is None:
@@ -136,7 +136,7 @@ class _Layer:
         return place
 
 
-def _rectangle(layer: _Layer, row: Row) -> str:
+def _rectangle(layer: _Layer, row: ChartRow) -> str:
     """From one value to the other, in the band of its name or all the way down."""
     ends = sorted((layer.across("x", row) or 0.0, layer.across("x2", row) or 0.0))
     middle, half = layer.down("y", row), layer.frame.band / 2 * (1 - layer.frame.y.padding)
@@ -145,7 +145,7 @@ def _rectangle(layer: _Layer, row: Row) -> str:
                fill=layer.value("color", row), fill_opacity=layer.value("opacity", row))  # fmt: skip
 
 
-def _rule(layer: _Layer, row: Row) -> str:
+def _rule(layer: _Layer, row: ChartRow) -> str:
     x, y, x2, y2 = layer.across("x", row), layer.down("y", row), layer.across("x2", row), layer.down("y2", row)
     top, bottom = (0.0, layer.frame.height) if y is None else (y, y if y2 is None else y2)
     dashes = " ".join(map(str, layer.mark.get("strokeDash", ()))) or None
@@ -153,20 +153,20 @@ def _rule(layer: _Layer, row: Row) -> str:
                stroke_width=layer.mark.get("strokeWidth", 1), stroke_dasharray=dashes)  # fmt: skip
 
 
-def _tick(layer: _Layer, row: Row) -> str:
+def _tick(layer: _Layer, row: ChartRow) -> str:
     x, y, half = layer.across("x", row), layer.down("y", row) or 0.0, layer.mark["size"] / 2
     return tag("line", x1=x, x2=x, y1=y - half, y2=y + half, stroke=layer.value("color", row),
                stroke_width=layer.mark["thickness"])  # fmt: skip
 
 
-def _point(layer: _Layer, row: Row) -> str:
+def _point(layer: _Layer, row: ChartRow) -> str:
     x, y, area = layer.across("x", row) or 0.0, layer.down("y", row) or 0.0, layer.mark["size"]
     shape, place = layer.value("shape", row, "circle"), f"translate({_short(x)},{_short(y)})"
     transform = f"{place} scale({_short(math.sqrt(area) / 2)})"
     return tag("path", d=SHAPES.get(shape, shape), transform=transform, fill=layer.value("color", row))
 
 
-MARKS: dict[str, Callable[[_Layer, Row], str]] = {
+MARKS: dict[str, Callable[[_Layer, ChartRow], str]] = {
     "rect": _rectangle, "bar": _rectangle, "rule": _rule, "tick": _tick, "point": _point,
 }  # fmt: skip
 

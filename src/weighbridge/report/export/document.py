@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired
 from pydantic import ConfigDict, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.analysis.gate import Outcome, Reason
+from weighbridge.analysis.gate import GateOutcome, Reason
 from weighbridge.analysis.judgement import Family
 from weighbridge.analysis.results import ProofState, TrustReason
 from weighbridge.report.text.remarks import CODES
@@ -335,7 +335,7 @@ class LimitAnswer(Within, Worsening):
     environment: str
     workload: str
     metric: str
-    outcome: Outcome
+    outcome: GateOutcome
     reason: Reason
     blocks: int
 

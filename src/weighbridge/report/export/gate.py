@@ -11,7 +11,7 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.analysis.gate import Answer, Finding, Gate, Reason, visible_excess
+from weighbridge.analysis.gate import Finding, Gate, GateAnswer, Reason, visible_excess
 from weighbridge.analysis.requirement import Operand, Target
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.export.disturbance import DisturbanceRow, disturbance_json
@@ -20,7 +20,7 @@ from weighbridge.report.export.json import finite, worsening_json
 from weighbridge.report.export.within import within_json
 from weighbridge.report.markdown import escaped
 from weighbridge.report.text.gate import OUTCOMES, GateRow
-from weighbridge.report.text.gate import Outcome as GateOutcome
+from weighbridge.report.text.gate import RequirementOutcome as GateOutcome
 
 VERSION: Final = 1
 """Of the document of ``gate --json``."""
@@ -72,7 +72,7 @@ class GateDocument(TypedDict):
     against: str | None
     disturbance: DisturbanceRow
     against_disturbance: DisturbanceRow | None
-    answer: Answer
+    answer: GateAnswer
     findings: list[GateFinding]
     not_judged: int
     looks: int

@@ -36,7 +36,7 @@ ALL_EXCERPTS_BYTES = 1_200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class TrialOutput:
     """One raw output of a trial: its link from the page, its size in bytes, and how it begins."""
 
     name: str
@@ -53,7 +53,7 @@ class TrialProcess:
     command: str
     returncode: int
     duration_s: float
-    outputs: tuple[Output, ...]
+    outputs: tuple[TrialOutput, ...]
 
 
 def processes(store: RunStore, path: Path) -> dict[int, list[TrialProcess]]:
@@ -67,7 +67,7 @@ def processes(store: RunStore, path: Path) -> dict[int, list[TrialProcess]]:
     processes_by_trial: dict[int, list[TrialProcess]] = {}
     for row in rows:
         outputs = tuple(
-            Output(
+            TrialOutput(
                 name,
                 f"{begin}{quote(file)}",
                 sizes[file],

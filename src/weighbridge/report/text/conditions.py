@@ -8,7 +8,7 @@ from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sessions import RunSession, SessionDifference
 from weighbridge.model.choices import Promise
-from weighbridge.model.power_cut import PowerCut, Verdict
+from weighbridge.model.power_cut import DurabilityVerdict, PowerCut
 from weighbridge.model.study import nearest_base
 from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import margin
@@ -78,13 +78,13 @@ def how_kept(cut: PowerCut) -> str:
 
 def power_cut_verdict(cut: PowerCut) -> str:
     """Return the result: ``kept all 187``, ``claims synchronous, lost 3 of 187 (first: 184; 1 torn)``."""
-    if cut.verdict is Verdict.KEPT:
+    if cut.verdict is DurabilityVerdict.KEPT:
         return f"kept all {cut.acknowledged}"
     about = [f"first: {cut.first_lost}"]
     about += [f"{count} {what}" for count, what in ((cut.torn, "torn"), (cut.displaced, "out of place")) if count]
     about += [f"its server said: {cut.failure}"] if cut.failure else []
     lost = f"lost {cut.lost} of {cut.acknowledged} ({'; '.join(about)})"
-    if cut.verdict is Verdict.OVERCLAIMED:
+    if cut.verdict is DurabilityVerdict.OVERCLAIMED:
         return f"claims {cut.claimed}, {lost}"
     if cut.promise is Promise.WRITE:
         return f"{lost}; nothing was synced"
@@ -105,7 +105,7 @@ def power_cut_lines(analysis: Analysis) -> list[str]:
 def overclaimed_lines(analysis: Analysis) -> list[str]:
     """Return the lines of `power_cut_lines` for environments that lost more than they claim."""
     claims = zip(analysis.power_cuts, power_cut_lines(analysis), strict=True)
-    return [line for cut, line in claims if cut.verdict is Verdict.OVERCLAIMED]
+    return [line for cut, line in claims if cut.verdict is DurabilityVerdict.OVERCLAIMED]
 
 
 def durability_words(durabilities: Durabilities) -> str:

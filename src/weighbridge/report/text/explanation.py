@@ -41,7 +41,7 @@ _MOST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class ExplanationRow:
+class ExplanationLine:
     """A row of the table. ``shown_as`` decides its colour; it is empty without a cost."""
 
     what: str
@@ -145,7 +145,7 @@ def _rest(explanation: Explanation, baseline: str) -> Iterator[str]:
         yield f"It is undecided whether a cost remains {what} ({open_range(explanation.report, left)})"
 
 
-def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[ExplanationRow]:
+def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[ExplanationLine]:
     """Return the table's rows: the mechanisms, their pairs, the interaction and what is unexplained."""
     unit = explanation.report.unit
     rows = [_mechanism(each, unit) for each in explanation.mechanisms]
@@ -159,19 +159,19 @@ def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[Expla
     return rows
 
 
-def _row(what: str, row: Comparison, unit: str, remedy: str = "") -> ExplanationRow:
-    return ExplanationRow(what, "", cost_text(row, unit), reasoned_verdict(row), "", remedy, row.shown_as)
+def _row(what: str, row: Comparison, unit: str, remedy: str = "") -> ExplanationLine:
+    return ExplanationLine(what, "", cost_text(row, unit), reasoned_verdict(row), "", remedy, row.shown_as)
 
 
-def _mechanism(cost: MechanismCost, unit: str) -> ExplanationRow:
+def _mechanism(cost: MechanismCost, unit: str) -> ExplanationLine:
     mechanism, row = cost.mechanism, cost.row
     if row is None:
-        return ExplanationRow(
+        return ExplanationLine(
             mechanism.title, "not switched", "–", cost.why_not or "not measured without it", "", mechanism.remedy, "",
             mechanism.source,
         )  # fmt: skip
     switched = "; ".join(filter(None, (mechanism.switched, *_with_others(mechanism), _proof(cost))))
-    return ExplanationRow(
+    return ExplanationLine(
         mechanism.title, switched, cost_text(row, unit), reasoned_verdict(row), _moved(cost),
         mechanism.remedy, row.shown_as, mechanism.source,
     )  # fmt: skip

@@ -24,8 +24,8 @@ from weighbridge.report.text.trust import others_words
 from weighbridge.report.text.verdicts import broke_instead
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
-Outcome = Literal["passed", "failed", "undecided"]
-OUTCOMES: dict[str, Outcome] = {"kept": "passed", "exceeded": "failed", "undecided": "undecided"}
+RequirementOutcome = Literal["passed", "failed", "undecided"]
+OUTCOMES: dict[str, RequirementOutcome] = {"kept": "passed", "exceeded": "failed", "undecided": "undecided"}
 """Outcomes of requirements in the words of a gate."""
 _WHY: dict[Reason, str] = {
     "blocks": f"fewer than {MIN_BLOCKS_VERDICT} rounds",
@@ -70,7 +70,7 @@ class GateRow:
     """``bridge.tcp.throughput``, with the hypervisors that the environment was measured in."""
     budget: str
     """``<= 35%``."""
-    outcome: Outcome
+    outcome: RequirementOutcome
     cost: str
     """With its interval and the level of the interval; empty without a cost."""
     why: str

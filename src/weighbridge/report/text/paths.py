@@ -2,7 +2,14 @@
 
 from collections.abc import Sequence
 
-from weighbridge.analysis.paths import ClientPlace, Mechanism, PathDifference, PathFigures, PathTable, ProxiedFigures
+from weighbridge.analysis.paths import (
+    ClientPlace,
+    PathDifference,
+    PathFigures,
+    PathMechanism,
+    PathTable,
+    ProxiedFigures,
+)
 from weighbridge.model.address import grouped
 from weighbridge.model.facts import NetworkPath
 from weighbridge.report.text.environments import display_name
@@ -71,7 +78,7 @@ def figure_heads(table: PathTable) -> list[str]:
     return [column_head(metric, unit) for metric, unit in table.metrics]
 
 
-def path_cells(row: Mechanism) -> list[str]:
+def path_cells(row: PathMechanism) -> list[str]:
     """Return the cells of the columns in `HEADS`."""
     path = row.path
     sizes = " / ".join("–" if size is None else str(size) for size in (path.mtu, path.mss))
@@ -88,7 +95,7 @@ def path_cells(row: Mechanism) -> list[str]:
     ]
 
 
-def figure_cells(row: Mechanism) -> list[str]:
+def figure_cells(row: PathMechanism) -> list[str]:
     """Return the figures in the units of their heads; a figure that was not measured is a dash."""
     return ["–" if value is None else plain(value, 3) for value in row.figures]
 

@@ -19,7 +19,7 @@ SHOWN_FLAGS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class FlagWords:
     """The words of a code: ``short`` for one trial, ``long`` for several; ``{}`` is the figure.
 
     ``figure`` is the name of the figure, which is multiplied by ``factor``.
@@ -31,14 +31,14 @@ class Words:
     factor: float = 1.0
 
 
-def _share(short: str, long: str) -> Words:
-    return Words(f"{short} {{}}%", long, "share", 100.0)
+def _share(short: str, long: str) -> FlagWords:
+    return FlagWords(f"{short} {{}}%", long, "share", 100.0)
 
 
 _LIMIT_IN = "by its CPU limit for {}% of the time (flagged above 5%)"
-WORDS: dict[str, Words] = {
-    FlagCode.LOAD: Words("load {}", "the machine's load was {} at the start (flagged above 2 per CPU)", "load"),
-    FlagCode.OTHER_WORK: Words(
+WORDS: dict[str, FlagWords] = {
+    FlagCode.LOAD: FlagWords("load {}", "the machine's load was {} at the start (flagged above 2 per CPU)", "load"),
+    FlagCode.OTHER_WORK: FlagWords(
         "other programs used {} CPUs",
         f"other programs, the engine or the kernel used {{}} CPUs (flagged above {FOREIGN:g})",
         "cpus",
@@ -49,7 +49,7 @@ WORDS: dict[str, Words] = {
     ),
     FlagCode.IO_PRESSURE: _share("io pressure", "programs waited for disks for {}% of the time (flagged above 5%)"),
     FlagCode.THROTTLED: _share("throttled", f"was throttled {_LIMIT_IN}"),
-    FlagCode.PROMETHEUS: Words(
+    FlagCode.PROMETHEUS: FlagWords(
         "prometheus",
         "Prometheus lacked some of the requested samples (each trial's line says which)",
     ),
@@ -59,7 +59,7 @@ WORDS: dict[str, Words] = {
     FlagCode.CONNECTION_WAIT: _share(
         "waited for a connection", "{}% of the requests waited for a free connection (flagged above 1%)"
     ),
-    FlagCode.CONNECTION_LOST: Words(
+    FlagCode.CONNECTION_LOST: FlagWords(
         "waited {} s for a connection",
         "a connection request was lost and the program waited {} s, so this rate reflects the stall",
         "seconds",
@@ -74,24 +74,24 @@ WORDS: dict[str, Words] = {
         "the load generator was idle for {}% of its time because it was connecting (flagged above 20%), so resource"
         " use is lower than the load requires",
     ),
-    FlagCode.GENERATOR_TOOK: Words(
+    FlagCode.GENERATOR_TOOK: FlagWords(
         "generator took {} CPUs, more than the server",
         "CPUs were full, and the load generator used more than the server: {} CPUs",
         "client",
     ),
-    FlagCode.GENERATOR_SATURATED: Words(
+    FlagCode.GENERATOR_SATURATED: FlagWords(
         "generator saturated", "limited by the load generator (CPU saturated or throttled)"
     ),
-    FlagCode.SEARCH_GENERATOR: Words(
+    FlagCode.SEARCH_GENERATOR: FlagWords(
         "search ended by the generator",
         "above this rate the generator, not the server, missed the objective",
     ),
-    FlagCode.SEARCH_CONNECTIONS: Words(
+    FlagCode.SEARCH_CONNECTIONS: FlagWords(
         "search ended by its connections", "all connections were in use when the objective was missed"
     ),
-    FlagCode.SEARCH_TO: Words("search ended by search_to", "no rate up to search_to missed the objective"),
-    FlagCode.PROGRAM_ERRORS: Words("{} errors", "the program also reported {} errors", "count"),
-    FlagCode.READ_AGAIN: Words(
+    FlagCode.SEARCH_TO: FlagWords("search ended by search_to", "no rate up to search_to missed the objective"),
+    FlagCode.PROGRAM_ERRORS: FlagWords("{} errors", "the program also reported {} errors", "count"),
+    FlagCode.READ_AGAIN: FlagWords(
         "read {} times over",
         "the data was read {} times over, after the first time mostly from the page cache",
         "times",
@@ -102,19 +102,19 @@ WORDS: dict[str, Words] = {
     FlagCode.CPU_QUOTA: _share("limited by the CPU quota", "throttled by its CPU quota for {}% of the time"),
     FlagCode.CPUS: _share("limited by the CPUs", "{}% of the CPUs were busy"),
     FlagCode.DISK: _share("limited by the disk", "programs waited for disks for {}% of the time"),
-    FlagCode.NO_BOTTLENECK: Words("no bottleneck known", "no bottleneck is known"),
+    FlagCode.NO_BOTTLENECK: FlagWords("no bottleneck known", "no bottleneck is known"),
     FlagCode.CLOCKS: _share(
         "clocks disagree by",
         "the clocks of the {where} and of this machine disagree by {}% on its duration (flagged above 1%): a clock is"
         " wrong, or a machine is too busy",
     ),
-    FlagCode.UNHEARD: Words(
+    FlagCode.UNHEARD: FlagWords(
         "connection lost for {} s",
         "the connection to the {where} was lost for {} s; the result is complete, but machine-wide readings cover a"
         " longer period",
         "seconds",
     ),
-    FlagCode.NO_READINGS: Words("no readings", "the meters of {where} gave no readings"),
+    FlagCode.NO_READINGS: FlagWords("no readings", "the meters of {where} gave no readings"),
 }
 """Codes in words. A code from a plug-in is shown as it is, with its figures."""
 
@@ -173,7 +173,7 @@ def flag_kind_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
     return f"on {kind.where}, {text}" if kind.where and "{where}" not in wording.long else text
 
 
-def _figure(figures: Iterable[FigureRange], wording: Words) -> str:
+def _figure(figures: Iterable[FigureRange], wording: FlagWords) -> str:
     """Return the range of the figure that is shown: ``0.81 to 1.4``."""
     shown = next((each for each in figures if each.name == wording.figure), None)
     if shown is None:

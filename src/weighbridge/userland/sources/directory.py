@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.products import archive
@@ -21,7 +21,7 @@ class DirectoryOptions(SourceOptions):
 
     kind: Literal["directory"] = "directory"
     path: Annotated[
-        str, Field(min_length=1, description="The folder with the root filesystem"), ABSOLUTE, Brings.FILE
+        str, Field(min_length=1, description="The folder with the root filesystem"), ABSOLUTE, External.FILE
     ]
 
 

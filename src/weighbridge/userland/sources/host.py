@@ -10,7 +10,7 @@ from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import ProcessDefaults
-from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.site import DATA, NO_START_FOLDERS, SITES_OWN
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
@@ -30,9 +30,9 @@ class HostRootOptions(SourceOptions):
     folder: Annotated[
         Annotated[str, Field(min_length=1, pattern=r"^[^,:\\\n]*$"), ABSOLUTE] | None,
         Field(description="The working directory"),
-        Brings.FILE,
+        External.FILE,
     ] = None
-    env: Annotated[dict[str, str], Brings.VARIABLE, Field(description="Environment variables of the programs")] = (
+    env: Annotated[dict[str, str], External.VARIABLE, Field(description="Environment variables of the programs")] = (
         Field(default_factory=dict)
     )
 

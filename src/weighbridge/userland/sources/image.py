@@ -13,7 +13,7 @@ from weighbridge.engines.client import client_from_environment, engine_errors, r
 from weighbridge.errors import Unavailable
 from weighbridge.model.by_hand import Recipe
 from weighbridge.model.command import ProcessDefaults
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.commands import BUILD_DEADLINE_S
@@ -29,7 +29,7 @@ class ImageOptions(SourceOptions):
 
     kind: Literal["image"] = "image"
     image: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,254}$", description="Image name or id"), Brings.IMAGE
+        str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,254}$", description="Image name or id"), External.IMAGE
     ]
 
 

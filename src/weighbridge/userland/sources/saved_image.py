@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.model.command import ProcessDefaults
-from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.products import archive
@@ -20,7 +20,7 @@ class SavedImageOptions(SourceOptions):
     """``path`` is an archive of one image, or of several, of which the first is used."""
 
     kind: Literal["saved-image"] = "saved-image"
-    path: Annotated[str, Field(min_length=1, description="A docker save archive"), ABSOLUTE, Brings.FILE]
+    path: Annotated[str, Field(min_length=1, description="A docker save archive"), ABSOLUTE, External.FILE]
 
 
 class SavedImage(UserlandSource):

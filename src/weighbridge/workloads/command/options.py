@@ -17,11 +17,11 @@ from pydantic import (
 
 from weighbridge.model.adapter import AdapterOptions, named_twice
 from weighbridge.model.measurement import OF_PROGRAM, Metric, is_resource_use
-from weighbridge.model.options import ABSOLUTE, Brings, Factors, Options, by_kind
+from weighbridge.model.options import ABSOLUTE, External, Factors, Options, by_kind
 from weighbridge.model.quantity import Duration
 from weighbridge.workloads._local_file import check_local
 from weighbridge.workloads.command.metrics import MetricOptions
-from weighbridge.workloads.command.words import OF_A_SERVER, Template, Written, unknown_placeholder
+from weighbridge.workloads.command.words import OF_A_SERVER, CommandText, Template, unknown_placeholder
 
 TIME = Metric("time", "s", "lower")
 BUILT_IN = (TIME, *OF_PROGRAM)
@@ -50,7 +50,7 @@ def _readable(path: str) -> str:
 
 _TEXT = {"type": ["string", "number"]}
 _WORDS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
-_Words = Annotated[Written, BeforeValidator(_as_words), WithJsonSchema(_WORDS)]
+_Words = Annotated[CommandText, BeforeValidator(_as_words), WithJsonSchema(_WORDS)]
 _Value = Annotated[str, BeforeValidator(_as_text), Field(max_length=4096), WithJsonSchema(_TEXT)]
 _ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$")]
 _VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,199}$")]
@@ -104,44 +104,44 @@ class CommandOptions(Options):
     run: Annotated[
         _Words | None,
         Field(description="The measured command, without a counterpart: a list of words, or one text"),
-        Brings.COMMAND,
+        External.COMMAND,
     ] = None
     server: Annotated[
         _Words | None,
         Field(description="The server, instead of run; it listens at {listen}, {port}"),
-        Brings.COMMAND,
+        External.COMMAND,
     ] = None
-    server_env: Annotated[dict[_VariableName, _Value], Brings.ARGUMENT] = Field(
+    server_env: Annotated[dict[_VariableName, _Value], External.ARGUMENT] = Field(
         default_factory=dict, description="Variables for the server alone, overriding its userland's"
     )
     client: Annotated[
         _Words | None,
         Field(description="The measured client; its server is at {address}, {port}"),
-        Brings.COMMAND,
+        External.COMMAND,
     ] = None
     shell: Annotated[
         StrictBool, Field(description="Each command is one text for /bin/sh; values are quoted in it")
     ] = False
-    parameters: Annotated[dict[_ParameterName, _Value], Factors(), Brings.ARGUMENT] = Field(
+    parameters: Annotated[dict[_ParameterName, _Value], Factors(), External.ARGUMENT] = Field(
         default_factory=dict, description="Values for {NAME} in the commands; a list is swept"
     )
     setup: Annotated[
         _Words | None,
         Field(description="Run once in each environment, next to the server (or run), before its first trial"),
-        Brings.COMMAND,
+        External.COMMAND,
     ] = None
     cleanup: Annotated[
         _Words | None,
         Field(description="Run once there after its last trial, even if the run is interrupted or fails"),
-        Brings.COMMAND,
+        External.COMMAND,
     ] = None
     prepare: Annotated[
-        _Words | None, Field(description="Run there before each trial, before the server starts"), Brings.COMMAND
+        _Words | None, Field(description="Run there before each trial, before the server starts"), External.COMMAND
     ] = None
     check: Annotated[
         _Words | None,
         Field(description="Run after each trial, with its output as input; a nonzero exit code fails the trial"),
-        Brings.COMMAND,
+        External.COMMAND,
     ] = None
     warm_up: Annotated[
         StrictBool, Field(description="Run the measured command once before each trial, uncounted")
@@ -172,7 +172,7 @@ class CommandOptions(Options):
         int | None,
         Field(ge=1, le=1024, description="Busy threads of the measured command; default: its number of CPUs"),
     ] = None
-    files: Annotated[dict[_SitePath, _LocalFile], Brings.FILE] = Field(
+    files: Annotated[dict[_SitePath, _LocalFile], External.FILE] = Field(
         default_factory=dict,
         description="Files of this machine, by their path in each environment (below /tmp or /run)",
     )

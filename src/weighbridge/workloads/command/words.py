@@ -13,7 +13,7 @@ SHELL = ("/bin/sh", "-c")
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _BRACES = {"{{": "{", "}}": "}"}
 
-Written = str | tuple[str, ...]
+CommandText = str | tuple[str, ...]
 """A command as the study contains it: one text, or its words."""
 
 
@@ -21,7 +21,7 @@ Written = str | tuple[str, ...]
 class Template:
     """A command with placeholders. With ``shell`` it is one text for /bin/sh, in which values are quoted."""
 
-    written: Written
+    written: CommandText
     shell: bool = False
 
     def words(self) -> tuple[str, ...]:

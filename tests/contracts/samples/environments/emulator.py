@@ -8,9 +8,9 @@ from pydantic import Field
 
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.linux.deletion import OwnFolder, remove_trees
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.environment import Environment, EnvironmentOptions
 from weighbridge.model.isolation import Layer
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.site import Site, SiteRequest
 
 
@@ -20,14 +20,14 @@ class EmulatorOptions(EnvironmentOptions):
     hardware: Annotated[bool, Field(description="With the support of the processor")] = False
 
 
-class Snapshots(Leavings):
+class Snapshots(Cleanup):
     """The folder beside the data of runs in which an emulator would keep the memory of one."""
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         for folder in folders.data.parent.glob("snapshots/*"):
             yield Leftover(folder.name, "snapshot", str(folder))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         remove_trees(OwnFolder.of(run.data.parents[1] / "snapshots", run.id))
 
 
@@ -39,7 +39,7 @@ class Emulator(Environment):
     options = EmulatorOptions
     mounts = frozenset({"folder"})
     storage = "directory"
-    leavings = (Snapshots(),)
+    cleanup = (Snapshots(),)
 
     def unverified(self, options: Any | None = None) -> str:
         return "no processor with such support was there" if options is not None and options.hardware else ""

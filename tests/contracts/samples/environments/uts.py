@@ -44,7 +44,7 @@ class Uts(Environment):
     programs: ClassVar = ("unshare",)
 
     def check(self, options: Any, needs: Needs) -> list[str]:
-        return ["a host name is no way to another host"] if needs.apart else []
+        return ["a host name is no way to another host"] if needs.separate_hosts else []
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

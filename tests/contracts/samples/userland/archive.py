@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.options import Brings
+from weighbridge.model.options import External
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 
@@ -18,7 +18,7 @@ class ArchiveOptions(SourceOptions):
     """``file`` is a tar archive of a root file system."""
 
     kind: Literal["archive"] = "archive"
-    file: Annotated[str, Field(description="A tar archive"), Brings.FILE]
+    file: Annotated[str, Field(description="A tar archive"), External.FILE]
 
 
 class Archive(UserlandSource):

@@ -11,7 +11,7 @@ from pydantic import Field
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.features.fleets.machine_provider import MACHINE_NAME
 from weighbridge.features.fleets.on._here import DrivenHere, DrivenHereOptions
-from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.options import ABSOLUTE, External
 
 _LARGEST = 2**20
 _SHOWN = 60
@@ -21,7 +21,7 @@ class HostsOptions(DrivenHereOptions):
     """The machines in a list, which was read from a file when the fleet was planned."""
 
     kind: Literal["hosts"] = "hosts"
-    file: Annotated[str, ABSOLUTE, Field(description="The file, with one ssh host per line"), Brings.FILE]
+    file: Annotated[str, ABSOLUTE, Field(description="The file, with one ssh host per line"), External.FILE]
     listed: Annotated[tuple[dict[str, Any], ...], Field(min_length=1, description="The ssh hosts of the file")]
     nodes: Annotated[
         int | None, Field(ge=1, description="Use only this many machines, from the start of the file; default: all")
@@ -30,7 +30,7 @@ class HostsOptions(DrivenHereOptions):
     config: Annotated[
         Annotated[str, ABSOLUTE] | None,
         Field(description="An OpenSSH configuration file to use instead of your own"),
-        Brings.SSH_CONFIGURATION,
+        External.SSH_CONFIGURATION,
     ] = None
 
     @property

@@ -11,7 +11,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.features.fleets.machine_provider import MACHINE_NAME, Wanted
 from weighbridge.features.fleets.on._here import DrivenHere, DrivenHereOptions
 from weighbridge.model.host import RunContext
-from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.plugin import Readiness
 
 _WORD = r"[^\s-]\S{0,252}"
@@ -44,7 +44,7 @@ class KubernetesNodes(DrivenHereOptions):
     context: Annotated[
         str | None,
         Field(min_length=1, description="Context of the kubeconfig; default: the current context"),
-        Brings.MACHINE,
+        External.MACHINE,
     ] = None
     namespace: Annotated[
         str | None, Field(min_length=1, description="Namespace; default: the namespace of the context")
@@ -52,7 +52,7 @@ class KubernetesNodes(DrivenHereOptions):
     kubeconfig: Annotated[
         Annotated[str, ABSOLUTE] | None,
         Field(description="A kubeconfig to use instead of your own"),
-        Brings.KUBECONFIG,
+        External.KUBECONFIG,
     ] = None
     images: Annotated[
         Annotated[str, AfterValidator(_way)] | None,
@@ -92,7 +92,7 @@ class KubernetesNodes(DrivenHereOptions):
         return f"{which} of {f'context {self.context}' if self.context else 'kubectl'}{how}"
 
 
-class Kubernetes(DrivenHere):
+class KubernetesProvider(DrivenHere):
     """Each run is driven from this machine, with one or two nodes instead of the study's hosts."""
 
     kind = "kubernetes"
@@ -172,8 +172,8 @@ class Kubernetes(DrivenHere):
 def _held(options: KubernetesNodes, wanted: Wanted) -> Iterator[tuple[str, ...]]:
     """Reserve nodes as the run with the fleet's id, which `clean` knows by its label and notes as any other."""
     from weighbridge.features.fleets.study import with_own
+    from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace
     from weighbridge.hosts.kubernetes.held_nodes import held_nodes
-    from weighbridge.hosts.kubernetes.leavings import Place
     from weighbridge.hosts.kubernetes.supply import NodeImages
     from weighbridge.runner import run_lock
     from weighbridge.runner.clean import sweep_and_forget
@@ -182,7 +182,7 @@ def _held(options: KubernetesNodes, wanted: Wanted) -> Iterator[tuple[str, ...]]
 
     host = with_own(wanted.hosts, PLUGIN.host(options, "any"))
     images = NodeImages.model_validate(host["images"]) if host.get("images") else None
-    place = Place(*(host.get(key) or "" for key in ("context", "namespace", "kubeconfig"))).resolved()
+    place = ClusterNamespace(*(host.get(key) or "" for key in ("context", "namespace", "kubeconfig"))).resolved()
     had = [_node(each) for each in wanted.had]
     with run_lock.lock_run(wanted.id, "clean") as folder, ExitStack() as stack:
         if folder is None:
@@ -241,9 +241,9 @@ def _current_context(options: KubernetesNodes) -> str:
 
 
 def _kubectl(options: KubernetesNodes) -> Any:
-    from weighbridge.hosts.kubernetes.leavings import Place
+    from weighbridge.hosts.kubernetes.cleanup import ClusterNamespace
 
-    return Place(options.context or "", options.namespace or "", options.kubeconfig or "").kubectl()
+    return ClusterNamespace(options.context or "", options.namespace or "", options.kubeconfig or "").kubectl()
 
 
-PLUGIN = Kubernetes()
+PLUGIN = KubernetesProvider()

@@ -54,7 +54,7 @@ _JOB = re.compile(r"[0-9]{1,18}(;[A-Za-z0-9_.-]+)?")
 """A job's number, and its cluster if it has one: ``sbatch --parsable`` prints it, and a fleet's folder stores it."""
 
 
-class SlurmOptions(ProviderOptions):
+class SlurmProviderOptions(ProviderOptions):
     """A job: its number of nodes, and its options for sbatch."""
 
     kind: Literal["slurm"] = "slurm"
@@ -99,12 +99,12 @@ class SlurmOptions(ProviderOptions):
         return tuple(f"--{name}={value}" for name in names if (value := getattr(self, name))) + self.sbatch
 
 
-class Slurm(MachineProvider):
+class SlurmProvider(MachineProvider):
     """One job with complete nodes. A run is a step on its first machine, and reaches each by a separate step."""
 
     kind = "slurm"
     summary = "nodes of one Slurm job, which starts when they are free"
-    options = SlurmOptions
+    options = SlurmProviderOptions
     stores_environment = True  # slurmctld and slurmd each store a job's in a file
     programs = ("sbatch", "squeue", "scancel", "sinfo", "scontrol", "srun")
 
@@ -243,7 +243,7 @@ def accounted_state(printed: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _one_job(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
+def _one_job(options: SlurmProviderOptions, submission: Submission) -> tuple[str, ...]:
     """Return options for all nodes at once: as far as possible those that the fleet had before."""
     words = (f"--nodes={options.nodes}", *((f"--exclude={options.exclude}",) if options.exclude else ()))
     had = {*FleetFolder(submission.folder).machines()}
@@ -254,7 +254,7 @@ def _one_job(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
     return (*words, *((f"--nodelist={','.join(again)}",) if again else ()))
 
 
-def _array(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
+def _array(options: SlurmProviderOptions, submission: Submission) -> tuple[str, ...]:
     """Return options for one node after another, except those that are already measured."""
     if submission.pairs:
         raise Unavailable("a job of an array has only one node, but this study needs two machines: remove --array")
@@ -352,4 +352,4 @@ def _of(job: str) -> tuple[str, ...]:
     return (*_cluster(job), f"--jobs={_number(job)}")
 
 
-PLUGIN = Slurm()
+PLUGIN = SlurmProvider()

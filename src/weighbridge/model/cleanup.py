@@ -42,7 +42,7 @@ class RunFolders:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadRun:
+class OrphanedRun:
     """A run of which nothing may stay on this machine, with its own folders of `RunFolders`.
 
     ``host``: only what it has here as this host of its study goes, since another host of it is on the same machine.
@@ -52,7 +52,7 @@ class DeadRun:
     state: Path
     data: Path
     host: str = ""
-    everybodys: bool = False
+    of_all_users: bool = False
     """Whether processes of other users go as well: who started them is known to have been this run."""
 
     def __post_init__(self) -> None:
@@ -71,7 +71,7 @@ def group_of_host(run_id: RunId, host: SafeName) -> GroupName:
 
 
 @dataclass(frozen=True, slots=True)
-class FarRun:
+class RemoteRun:
     """What a run, of whatever machine, has in a cluster that many machines reach. ``alive``: why it may still run."""
 
     id: str
@@ -79,17 +79,17 @@ class FarRun:
     alive: str = ""
 
 
-class Leavings(ABC):
+class Cleanup(ABC):
     """One kind of things that runs make on a machine, and that may stay where a run is killed.
 
-    A plug-in names those of what it makes (`Plugin.leavings`). ``weighbridge clean`` walks the kinds of all plug-ins;
+    A plug-in names those of what it makes (`Plugin.cleanup`). ``weighbridge clean`` walks the kinds of all plug-ins;
     the end of a run and the agent of an ssh host do so, too. An object of it is made without arguments.
     """
 
     label: ClassVar[str] = "what a plug-in made"
     """What these things are called where they cannot be found or removed."""
 
-    told_by_host: ClassVar[bool] = False
+    host_knows_owner: ClassVar[bool] = False
     """Whether what belongs to one of two hosts of a run can be told where both are on one machine."""
 
     owner_may_be_unknown: ClassVar[bool] = False
@@ -102,7 +102,7 @@ class Leavings(ABC):
     """
 
     @property
-    def elsewhere(self) -> "Leavings | None":
+    def elsewhere(self) -> "Cleanup | None":
         """What removes the same on a machine that ssh reaches; None where it is on this machine alone."""
         return self if self.portable else None
 
@@ -110,7 +110,7 @@ class Leavings(ABC):
     def find(self, folders: RunFolders) -> Iterable[Leftover]:
         """What runs have of it on this machine, living ones too. Changes nothing."""
 
-    def find_at(self, context: str, namespace: str) -> Iterable[FarRun]:
+    def find_at(self, context: str, namespace: str) -> Iterable[RemoteRun]:
         """What runs of all machines have in a cluster (``clean --cluster``), as its users name it; "": the usual one.
 
         Changes nothing. Raises OSError.
@@ -120,10 +120,10 @@ class Leavings(ABC):
     def remove_at(self, context: str, namespace: str, run: str) -> None:  # noqa: B027
         """Remove what a run has there, which does not live. OSError where some stays."""
 
-    def end(self, run: DeadRun) -> None:  # noqa: B027
+    def end(self, run: OrphanedRun) -> None:  # noqa: B027
         """Stop what of it still works. Called of every kind before the first `remove`. OSError where some goes on."""
 
-    def remove(self, run: DeadRun) -> None:  # noqa: B027
+    def remove(self, run: OrphanedRun) -> None:  # noqa: B027
         """Remove what the dead run left of this kind, once all of its processes have ended. OSError where some stays.
 
         Only where `find` returns nothing of the run any more is its folder of `RunFolders.states` removed.
@@ -133,12 +133,12 @@ class Leavings(ABC):
         """Remove what belongs to no run, or to one that can no longer be told."""
 
 
-def discard(run: DeadRun, kinds: Sequence[Leavings]) -> list[str]:
+def discard(run: OrphanedRun, kinds: Sequence[Cleanup]) -> list[str]:
     """End and remove all of a run, the last kind first; return a sentence for each step that failed.
 
     A step that fails, however it does, keeps none of the others from being made.
     """
-    last_first = [each for each in reversed(kinds) if each.told_by_host or not run.host]
+    last_first = [each for each in reversed(kinds) if each.host_knows_owner or not run.host]
     failures: list[str] = []
     for kind, verb, step in (
         *((each, "ended", each.end) for each in last_first),

@@ -1,4 +1,4 @@
-"""Companions: services beside the measured one, which stay where they are while it moves between environments.
+"""Supporting services, which stay where they are while the measured service moves between environments.
 
 A study names them itself, or has them made of a Compose file, one of whose services it measures.
 """
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, WithJsonSchema, model_validator
 
-from weighbridge.model.options import ABSOLUTE, Brings, Name, Options
+from weighbridge.model.options import ABSOLUTE, External, Name, Options
 from weighbridge.model.quantity import Duration, Size
 from weighbridge.model.sysctl import Sysctl, SysctlValue
 
@@ -31,7 +31,7 @@ class Healthcheck(Options):
     """A command in the container that ends with code 0 once the service can be used."""
 
     test: Annotated[
-        _Words, Field(min_length=1, description="Words of the check's command; no shell is used"), Brings.COMMAND
+        _Words, Field(min_length=1, description="Words of the check's command; no shell is used"), External.COMMAND
     ]
     interval: Annotated[Duration, Field(gt=0, le=3600, description="Time between two checks")] = 1.0
     timeout: Annotated[Duration, Field(gt=0, le=3600, description="Time limit of one check")] = 10.0
@@ -41,39 +41,39 @@ class Healthcheck(Options):
     ] = 0.0
 
 
-class Companion(Options):
+class SupportingService(Options):
     """A supporting service: a container of this machine's engine on the run's bridge, reached by its name.
 
     It publishes no port. ``image`` must be in the engine, because Weighbridge pulls no image. With ``saved`` the
     image can come from a file.
     """
 
-    image: Annotated[str, Field(min_length=1, max_length=500, description="An image in the engine"), Brings.IMAGE]
+    image: Annotated[str, Field(min_length=1, max_length=500, description="An image in the engine"), External.IMAGE]
     saved: Annotated[
         _Here | None,
         Field(description="A docker save archive of the image"),
-        Brings.FILE,
+        External.FILE,
     ] = None
     entrypoint: Annotated[
-        _Words | None, Field(min_length=1, description="Replaces the image's entrypoint"), Brings.COMMAND
+        _Words | None, Field(min_length=1, description="Replaces the image's entrypoint"), External.COMMAND
     ] = None
-    command: Annotated[_Words | None, Field(description="Replaces the image's command"), Brings.COMMAND] = None
+    command: Annotated[_Words | None, Field(description="Replaces the image's command"), External.COMMAND] = None
     environment: Annotated[
-        dict[str, str], Field(description="Variables, overriding the image's"), Brings.VARIABLE
+        dict[str, str], Field(description="Variables, overriding the image's"), External.VARIABLE
     ] = Field(default_factory=dict)
     user: Annotated[str | None, Field(min_length=1, description="Replaces the image's user")] = None
     working_dir: Annotated[_Inside | None, Field(description="Replaces the image's working directory")] = None
     volumes: Annotated[
         dict[_Inside, Name], Field(description="Volumes of the run, by their path in the container")
     ] = Field(default_factory=dict)
-    files: Annotated[dict[_Inside, _Here], Brings.FILE] = Field(
+    files: Annotated[dict[_Inside, _Here], External.FILE] = Field(
         default_factory=dict,
         description="Files and folders of this machine, by their path in the container; read-only",
     )
     tmpfs: Annotated[tuple[_Inside, ...], Field(description="Folders that are kept in memory")] = ()
     shm_size: Annotated[Size | None, Field(ge=2**20, description="Size of its /dev/shm")] = None
     sysctls: Annotated[
-        dict[Sysctl, SysctlValue], Field(description="Kernel settings for it alone"), Brings.SETTING
+        dict[Sysctl, SysctlValue], Field(description="Kernel settings for it alone"), External.SETTING
     ] = Field(default_factory=dict)
     read_only: Annotated[StrictBool, Field(description="Make its root folder read-only")] = False
     init: Annotated[StrictBool, Field(description="Run the engine's init (tini) as its first process")] = False
@@ -85,16 +85,16 @@ class Companion(Options):
     ] = ()
 
     @model_validator(mode="after")
-    def _one_thing_at_a_place(self) -> "Companion":
+    def _one_thing_at_a_place(self) -> "SupportingService":
         places = [*self.volumes, *self.files, *self.tmpfs]
         if twice := next((place for place in places if places.count(place) > 1), None):
             raise ValueError(f"two things are mounted at '{twice:.60}': move one")
         return self
 
 
-def in_order(companions: Mapping[str, Companion]) -> tuple[str, ...]:
+def in_order(services: Mapping[str, SupportingService]) -> tuple[str, ...]:
     """Return their names so that each comes after those that it waits for. ValueError: they wait for each other."""
-    sorter = TopologicalSorter({name: companion.after for name, companion in companions.items()})
+    sorter = TopologicalSorter({name: service.after for name, service in services.items()})
     try:
         return tuple(sorter.static_order())
     except CycleError as error:

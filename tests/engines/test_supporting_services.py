@@ -1,4 +1,4 @@
-"""Companions: what a study may say, their order, their names, and who listens."""
+"""Supporting services: what a study may say, their order, their names, and who listens."""
 
 import os
 import socket
@@ -10,14 +10,14 @@ from pydantic import ValidationError
 
 from sentences import raises_sentence
 from weighbridge import registry
-from weighbridge.engines import companions
-from weighbridge.engines.companions import _require, listens
+from weighbridge.engines import supporting_services
+from weighbridge.engines.supporting_services import _require, listens
 from weighbridge.errors import EnvironmentLost, StudyError
-from weighbridge.model.companion import Companion, in_order
 from weighbridge.model.secret import SecretName
 from weighbridge.model.site import Neighbourhood
+from weighbridge.model.supporting_service import SupportingService, in_order
 from weighbridge.secret_values import keep
-from weighbridge.study.brings import brought_by
+from weighbridge.study.external import external_resources
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -63,17 +63,19 @@ def test_what_cannot_be_is_told(changed: dict[str, str]):
 
 def test_two_things_at_one_place_are_refused():
     with raises_sentence(ValidationError):
-        Companion(image="a", volumes={"/a": "v"}, tmpfs=("/a",))
+        SupportingService(image="a", volumes={"/a": "v"}, tmpfs=("/a",))
 
 
 def test_their_commands_are_shown_before_they_run():
-    shown = {(each.place, each.value) for each in brought_by(study())}
+    shown = {(each.place, each.value) for each in external_resources(study())}
     assert ("companions.redis.command", "redis-server") in shown
 
 
 def test_the_ways_of_every_environment():
     options = {kind: plugin.options() for kind, plugin in registry.environments().items()}
-    ways = {kind: plugin.way_to_companions(options[kind]) for kind, plugin in registry.environments().items()}
+    ways = {
+        kind: plugin.route_to_supporting_services(options[kind]) for kind, plugin in registry.environments().items()
+    }
     assert {kind for kind, way in ways.items() if way} == {"native", "netns", "apptainer", "bubblewrap", "docker"}
     assert len({way for way in ways.values() if way}) == 3
 
@@ -130,16 +132,16 @@ def test_the_engine_alone_gets_their_secrets(monkeypatch: pytest.MonkeyPatch):
     )
     host = SimpleNamespace(read=lambda _: b"")
     engine = SimpleNamespace(client=client, host=host, labels={}, cgroup_parent=None)
-    monkeypatch.setattr(companions, "_wait_until_ready", lambda *_: None)
+    monkeypatch.setattr(supporting_services, "_wait_until_ready", lambda *_: None)
     keep(SecretName("PW"), "canary")
-    companion = Companion(
+    service = SupportingService(
         image="db", entrypoint=("run", "${secret:PW}"), command=("--pass=${secret:PW}",),
         environment={"A": "x${secret:PW}"}, healthcheck={"test": ["ask", "${secret:PW}"]},
     )  # fmt: skip
-    companions._start(RUN, engine, "net", "db", companion, "image")
+    supporting_services._start(RUN, engine, "net", "db", service, "image")
     assert asked["entrypoint"] == ["run", "canary"] and asked["command"] == ["--pass=canary"]
     assert asked["environment"] == {"A": "xcanary"} and asked["healthcheck"]["test"] == ["CMD", "ask", "canary"]
-    assert "canary" not in repr(companion)
+    assert "canary" not in repr(service)
 
 
 DB = SimpleNamespace(start=lambda: None)

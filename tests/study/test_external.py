@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
-from weighbridge.model.companion import Companion
-from weighbridge.model.options import Brings, Options
+from weighbridge.model.options import External, Options
 from weighbridge.model.study import StudyFile
+from weighbridge.model.supporting_service import SupportingService
 from weighbridge.study.validated import option_models
 
 WORDS = ("path", "file", "folder", "dir", "config", "command", "program", "run", "script", "env", "address", "socket")
 """Parts of the names of options that can name a file, a program or a machine."""
 HARMLESS = {
     "CommandOptions.metrics": "how figures are read from the output",
-    "Companion.volumes": "names of the run's own volumes",
-    "Companion.working_dir": "a folder inside of the container",
+    "SupportingService.volumes": "names of the run's own volumes",
+    "SupportingService.working_dir": "a folder inside of the container",
     "ComposeOptions.file": "shown as the Compose file of the study",
     "ComposeOptions.load": "shown at the workload that it becomes",
     "ComposeOptions.saved": "shown at the companions that the Compose file becomes",
@@ -32,7 +32,7 @@ HARMLESS = {
     "StudyFile.profiles": "a study is loaded with one of them, and the result is shown",
     "StudyFile.workloads": "each kind is walked",
 }
-"""Options that look as if they brought something, each with the reason why they do not."""
+"""Options that look external, each with the reason why they do not."""
 
 
 def _inner(annotation: Any) -> Iterator[Any]:
@@ -53,7 +53,7 @@ def _models(model: type[Options], seen: set[type[Options]]) -> Iterator[type[Opt
 
 
 def _all_models() -> list[type[Options]]:
-    roots: list[type[Options]] = [StudyFile, Companion]
+    roots: list[type[Options]] = [StudyFile, SupportingService]
     roots += [model for by_kind in option_models().values() for model in by_kind.values()]
     plugins = (registry.environments(), registry.workloads(), registry.hosts(), registry.userlands())
     roots += [plugin.options for by_kind in plugins for plugin in by_kind.values()]
@@ -74,18 +74,20 @@ def _unmarked() -> set[str]:
         for model in _all_models()
         for key, field in model.model_fields.items()
         if _looks_like_bringing(key, field.annotation)
-        and not any(isinstance(each, Brings) for each in field.metadata)
+        and not any(isinstance(each, External) for each in field.metadata)
     }
 
 
 def test_every_option_that_names_something_of_the_user_is_marked():
-    assert _unmarked() - HARMLESS.keys() == set(), "add one of Brings, or say in HARMLESS why it brings nothing"
+    assert _unmarked() - HARMLESS.keys() == set(), "add one of External, or say in HARMLESS why it is not external"
 
 
 def test_no_option_is_called_harmless_that_is_not_there():
     assert HARMLESS.keys() - _unmarked() == set()
 
 
-@pytest.mark.parametrize("name", ["HostRootOptions", "Companion", "HostPathOptions", "SshOptions", "DockerOptions"])
+@pytest.mark.parametrize(
+    "name", ["HostRootOptions", "SupportingService", "HostPathOptions", "SshOptions", "DockerOptions"]
+)
 def test_the_models_are_walked(name: str):
     assert name in {each.__name__ for each in _all_models()}

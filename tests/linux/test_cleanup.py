@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from sentences import raises_sentence
-from weighbridge.linux import leavings
-from weighbridge.linux.leavings import DataFolders, Processes, processes
-from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+from weighbridge.linux import cleanup
+from weighbridge.linux.cleanup import DataFolders, Processes, processes
+from weighbridge.model.cleanup import Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 RUN = RunId("0123456789ab")
@@ -33,8 +33,8 @@ def test_only_the_id_of_a_run_names_one(proc: Path):
 
 
 def test_a_name_that_is_cut_inside_a_character_is_told(proc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(leavings.cgroups, "runs", lambda top: [])
-    monkeypatch.setattr(leavings, "processes", lambda: processes(proc))
+    monkeypatch.setattr(cleanup.cgroups, "runs", lambda top: [])
+    monkeypatch.setattr(cleanup, "processes", lambda: processes(proc))
     (leftover,) = Processes().find(RunFolders(tmp_path, tmp_path))
     assert leftover == Leftover(RUN, "process", "100 benchmark-gr\N{REPLACEMENT CHARACTER}")
 
@@ -42,9 +42,9 @@ def test_a_name_that_is_cut_inside_a_character_is_told(proc: Path, tmp_path: Pat
 def test_other_users_processes_are_taken_only_where_they_are_known_to_be_the_runs(
     proc: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(leavings.os, "geteuid", lambda: proc.stat().st_uid + 1)
+    monkeypatch.setattr(cleanup.os, "geteuid", lambda: proc.stat().st_uid + 1)
     assert not [*processes(proc)]
-    assert [pid for pid, _, _ in processes(proc, everybodys=True)] == [100]
+    assert [pid for pid, _, _ in processes(proc, of_all_users=True)] == [100]
 
 
 def _group(name: str, *, removable: bool) -> SimpleNamespace:
@@ -54,26 +54,26 @@ def _group(name: str, *, removable: bool) -> SimpleNamespace:
 
 
 def test_processes_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(leavings.cgroups, "groups_of", lambda run: [_group(run, removable=False)])
-    monkeypatch.setattr(leavings, "_END_S", 0)
-    monkeypatch.setattr(leavings, "processes_of", lambda run: [7, 9])
+    monkeypatch.setattr(cleanup.cgroups, "groups_of", lambda run: [_group(run, removable=False)])
+    monkeypatch.setattr(cleanup, "_END_S", 0)
+    monkeypatch.setattr(cleanup, "processes_of", lambda run: [7, 9])
     with raises_sentence(OSError):
-        Processes().end(DeadRun(RUN, tmp_path, tmp_path))
+        Processes().end(OrphanedRun(RUN, tmp_path, tmp_path))
 
 
 def test_groups_that_stay_are_an_error_and_the_others_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     removed = []
     groups = [_group("stays", removable=False), _group("goes", removable=True)]
     groups[1].remove = lambda: removed.append("goes") or True
-    monkeypatch.setattr(leavings.cgroups, "groups_of", lambda run: groups)
-    monkeypatch.setattr(leavings.cgroups, "remove_top", lambda *, run_id: removed.append(run_id))
+    monkeypatch.setattr(cleanup.cgroups, "groups_of", lambda run: groups)
+    monkeypatch.setattr(cleanup.cgroups, "remove_top", lambda *, run_id: removed.append(run_id))
     with raises_sentence(OSError):
-        Processes().remove(DeadRun(RUN, tmp_path, tmp_path))
+        Processes().remove(OrphanedRun(RUN, tmp_path, tmp_path))
     assert removed == ["goes", RUN]
 
 
 def test_data_that_stays_is_an_error(immutable: set[Path], tmp_path: Path):
-    run = DeadRun(RUN, tmp_path, tmp_path / "engines" / RUN)
+    run = OrphanedRun(RUN, tmp_path, tmp_path / "engines" / RUN)
     DataFolders().remove(run)  # there is none
     run.data.mkdir(parents=True)
     immutable.add(run.data)

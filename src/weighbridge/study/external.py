@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from weighbridge.errors import StudyError
 from weighbridge.model import ssh_configuration
-from weighbridge.model.options import Brings, Options
+from weighbridge.model.options import External, Options
 from weighbridge.model.study import Arm, Study
 from weighbridge.model.userland_source import own_userland_key
 
@@ -42,10 +42,10 @@ _TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB, so the programs that it s
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class ExternalResource:
     """An external dependency. ``place`` is the key in the study that names it. Paths of files are absolute."""
 
-    what: Brings
+    what: External
     place: str
     value: str
     lines: tuple[str, ...] = ()
@@ -58,84 +58,86 @@ class Brought:
         return self.place.startswith(_ON)
 
 
-def brought_by(study: Study) -> tuple[Brought, ...]:
+def external_resources(study: Study) -> tuple[ExternalResource, ...]:
     """Return all external dependencies of a study, each once, in the order of the study.
 
     An A/A arm and an arm that explains a cost usually have the dependencies of their environment. Only the others
     are listed for them.
     """
     file = study.file
-    entries = [brought_compose(study.compose)] if study.compose else []
+    entries = [compose_resource(study.compose)] if study.compose else []
     for name, host in file.hosts.items():
-        of_host = [*_brought(f"hosts.{name}", host)]
-        if not host.traits.here and not any(each.what is Brings.MACHINE for each in of_host):
-            of_host.append(Brought(Brings.MACHINE, f"hosts.{name}", host.description))
+        of_host = [*_external(f"hosts.{name}", host)]
+        if not host.traits.here and not any(each.what is External.MACHINE for each in of_host):
+            of_host.append(ExternalResource(External.MACHINE, f"hosts.{name}", host.description))
         entries += of_host
     parts: list[tuple[str, Options | None]] = [*study.sources.items(), ("prometheus", file.prometheus)]
-    parts += [(f"companions.{name}", companion) for name, companion in file.companions.items()]
+    parts += [(f"companions.{name}", service) for name, service in file.companions.items()]
     own = [arm for arm in study.arms if arm.own]
     parts += [(f"environments.{arm.name}", arm.options) for arm in own]
     entries += [each for arm in own for each in _settings(arm)]
     parts += [(f"workloads.{cell.workload}", cell.options) for cell in study.cells]
     parts += [part for arm in own for part in _own_workloads(arm)]
-    entries += [each for place, options in parts for each in _brought(place, options)]
+    entries += [each for place, options in parts for each in _external(place, options)]
     listed = {(each.what, each.value) for each in entries}
     for arm in (arm for arm in study.arms if not arm.own):
         parts = [(f"environments.{arm.name}", arm.options), (own_userland_key(arm.name), arm.userland)]
-        of_arm = [each for place, options in (*parts, *_own_workloads(arm)) for each in _brought(place, options)]
+        of_arm = [each for place, options in (*parts, *_own_workloads(arm)) for each in _external(place, options)]
         entries += [each for each in (*of_arm, *_settings(arm)) if (each.what, each.value) not in listed]
     return tuple(dict.fromkeys(entries))
 
 
-def brought_compose(file: str) -> Brought:
+def compose_resource(file: str) -> ExternalResource:
     """Return a Compose file as an external dependency."""
-    return Brought(Brings.COMPOSE, "compose.file", str(Path(file).absolute()), _COMPOSE_READS)
+    return ExternalResource(External.COMPOSE, "compose.file", str(Path(file).absolute()), _COMPOSE_READS)
 
 
-def brings(options: Options | None, *kinds: Brings) -> bool:
+def names_external(options: Options | None, *kinds: External) -> bool:
     """Return whether options name an external dependency, or one of these kinds. Does not read files."""
     return any(value and (not kinds or what in kinds) for what, _, value in _named(options))
 
 
-def _settings(arm: Arm) -> Iterator[Brought]:
+def _settings(arm: Arm) -> Iterator[ExternalResource]:
     place = f"environments.{arm.name}.sysctls"
-    yield from (Brought(Brings.SETTING, f"{place}.{key}", f"{key}={value}") for key, value in arm.sysctls.items())
+    yield from (
+        ExternalResource(External.SETTING, f"{place}.{key}", f"{key}={value}") for key, value in arm.sysctls.items()
+    )
 
 
 def _own_workloads(arm: Arm) -> list[tuple[str, Options]]:
     return [(f"environments.{arm.name}.workloads.{cell.workload}", own) for cell, own in arm.workloads.items()]
 
 
-def brought_by_machines(hosts: Mapping[str, Options]) -> tuple[Brought, ...]:
+def external_resources_of_machines(hosts: Mapping[str, Options]) -> tuple[ExternalResource, ...]:
     """Return the external dependencies of a fleet's machines, by the options of each host. Each file is listed once.
 
     One entry lists up to `_TOGETHER` names of machines.
     """
-    every = [each for name, options in hosts.items() for each in _brought(f"{_ON}, {name}", options)]
-    reached = list(dict.fromkeys(each.value for each in every if each.what is Brings.MACHINE))
+    every = [each for name, options in hosts.items() for each in _external(f"{_ON}, {name}", options)]
+    reached = list(dict.fromkeys(each.value for each in every if each.what is External.MACHINE))
     parts = [reached[at : at + _TOGETHER] for at in range(0, len(reached), _TOGETHER)]
-    files = {(each.what, each.value): each for each in reversed(every) if each.what is not Brings.MACHINE}
-    return (*(Brought(Brings.MACHINE, _ON, ", ".join(part)) for part in parts), *reversed(files.values()))
+    files = {(each.what, each.value): each for each in reversed(every) if each.what is not External.MACHINE}
+    return (*(ExternalResource(External.MACHINE, _ON, ", ".join(part)) for part in parts), *reversed(files.values()))
 
 
-def _brought(place: str, options: Options | None) -> Iterator[Brought]:
+def _external(place: str, options: Options | None) -> Iterator[ExternalResource]:
     for what, key, value in _named(options):
         for named, part in _parts(f"{place}.{key}", value):
             shown = str(Path(part).absolute()) if what.is_path else part
-            if what in (Brings.VARIABLE, Brings.SETTING):
+            if what in (External.VARIABLE, External.SETTING):
                 shown = f"{named.removeprefix(f'{place}.{key}.')}={part}"
             lines = _LINES[what](Path(shown)) if what in _LINES else ()
-            yield Brought(what, named, shown, lines)
+            yield ExternalResource(what, named, shown, lines)
 
 
-def _named(options: Options | None) -> Iterator[tuple[Brings, str, object]]:
+def _named(options: Options | None) -> Iterator[tuple[External, str, object]]:
     """Yield the external dependencies that options name, with the key of each option and its value."""
     for key, field in type(options).model_fields.items() if options is not None else ():
         value = getattr(options, key)
         if isinstance(value, Options):
             yield from ((what, f"{key}.{inner}", each) for what, inner, each in _named(value))
         if value is not None:
-            yield from ((what, key, value) for what in field.metadata if isinstance(what, Brings))
+            yield from ((what, key, value) for what in field.metadata if isinstance(what, External))
 
 
 def _parts(place: str, value: object) -> Iterator[tuple[str, str]]:
@@ -216,4 +218,4 @@ def _without_password(value: str) -> str:
     return value
 
 
-_LINES = {Brings.SSH_CONFIGURATION: _lines_of_ssh, Brings.KUBECONFIG: _fields_of_kubeconfig}
+_LINES = {External.SSH_CONFIGURATION: _lines_of_ssh, External.KUBECONFIG: _fields_of_kubeconfig}

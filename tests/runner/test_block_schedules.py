@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import Interrupted, RunDirectoryError
-from weighbridge.model.decisions import Allotment, allotments_text
+from weighbridge.model.decisions import BlockSchedule, block_schedules_text
 from weighbridge.model.study import Cell
 from weighbridge.runner import precision
 from weighbridge.runner.estimate import TimeLeft
-from weighbridge.runner.precision import Allotments, Standing
+from weighbridge.runner.precision import BlockSchedules, PrecisionStatus
 from weighbridge.runner.session import Session
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore
@@ -51,9 +51,9 @@ def of_seconds(made, **seconds: float) -> TimeLeft:
     return TimeLeft(made, lambda cell: seconds[cell.workload])
 
 
-def wide(predicted: int | None = 400, width: float = 0.2) -> list[Standing]:
+def wide(predicted: int | None = 400, width: float = 0.2) -> list[PrecisionStatus]:
     return [
-        Standing(cell, name, width, False, predicted, blocks=10, target=0.02)
+        PrecisionStatus(cell, name, width, False, predicted, blocks=10, target=0.02)
         for cell in ("net", "cpu")
         for name in ("one", "two")
     ]
@@ -72,13 +72,13 @@ def test_the_slow_ones_take_part_in_fewer_blocks(tmp_path: Path, world: World, l
     made = study(BOTH, repetitions="target: 2%, within: 1h")
     with RunStore(tmp_path / "run", writable=True) as store:
         store.begin(made, {"run_id": "0123456789ab"})
-        shares = Allotments(made, store)
+        shares = BlockSchedules(made, store)
         times = of_seconds(made, net=4.0, cpu=1.0)
         found = shares.decide((10, 38), wide(width=0.6), everything, times, left_s)
-        assert [(each.workload, each.after, each.until) for each in store.allotments()] == [
+        assert [(each.workload, each.after, each.until) for each in store.block_schedules()] == [
             ("net", 10, 38), ("cpu", 10, 38),
         ]  # fmt: skip
-        assert [each.blocks for each in store.allotments()] == [net, cpu]
+        assert [each.blocks for each in store.block_schedules()] == [net, cpu]
         cells = {cell.workload: cell for cell in made.cells}
         for name, blocks in (("net", net), ("cpu", cpu)):
             taken = [block for block in range(11, 39) if shares.includes(cells[name], block)]
@@ -90,21 +90,24 @@ def test_the_slow_ones_take_part_in_fewer_blocks(tmp_path: Path, world: World, l
         if left_s == 320:
             assert expected["net"] > expected["cpu"] > (0.0, 0.0)  # type: ignore[operator]
         again = shares.decide((10, 38), wide(width=0.9), everything, times, 1.0)
-        assert [each.blocks for each in store.allotments()] == [net, cpu] and all(each.expected for each in again)
+        assert [each.blocks for each in store.block_schedules()] == [net, cpu] and all(
+            each.expected for each in again
+        )
 
 
 def test_what_has_left_or_was_given_up_gets_nothing(tmp_path: Path, world: World):
     made = study(BOTH, repetitions="target: 2%, within: 1h")
-    standings = [
-        Standing("net", "one", 0.01, True, 10, blocks=10), Standing("net", "two", math.inf, False, None),
-        Standing("cpu", "one", 0.2, False, 400, blocks=10, target=0.02),
+    statuses = [
+        PrecisionStatus("net", "one", 0.01, True, 10, blocks=10),
+        PrecisionStatus("net", "two", math.inf, False, None),
+        PrecisionStatus("cpu", "one", 0.2, False, 400, blocks=10, target=0.02),
     ]  # fmt: skip
     with RunStore(tmp_path / "run", writable=True) as store:
         store.begin(made, {"run_id": "0123456789ab"})
-        found = Allotments(made, store).decide(
-            (10, 13), standings, lambda cell: ["native", "one"], of_seconds(made, net=1.0, cpu=1.0), 60.0
+        found = BlockSchedules(made, store).decide(
+            (10, 13), statuses, lambda cell: ["native", "one"], of_seconds(made, net=1.0, cpu=1.0), 60.0
         )
-        assert [each.workload for each in store.allotments()] == ["cpu"]
+        assert [each.workload for each in store.block_schedules()] == ["cpu"]
         assert [each.expected is None for each in found] == [True, True, False]
 
 
@@ -152,13 +155,13 @@ def test_damaged_ones_are_told(world: World, tmp_path: Path, text: str):
         store.begin(study(BOTH, repetitions=SHORT), {"run_id": "0123456789ab"})
         store.set_info(ALLOTMENTS, text)
         with pytest.raises(RunDirectoryError, match="allotments"):
-            store.allotments()
+            store.block_schedules()
 
 
 def test_they_are_read_as_they_were_kept(world: World, tmp_path: Path):
-    made = Allotment(after=10, until=13, workload="net", level="{}", blocks=1)
+    made = BlockSchedule(after=10, until=13, workload="net", level="{}", blocks=1)
     with RunStore(tmp_path / "run", writable=True) as store:
         store.begin(study(BOTH, repetitions=SHORT), {"run_id": "0123456789ab"})
-        store.set_info(ALLOTMENTS, allotments_text([made]))
-        assert store.allotments() == (made,)
+        store.set_info(ALLOTMENTS, block_schedules_text([made]))
+        assert store.block_schedules() == (made,)
         assert [made.includes(block) for block in (11, 12, 13)] == [False, False, True]

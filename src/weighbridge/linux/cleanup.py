@@ -11,7 +11,7 @@ from weighbridge.linux import cgroups, links
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import mounted_below, unmount_below
 from weighbridge.linux.process import run_of
-from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import ENDING, NO_RUN, Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
 HOST_VARIABLE = "WEIGHBRIDGE_HOST"
@@ -19,11 +19,11 @@ HOST_VARIABLE = "WEIGHBRIDGE_HOST"
 _END_S = 10.0
 
 
-class Processes(Leavings):
+class Processes(Cleanup):
     """Processes and their control groups."""
 
     label = "processes"
-    portable = told_by_host = True
+    portable = host_knows_owner = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Yield each run's topmost groups, and this user's processes; other users' runs cannot be judged here."""
@@ -34,7 +34,7 @@ class Processes(Leavings):
                 name = (process / "comm").read_bytes().decode(errors="replace").strip()  # it can be cut anywhere
                 yield Leftover(run, "process", f"{pid} {name}")
 
-    def end(self, run: DeadRun) -> None:
+    def end(self, run: OrphanedRun) -> None:
         """Thaw the groups, because frozen processes cannot die, and kill every process of the run.
 
         A process belongs to the run by its group or by the run's mark. Raises OSError with the remaining processes.
@@ -56,7 +56,7 @@ class Processes(Leavings):
                 f"processes still alive {_END_S:g} s after SIGKILL: {', '.join(map(str, sorted(remaining)))}"
             )
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the groups. Raises OSError with the remaining groups."""
         remaining = [group.name for group in cgroups.groups_of(run.group) if not group.remove()]
         cgroups.remove_top(run_id=run.id)
@@ -68,7 +68,7 @@ class Processes(Leavings):
         cgroups.remove_top()
 
 
-def processes(proc: Path = Path("/proc"), *, everybodys: bool = False) -> Iterator[tuple[int, str, Path]]:
+def processes(proc: Path = Path("/proc"), *, of_all_users: bool = False) -> Iterator[tuple[int, str, Path]]:
     """Yield number, run and /proc folder of processes that runs started, of this or of all users, except this one.
 
     Any process can set the variable, so only valid run ids count.
@@ -76,23 +76,23 @@ def processes(proc: Path = Path("/proc"), *, everybodys: bool = False) -> Iterat
     for process in proc.glob("[0-9]*"):
         pid = int(process.name)
         with contextlib.suppress(OSError, ValueError):
-            included = everybodys or (process / "environ").stat().st_uid == os.geteuid()
+            included = of_all_users or (process / "environ").stat().st_uid == os.geteuid()
             if included and pid != os.getpid() and RunId.matches(run := run_of(process) or NO_RUN):
                 yield pid, run, process
 
 
-def processes_of(run: DeadRun, proc: Path = Path("/proc")) -> list[int]:
+def processes_of(run: OrphanedRun, proc: Path = Path("/proc")) -> list[int]:
     """Return the numbers of a run's processes; if the run has a ``host``, only those that name it."""
     name = f"{HOST_VARIABLE}={run.host}".encode()
     pids = []
-    for pid, owner, process in processes(proc, everybodys=run.everybodys):
+    for pid, owner, process in processes(proc, of_all_users=run.of_all_users):
         with contextlib.suppress(OSError):  # it has ended
             if owner == run.id and (not run.host or name in (process / "environ").read_bytes().split(b"\0")):
                 pids.append(pid)
     return pids
 
 
-class Links(Leavings):
+class Links(Cleanup):
     """Network links, and the rules that let frames pass between them."""
 
     label = "network links"
@@ -104,16 +104,16 @@ class Links(Leavings):
         for link in sorted(path.name for path in links.FOLDER.glob("wb-*") if links.OURS.fullmatch(path.name)):
             yield Leftover(f"{ENDING}{link.split('-')[1]}", "network link", link)
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Remove the links and the rules."""
         links.remove_all(run.id)
 
 
-class DataFolders(Leavings):
+class DataFolders(Cleanup):
     """The folders with the data of sites and engines, and the mounts in them."""
 
     label = "data folders"
-    portable = told_by_host = True
+    portable = host_knows_owner = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Yield each run's folder, and each mount."""
@@ -121,7 +121,7 @@ class DataFolders(Leavings):
         yield from (Leftover(path.name, "engine data", str(path)) for path in paths)
         yield from (Leftover(path.name, "mount", str(point)) for path in paths for point in mounted_below(path))
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Unmount and remove the folder. Raises OSError with the remaining entries."""
         folder = OwnFolder.at(run.data)
         unmount_below(folder)

@@ -14,7 +14,7 @@ from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, Kubectl
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import RENEWED, RUN_LABEL, has_ended, runs_of
-from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders
+from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RemoteRun, RunFolders
 
 KINDS = "configmaps,pods"
 """The kinds of objects that every run makes."""
@@ -26,7 +26,7 @@ FORCE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterNamespace:
     """A namespace of a cluster, as given to kubectl."""
 
     context: str
@@ -37,11 +37,11 @@ class Place:
         """Return the user's kubectl for this place."""
         return Kubectl(self.context, self.namespace, self.kubeconfig, variables)
 
-    def resolved(self) -> "Place":
+    def resolved(self) -> "ClusterNamespace":
         """Return the place with explicit names, because the current ones can change later."""
         kubectl = self.kubectl()
         usual = filter(None, os.environ.get("KUBECONFIG", "").split(os.pathsep))
-        return Place(
+        return ClusterNamespace(
             self.context or kubectl.current_context(),
             self.namespace or kubectl.current_namespace(),
             self.kubeconfig or os.pathsep.join(os.path.abspath(each) for each in usual),  # noqa: PTH100 - not resolved
@@ -53,16 +53,16 @@ class Place:
         return f"context {self.context or 'of kubectl'}"
 
 
-NOTES = Notes("kubernetes.json", Place)
+NOTES = Notes("kubernetes.json", ClusterNamespace)
 
 
-def note(state: Path, place: Place) -> None:
+def note(state: Path, place: ClusterNamespace) -> None:
     """Record, before any object is made there, that a run has objects in a place."""
     places = {*places_of(state), place}
     NOTES.write(state, sorted(places, key=str))
 
 
-def places_of(state: Path) -> list[Place]:
+def places_of(state: Path) -> list[ClusterNamespace]:
     """Return the places with objects of a run, by its notes; empty if they are unreadable."""
     return NOTES.read(state)
 
@@ -109,7 +109,7 @@ STARTING_S = 900.0
 """The seconds for which a run can have no pod, because it first builds and loads images."""
 
 
-def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRun]:
+def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[RemoteRun]:
     """Yield each run with any of these objects; it counts as alive with an unfinished pod, or if it is new."""
     runs: dict[str, list[Mapping[str, Any]]] = {}
     for item in items:
@@ -122,7 +122,7 @@ def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRu
         if not alive and (now - max(times)).total_seconds() < STARTING_S:
             alive = f"it created objects less than {STARTING_S / 60:g} minutes ago"
         names = [(kind, name) for _, kind, name in runs_of(objects)]
-        yield FarRun(run, tuple(_leftovers(run, names)), alive)
+        yield RemoteRun(run, tuple(_leftovers(run, names)), alive)
 
 
 def _last_known(metadata: Mapping[str, Any]) -> datetime:
@@ -143,7 +143,7 @@ def _leftovers(run: str, objects: Sequence[tuple[str, str]]) -> Iterator[Leftove
             yield Leftover(run, f"Kubernetes {kind}", f"{name}{more}")
 
 
-class ClusterObjects(Leavings):
+class ClusterObjects(Cleanup):
     """Pods and the ConfigMap that owns them, in the clusters in the notes of this machine's runs."""
 
     label = "objects in Kubernetes clusters"
@@ -163,7 +163,7 @@ class ClusterObjects(Leavings):
         if failures:
             raise OSError("; ".join(failures))
 
-    def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
+    def find_at(self, context: str, namespace: str) -> Iterator[RemoteRun]:
         """Yield runs of all machines in a namespace of a context. Raises OSError if the cluster does not answer."""
         kubectl = Kubectl(context, namespace)
         try:
@@ -178,7 +178,7 @@ class ClusterObjects(Leavings):
         except Unavailable as error:
             raise OSError(str(error)) from error
 
-    def remove(self, run: DeadRun) -> None:
+    def remove(self, run: OrphanedRun) -> None:
         """Delete the objects in the run's notes. Raises OSError if a cluster does not answer, or keeps some."""
         for place in places_of(run.state):
             try:
