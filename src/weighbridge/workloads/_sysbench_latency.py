@@ -52,9 +52,9 @@ class Latencies:
 
 
 def latencies(text: str, events: float) -> Latencies:
-    """Return the histogram in a report of so many events.
+    """Return the histogram in a report. It must count ``events`` latencies.
 
-    Raises Unparseable if there is no histogram, if its values fall, or if it does not have every event.
+    Raises Unparseable if the histogram is missing, falls, or counts another number of events.
     """
     _, header, rest = text.partition(_HEADER)
     if not header:
