@@ -324,7 +324,7 @@ def test_disk_full_in_the_run_directory(small_disk: Path, machine: Machine, tmp_
             while ballast.write(b"x" * 4096):
                 pass
         done = going_on.end()
-    done.must_fail(7, "no space left", "finished trials are kept")
+    done.must_fail(7, "no space left", "Finished trials are kept")
     machine.must_be_unchanged()
     kept = trials(run)
     assert len(kept) >= 2 and {row["outcome"] for row in kept} == {"ok"}

@@ -152,7 +152,7 @@ def test_a_host_goes_off_in_a_trial(machine: Machine, tmp_path: Path, sites: lis
 
     study = write(tmp_path, workloads=(WAITS,), blocks=3)
     with meanwhile(off):
-        fails(study, run, EnvironmentLost, "native was lost during w", "host b is gone", "Finished trials are kept")
+        fails(study, run, EnvironmentLost, "native was lost during w", "host b was lost", "Finished trials are kept")
     machine.must_be_unchanged()
     assert [row["outcome"] for row in trials(run)] == ["ok", "environment lost"]
     run_study(None, run, Quiet(), lambda _: None)

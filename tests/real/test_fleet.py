@@ -172,7 +172,7 @@ def test_a_machine_under_two_names_is_refused_before_anything_runs(
     config.write_text(config.read_text().replace("Host a\n", "Host a twin\n"))
     listed.write_text(f"{listed.read_text()}twin config={config}\nnobody config={config}\n")
     done = _submit(_study(tmp_path), listed, tmp_path / "fleet")
-    done.must_fail(4, "a and twin are one machine under two names", "nobody")
+    done.must_fail(4, "a and twin are two names for one machine", "nobody")
     assert not (tmp_path / "fleet").exists()
 
 

@@ -166,7 +166,7 @@ def test_clean_spares_a_living_run(machine: Machine, study: Path, run: Path, tmp
     with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
         going_on.await_that(lambda: len(trials(run)) >= 1)
         checked = weighbridge("clean", "--check")
-        assert checked.code == 0 and "is still running" in checked.stderr
+        assert checked.code == 0 and "is still active" in checked.stderr
         assert weighbridge("clean").code == 0
         done = going_on.end()
     assert done.code == 0, done

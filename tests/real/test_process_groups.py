@@ -38,6 +38,14 @@ def test_a_group_of_another_program_with_the_same_number_is_not_ended():
             os.waitpid(each, 0)
 
 
+def _runs(folder: Path) -> bool:
+    """Return whether a process exists and has not ended; ``folder`` is its folder in /proc."""
+    try:
+        return (folder / "stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
 def test_what_the_leader_of_a_group_has_left_is_ended():
     process = Process(Command(("sh", "-c", "sleep 60 & echo $!")))
     assert process.wait(10)
@@ -45,9 +53,9 @@ def test_what_the_leader_of_a_group_has_left_is_ended():
     assert left.exists()
     assert process.stop().returncode == 0
     deadline = time.monotonic() + 5
-    while left.exists() and (left / "stat").read_text().split()[2] != "Z" and time.monotonic() < deadline:
+    while _runs(left) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not left.exists() or (left / "stat").read_text().split()[2] == "Z"
+    assert not _runs(left)
 
 
 def test_a_process_that_a_signal_has_ended():

@@ -205,7 +205,7 @@ def _labels(series: list[dict[str, Any]]) -> list[dict[str, str]]:
 def test_it_is_refused_before_anything_is_opened(machine: Machine, prometheus: Watching, tmp_path: Path):
     run = tmp_path / "run"
     wrong = prometheus.study(tmp_path, busy=("rate(node_load1", "1"))
-    weighbridge("run", wrong, "--out", run, "--yes").must_fail(3, "refused the query 'busy'", "parse error")
+    weighbridge("run", wrong, "--out", run, "--yes").must_fail(3, "rejected the query 'busy'", "parse error")
     good = prometheus.study(tmp_path)
     (port,) = free_ports(1)
     gone = good.read_text().replace(prometheus.url, f"http://127.0.0.1:{port}")
