@@ -13,8 +13,8 @@ covers the mean. 92.5 is 94 less two standard errors of 1,000 repetitions.
 **Means of pairs**: coverage of their typical cost, which is the mean, and by which the change of all pairs between
 two fleets is judged. Beside it is that of pairs held to be single machines: those that share one are not independent.
 
-**Outliers**: false alarms are fleets in which anything is named that is no outlier; power is the share of odd
-machines that is named. Beside it are the rules that node checks use: two or three standard deviations from the mean
+**Outliers**: a false alarm is a fleet that names a machine which is not an outlier; power is the share of outliers
+that is named. The table also has the rules that node checks use: two or three standard deviations from the mean
 of all, 5 % worse than the mean, and 1.5 times the distance of the quartiles beyond them.
 """
 

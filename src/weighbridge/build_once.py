@@ -47,7 +47,7 @@ def ensure(
     say: Callable[[str], None],
     build: Callable[[Path], None],
 ) -> Built:
-    """Return the result of ``cached``, built by ``build`` if needed; ``what`` is its name in messages.
+    """Return the result of ``cached``, built by ``build`` if needed; messages call it ``what``.
 
     Raises Unavailable if a requirement is ``lacking`` (with a remedy), DiskFull, UserlandError for other failures,
     and the errors of ``build``.

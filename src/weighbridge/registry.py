@@ -178,6 +178,6 @@ def workloads() -> Mapping[str, Workload]:
 
 
 def cleanups() -> tuple[Cleanup, ...]:
-    """Return every kind of leftover of runs once: first those of hosts, then of environments and storage."""
+    """Return every kind of leftover of runs once: first of hosts, then of environments and storage."""
     plugins = [*hosts().values(), *environments().values(), *storage().values()]
     return tuple({type(each): each for plugin in plugins for each in plugin.cleanup}.values())

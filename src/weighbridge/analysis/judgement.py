@@ -276,10 +276,10 @@ def session_trust(
 
 
 def _visible_shifts(headlines: Sequence[ControlCheck], hidden: Collection[CellId], looks: Looks) -> list[float]:
-    """The sizes of shift, as fractions, that the check finds in four sessions of five, of each headline.
+    """Return for each headline the shift, a fraction, that the check finds in four sessions of five.
 
-    Without the workloads and levels whose A/A arm is ``hidden``, as behind a limit there is no shift to see, and
-    those of too few blocks for a check among so many.
+    Headlines whose A/A arm is ``hidden`` are left out because a limit hides every shift. Headlines with too few
+    blocks for a check among so many are left out too.
     """
     level = DISTRUST / max(1, len(headlines)) * looks_share(looks)
     fewest = verdicts.fewest_blocks(DISTRUST / max(1, len(headlines)), looks)

@@ -31,7 +31,7 @@ class Breakage:
 
 
 def breakages(trials: Iterable[TrialRow]) -> dict[ArmId, Breakage]:
-    """Return the breakages by arm. Arms in which no trial broke are left out."""
+    """Return the breakages by arm, without arms that have none."""
     arms = grouped((trial for trial in trials if trial.ok or trial.broke), lambda trial: trial.arm)
     return {arm: broke for arm, with_result in arms.items() if (broke := _broke(with_result)) is not None}
 

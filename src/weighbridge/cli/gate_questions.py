@@ -84,7 +84,7 @@ class Questions:
     against: ComparedRun | None = None
 
     def judge(self, store: RunStore, limit_s: float | None = None) -> JudgedRun:
-        """Judge a run; with ``limit_s``, as the first of the interim looks that fit into that many more seconds.
+        """Judge a run. With ``limit_s``, this is the first of the interim looks that fit into that many more seconds.
 
         Exits with a message if a budget names something that the run does not have.
         """

@@ -25,7 +25,7 @@ PROGRAM = "runsc"
 VERSION = "v0.0.0-20260905035102-160fafc42237"
 INSTALL = f"CGO_ENABLED=0 GOBIN=/usr/local/bin go install gvisor.dev/gvisor/runsc@{VERSION}"
 LEAST_MEMORY = 24 * 2**20
-"""The bytes in which a sandbox of VERSION comes up. In 16 MiB it ends before it answers."""
+"""The bytes of memory that a sandbox of VERSION needs to start. With 16 MiB it ends before it answers."""
 _MODULE = re.compile(rb"gvisor\.dev/gvisor\t(v[0-9][^\t\n]{1,60})[\t\n]")
 _LOOK_S = 0.002
 _STOP = "stop that engine, so that the run can start one with gVisor"

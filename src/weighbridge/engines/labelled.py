@@ -19,7 +19,7 @@ from weighbridge.model.names import RunId
 LABEL = "weighbridge.run"
 """Its value is the run's id."""
 Ask = Callable[[str, str], Any]
-"""What an engine answers to a method and a path, None if that is nothing. Raises OSError if it refuses."""
+"""A function that returns an engine's answer to a method and a path, or None. Raises OSError if it refuses."""
 _KINDS = (  # what one is, where they are listed, what that is called in the answer, how one is named and removed
     ("container", "/containers/json?all=1&filters=", "", "Id", "/containers/{}?force=1&v=1"),
     ("network", "/networks?filters=", "", "Id", "/networks/{}"),

@@ -229,7 +229,7 @@ def memory_of(run_id: RunId, site: str) -> Path:
 
 
 def _left_of(run_id: str) -> list[Path]:
-    """Yield this user's folders of a run in memory or for storage, without those of other users."""
+    """Return this user's folders of a run in memory or for storage."""
     paths = (*_MEMORY.glob(f"weighbridge-{run_id}-*"), *APART.glob(f"weighbridge-{run_id}-*"))
     return [path for path in paths if is_own_folder(path)]
 

@@ -16,7 +16,7 @@ _DIGEST = re.compile(r"\bdigest: (sha256:[0-9a-f]{64})\b")
 
 
 def pushing_engine() -> str:
-    """Return the program of the engine by which images are pushed: docker if it answers, else podman.
+    """Return the program that pushes images: docker if its engine answers, else podman.
 
     Raises Unavailable if there is neither.
     """

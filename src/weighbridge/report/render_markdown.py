@@ -17,7 +17,7 @@ from weighbridge.report.document import (
 )
 from weighbridge.report.markdown import escaped
 
-_MARKS = {Tone.STRONG: "**", Tone.DIM: "_"}
+_MARKS: dict[str, str] = {Tone.STRONG: "**", Tone.DIM: "_"}
 
 
 def markdown(document: Document, *, details: bool = False) -> str:
@@ -43,7 +43,7 @@ class _Markdown:
                 soft = f" ({escaped(block.soft)})" if block.soft else ""
                 yield from (f"{'#' * (block.level + 1)} {escaped(block.text)}{soft}", "")
             case Sentence():
-                mark = _MARKS.get(Tone(block.tone), "") if block.tone in [*Tone] else ""
+                mark = _MARKS.get(block.tone, "")
                 yield from (f"{mark}{self._text(block)}{mark}", "")
             case Listing():
                 yield from (*(f"- {self._text(each)}" for each in block.items), "")

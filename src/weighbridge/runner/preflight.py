@@ -398,16 +398,13 @@ def admissions(study: Study) -> Mapping[str, Readiness]:
 
 def ready_for(study: Study, arm: Arm) -> Readiness:
     """Return whether an environment can be opened here, with each client that the study measures it with."""
-    plugin, states = registry.environments()[arm.kind], list[tuple[Needs, Readiness]]()
+    plugin, different_needs = registry.environments()[arm.kind], list[Needs]()
     for client in arm.clients or study.client_hosts:
-        needs = needs_of(study.file, list(study.cells), client, arm)
-        if needs in (checked for checked, _ in states):
-            continue
-        state = ready(plugin, arm.options, needs)
-        if not state.ready:
-            return state
-        states.append((needs, state))
-    return states[0][1]
+        if (needs := needs_of(study.file, list(study.cells), client, arm)) not in different_needs:
+            different_needs.append(needs)
+    states = (ready(plugin, arm.options, needs) for needs in different_needs)
+    first = next(states)
+    return next((state for state in states if not state.ready), first) if first.ready else first
 
 
 def _without_a_launcher(plugin: Plugin) -> Readiness | None:

@@ -405,7 +405,7 @@ class Sites:
         return {ASKED_FOR: ", ".join([*limits, *values]), **_not_in_force(values, facts)}
 
     def _route_to_supporting_services(self, environment: str) -> dict[str, str]:
-        """How the sites of an environment reach the supporting services, as a fact; empty where there are none."""
+        """Return a fact: the route from an environment's sites to the supporting services; empty without services."""
         arm = next((arm for arm in self.study.arms if arm.name == environment), None)
         if arm is None or not self.study.file.companions:
             return {}

@@ -91,7 +91,7 @@ class Stage:
     idle: Mapping[str, Idle] = field(default_factory=dict)
     """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
     require_supporting_services: Callable[[], None] = lambda: None
-    """Raises EnvironmentLost where a supporting service does not run any more as it was started."""
+    """Raises EnvironmentLost if a supporting service no longer runs as it was started."""
     own_cpu_limits: bool = False
     """Whether environments of the study differ in their CPU limits: then how these held programs back is told."""
     polled: bool = False

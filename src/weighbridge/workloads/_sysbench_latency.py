@@ -68,7 +68,7 @@ def latencies(text: str, events: float) -> Latencies:
     values = [value for value, _ in buckets]
     if not buckets or values != sorted(values) or values[-1] * 1e6 > _LONGEST_NS * 1.01:
         raise Unparseable("sysbench's latency histogram has no rows, or rows out of order")
-    found = Latencies(tuple(buckets))
-    if found.count != events:
-        raise Unparseable(f"sysbench's latency histogram has {found.count} of {events:.0f} events")
-    return found
+    histogram = Latencies(tuple(buckets))
+    if histogram.count != events:
+        raise Unparseable(f"sysbench's latency histogram has {histogram.count} of {events:.0f} events")
+    return histogram

@@ -38,7 +38,7 @@ from weighbridge.study.source import parse
 PROGRAM = (sys.executable, "-m", "weighbridge")
 _LOOK_S = 0.2
 _END_S = 150.0
-"""The seconds in which a run must shut down, including the cleanup of its machines."""
+"""The seconds that a run has to shut down, including the cleanup of its machines."""
 
 
 class UnitsUnfinished(WeighbridgeError):
@@ -112,7 +112,7 @@ class Drive:
     _records: dict[FleetUnit, UnitRecord] = field(default_factory=dict)
 
     def go(self, machines: Sequence[str]) -> None:
-        """Run every wave, and then those of suspects. Raises UnitsUnfinished."""
+        """Run every wave, and then the waves of suspects. Raises UnitsUnfinished."""
         rounds = planned_rounds(self.fleet, machines)
         for number, units in enumerate(rounds, 1):
             self._round(number, units, f"wave {number} of {len(rounds)}")

@@ -23,8 +23,8 @@ Provided = tuple[MachineProvider, ProviderOptions]
 @functools.cache
 def providers() -> Mapping[str, MachineProvider]:
     """Return every provider of a fleet's machines by its kind."""
-    found = registry.discover("weighbridge.features.fleets.on", "weighbridge.fleets")
-    return registry.register(found, MachineProvider)  # type: ignore[type-abstract]
+    plugins = registry.discover("weighbridge.features.fleets.on", "weighbridge.fleets")
+    return registry.register(plugins, MachineProvider)  # type: ignore[type-abstract]
 
 
 def provided_by(word: str, given: Mapping[str, Any]) -> Provided:
