@@ -4,7 +4,7 @@ The other golden files show whole reports of a few runs. Here each run is small,
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import pytest
@@ -13,7 +13,9 @@ from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Calibration
 from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.sessions import RunSession, SessionDifference, Sessions
 from weighbridge.model.choices import Promise
+from weighbridge.model.explained import Explains
 from weighbridge.model.facts import HostDifference, Interface, NetworkPath
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
@@ -29,6 +31,7 @@ from weighbridge.report.text.steps import ladder_sentences
 from weighbridge.report.text.trial_flags import flagged_sentence
 from weighbridge.report.text.verdicts import broke_instead, comparison_verdict, open_text
 
+from .explained_runs import FILTER, MECHANISMS, TRANSLATION, crossed, recipe
 from .made_up_runs import LATENCY, LOSS, P99, REQUESTS, TCP, THROUGHPUT, TOO_MANY, Workload, rising_load
 
 Change = Callable[[Analysis], Analysis]
@@ -132,6 +135,15 @@ def cut(promise: Promise, claimed: str, lost: int, torn: int = 0) -> PowerCut:
 
 
 CUTS = [cut(Promise.FSYNC, "synchronous", 3, torn=1), cut(Promise.WRITE, "synchronous", 10)]
+RULES = {
+    **recipe()["facts"],
+    "path": {"bridge@here": path(1500, rules=10), "bridge-without-translation@here": path(1500, rules=0)},
+}
+HIDING = {"bridge": 1.3, "bridge-without-filter": 1.3, "bridge-without-translation": 1.3, "bridge-bare": 1.0}
+EXPLAINS = {
+    name: Explains(environment="bridge", off=off)
+    for name, off in zip([*HIDING][1:], ((FILTER,), (TRANSLATION,), (FILTER, TRANSLATION)), strict=True)
+}
 RUNS: dict[str, dict[str, Any]] = {
     "control failed": HOST | {"aa_factor": 1.08},
     "control passed": HOST,
@@ -190,6 +202,12 @@ RUNS: dict[str, dict[str, Any]] = {
     "a latency leads": HOST | {"workloads": OPEN_LOOP, "loads": {"web": "rate"}, "blocks": 2, "aa": False},
     "steps": LADDER | {"blocks": 12, **lost("bridge", 1, 2, 3)},
     "steps of two rounds": LADDER | {"blocks": 2},
+    "explained": recipe(),
+    "explained with rules": recipe(facts=RULES),
+    "explained by every combination": crossed(),
+    "explained, and faster with all off": recipe(costs={**recipe()["costs"], "bridge-bare": 0.9}),
+    "explained by two that hide each other": recipe(costs=HIDING, explains=EXPLAINS, mechanisms=MECHANISMS[:2]),
+    "not explained": recipe(costs=dict.fromkeys(recipe()["costs"], 1.0), workloads=[requests("redis", 0.2)]),
     "steps of many levels": LADDER | {"blocks": 12, "workloads": [*MANY_LEVELS, TCP]},
 }  # fmt: skip
 """Each is a recipe of ``made_up_runs``."""
@@ -205,6 +223,23 @@ def calibrated(about: str) -> Change:
     return lambda analysis: replace(analysis, calibration=found, polled=about == "halting-cpus")
 
 
+def total_is(verdict: str) -> Change:
+    def changed(analysis: Analysis) -> Analysis:
+        (explanation,) = analysis.explanations
+        total = replace(explanation.total, verdict=verdict)
+        return replace(analysis, explanations=(replace(explanation, total=total),))
+
+    return changed
+
+
+SESSIONS = Sessions(
+    (RunSession(1.7e9, (1, 2, 3, 4, 5)), RunSession(1.7e9 + 9000, (5, 6, 7, 8, 9, 10))), (5,),
+    (
+        SessionDifference("frequency governor", ("powersave", "performance")),
+        SessionDifference("docker", ("20.10", "29.1"), ("bridge",)),
+    ),
+)  # fmt: skip
+UNEXPLAINED = ("inconclusive", "hidden", "equivalent")
 CALIBRATIONS = ("this-run", "another-path", "halting-cpus")
 CHANGED: dict[str, tuple[str, Change]] = {
     "steal and others on nodes": ("steal and others", on_nodes),
@@ -212,6 +247,9 @@ CHANGED: dict[str, tuple[str, Change]] = {
     "wide margin": ("much noise", lambda analysis: replace(analysis, equivalence=0.5)),
     "another baseline": ("three noises", lambda analysis: replace(analysis, baseline="before")),
     **{f"calibrated: {each}": ("one round", calibrated(each)) for each in CALIBRATIONS},
+    **{f"explained, total {each}": ("explained", total_is(each)) for each in UNEXPLAINED},
+    "two sessions": ("one round", lambda analysis: replace(analysis, sessions=SESSIONS)),
+    "separate sessions": ("one round", lambda analysis: replace(analysis, sessions=replace(SESSIONS, mixed=()))),
 }  # fmt: skip
 """Each is an analysis of one of the runs with a change."""
 
@@ -229,6 +267,7 @@ def sentences_of(analysis: Analysis) -> Iterator[str]:
     yield from summary.disagreements(analysis)
     yield from conditions.condition_lines(analysis)
     yield from conditions.power_cut_lines(analysis)
+    yield from conditions.session_lines(analysis)
     yield from broke_sentences(analysis)
     for sweep in analysis.sweeps:
         yield from curve_sentences(sweep, analysis.baseline)
@@ -236,6 +275,8 @@ def sentences_of(analysis: Analysis) -> Iterator[str]:
         yield f"step: {line}"
     for each in analysis.explanations:
         yield explanation.explanation_sentence(analysis, each)
+        for line in explanation.explanation_rows(analysis, each):
+            yield f"mechanism: {'; '.join(filter(None, map(str, astuple(line))))}"
     yield from map(coded_text, analysis.confounders)
     for report in analysis.metrics:
         for row in report.comparisons:
@@ -253,6 +294,6 @@ def sentences_of(analysis: Analysis) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", [*RUNS, *CHANGED])
 def test_the_sentences_of_a_run_at_an_edge(run, name: str):
-    recipe, change = CHANGED.get(name, (name, None))
-    analysis = analyse(run(**RUNS[recipe]))
+    base, change = CHANGED.get(name, (name, None))
+    analysis = analyse(run(**RUNS[base]))
     assert_sentence("\n".join(sentences_of(change(analysis) if change else analysis)))

@@ -14,9 +14,14 @@ import pytest
 
 from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.use_by_level import by_level
+from weighbridge.report.page import PageCharts
+from weighbridge.report.sections.overtime import overtime_sections
 from weighbridge.report.terminal import print_report
+from weighbridge.report.text.overtime import interval_words
 from weighbridge.store.run import RunStore
 
+from .explained_runs import recipe
 from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, Recipe, Workload, make_run, rising_load
 from .swept_runs import Sweep, make_sweep
 from .test_edge_cases import LADDER, MANY_LEVELS, broken_at, load, over_loads
@@ -43,6 +48,7 @@ RUNS: dict[str, Recipe | Sweep] = {
     ),
     "long rounds": Sweep(levels=(1, 2, 3, 4, 5, 6), blocks=1, trial_s=60.0, hz=2.0, workloads=(("db", "n"),)),
     "over time alone": Recipe(costs={"bridge": 1.5}, series=True, blocks=2),
+    "explained": Recipe(**recipe()),
     "latencies": Recipe(costs={"bridge": 1.5}, histograms={"put_latency": 3e-4}),
 }  # fmt: skip
 
@@ -52,10 +58,8 @@ def opened(tmp_path: Path) -> Iterator[Callable[[str], RunStore]]:
     stores: list[RunStore] = []
 
     def make(name: str) -> RunStore:
-        recipe = RUNS[name]
-        made = (
-            make_run(tmp_path / "run", recipe) if isinstance(recipe, Recipe) else make_sweep(tmp_path / "run", recipe)
-        )
+        given = RUNS[name]
+        made = make_run(tmp_path / "run", given) if isinstance(given, Recipe) else make_sweep(tmp_path / "run", given)
         stores.append(made)
         return made
 
@@ -108,6 +112,16 @@ def test_every_link_of_the_page_leads_somewhere_and_every_chart_has_its_layers(o
         assert {link.removeprefix("#") for link in linked} <= ids
     found = Counter(map(chart_words, definitions))
     assert_sentence("\n".join(f"{count} of: {words}" for words, count in found.items()))
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if "over time" in name or name == "long rounds"])
+def test_the_captions_and_columns_of_use_over_time(opened, name: str):
+    store = opened(name)
+    analysis, charts = analyse(store), PageCharts()
+    for use, section in zip(by_level(store, analysis), overtime_sections(store, analysis, charts), strict=True):
+        assert_sentence("\n".join((interval_words(use), section.time.caption, str(section.table.places))))
+        assert_sentence("; ".join(title for title, _ in section.levels))
+    assert sum(map(len, charts.definitions.values())) < 1_000_000
 
 
 @pytest.mark.parametrize("name", ["rising load", "everything broke", "hostile reasons", "steps of many levels"])
