@@ -15,6 +15,7 @@ from weighbridge.analysis.conditions import Calibration
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sessions import RunSession, SessionDifference, Sessions
 from weighbridge.model.choices import Promise
+from weighbridge.model.decisions import LeftOut
 from weighbridge.model.explained import Explains
 from weighbridge.model.facts import HostDifference, Interface, NetworkPath
 from weighbridge.model.flag import Flag, FlagCode
@@ -33,6 +34,7 @@ from weighbridge.report.text.verdicts import broke_instead, comparison_verdict, 
 
 from .explained_runs import FILTER, MECHANISMS, TRANSLATION, crossed, recipe
 from .made_up_runs import LATENCY, LOSS, P99, REQUESTS, TCP, THROUGHPUT, TOO_MANY, Workload, rising_load
+from .rich_runs import FACTS as HYPERVISORS
 
 Change = Callable[[Analysis], Analysis]
 ARMS = ("native", "native-again", "host", "bridge")
@@ -188,6 +190,10 @@ RUNS: dict[str, dict[str, Any]] = {
     "differences": {"costs": {"bridge": 1.0}, "workloads": [LOSSY]},
     "facts": {"costs": {"host": 1.0, "bridge": 1.0}, "facts": FACTS},
     "host facts": HOST | {"facts": HOST_FACTS},
+    "left out": BRIDGE | {
+        "left_out": (LeftOut(environment="kvm", kind="qemu", why="/dev/kvm is missing", remedy="load kvm"),)
+    },
+    "hypervisors": {"costs": {"zxen": 1.4, "zqemu": 3.0, "zkvm": 1.0}, "facts": HYPERVISORS},
     "power cuts": HOST | {"facts": {SCOPE: power_cut_facts(CUTS)}},
     "rising load": rising_load(outputs=False),
     "still rising": over_loads(1e4, 2e4, 3e4),
@@ -267,6 +273,7 @@ def sentences_of(analysis: Analysis) -> Iterator[str]:
     yield from summary.disagreements(analysis)
     yield from conditions.condition_lines(analysis)
     yield from conditions.power_cut_lines(analysis)
+    yield from conditions.left_out_lines(analysis)
     yield from conditions.session_lines(analysis)
     yield from broke_sentences(analysis)
     for sweep in analysis.sweeps:

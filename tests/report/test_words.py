@@ -16,11 +16,13 @@ from weighbridge.analysis.remarks import FewReadings, FixedTime, figure_ranges, 
 from weighbridge.analysis.results import Comparison
 from weighbridge.meters import host
 from weighbridge.model.address import CellId
+from weighbridge.model.choices import Promise
 from weighbridge.model.facts import Interface, NetworkPath
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
+from weighbridge.model.power_cut import PowerCut
 from weighbridge.report.text import trial_flags
-from weighbridge.report.text.conditions import durability_words
+from weighbridge.report.text.conditions import durability_words, power_cut_verdict
 from weighbridge.report.text.curves import broke_words, level_words, peak_doubt
 from weighbridge.report.text.formatting import (
     difference_interval,
@@ -93,6 +95,11 @@ def differences(estimate: float, low: float, high: float, unit: str) -> str:
 
 def step(before: dict[str, object], after: dict[str, object]) -> str:
     return change_text(differing(before, after))
+
+
+def power_cut(claimed: str, lost: int, torn: int = 0) -> PowerCut:
+    first = 10 - lost if lost else None
+    return PowerCut("host", Promise.FSYNC, "volume", claimed, "lab", 10, 10 - lost, lost, first, torn, 0)  # type: ignore[arg-type]
 
 
 def durabilities(*kinds: str) -> list[str]:
@@ -176,6 +183,10 @@ CALLS: dict[str, list[Call]] = {
         (remark_text, [
             (FewReadings(1.0, 2, 3),), (FewReadings(10.0, 2, None),), (FewReadings(1.0, 0, None),),
             (FixedTime("w", 10.0),),
+        ]),
+        (power_cut_verdict, [
+            (power_cut("synchronous", 3, torn=1),), (power_cut("synchronous", 0),), (power_cut("asynchronous", 2),),
+            (power_cut("unknown", 2),),
         ]),
         (durabilities, [("none", "none", "synchronous", "asynchronous")]),
     ],
