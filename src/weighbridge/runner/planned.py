@@ -43,7 +43,7 @@ class PlannedRun:
     """The study as it will be measured."""
     left_out: tuple[LeftOut, ...]
     readiness: Mapping[str, Readiness]
-    """Whether each environment can be opened here, by name."""
+    """The readiness of each environment here, by name."""
     refusals: tuple[str, ...]
     """The reasons to refuse the run: where, what is missing, and what helps."""
 
@@ -89,7 +89,7 @@ class PlannedRun:
         return [why for why in (self.nothing_left, *self.refusals, *problems) if why]
 
     def require(self) -> None:
-        """Require the environments and the root filesystems. Raises as `require_environments`."""
+        """Check the environments and the root filesystems. Raises as `require_environments` does."""
         self.require_environments()
         for problem in self.missing_root_filesystems:
             raise Unavailable(f"{problem.detail}: {problem.remedy}")
@@ -209,7 +209,7 @@ def not_ready(study: Study, readiness: Mapping[str, Readiness]) -> tuple[LeftOut
 
 
 def _explains_unready(arm: Arm, readiness: Mapping[str, Readiness]) -> bool:
-    """Return whether it explains an environment that cannot be opened either, and so is left out with it."""
+    """Return whether an arm explains an environment that cannot be opened, and so is left out with it."""
     return arm.explains is not None and not readiness[arm.explains.environment].ready
 
 
