@@ -49,7 +49,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
 
 
 def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[StudyPlace, str]]:
-    """Why an environment cannot be measured with the clients that it is to be measured with."""
+    """Return why an environment cannot be measured with the clients that the study names."""
     place: StudyPlace = ("environments", arm.name.split("[")[0])
     hosts = file.placement.clients or (next(iter(file.hosts)),)
     for unknown in sorted({*(arm.clients or ())} - {*hosts}):
