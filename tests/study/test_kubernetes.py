@@ -106,21 +106,21 @@ def test_pods_are_on_nodes_alone():
 
 def test_a_role_outside_of_all_is_in_a_pod_with_the_nodes_network():
     study = loaded("inside: [server, client]", "inside: [server]")
-    environment, options = registry.the_host(study.file.hosts["a"].traits)
+    environment, options = registry.bare_host(study.file.hosts["a"].traits)
     assert (environment.kind, options.network) == ("pod", "host")
 
 
 def test_native_needs_privileged_pods_and_is_the_host_then():
     privileged = TWO % (", privileged: true", ", privileged: true")
     study = loaded(TWO % ("", ""), privileged)
-    environment, _ = registry.the_host(study.file.hosts["a"].own_traits)
+    environment, _ = registry.bare_host(study.file.hosts["a"].own_traits)
     assert environment.kind == "native" and study.file.hosts["a"].description.endswith(", privileged")
     assert not misplaced(environment, study.file.hosts["b"].own_traits)
 
 
 def test_a_level_of_pod_security_leaves_no_pod_the_nodes_network():
     options = KubernetesOptions(kind="kubernetes", pod_security="baseline")
-    assert not registry.has_itself(options.own_traits) and options.description.endswith("pods at level baseline")
+    assert not registry.has_bare_host(options.own_traits) and options.description.endswith("pods at level baseline")
 
 
 def test_a_host_is_told_in_the_plan():

@@ -234,7 +234,7 @@ class Sites:
         inside, host, ports = place != OUTSIDE, self._host(role, client), self.routes.ports(arm.name, client)
         environment, options = registry.environments()[arm.kind], arm.options
         if not inside:
-            environment, options = registry.the_host(self.study.file.hosts[self._host_name(role, client)].own_traits)
+            environment, options = registry.bare_host(self.study.file.hosts[self._host_name(role, client)].own_traits)
         storage = site_storage(environment, options, self.study, role, self.hosts)
         request = SiteRequest(
             run=self.run,

@@ -58,7 +58,7 @@ def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
     inside = "server" in study.file.inside or "solo" in workload.roles(options)
     environment, of_site = registry.environments()[arm.kind], arm.options
     if not inside:
-        environment, of_site = registry.the_host(study.file.hosts[study.server_host].own_traits)
+        environment, of_site = registry.bare_host(study.file.hosts[study.server_host].own_traits)
     named = _named(of_site)
     if own is None or (named is None and not (workload.needs_data(options) and environment.storage)):
         return own

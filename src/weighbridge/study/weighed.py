@@ -11,9 +11,9 @@ from weighbridge.model.choices import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import WEIGHED
+from weighbridge.registry import bare_host_name, weighed_in
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import hosts as hosts_by_kind
-from weighbridge.registry import itself_in, weighed_in
 from weighbridge.study.source import plain, written
 
 USUAL = (("docker",), ("podman-rootless",), ("netns",), ("bubblewrap",))
@@ -174,7 +174,7 @@ def _traits(weighed: Weighed) -> HostTraits:
 
 def _baseline(weighed: Weighed) -> str:
     """Return the name of the environment that is the host itself."""
-    return itself_in(_traits(weighed))
+    return bare_host_name(_traits(weighed))
 
 
 def _placed(weighed: Weighed) -> dict[str, Any]:

@@ -230,7 +230,7 @@ def cut_and_recover(
 
 def _read_back(request: SiteRequest, folder: str, server: CheckedServer, traits: HostTraits) -> tuple[str, str]:
     """What the server's client prints of the data in a folder of the host, and why it prints nothing."""
-    native, options = registry.the_host(traits)
+    native, options = registry.bare_host(traits)
     storage = SiteStorage("directory", lambda _: nullcontext(Mount("folder", folder)))
     with native.open(options, replace(request, name=SafeName("1-recovered"), storage=storage)) as site:
         site.thaw()
