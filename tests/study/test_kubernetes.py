@@ -15,7 +15,7 @@ from weighbridge.model.environment import misplaced
 from weighbridge.model.options import External
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
-from weighbridge.runner.planned import readiness_of, whereabouts
+from weighbridge.runner.planned import describe_locations, readiness_of
 from weighbridge.study.external import _lines_of_ssh, external_resources
 
 from .texts import loaded as text_loaded
@@ -240,8 +240,8 @@ def test_the_cluster_is_asked_about_each_environment_before_a_run(monkeypatch: p
 
 def test_a_plan_names_the_cluster_once(monkeypatch: pytest.MonkeyPatch):
     kind = registry.hosts()["kubernetes"]
-    monkeypatch.setattr(type(kind), "whereabouts", lambda *_: "cluster: context prod")
+    monkeypatch.setattr(type(kind), "describe_location", lambda *_: "cluster: context prod")
     monkeypatch.setattr("weighbridge.runner.planned.lacking_here", lambda _: None)
-    assert whereabouts(loaded()) == ["cluster: context prod"]
+    assert describe_locations(loaded()) == ["cluster: context prod"]
     monkeypatch.setattr("weighbridge.runner.planned.lacking_here", lambda _: Readiness(False))
-    assert whereabouts(loaded()) == []
+    assert describe_locations(loaded()) == []

@@ -111,7 +111,7 @@ def announce(study: Study, directory: Path, *, quick_test: bool = False, timed: 
     """
     if not quick_test and (why := preflight.too_few_blocks(study)):
         raise StudyError(why)
-    for line in planning.whereabouts(study):
+    for line in planning.describe_locations(study):
         err().print(line, markup=False)
     planned = planning.plan(study)
     planned.require()

@@ -463,7 +463,7 @@ def _parts(document: PlanDocument, study: Study) -> Iterator[str | Text | Table]
     yield Text.from_markup(f"[bold]{escape(document['study'])}[/bold]: {escape(document['question'])}\n")
     yield _environment_table(document)
     yield from _explained_lines(document)
-    if hosts := [line for line in (hosts_line(study), *planning.whereabouts(study)) if line]:
+    if hosts := [line for line in (hosts_line(study), *planning.describe_locations(study)) if line]:
         yield "\n" + "\n".join(hosts)
     yield from _workload_lines(document)
     yield f"time: {clock_range(times['from'], times['to'])}, {set_up_line(study)}"

@@ -178,7 +178,7 @@ def _lines(study: Study, section: str, reasons: Iterable[tuple[str, str]], noun:
         yield f"{f'{line}: ' if line else ''}{what}{', '.join(names)}: {why}"
 
 
-def whereabouts(study: Study) -> list[str]:
+def describe_locations(study: Study) -> list[str]:
     """Return the owner of each host's machine and the objects created there, if the host's options do not say so.
 
     No program reads a kubeconfig that the study names before the study is approved.
@@ -187,7 +187,7 @@ def whereabouts(study: Study) -> list[str]:
     names = (study.server_host, *study.client_hosts, *study.storage_hosts)
     hosts = (study.file.hosts[name] for name in names)
     used = (host for host in hosts if study.approved or not names_external(host, External.KUBECONFIG))
-    lines = (kinds[host.kind].whereabouts(host) for host in used if lacking_here(kinds[host.kind]) is None)
+    lines = (kinds[host.kind].describe_location(host) for host in used if lacking_here(kinds[host.kind]) is None)
     return [*dict.fromkeys(line for line in lines if line)]
 
 
