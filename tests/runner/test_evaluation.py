@@ -53,7 +53,7 @@ def test_the_time_in_which_the_cpu_limit_held_its_launcher_back_is_no_clock_s():
 
 def test_the_way_to_a_far_site_is_no_clock_s():
     late = Completed(("x",), 0, b"", b"", 1.0, outside_s=1.2)
-    assert flag_clocks("client", late, 0.0) and not flag_clocks("client", late, 0.0, way_s=0.15)
+    assert flag_clocks("client", late, 0.0) and not flag_clocks("client", late, 0.0, round_trip_s=0.15)
 
 
 def test_a_connection_that_broke_is_told_and_no_clock(world: World):

@@ -185,7 +185,7 @@ class Site(Protocol):
     layers: Layers
     """The hypervisors around its programs, outermost first: those of the host, then the environment's own. A
     container adds none."""
-    way_s: float
+    round_trip_s: float
     """The measured seconds of a request to its launcher and back. 0 means a few milliseconds."""
     counted: bool
     """Whether its host's kernel counts its CPU time and memory. False for a Xen domain."""

@@ -18,7 +18,7 @@ from weighbridge.runner.window import Window
 
 CLOCKS_APART = 0.01
 """The clocks of a site and of this machine can differ by this share of a program's time."""
-WAY_S = 0.05
+ROUND_TRIP_S = 0.05
 """Starting a program and hearing of its end can take this long; a round trip into a guest takes 20 ms."""
 PERIOD_S = 0.1
 """The CPU limit can throttle the launcher in its site for this long while it starts the program."""
@@ -39,8 +39,8 @@ def evaluate(result: TrialResult, programs: Programs, window: Window) -> Evaluat
     costs = () if times is None else measure_costs(result, times, programs.stage, window)
     limit = Flag(FlagCode.NO_BOTTLENECK) if times is None else find_limit(result, times, programs, window)
     throttled_s = window.used_by_roles.get(measured, {}).get("throttled_s", 0.0)
-    way_s = programs.stage.sites[measured].way_s
-    clocks = flag_clocks(measured, programs.completed[measured], throttled_s, way_s)
+    round_trip_s = programs.stage.sites[measured].round_trip_s
+    clocks = flag_clocks(measured, programs.completed[measured], throttled_s, round_trip_s)
     flags = (*result.flags, limit, *clocks, *flag_connections(programs))
     return Evaluation((*result.measurements, *costs), result.histograms, flags)
 
@@ -124,20 +124,22 @@ def flag_connections(programs: Programs) -> tuple[Flag, ...]:
     )
 
 
-def flag_clocks(role: str, completed: Completed | None, throttled_s: float, way_s: float = 0.0) -> tuple[Flag, ...]:
+def flag_clocks(
+    role: str, completed: Completed | None, throttled_s: float, round_trip_s: float = 0.0
+) -> tuple[Flag, ...]:
     """Return a flag if a program's time differs between its site's clock and this machine's clock.
 
     A guest's clock can stop or run slow while its hypervisor has no CPU. A container has this machine's clock, so a
     difference means that the program's end was reported late: in none of 360 trials on a quiet machine, and by 0.8 ms
     at most.
 
-    ``throttled_s`` is how long the CPU limit throttled the site, ``way_s`` the measured `Site.way_s`. A program whose
+    ``throttled_s`` is how long the CPU limit throttled the site, ``round_trip_s`` the measured `Site.round_trip_s`. A program whose
     site was disconnected has no such flag.
     """
     if completed is None or completed.outside_s is None or completed.disconnected_s:
         return ()
     site_s, here_s = completed.duration_s, completed.outside_s
     apart_s = abs(here_s - site_s)
-    if apart_s - WAY_S - way_s - min(PERIOD_S, throttled_s) <= CLOCKS_APART * here_s:
+    if apart_s - ROUND_TRIP_S - round_trip_s - min(PERIOD_S, throttled_s) <= CLOCKS_APART * here_s:
         return ()
     return (Flag(FlagCode.CLOCKS, role, {"share": apart_s / here_s, "site_s": site_s, "here_s": here_s}),)
