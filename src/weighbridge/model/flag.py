@@ -49,7 +49,7 @@ class FlagCode(StrEnum):
     """The measured program (role ``where``) took ``site_s`` by its site's clock and ``here_s`` by this machine's;
     they differ by a ``share`` of the latter.
     """
-    UNHEARD = "connection-broke"
+    CONNECTION_BROKE = "connection-broke"
     """A site (``where``: its role) was disconnected for ``seconds`` while its program continued."""
     NO_READINGS = "no-readings"
     """The meters of a host (``where``) failed; ``text`` says how."""

@@ -46,7 +46,7 @@ CLOCKS_DIFFER = 0.06
 The scheduler charges a task from the moment when it is woken, but the idle clock runs until the CPU has left its idle
 state. Both clocks count this time: 4% if a server is woken 14,000 times a second.
 """
-_SHARE_TOLD = 0.05
+_RESOLVED_SHARE = 0.05
 """A share is only given if the resolution of the counters changes it by less than this."""
 
 
@@ -232,7 +232,7 @@ def _softirq(uses: Mapping[str, Use]) -> Iterator[Measurement]:
     `_RESOLVED_SHARE`.
     """
     busy_s = sum(each.ticks_s for each in uses.values())
-    resolved = busy_s * _SHARE_TOLD >= RESOLUTION_S * len(uses)
+    resolved = busy_s * _RESOLVED_SHARE >= RESOLUTION_S * len(uses)
     share = sum(each.softirq_s for each in uses.values()) / busy_s if resolved else -1.0
     if 0 <= share <= 1:
         yield Measurement(Metric(SOFTIRQ_SHARE, "%", "lower"), 100 * share)

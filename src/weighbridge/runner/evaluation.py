@@ -16,7 +16,7 @@ from weighbridge.runner.programs import Programs
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.window import Window
 
-CLOCKS_APART = 0.01
+CLOCK_TOLERANCE = 0.01
 """The clocks of a site and of this machine can differ by this share of a program's time."""
 ROUND_TRIP_S = 0.05
 """Starting a program and hearing of its end can take this long; a round trip into a guest takes 20 ms."""
@@ -118,7 +118,7 @@ def flag_connections(programs: Programs) -> tuple[Flag, ...]:
     """Return a flag for each site whose connection broke while its programs ran."""
     completed = {role: programs.completed[role] for role in programs.stage.sites if role in programs.completed}
     return tuple(
-        Flag(FlagCode.UNHEARD, role, {"seconds": program.disconnected_s})
+        Flag(FlagCode.CONNECTION_BROKE, role, {"seconds": program.disconnected_s})
         for role, program in completed.items()
         if program.disconnected_s
     )
@@ -140,6 +140,6 @@ def flag_clocks(
         return ()
     site_s, here_s = completed.duration_s, completed.outside_s
     apart_s = abs(here_s - site_s)
-    if apart_s - ROUND_TRIP_S - round_trip_s - min(PERIOD_S, throttled_s) <= CLOCKS_APART * here_s:
+    if apart_s - ROUND_TRIP_S - round_trip_s - min(PERIOD_S, throttled_s) <= CLOCK_TOLERANCE * here_s:
         return ()
     return (Flag(FlagCode.CLOCKS, role, {"share": apart_s / here_s, "site_s": site_s, "here_s": here_s}),)
