@@ -976,7 +976,7 @@ def test_an_image_of_the_users_is_pulled_by_its_digest(tmp_path: Path):
     own = replace(USERLAND, reference="shop@sha256:1")
     one = images_of(tmp_path, pull=True)
     assert one.userland(info("n1"), own) == "shop@sha256:1" and one.pulls
-    one._run.userlands = Userlands(USERLAND, own={"x": own})
+    one._run.userlands = Userlands(USERLAND, by_environment={"x": own})
     assert one.launcher(info("n1")) == "shop@sha256:1", "the launcher is in no image"
     with pytest.raises(Unavailable, match="needs an image from a registry"):
         one.userland(info("n1"), USERLAND)

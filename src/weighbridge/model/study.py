@@ -404,8 +404,8 @@ class Arm(BaseModel):
     """The environment whose cost it explains; None if it belongs to the study itself."""
 
     @property
-    def own(self) -> bool:
-        """Whether it is an environment of the study, and not there to judge or to explain another."""
+    def declared(self) -> bool:
+        """Whether the study declares it as an environment: it does not control or explain another one."""
         return self.aa_of is None and self.explains is None
 
     def is_of(self, environments: Collection[str]) -> bool:

@@ -107,16 +107,16 @@ def is_userland_scope(scope: str) -> bool:
 class Userlands:
     """The userlands of a run: the usual one, and special ones.
 
-    ``clients`` is the userland of clients, if it is another. ``own`` has the own userlands of environments, by the
-    environment's name.
+    ``clients`` is the userland of clients, if it is another. ``by_environment`` has
+    the userlands of environments that do not use the usual one.
     """
 
     usual: Userland
     clients: Userland | None = None
-    own: Mapping[str, Userland] = field(default_factory=dict)
+    by_environment: Mapping[str, Userland] = field(default_factory=dict)
 
     def of(self, role: str, environment: str) -> Userland:
         """Return the userland of a role's sites in an environment, or outside of all of them."""
         if role == "client" and self.clients is not None:
             return self.clients
-        return self.own.get(environment, self.usual)
+        return self.by_environment.get(environment, self.usual)

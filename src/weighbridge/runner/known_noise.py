@@ -105,7 +105,7 @@ def decidable(study: Study) -> Decidable:
     if repetitions.within is not None:
         blocks = max(blocks, blocks_in_time(study))
     arms = [arm for cell in study.cells for arm in study.arms_of(cell)]
-    comparisons = sum(arm.own and arm.name != study.file.baseline for arm in arms)
+    comparisons = sum(arm.declared and arm.name != study.file.baseline for arm in arms)
     looks = 1 if repetitions.blocks else len(planned_looks(repetitions.min, repetitions.max))
     level = ALPHA * looks_share(looks) / max(1, comparisons)
     deviations = visible_effect(1 / math.sqrt(blocks), blocks, level)

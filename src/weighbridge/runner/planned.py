@@ -230,7 +230,7 @@ def _without(study: Study, left_out: Sequence[LeftOut]) -> Study:
 def nothing_left(study: Study, left_out: Sequence[LeftOut]) -> str:
     """Return the reason to refuse the study if nothing is left to compare with the baseline; otherwise ""."""
     rest = _without(study, left_out)
-    if not left_out or any(arm.own and arm.name != study.file.baseline for arm in rest.arms):
+    if not left_out or any(arm.declared and arm.name != study.file.baseline for arm in rest.arms):
         return ""
     why = "; ".join(left_out_line(each) for each in left_out)
     return f"no environment is left to compare with {study.file.baseline}: {why}"

@@ -180,7 +180,7 @@ def comparisons_of(study: Study, cell: Cell) -> list[TargetComparison]:
     would multiply the length of a run by four.
     """
     arms, baseline = study.arms_of(cell), study.file.baseline
-    alone = not any(each.own and each.name != baseline for each in study.arms)
+    alone = not any(each.declared and each.name != baseline for each in study.arms)
     compared = [
         TargetComparison(arm.name, Contrast.between(arm.name, baseline))
         for arm in arms

@@ -103,7 +103,7 @@ def ensure_userlands(study: Study, cache: Path, say: Callable[[str], None]) -> U
         None if clients is None else ensure(spec, cache, say, clients),
         {arm.name: ensure(spec, cache, say, arm.userland) for arm in study.arms if arm.userland is not None},
     )
-    every = [each for each in (usual, userlands.clients, *userlands.own.values()) if each is not None]
+    every = [each for each in (usual, userlands.clients, *userlands.by_environment.values()) if each is not None]
     return userlands if all(each.digest for each in every) else _known_by_contents(study, userlands)
 
 
@@ -165,7 +165,7 @@ def _known_by_contents(study: Study, userlands: Userlands) -> Userlands:
     return Userlands(
         known(userlands.usual),
         None if userlands.clients is None else known(userlands.clients),
-        {name: known(each) for name, each in userlands.own.items()},
+        {name: known(each) for name, each in userlands.by_environment.items()},
     )
 
 
@@ -179,7 +179,11 @@ def userland_facts(study: Study, userlands: Userlands) -> dict[str, Mapping[str,
 
 def _by_scope(study: Study, userlands: Userlands) -> dict[str, Userland]:
     """Return the userlands of a run by the scope of their digests."""
-    own = {own_userland_scope(arm.name): userlands.own.get(arm.name) for arm in study.arms if arm.aa_of is None}
+    own = {
+        own_userland_scope(arm.name): userlands.by_environment.get(arm.name)
+        for arm in study.arms
+        if arm.aa_of is None
+    }
     every = {USUAL_SCOPE: userlands.usual, CLIENTS_SCOPE: userlands.clients, **own}
     return {scope: userland for scope, userland in every.items() if userland is not None}
 

@@ -73,14 +73,14 @@ def external_resources(study: Study) -> tuple[ExternalResource, ...]:
         entries += of_host
     parts: list[tuple[str, Options | None]] = [*study.sources.items(), ("prometheus", file.prometheus)]
     parts += [(f"companions.{name}", service) for name, service in file.companions.items()]
-    own = [arm for arm in study.arms if arm.own]
+    own = [arm for arm in study.arms if arm.declared]
     parts += [(f"environments.{arm.name}", arm.options) for arm in own]
     entries += [each for arm in own for each in _settings(arm)]
     parts += [(f"workloads.{cell.workload}", cell.options) for cell in study.cells]
     parts += [part for arm in own for part in _own_workloads(arm)]
     entries += [each for place, options in parts for each in _external(place, options)]
     listed = {(each.what, each.value) for each in entries}
-    for arm in (arm for arm in study.arms if not arm.own):
+    for arm in (arm for arm in study.arms if not arm.declared):
         parts = [(f"environments.{arm.name}", arm.options), (own_userland_key(arm.name), arm.userland)]
         of_arm = [each for place, options in (*parts, *_own_workloads(arm)) for each in _external(place, options)]
         entries += [each for each in (*of_arm, *_settings(arm)) if (each.what, each.value) not in listed]

@@ -313,13 +313,13 @@ def check_durability(
     """
     checkable_study, run_id, cache = checkable(study), RunId.new(), cache_folder()
     durability, needed = CheckedPowerCuts(), userland_of_checks(checkable_study, promises)
-    sources = {arm.name: arm.userland or study.file.userland for arm in checkable_study.arms if arm.own}
+    sources = {arm.name: arm.userland or study.file.userland for arm in checkable_study.arms if arm.declared}
     for source in sources.values():
         require_userland(needed, source)
     with run_lock.claim(run_id, cache) as folder:
         try:
             userlands = {name: ensure(needed, cache, say, source) for name, source in sources.items()}
-            for arm in (arm for arm in checkable_study.arms if arm.own):
+            for arm in (arm for arm in checkable_study.arms if arm.declared):
                 for promise, cell in checks(checkable_study, arm, promises):
                     what = f"{promise}" + (f" of {cell.workload}" if cell else "")
                     say(f"{arm.name}: {what}")

@@ -206,7 +206,9 @@ class ImageSupply:
         if self._options is None or not self._options.pull:
             return self._of(node, launcher_image(build.ensure(self._run.cache, self._run.say).read_bytes()))
         userlands = self._run.userlands
-        known = [userlands.usual, userlands.clients, *userlands.own.values()] if userlands is not None else []
+        known = (
+            [userlands.usual, userlands.clients, *userlands.by_environment.values()] if userlands is not None else []
+        )
         return _pulled(next((each for each in known if each is not None and each.reference), None))
 
     def _of(self, node: NodeInfo, image: ClusterImage) -> str:
@@ -359,7 +361,7 @@ def push_all(
     if re.match(_REPOSITORY, repository) is None:
         raise Unavailable(f"'{repository}' is not a REGISTRY/REPOSITORY: write it in lower case, without a tag")
     built = userlands()
-    every = [built.usual, built.clients, *built.own.values()]
+    every = [built.usual, built.clients, *built.by_environment.values()]
     images = [launcher_image(build.ensure(cache, say).read_bytes())]
     images += [userland_image(each) for each in every if each is not None]
     machine = platform.machine()
