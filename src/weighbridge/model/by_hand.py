@@ -19,7 +19,7 @@ class Setting:
 
     name: str
     value: str
-    about: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ class EventCounter:
 
     name: str
     """The name of the counter. The metric's name begins with it: ``disk_flushes_per_gbit``."""
-    about: str
+    description: str
     """A description of the metric for the reference."""
     rare: bool = False
     """Whether it is usually 0. It is then compared by difference, and left out of a report if it is always 0."""
