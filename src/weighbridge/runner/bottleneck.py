@@ -45,7 +45,7 @@ class RoleCpus:
     """The number of CPUs that client and server share, if they do."""
     threads: int = 1
     """The number of threads of the measured process that can be busy at once."""
-    apart: bool = True
+    separate_machines: bool = True
     """Whether client and server are on two machines. On one machine, the sender does part of the receiver's work."""
 
 
@@ -82,7 +82,7 @@ def _generator(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:
     On the server's machine, the client's CPU time is part of the cost of the environment, so it is not a generator
     limit.
     """
-    if "client" not in usage.use or "client" in cpus.inside or not cpus.apart:
+    if "client" not in usage.use or "client" in cpus.inside or not cpus.separate_machines:
         return None
     client = _used(usage, "client")
     limit = min(cpus.threads, cpus.cpus.get("client", cpus.threads))

@@ -68,8 +68,8 @@ def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Windo
     everybody = all_who_worked(window.machine_use, stage.idle, window.meters_s, work, sites_s)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
     host_usage = usage(window.series, host_place(host_name), window.ran) if stage.counted else ()
-    apart = {role for role, site in stage.sites.items() if not site.counted}
-    counted = {role: each for role, each in used.items() if role not in apart}
+    uncounted = {role for role, site in stage.sites.items() if not site.counted}
+    counted = {role: each for role, each in used.items() if role not in uncounted}
     held_back = throttling(used, times.ran_s) if stage.own_cpu_limits else ()
     events = events_cost(window.events, work, times.ran_s)
     return (*everybody, *derived(counted, window.series, work), *held_back, *events, *host_usage)
@@ -84,7 +84,7 @@ def find_limit(result: TrialResult, times: Times, programs: Programs, window: Wi
     shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
     inside = frozenset(role for role in stage.sites if stage.part(role).inside)
     cpus: dict[str, int] = {role: part.cpus for role, part in stage.parts.items() if part.cpus is not None}
-    role_cpus = RoleCpus(inside, cpus, shared, programs.threads, apart=len(stage.working) > 1)
+    role_cpus = RoleCpus(inside, cpus, shared, programs.threads, separate_machines=len(stage.working) > 1)
     return bottleneck(trial_usage, role_cpus, programs.asked_rate, result.measurements)
 
 
@@ -139,7 +139,7 @@ def flag_clocks(
     if completed is None or completed.outside_s is None or completed.disconnected_s:
         return ()
     site_s, here_s = completed.duration_s, completed.outside_s
-    apart_s = abs(here_s - site_s)
-    if apart_s - ROUND_TRIP_S - round_trip_s - min(PERIOD_S, throttled_s) <= CLOCK_TOLERANCE * here_s:
+    difference_s = abs(here_s - site_s)
+    if difference_s - ROUND_TRIP_S - round_trip_s - min(PERIOD_S, throttled_s) <= CLOCK_TOLERANCE * here_s:
         return ()
-    return (Flag(FlagCode.CLOCKS, role, {"share": apart_s / here_s, "site_s": site_s, "here_s": here_s}),)
+    return (Flag(FlagCode.CLOCKS, role, {"share": difference_s / here_s, "site_s": site_s, "here_s": here_s}),)

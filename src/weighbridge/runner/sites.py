@@ -251,8 +251,8 @@ class Sites:
             sysctls=arm.sysctls if inside else {},
             supporting_services=self.neighbourhood if inside else None,
         )
-        apart = f", for clients on {client}" if len(self.study.client_hosts) > 1 else ""
-        self.run.step(f"starting {request.title}{apart}")
+        for_clients = f", for clients on {client}" if len(self.study.client_hosts) > 1 else ""
+        self.run.step(f"starting {request.title}{for_clients}")
         opened = self._open[key] = OpenSite.open(stack, environment, options, request)
         if storage is not None:
             require_in_force(storage.mounts, opened.site)
