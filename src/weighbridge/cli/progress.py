@@ -157,7 +157,7 @@ class Shown:
         missed, every = len(out_of_reach.expected), out_of_reach.comparisons
         number = "the cost" if every == 1 else f"{missed} of {every} costs"
         helps = what_helps(
-            out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.beside,
+            out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.other_run,
             on_nodes=out_of_reach.on_nodes, weighed=out_of_reach.weighed,
         )  # fmt: skip
         misses = f"{number} will probably miss {margin(out_of_reach.target)}"

@@ -134,7 +134,7 @@ class SiteRequest:
     """The storage at ``/srv``. Open it with a `MountRequest` on the site's host. None means no storage."""
     separate_hosts: bool = False
     """Whether the other role is on another host, which must be able to reach the site."""
-    beside: str = ""
+    joined_site: str = ""
     """The name of an open site with the same request, whose network the new site joins. Workloads such as ``boot``
     and ``density`` open more sites during a trial."""
     shm_size: int | None = None

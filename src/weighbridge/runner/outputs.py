@@ -55,7 +55,7 @@ def found_memory_full(completed: Completed) -> bool:
     return any(_NO_SPACE in line and (b"/dev/shm" in line or b"/" not in line) for line in lines)
 
 
-def failure_beside(completed: Completed) -> str:
+def why_unmeasured_failed(completed: Completed) -> str:
     """Return why a program failed that is not the measured one."""
     why = "it timed out" if completed.timed_out else missing(completed) or completed.last_words
     return f"{ended_with(completed)}{why}"

@@ -150,7 +150,7 @@ class OutOfReach:
     target: float
     expected: tuple[tuple[float, float], ...]
     comparisons: int
-    beside: bool
+    other_run: bool
     """Whether another Weighbridge run is part of the load."""
     polled: bool = False
     """Whether this machine's idle CPUs poll."""
@@ -339,10 +339,10 @@ class Precision:
             if each is not None and each.blocks >= MIN_BLOCKS_VERDICT and each.scale == "ratio"
         ]
         wide = tuple(width for width in widths if width is not None)
-        beside = any(scope == HOST_DIFFERENCES and key.startswith("run ") for scope, key, *_ in self.store.facts())
+        other_run = any(scope == HOST_DIFFERENCES and key.startswith("run ") for scope, key, *_ in self.store.facts())
         on_nodes = any(host.traits.managed for host in file.hosts.values())
         told = OutOfReach(
-            disturbance, file.baseline, blocks, target, wide, len(widths), beside, on_nodes=on_nodes,
+            disturbance, file.baseline, blocks, target, wide, len(widths), other_run, on_nodes=on_nodes,
             weighed=is_weighed(file.study),
         )  # fmt: skip
         return told if wide else None

@@ -35,12 +35,12 @@ from weighbridge.runner.openings import open_sites
 from weighbridge.runner.outputs import (
     add_up,
     ended_with,
-    failure_beside,
     found_memory_full,
     missing,
     per_site,
     plugin_faults,
     read_result,
+    why_unmeasured_failed,
 )
 from weighbridge.runner.stage import Finish, Stage
 from weighbridge.runner.window import Window, WindowSample
@@ -268,7 +268,7 @@ class Programs:
             completed = site.run(replace(stage.started(stage.measured, command), stdin=measured.stdout[:_CHECKED]))
             self.completed[place(CHECK, number)] = completed
             if completed.returncode != 0:
-                raise ProgramFailed(f"the check failed: {failure_beside(completed)}")
+                raise ProgramFailed(f"the check failed: {why_unmeasured_failed(completed)}")
 
     def stop_server(self, *, quietly: bool = False) -> EnvironmentLost | None:
         """End the server, if it is still running, and keep its output.
@@ -460,11 +460,11 @@ def settle_page_caches(
         own = host.capabilities.writes_out
         completed = host.run(command if own is None or empty else own)
         _require(f"of host {host.name}", completed.returncode, completed.last_words, empty=empty)
-    beside = {host.machine: host for host in others if host.machine not in {each.machine for each in outer}}
-    for host in beside.values():
+    elsewhere = {host.machine: host for host in others if host.machine not in {each.machine for each in outer}}
+    for host in elsewhere.values():
         with suppress(EnvironmentLost):  # not a failure of this trial
             host.run(host.capabilities.writes_out or Command(("sh", "-c", _WRITE), _DROP_S))
-    if any(host.capabilities.hypervisor is not None for host in (*outer, *beside.values())):
+    if any(host.capabilities.hypervisor is not None for host in (*outer, *elsewhere.values())):
         completed = run_here(command)
         _require("of this machine", completed.returncode, completed.last_words, empty=empty)
 

@@ -157,8 +157,8 @@ def port_of(cell: Cell, ports: Mapping[PortKey, int]) -> int:
 def taken_ports(study: Study, assigned: Iterable[Mapping[PortKey, int]]) -> set[int]:
     """Return the ports that no further server can get: assigned ports, and fixed ports of servers."""
     fixed = {port_of(cell, {}) for cell in study.cells} - {0}
-    beside = {port - 1 for port in fixed}  # a server can use the port after its own, too
-    return {port for each in assigned for port in each.values()} | fixed | beside
+    before_fixed = {port - 1 for port in fixed}  # a server can use the port after its own, too
+    return {port for each in assigned for port in each.values()} | fixed | before_fixed
 
 
 def first_over(study: Study, transport: Transport) -> dict[tuple[str, str], tuple[Transport, Arm, Cell]]:

@@ -36,7 +36,7 @@ from weighbridge.model.site import ROUTE_TO_SUPPORTING_SERVICES, Mount, Neighbou
 from weighbridge.model.study import Arm, Cell, Resources, Role, Study
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.outputs import failure_beside
+from weighbridge.runner.outputs import why_unmeasured_failed
 from weighbridge.runner.planned import without_left_out
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.room import DiskBudget, DiskWrites, written
@@ -76,9 +76,9 @@ class OpenSite:
         """The opened mounts of its storage."""
         return self.request.storage.mounts if self.request.storage is not None else []
 
-    def open_beside(self, name: SafeName) -> AbstractContextManager[Site]:
+    def open_fresh(self, name: SafeName) -> AbstractContextManager[Site]:
         """Open another site like it, which publishes no port and belongs to the caller."""
-        request = replace(self.request, name=name, ports=(), beside=self.request.name)
+        request = replace(self.request, name=name, ports=(), joined_site=self.request.name)
         return self.environment.open(self.options, request)
 
     def open_sharing(self, name: SafeName) -> AbstractContextManager[Site]:
@@ -86,7 +86,7 @@ class OpenSite:
         storage = self.request.storage
         if storage is not None and storage.mounts:
             storage = SiteStorage(storage.kind, lambda _, mount=storage.mounts[0]: nullcontext(mount))  # type: ignore[misc]
-        request = replace(self.request, name=name, ports=(), beside=self.request.name, storage=storage)
+        request = replace(self.request, name=name, ports=(), joined_site=self.request.name, storage=storage)
         return self.environment.open(self.options, request)
 
     def wake(self) -> None:
@@ -139,7 +139,7 @@ def _failure(finish: Finish) -> str:
         completed = finish.site.run(finish.command)
     except (EnvironmentLost, Unavailable, OSError) as error:
         return str(error)
-    return failure_beside(completed) if completed.returncode != 0 or completed.timed_out else ""
+    return why_unmeasured_failed(completed) if completed.returncode != 0 or completed.timed_out else ""
 
 
 @dataclass(slots=True)
@@ -301,7 +301,7 @@ class Sites:
             parts={role: self._part(role, key) for role, key in keys.items()},
             meters=self.meters.of(hosts),
             further=tuple(opened[measured].further[: cell.sites - 1]),
-            open_site=lambda: opened[measured].open_beside(self._name(keys[measured])),
+            open_site=lambda: opened[measured].open_fresh(self._name(keys[measured])),
             prepared=keeper.prepared,
             data=self._data_disks(keeper, opened.values(), cell),
             at_end=self.finishing.of(arm.name),

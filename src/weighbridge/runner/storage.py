@@ -91,9 +91,9 @@ def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
 def storage_facts(mounts: Sequence[Mount], site: Site, limits: Limits) -> dict[str, str]:
     """Return the facts about a site's storage, from its servers and disks, and from the site's mount table."""
     facts = {f"storage: {name}": value for mount in mounts for name, value in mount.facts.items()}
-    beside = [mount.cached_by for mount in mounts if mount.cached_by]
-    if beside and limits.memory is not None:
-        facts["not honoured: memory limit of the page cache"] = f"{beside[0]} keeps files in memory without a limit"
+    caches = [mount.cached_by for mount in mounts if mount.cached_by]
+    if caches and limits.memory is not None:
+        facts["not honoured: memory limit of the page cache"] = f"{caches[0]} keeps files in memory without a limit"
     with suppress(OSError, IndexError):
         if words := mounted(site):
             facts["storage: mounted"] = " ".join(words)

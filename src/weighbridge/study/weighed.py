@@ -85,7 +85,7 @@ class Weighed:
     shell: bool = False
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    beside: Mapping[str, str] = field(default_factory=dict)
+    unmeasured: Mapping[str, str] = field(default_factory=dict)
     """Commands that are not measured: ``setup``, ``prepare``, ``check``, ``cleanup``."""
     further: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the workload `command`, as written in a study."""
@@ -285,7 +285,7 @@ def _workload(weighed: Weighed) -> dict[str, Any]:
     workload |= {"port": weighed.port} if weighed.port is not None else {}
     workload |= {"shell": True} if weighed.shell else {}
     workload |= {"packages": [*weighed.packages]} if weighed.packages else {}
-    workload |= {key: with_placeholders(text) for key, text in weighed.beside.items()}
+    workload |= {key: with_placeholders(text) for key, text in weighed.unmeasured.items()}
     parameters = {name: list(values) if len(values) > 1 else values[0] for name, values in weighed.parameters.items()}
     workload |= {"parameters": parameters} if parameters else {}
     workload |= (
