@@ -200,7 +200,7 @@ def test_the_program_of_an_engine_is_noted(tmp_path: Path):
     program.write_bytes(b"another engine")
     text = ENGINES.replace("new: {kind: docker}", f"new: {{kind: docker, dockerd: {program}}}")
     study = check(parse(text, "own.yaml"))
-    assert [(each.what, each.value) for each in external_resources(study)] == [(External.PROGRAM, str(program))]
+    assert [(each.kind, each.value) for each in external_resources(study)] == [(External.PROGRAM, str(program))]
     userlands = Userlands(Userland("0" * 64, tmp_path, None, {}, ProcessDefaults()))
     assert measured_programs(study, userlands) == {str(program): hashlib.sha256(b"another engine").hexdigest()}
     program.unlink()

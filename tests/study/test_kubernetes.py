@@ -146,7 +146,7 @@ def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
     )
     more = f", kubeconfig: {kubeconfig}, images: {{load: [ssh, worker-2, ctr, '-']}}"
     brought = external_resources(loaded(TWO % ("", ""), TWO % (f", kubeconfig: {kubeconfig}", more)))
-    shown = {(each.what, each.place): each for each in brought}
+    shown = {(each.kind, each.place): each for each in brought}
     assert shown[External.KUBECONFIG, "hosts.b.kubeconfig"].lines == (
         "server: https://evil:6443", "insecure-skip-tls-verify: True", "certificate-authority: /ca",
         "proxy-url: socks5://p", "tokenFile: /root/.vault-token", "client-certificate: /c", "client-key: /k",
@@ -170,7 +170,7 @@ def test_whatever_a_kubeconfig_holds_the_plan_is_shown(tmp_path: Path, text: str
     (tmp_path / "config").write_text(text)
     more = f", kubeconfig: {tmp_path}/config"
     study = loaded(TWO % ("", ""), TWO % (more, more))
-    assert any(each.what is External.KUBECONFIG for each in external_resources(study))
+    assert any(each.kind is External.KUBECONFIG for each in external_resources(study))
 
 
 def test_a_padded_file_hides_no_program(tmp_path: Path):
@@ -178,7 +178,7 @@ def test_a_padded_file_hides_no_program(tmp_path: Path):
     (tmp_path / "config").write_text(f'{padding}{{"users": [{{"user": {{"exec": {{"command": "evil.sh"}}}}}}]}}')
     (tmp_path / "ssh").write_text(f"{padding}Host x\n  ProxyCommand evil.sh\n")
     more = f", kubeconfig: {tmp_path}/config"
-    brought = {each.what: each for each in external_resources(loaded(TWO % ("", ""), TWO % (more, more)))}
+    brought = {each.kind: each for each in external_resources(loaded(TWO % ("", ""), TWO % (more, more)))}
     unknown = ("it is larger than 256 KiB, so the programs that it starts are unknown",)
     assert brought[External.KUBECONFIG].lines == unknown
     ssh = f"{{kind: ssh, destination: x, config: {tmp_path}/ssh}}"
@@ -187,7 +187,7 @@ def test_a_padded_file_hides_no_program(tmp_path: Path):
         "inside: [server]\nbaseline: native\nenvironments: {native: {kind: native}, netns: {kind: netns}}\n"
         "workloads: {tcp: {kind: iperf3, duration: 1s}}\nrepetitions: {blocks: 6}\n"
     )
-    assert {each.what: each for each in external_resources(study)}[External.SSH_CONFIGURATION].lines == unknown
+    assert {each.kind: each for each in external_resources(study)}[External.SSH_CONFIGURATION].lines == unknown
 
 
 QUOTED = (
