@@ -107,13 +107,18 @@ def is_userland_scope(scope: str) -> bool:
 class Userlands:
     """The userlands of a run: the usual one, and special ones.
 
-    ``clients`` is the userland of clients, if it is another. ``by_environment`` has
-    the userlands of environments that do not use the usual one.
+    ``clients`` is the userland of clients, if it is another. ``by_environment`` has the userlands of environments
+    that do not use the usual one.
     """
 
     usual: Userland
     clients: Userland | None = None
     by_environment: Mapping[str, Userland] = field(default_factory=dict)
+
+    @property
+    def all(self) -> tuple[Userland, ...]:
+        """All userlands, the usual one first."""
+        return tuple(each for each in (self.usual, self.clients, *self.by_environment.values()) if each is not None)
 
     def of(self, role: str, environment: str) -> Userland:
         """Return the userland of a role's sites in an environment, or outside of all of them."""

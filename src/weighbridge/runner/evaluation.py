@@ -133,8 +133,8 @@ def flag_clocks(
     difference means that the program's end was reported late: in none of 360 trials on a quiet machine, and by 0.8 ms
     at most.
 
-    ``throttled_s`` is how long the CPU limit throttled the site, ``round_trip_s`` the measured `Site.round_trip_s`. A program whose
-    site was disconnected has no such flag.
+    ``throttled_s`` is how long the CPU limit throttled the site, ``round_trip_s`` the measured `Site.round_trip_s`. A
+    program whose site was disconnected has no such flag.
     """
     if completed is None or completed.outside_s is None or completed.disconnected_s:
         return ()

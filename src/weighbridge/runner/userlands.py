@@ -97,14 +97,12 @@ def _absent(workload: Workload, options: object, role: Role, source: SourceOptio
 def ensure_userlands(study: Study, cache: Path, say: Callable[[str], None]) -> Userlands:
     """Return the study's userlands, built if necessary. Raises as `weighbridge.userland.build.ensure` does."""
     spec, clients = userland_of(study), study.file.client_userland
-    usual = ensure(spec, cache, say, study.file.userland)
     userlands = Userlands(
-        usual,
+        ensure(spec, cache, say, study.file.userland),
         None if clients is None else ensure(spec, cache, say, clients),
         {arm.name: ensure(spec, cache, say, arm.userland) for arm in study.arms if arm.userland is not None},
     )
-    every = [each for each in (usual, userlands.clients, *userlands.by_environment.values()) if each is not None]
-    return userlands if all(each.digest for each in every) else _known_by_contents(study, userlands)
+    return userlands if all(each.digest for each in userlands.all) else _known_by_contents(study, userlands)
 
 
 def push_userlands(study: Study, repository: str, say: Callable[[str], None]) -> list[str]:
