@@ -206,9 +206,7 @@ class ImageSupply:
         if self._options is None or not self._options.pull:
             return self._of(node, launcher_image(build.ensure(self._run.cache, self._run.say).read_bytes()))
         userlands = self._run.userlands
-        known = (
-            [userlands.usual, userlands.clients, *userlands.by_environment.values()] if userlands is not None else []
-        )
+        known = () if userlands is None else userlands.all
         return _pulled(next((each for each in known if each.reference), None))
 
     def _of(self, node: NodeInfo, image: ClusterImage) -> str:
