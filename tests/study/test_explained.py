@@ -312,8 +312,14 @@ def test_variables_of_its_own_are_left_out():
 
 def test_they_are_optional_and_no_environments_of_the_study():
     study = checked()
-    assert all(arm.optional and not arm.own for arm in study.arms if arm.explains is not None)
-    assert [arm.name for arm in study.arms if arm.own] == ["native", "published", "loopback", "sandbox", "limited"]
+    assert all(arm.optional and not arm.declared for arm in study.arms if arm.explains is not None)
+    assert [arm.name for arm in study.arms if arm.declared] == [
+        "native",
+        "published",
+        "loopback",
+        "sandbox",
+        "limited",
+    ]
     rest = study.without(["published"])
     assert not any(arm.name.startswith("published") for arm in rest.arms)
 
@@ -347,7 +353,7 @@ def test_a_run_keeps_them():
 def test_the_study_that_explains_one_cost_has_what_it_needs_alone():
     text = why_study(parse(STUDY.format(explain="false"), "why.yaml"), "native", "published", "tcp")
     study = check(parse(text, "why"))
-    assert [arm.name for arm in study.arms if arm.own] == ["native", "published"]
+    assert [arm.name for arm in study.arms if arm.declared] == ["native", "published"]
     assert [cell.workload for cell in study.cells] == ["tcp"] and len(parts(study)) == 5
     assert study.file.resources.cpus == 1
 

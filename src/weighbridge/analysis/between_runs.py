@@ -6,7 +6,7 @@ claimed. Verdicts are corrected (Holm) in the families that a report has, in eac
     first, second = read_run(RunStore(one)), read_run(RunStore(other))
     (pair,) = compare_runs(first, second).pairs
     row = pair.row(MetricId(CellId("tcp", Level()), "throughput"), "bridge")
-    row.change.worsening_with_allowance, row.verdict
+    row.change.penalty_with_allowance, row.verdict
 
 **Own values.** Costs of two runs are each made inside blocks, so that a machine that is slower today slows both
 sides. An absolute rate has nothing of that: two runs are "all of A, then all of B". So rates are compared only where
@@ -140,13 +140,13 @@ class WhyNoOwnValues:
 class OwnValues:
     """One environment's own values of a metric in both runs: medians in its unit, and the shift between them.
 
-    ``worsening``: positive is worse, in percent, or in the metric's unit by difference; None with too few blocks.
+    ``penalty``: positive is worse, in percent, or in the metric's unit by difference; None with too few blocks.
     """
 
     environment: str
     before: float
     after: float
-    worsening: Interval | None
+    penalty: Interval | None
     scale: str
     blocks: tuple[int, int]
 
@@ -202,13 +202,13 @@ def _of(
     positive = min(map(min, sides)) > 0
     on = scale_of(before.metric, before.unit) or ("ratio" if positive else "difference")
     on = on if positive else "difference"
-    worsening = None
+    penalty = None
     if min(map(len, sides)) >= MIN_BLOCKS_INTERVAL:
         values = [[math.log(each) for each in side] if on == "ratio" else side for side in sides]
         shift = between.change(*values, better=before.better, scale=on, allowance=0.0)
-        worsening = shift.worsening
+        penalty = shift.penalty
     blocks = len(sides[0]), len(sides[1])
-    return OwnValues(environment, median(sides[0]), median(sides[1]), worsening, on, blocks)
+    return OwnValues(environment, median(sides[0]), median(sides[1]), penalty, on, blocks)
 
 
 # -- whole runs ---------------------------------------------------------------------------------
