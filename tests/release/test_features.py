@@ -25,7 +25,7 @@ from weighbridge.cli.app import app
 for module in pkgutil.walk_packages(weighbridge.__path__, "weighbridge."):
     if not module.name.endswith(("__main__", ".console", ".agent.agent")):
         import_module(module.name)
-for words in (["--help"], ["weigh", "--help"], ["schema", "report"], ["report", sys.argv[1]]):
+for words in (["--help"], ["run", "--help"], ["weigh", "--help"], ["schema", "report"], ["report", sys.argv[1]]):
     app(words, prog_name="weighbridge", standalone_mode=False)
 """
 
