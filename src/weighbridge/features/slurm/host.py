@@ -7,9 +7,9 @@ from typing import Any
 
 from weighbridge.features.slurm.client import job_id
 from weighbridge.features.slurm.job import Job, address_among
+from weighbridge.features.slurm.options import SlurmOptions
 from weighbridge.features.slurm.step import JobStep
 from weighbridge.hosts.agent.operations import machine
-from weighbridge.features.slurm.options import SlurmOptions
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.forward import Forward
 from weighbridge.hosts.remote.machine import MachineHost, place_of, reported_failures
