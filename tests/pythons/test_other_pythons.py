@@ -1,7 +1,7 @@
 """Every module can be imported, `doctor` answers and unit tests pass under the other versions of Python.
 
-Each has Weighbridge installed as a package, and the dependencies of constraints.txt. `make test` tries only the newest
-version: the versions between it and the one that runs the suite take part in `make test-long` and in hosted CI.
+Each has Weighbridge installed as a package, and the dependencies of constraints.txt. `make test` tries only the
+newest version. `make test-long` and hosted CI also try those between it and the one that runs the suite.
 """
 
 import json
