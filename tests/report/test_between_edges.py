@@ -1,6 +1,7 @@
 """What a comparison of two runs says besides its costs: disturbances, facts, settings, and what is left out."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from weighbridge.analysis.between_runs import RunPair, RunsCompared, compare_run
 from weighbridge.analysis.compared_run import read_run
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
+from weighbridge.report.document import plain_text
 from weighbridge.report.export.compare import compare_json
 from weighbridge.report.text import between_runs as words
 
@@ -47,9 +49,9 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 
 
 def sentences_of(pair: RunPair) -> Iterator[str]:
-    yield words.run_words("A", pair.first)
-    yield words.run_words("B", pair.second)
-    yield f"answer: {words.pair_answer(pair, 'A', 'B')}"
+    yield words.run_words("A", replace(pair.first, created=0.0))
+    yield words.run_words("B", replace(pair.second, created=0.0))
+    yield f"answer: {plain_text(words.pair_answer(pair, 'A', 'B'))}"
     yield f"disturbance: {words.disturbance_sentence(pair, 'A', 'B')}"
     yield f"no values: {words.why_no_own_values(pair.no_own_values)}"
     if pair.on_purpose:
