@@ -1,6 +1,7 @@
 """Why an environment costs what it does: each mechanism, their interaction, and what is unexplained."""
 
 import pytest
+
 from report.explained_runs import (
     FILTER,
     MECHANISMS,
@@ -13,7 +14,6 @@ from report.explained_runs import (
     crossed,
     recipe,
 )
-
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.explanation import second_pass
 from weighbridge.analysis.results import ProofState
