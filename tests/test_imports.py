@@ -174,7 +174,7 @@ def test_modules_do_not_import_one_another():
     assert circles - {frozenset()} <= CIRCLES
 
 
-FEATURES_THAT_USE_FEATURES = {("kit", "replication"), ("slurm", "fleets")}
+FEATURES_THAT_USE_FEATURES = {("kit", "replication"), ("kubernetes", "fleets"), ("slurm", "fleets")}
 """docs/project/architecture.md names the pairs."""
 
 

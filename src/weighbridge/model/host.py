@@ -335,7 +335,7 @@ class Pods(Protocol):
 
     @property
     def owner(self) -> Any:
-        """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.ObjectOwner`)."""
+        """What owns all that the run makes there (`ObjectOwner` of the feature `kubernetes`)."""
 
     @property
     def cpu_manager(self) -> str:
@@ -367,9 +367,9 @@ class Pods(Protocol):
         """
 
     def open_pod(self, request: Any) -> AbstractContextManager[Any]:
-        """Start a pod (`weighbridge.hosts.kubernetes.objects.PodRequest`), which runs until the context ends.
+        """Start a pod (`weighbridge.features.kubernetes.objects.PodRequest`), which runs until the context ends.
 
-        It gives a `weighbridge.hosts.kubernetes.cluster.RunningPod`. Raises Unavailable.
+        It gives a `weighbridge.features.kubernetes.cluster.RunningPod`. Raises Unavailable.
         """
 
     def made(self, manifest: Mapping[str, Any]) -> AbstractContextManager[Any]:
@@ -448,3 +448,5 @@ class Capabilities:
     """The command that writes what is dirty in its page caches, where it has no shell: these are never emptied."""
     pods: Pods | None = None
     """Pods, where it is a node of a cluster: it has nothing else."""
+    native_site: Callable[[Any], AbstractContextManager[Any]] | None = None
+    """Opens the site of a `SiteRequest` in the host's own namespaces. Without it: a chroot. Raises Unavailable."""
