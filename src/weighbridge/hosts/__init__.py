@@ -1,1 +1,1 @@
-"""The machines that environments run on: this machine, simulated hosts, guests and ssh hosts."""
+"""The machines that environments run on: this machine, simulated hosts and ssh hosts."""
