@@ -337,7 +337,7 @@ class Pods(Protocol):
 
     @property
     def owner(self) -> Any:
-        """The owner of all objects of the run there (`weighbridge.hosts.kubernetes.objects.ObjectOwner`)."""
+        """The owner of all objects of the run there (`weighbridge.features.kubernetes.objects.ObjectOwner`)."""
 
     @property
     def cpu_manager(self) -> str:
@@ -369,9 +369,9 @@ class Pods(Protocol):
         """
 
     def open_pod(self, request: Any) -> AbstractContextManager[Any]:
-        """Start a pod (`weighbridge.hosts.kubernetes.objects.PodRequest`), which runs until the context ends.
+        """Start a pod (`weighbridge.features.kubernetes.objects.PodRequest`), which runs until the context ends.
 
-        It yields a `weighbridge.hosts.kubernetes.cluster.RunningPod`. Raises Unavailable.
+        It yields a `weighbridge.features.kubernetes.cluster.RunningPod`. Raises Unavailable.
         """
 
     def made(self, manifest: Mapping[str, Any]) -> AbstractContextManager[Any]:
@@ -450,3 +450,5 @@ class Capabilities:
     """The command that writes dirty pages, if it has no shell. Its page caches are never emptied."""
     pods: Pods | None = None
     """Its pods, if it is a node of a cluster; it has nothing else then."""
+    native_site: Callable[[Any], AbstractContextManager[Any]] | None = None
+    """Opens the site of a `SiteRequest` in the host's own namespaces. Without it: a chroot. Raises Unavailable."""
