@@ -1,7 +1,7 @@
 """A root file system with the measured programs, and the specification of its contents."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
@@ -35,12 +35,7 @@ class UserlandSpec:
     def union(cls, specs: "Iterable[UserlandSpec]") -> "UserlandSpec":
         """Return a specification with everything that any of these needs."""
         every = list(specs)
-        return cls.of(
-            (name for spec in every for name in spec.packages),
-            (name for spec in every for name in spec.maven),
-            (name for spec in every for name in spec.golang),
-            (name for spec in every for name in spec.c),
-        )
+        return cls.of(*([name for spec in every for name in getattr(spec, kind.name)] for kind in fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ CPU cost, because the share of each rate in the CPU time is unknown.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from weighbridge.meters.machines import FIRST_S, RESOLUTION_S, Idle, Use
@@ -130,10 +130,7 @@ def usage(
     measurements: list[Measurement] = []
     kinds = {name: each for name, each in mine.items() if name.startswith("cpu_") and name.endswith("_share")}
     if "cpu_idle_share" in kinds:
-        total: dict[float, float] = {}
-        for each in kinds.values():
-            for at, value in zip(each.at_s, each.values, strict=True):
-                total[at] = total.get(at, 0.0) + value
+        total = _sum_over_time(kinds.values())
         idle = dict(zip(kinds["cpu_idle_share"].at_s, kinds["cpu_idle_share"].values, strict=True))
         start_s, end_s = measured or (0.0, math.inf)
         busy = lasted = 0.0
@@ -150,6 +147,14 @@ def usage(
     return tuple(measurements)
 
 
+def _sum_over_time(series: Iterable[Series]) -> dict[float, float]:
+    total: dict[float, float] = {}
+    for each in series:
+        for at, value in zip(each.at_s, each.values, strict=True):
+            total[at] = total.get(at, 0.0) + value
+    return total
+
+
 def _memory(series: Sequence[Series]) -> Iterator[Measurement]:
     """Return the peak memory of the programs beyond the first reading, which is from before they start.
 
@@ -159,10 +164,9 @@ def _memory(series: Sequence[Series]) -> Iterator[Measurement]:
         mine = {each.name: each for each in series if each.place == role}
         if "memory_anonymous_bytes" not in mine:
             continue
-        total: dict[float, float] = {}
-        for name in ("memory_anonymous_bytes", "memory_shared_bytes"):
-            for at, value in zip(mine[name].at_s, mine[name].values, strict=True) if name in mine else ():
-                total[at] = total.get(at, 0.0) + value
+        total = _sum_over_time(
+            mine[name] for name in ("memory_anonymous_bytes", "memory_shared_bytes") if name in mine
+        )
         if len(total) < 2:
             continue
         beyond = max(total.values()) - total[min(total)]

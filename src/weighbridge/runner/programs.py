@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -389,14 +389,8 @@ def _used_by(role: str, program: Completed) -> Iterator[WindowSample]:
     """Yield the resource use that a site's launcher reports for a program, and its wall time outside of the site."""
     if program.outside_s is not None and not program.disconnected_s:
         yield role, "program_outside_s", program.outside_s
-    if (usage := program.usage) is not None:
-        yield role, "program_cpu_user_s", usage.cpu_user_s
-        yield role, "program_cpu_system_s", usage.cpu_system_s
-        yield role, "program_peak_bytes", float(usage.peak_memory)
-        yield role, "program_switches", float(usage.switches)
-        yield role, "program_preemptions", float(usage.preemptions)
-        yield role, "program_minor_faults", float(usage.minor_faults)
-        yield role, "program_major_faults", float(usage.major_faults)
+    for name, value in asdict(program.usage).items() if program.usage is not None else ():
+        yield role, f"program_{'peak_bytes' if name == 'peak_memory' else name}", float(value)
 
 
 @dataclass(slots=True)
