@@ -132,7 +132,6 @@ class GateLook(BaseModel):
     blocks: Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
     share: Annotated[float, Field(ge=0, le=1), AfterValidator(_tellable)]
     open: tuple[ArmId, ...]
-    """The comparisons that were not decided."""
     until: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     """The total number of blocks that was requested then, for the open comparisons alone; None if no more were.
 

@@ -30,7 +30,6 @@ class SiteLayers:
     """The hypervisors around a site; some of them are also around its host."""
 
     host: str
-    """The name of the host."""
     of_host: Layers = ()
     own: Layers = ()
     """The layers of the environment itself, inside the host's."""

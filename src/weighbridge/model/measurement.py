@@ -189,7 +189,6 @@ def is_rare_event(metric: str) -> bool:
 # -- the scale of a cost -----------------------------------------------------------------------------
 
 _BEYOND = "_beyond_baseline"
-"""The ending of metrics that are differences themselves."""
 _COUNTS_AND_SHARES = ("count", "%")
 """Units whose values have no meaningful ratio: 5,000 retransmits instead of 1 are not a cost of 500,000%."""
 

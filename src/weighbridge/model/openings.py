@@ -55,7 +55,6 @@ class Opening(_Found):
     available_bytes: _Bytes | None = None
     """The memory for further sites like it then: of its machine (MemAvailable), or of a hypervisor."""
     close_s: _Seconds | None = None
-    """How long its closing took."""
 
 
 class Opened(_Found):

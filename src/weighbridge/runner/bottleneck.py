@@ -26,11 +26,9 @@ class TrialUsage:
     """The resource use while the measured process ran."""
 
     use: Mapping[str, Mapping[str, float]]
-    """The resource use of each role's site."""
     seconds: float
     """How long the measured process worked; more than 0."""
     cables: Sequence[Flag] = ()
-    """The share of its rate that each cable carried, as flags."""
     waited_s: float = 0.0
     """The seconds for which programs waited for disks."""
 

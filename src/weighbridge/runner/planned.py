@@ -9,7 +9,7 @@ from weighbridge.meters.prometheus import Watched
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.options import External
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.study import Arm, Study
+from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.runner import estimate, known_noise
 from weighbridge.runner.pollers import CannotPoll
@@ -43,7 +43,6 @@ class PlannedRun:
     """The study as it will be measured."""
     left_out: tuple[LeftOut, ...]
     readiness: Mapping[str, Readiness]
-    """The readiness of each environment here, by name."""
     refusals: tuple[str, ...]
     """The reasons to refuse the run: where, what is missing, and what helps."""
 
@@ -204,13 +203,9 @@ def not_ready(study: Study, readiness: Mapping[str, Readiness]) -> tuple[LeftOut
     return tuple(
         LeftOut(environment=arm.name, kind=arm.kind, why=state.detail, remedy=state.remedy)
         for arm in study.arms
-        if arm.optional and not (state := readiness[arm.name]).ready and not _explains_unready(arm, readiness)
+        if arm.optional and not (state := readiness[arm.name]).ready
+        if arm.explains is None or readiness[arm.explains.environment].ready  # else both are left out
     )
-
-
-def _explains_unready(arm: Arm, readiness: Mapping[str, Readiness]) -> bool:
-    """Return whether an arm explains an environment that cannot be opened, and so is left out with it."""
-    return arm.explains is not None and not readiness[arm.explains.environment].ready
 
 
 def without_left_out(study: Study, left_out: Sequence[LeftOut]) -> Study:

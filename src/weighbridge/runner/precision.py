@@ -63,9 +63,7 @@ class PrecisionStatus:
     predicted_blocks: int | None
     expected: tuple[float, float] | None = None
     blocks: int = 0
-    """The number of blocks of the comparison."""
     target: float | None = None
-    """The target half-width; None if it is unknown."""
     for_verdict: bool = False
     """Whether it reached the study's precision undecided; ``target`` is then the half-width that decides any cost."""
     needed_s: tuple[float, float] | None = None
@@ -153,11 +151,9 @@ class OutOfReach:
     other_run: bool
     """Whether another Weighbridge run is part of the load."""
     polled: bool = False
-    """Whether this machine's idle CPUs poll."""
     on_nodes: bool = False
     """Whether its sites are pods on nodes of a cluster."""
     weighed: bool = False
-    """Whether ``weigh`` made its study."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,7 +289,7 @@ def _guards() -> dict[str, Readiness]:
 
 def _disk(cache: Path) -> Readiness:
     """Return whether userlands and images can be stored: the disk has room, and this user can write to the cache."""
-    existing = _existing(cache)
+    existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
         return Readiness(False, f"this user cannot write to {existing}", "set WEIGHBRIDGE_CACHE to your own folder")
     free = shutil.disk_usage(existing).free
@@ -297,12 +297,6 @@ def _disk(cache: Path) -> Readiness:
         detail = f"{free / 2**30:.1f} GiB free at {cache}"
         return Readiness(False, detail, "make room, or set WEIGHBRIDGE_CACHE to a larger disk")
     return Readiness(True, f"{free / 2**30:.1f} GiB free at {cache}")
-
-
-def _existing(folder: Path) -> Path:
-    while not folder.exists():
-        folder = folder.parent
-    return folder
 
 
 def lacking_here(plugin: Plugin) -> Readiness | None:

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.facts.surroundings import room_of
@@ -56,9 +55,7 @@ _TOO_MUCH = (
 )
 _WATCH_S = 0.25
 _SAID_S = 0.05
-"""The seconds between two checks of a server's output."""
 _LINE = 4096
-"""The number of characters of a line that are searched."""
 _CHECKED = 2**20
 """The number of bytes of the output that a check gets: the launcher keeps them in memory during the check."""
 _FOLDER_S = 10.0
@@ -66,16 +63,6 @@ _WRITE = "sync"
 _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
 """Dirty pages are not dropped (Documentation/admin-guide/sysctl/vm.rst), so they are written first."""
 _DROP_S = 300.0
-
-
-class SetupStep(StrEnum):
-    """The steps that run in a site before its program, named by their effect on the site's data."""
-
-    PREPARE = "prepared"
-    RESTORE = "restored"
-
-
-_OF = {SetupStep.PREPARE: "site", SetupStep.RESTORE: "trial"}
 
 
 class Programs:
@@ -94,14 +81,11 @@ class Programs:
         self.result: TrialResult | None = None
         """The result that the outputs show, once they are read; the sum of several sites."""
         self.results: Sequence[TrialResult] = ()
-        """The results of each measured site."""
         self.asked_rate: Measurement | None = None
         """The requested rate of the measured program, once its output is read."""
         self._endpoints: Sequence[Endpoint] = ()
-        """The endpoint of each site of the measured role."""
         self._openings: Openings | None = None
         self._commands: Sequence[Command] = ()
-        """The measured command, for each of its sites."""
         self._warm_ups: Sequence[Command] = ()
 
     @property
@@ -136,11 +120,11 @@ class Programs:
                 stage.at_end(Finish(place(role, number), site, at_end, files[role], modes, files_digest))
             if command is not None and (once := (site.name, files_digest, *command.argv)) not in stage.prepared:
                 self.completed[place(PREPARATION, number)] = _run_before(
-                    site, stage.started(role, command), SetupStep.PREPARE, data=writes
+                    site, stage.started(role, command), "site", writes=writes
                 )
                 stage.prepared.add(once)
             if restore is not None:
-                _run_before(site, stage.started(role, restore), SetupStep.RESTORE, data=writes)
+                _run_before(site, stage.started(role, restore), "trial", writes=writes)
         if cold or writes or stage.data.written:
             sites = [*stage.sites.values(), *stage.further]
             settle_page_caches(sites, stage.data.servers, stage.data.written, empty=cold)
@@ -362,17 +346,18 @@ def put_files(site: Site, files: Mapping[str, bytes], modes: Mapping[str, int]) 
             raise ProgramFailed(f"{what}: {error.strerror}: {remedy}") from error
 
 
-def _run_before(site: Site, command: Command, step: SetupStep, *, data: bool) -> Completed:
-    """Run a program before the measured one, and return its output. ``data``: it makes what is at DATA."""
+def _run_before(site: Site, command: Command, once_per: Literal["site", "trial"], *, writes: bool) -> Completed:
+    """Prepare a site, or a trial, before the measured program runs. ``writes``: the command writes to `DATA`."""
     killed = site.meters().get("oom_kills", 0.0)
     completed = site.run(command)
     if completed.returncode != 0:
         why = "timed out" if completed.timed_out else missing(completed) or completed.last_words
         if site.meters().get("oom_kills", killed) > killed:
             why = f"it exceeded its memory limit (resources: memory): {why}"
-        if data:
+        if writes:
+            step = "prepared" if once_per == "site" else "restored"
             raise ServerNotReady(f"the data at {DATA} cannot be {step}: {why}")
-        raise ProgramFailed(f"the preparation of the {_OF[step]} failed: {ended_with(completed)}{why}")
+        raise ProgramFailed(f"the preparation of the {once_per} failed: {ended_with(completed)}{why}")
     return completed
 
 

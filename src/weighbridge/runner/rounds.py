@@ -25,7 +25,6 @@ class RoundWalk:
     precision: Precision
     block_schedules: BlockSchedules
     blocks: int = 0
-    """The number of the current round."""
     _arms: dict[int, dict[CellId, list[str]]] = field(default_factory=dict)
     """The environments that each planned round measures, by cell."""
 

@@ -92,7 +92,6 @@ class Session:
     completed: Callable[[TrialRecord], TrialRecord] = lambda record: record
     """Adds the values of a monitoring server to a record before it is saved."""
     pollers: Pollers | None = None
-    """Keeps this machine's idle CPUs from halting."""
     extender: BlockExtender | None = None
     short_time: ShortTime = "keep"
     timed: bool = True
@@ -128,13 +127,11 @@ class _Measuring:
     walk: RoundWalk
     forecaster: Forecaster
     _trial_ended: float | None = None
-    """When the last trial ended (time.monotonic)."""
     _time_told: bool = False
     _others_noticed: bool = False
     _estimate_at: float = -math.inf
     """When costs are estimated again (time.monotonic)."""
     _estimated: int = 0
-    """How many trials had finished at the last estimate."""
 
     def go(self) -> None:
         """Measure to the last round. More rounds begin with the first one again, whose trials are finished."""

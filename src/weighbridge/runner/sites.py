@@ -151,7 +151,6 @@ class Sites:
     userlands: Userlands
     meters: OpenMeters
     pollers: Pollers | None = None
-    """Keeps idle CPUs of this machine from halting."""
     may_leave_out: bool = False
     """Whether an optional environment that cannot be opened is left out, which ends with the first trial."""
     left_out: list[LeftOut] = field(default_factory=list)
@@ -162,7 +161,6 @@ class Sites:
     finishing: Finishing = field(default_factory=Finishing)
     _open: dict[SiteId, OpenSite] = field(default_factory=dict)
     _stacks: dict[str, ExitStack] = field(default_factory=dict)
-    """Closes the sites of each environment."""
     _disks: DiskBudget = field(default_factory=DiskBudget)
     _numbers: Iterator[int] = field(default_factory=count)
 
@@ -290,8 +288,8 @@ class Sites:
         sites: Mapping[Role, Site] = {role: each.site for role, each in opened.items()}
         hosts = {site.host.name: site.host for site in sites.values()}.values()
         for host in hosts:
-            if (cable := host.capabilities.limited_cable) is not None:
-                cable.set_link(limited=cell.link != "none")
+            if (limit_link := host.capabilities.limit_link) is not None:
+                limit_link(cell.link != "none")
         measured = list(opened)[-1]
         keeper = opened.get("server", opened[measured])
         return Stage(

@@ -82,8 +82,8 @@ def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
     Raises Unavailable if a disk cannot be limited, EnvironmentLost if it does not answer.
     """
     for host in hosts:
-        if (disk := host.capabilities.data_disk) is not None:
-            disk.set_disk_speed(SPEEDS[name] if name else None)
+        if (limit_disk := host.capabilities.limit_disk) is not None:
+            limit_disk(SPEEDS[name] if name else None)
         elif name:
             raise Unavailable(f"the disk of host {host.name} cannot be limited: use hosts of kind guest")
 

@@ -30,7 +30,6 @@ from weighbridge.runner.trial_runner import TrialRunner
 from weighbridge.store.traces import has_traces, write_traces
 
 MOST = 20
-"""The most items of a trace that are kept."""
 _SETTLE_S = 1.0
 """The seconds from the start of a tracer to the start of the watched program."""
 _BEGINS_S = 30.0
@@ -41,7 +40,6 @@ _WRITES_S = 30.0
 _LARGEST, _ENDS_S = "256M", f"{_LONGEST_S:.0f}"
 """The size and the seconds at which perf ends by itself, in case no process is left to end it."""
 _NAME = 300
-"""The most characters of a function's name that are kept."""
 _ADDRESS = re.compile("0x[0-9a-f]+")
 _TRACEFS = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
 
