@@ -92,8 +92,6 @@ def unit_of(units: Mapping[str, float]) -> Unit:
 
 
 def _packet_size() -> Any:
-    """Return the pieces of a size that can also be the word ``mtu``."""
-
     def parse(value: object, info: ValidationInfo) -> object:
         if value == "mtu":
             return value

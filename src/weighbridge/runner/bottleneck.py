@@ -111,7 +111,6 @@ def _cpu(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:
 
 
 def _used(usage: TrialUsage, role: str) -> float:
-    """Return the average number of CPUs that a role kept busy."""
     return usage.use.get(role, {}).get("cpu_s", 0.0) / usage.seconds
 
 

@@ -223,7 +223,6 @@ def _beyond_s(use: MachineUse, idle: Mapping[str, Idle]) -> float | None:
 
 
 def _switches(use: MachineUse, idle: Mapping[str, Idle]) -> float | None:
-    """Return the context switches of all machines beyond idle; None if they are unknown."""
     if not use.complete or not use.uses.keys() <= idle.keys():
         return None
     return sum(each.context_switches - idle[name].switches_per_s * each.seconds for name, each in use.uses.items())

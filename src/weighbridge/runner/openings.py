@@ -26,8 +26,6 @@ SiteOpener = Callable[[], AbstractContextManager[Site]]
 
 @dataclass(slots=True)
 class _Fresh:
-    """A site that is open, or was."""
-
     stack: ExitStack
     opening: Opening | None = None
 
@@ -40,8 +38,6 @@ class _Fresh:
 
 @dataclass(slots=True)
 class _Trial:
-    """The fresh sites of one trial."""
-
     openings: Openings
     first: Command
     open_site: SiteOpener

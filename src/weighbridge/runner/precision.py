@@ -279,7 +279,6 @@ class Precision:
         return [arm.name for arm in self.study.arms_of(cell) if arm.name in needed | control]
 
     def _open(self, cell: Cell) -> list[TargetComparison]:
-        """Return the comparisons of a cell that have not reached the target."""
         return [each for each in comparisons_of(self.study, cell) if ArmId(cell.id, each.name) not in self._left]
 
     def look(self, blocks: int) -> list[PrecisionStatus]:

@@ -103,7 +103,7 @@ def _unlike_the_baseline(study: Study) -> list[str]:
     """Return the facts that will differ between an environment and the baseline, besides what the study asks for."""
     facts = {}
     for arm in study.arms:
-        needs = needs_of(study.file, list(study.cells), next(iter(arm.clients or study.client_hosts)), arm)
+        needs = _needs(study, arm)[0]
         facts[arm.name] = registry.environments()[arm.kind].foreseen_facts(arm.options, needs=needs)
     of_baseline = facts.get(study.file.baseline, {})
     return [
@@ -381,10 +381,10 @@ def admissions(study: Study) -> Mapping[str, Readiness]:
         plugin = registry.hosts()[options.kind]
         if not options.traits.managed or lacking_here(plugin) is not None:
             continue
-        asked = {}
-        for arm in study.arms:
-            needs = needs_of(study.file, list(study.cells), next(iter(arm.clients or study.client_hosts)), arm)
-            asked[arm.name] = registry.environments()[arm.kind].makes(arm.options, needs=needs)
+        environments = registry.environments()
+        asked = {
+            arm.name: environments[arm.kind].makes(arm.options, needs=_needs(study, arm)[0]) for arm in study.arms
+        }
         admitted = plugin.admits(options, asked)
         refused |= {arm: state for arm, state in admitted.items() if not state.ready and arm not in refused}
     return refused
@@ -392,13 +392,19 @@ def admissions(study: Study) -> Mapping[str, Readiness]:
 
 def ready_for(study: Study, arm: Arm) -> Readiness:
     """Return whether an environment can be opened here, with each client that the study measures it with."""
-    plugin, different_needs = registry.environments()[arm.kind], list[Needs]()
-    for client in arm.clients or study.client_hosts:
-        if (needs := needs_of(study.file, list(study.cells), client, arm)) not in different_needs:
-            different_needs.append(needs)
-    states = (ready(plugin, arm.options, needs) for needs in different_needs)
+    plugin = registry.environments()[arm.kind]
+    states = (ready(plugin, arm.options, needs) for needs in _needs(study, arm))
     first = next(states)
     return next((state for state in states if not state.ready), first) if first.ready else first
+
+
+def _needs(study: Study, arm: Arm) -> list[Needs]:
+    """Return the different requirements on an environment, of each client that the study measures it with."""
+    different: list[Needs] = []
+    for client in arm.clients or study.client_hosts:
+        if (needs := needs_of(study.file, list(study.cells), client, arm)) not in different:
+            different.append(needs)
+    return different
 
 
 def _without_a_launcher(plugin: Plugin) -> Readiness | None:

@@ -207,7 +207,6 @@ class Programs:
         window.note_measured(completed.duration_s)
 
     def _start(self, commands: Sequence[Command]) -> Running:
-        """Start a command in each measured site."""
         sites = self.stage.sites_of(self.stage.measured)
         return start_in_all(sites, commands) if self.stage.further else sites[0].start(commands[0])
 

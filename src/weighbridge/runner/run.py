@@ -272,7 +272,6 @@ def usual_priority() -> Iterator[None]:
 
 
 def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
-    """Keep idle CPUs from halting, if the study asks for that. Raises Unavailable if that is impossible."""
     if not wants_polling(file):
         return None
     try:

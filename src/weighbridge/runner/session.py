@@ -119,8 +119,6 @@ class Session:
 
 @dataclass(slots=True)
 class _Measuring:
-    """The rounds of a session."""
-
     session: Session
     runner: TrialRunner
     recorder: Recorder

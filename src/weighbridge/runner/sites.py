@@ -131,7 +131,6 @@ class Finishing:
 
 
 def _failure(finish: Finish) -> str:
-    """Run the command in its site; return why it failed, or ""."""
     try:
         finish.site.thaw()
         for path, data in finish.files.items():  # another workload can have written there since
@@ -221,7 +220,6 @@ class Sites:
         return self.hosts[self._host_name(role, client)]
 
     def _name(self, key: SiteId) -> SafeName:
-        """Return a name that no other site of the run has or had."""
         place, role, _ = key
         return site_name(next(self._numbers), place, role)
 
@@ -423,7 +421,6 @@ def site_name(number: int, place: str, role: Role) -> SafeName:
 
 
 def _storage_servers(opened: Iterable[OpenSite]) -> tuple[Host, ...]:
-    """Return the hosts with servers of these sites' storage, each once."""
     return tuple({host.name: host for each in opened for mount in each.mounts for host in mount.servers}.values())
 
 

@@ -177,7 +177,6 @@ def trace(
 
 
 def _await(name: str, tracer: Tracer, process: Process) -> None:
-    """Wait until a tracer is running."""
     late = time.monotonic() + _BEGINS_S
     while tracer.begins not in process.output_so_far() and not process.wait(0.1):
         if time.monotonic() > late:

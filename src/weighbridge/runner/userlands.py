@@ -176,7 +176,6 @@ def userland_facts(study: Study, userlands: Userlands) -> dict[str, Mapping[str,
 
 
 def _by_scope(study: Study, userlands: Userlands) -> dict[str, Userland]:
-    """Return the userlands of a run by the scope of their digests."""
     own = {
         own_userland_scope(arm.name): userlands.by_environment.get(arm.name)
         for arm in study.arms
