@@ -1,7 +1,4 @@
-"""The decisions that a run makes and stores, each with a model, its text and a function that reads the text.
-
-These are left-out environments, lengths of trials, block schedules and looks of a gate.
-"""
+"""The decisions that a run stores: left-out environments, lengths, block schedules, looks of a gate."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
@@ -17,10 +14,7 @@ _Decision = TypeVar("_Decision", bound=BaseModel)
 def _as_json(
     model: type[_Decision],
 ) -> tuple[Callable[[Sequence[_Decision]], str], Callable[[str], tuple[_Decision, ...]]]:
-    """Return two functions: one writes decisions as the JSON that a run stores, and one reads it.
-
-    The reader raises ValidationError.
-    """
+    """Return the writer and the reader of decisions as JSON. The reader raises ValidationError."""
     adapter = TypeAdapter(tuple[model, ...])  # type: ignore[valid-type]
     return lambda decisions: adapter.dump_json(tuple(decisions)).decode(), adapter.validate_json
 

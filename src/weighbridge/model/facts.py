@@ -1,7 +1,4 @@
-"""Facts of sites, hosts and networks as a run stores them: their keys, and models of structured facts.
-
-Pure: `weighbridge.facts` collects them.
-"""
+"""Facts as a run stores them: their keys, and models of structured facts. Pure: `weighbridge.facts` collects them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

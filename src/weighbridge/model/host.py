@@ -204,10 +204,7 @@ class Host(Protocol):
         """Return a file of the host, as its processes see it (/proc too). Raises OSError."""
 
     def namespaces(self) -> Mapping[str, int]:
-        """Return the numbers of the namespaces of its processes, by kind (``net``), without unreadable ones.
-
-        Two kernels can use the same number.
-        """
+        """Return the readable numbers of its processes' namespaces by kind (``net``), unique in its kernel."""
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """Return the counters of the control group of a host process, as ``Site.meters`` does."""
@@ -340,38 +337,23 @@ class Pods(Protocol):
     def claim(
         self, name: str, size: int, storage_class: str
     ) -> AbstractContextManager[tuple[str, Mapping[str, str]]]:
-        """Claim a volume of a StorageClass ("": the cluster's default) for the site ``name``; deleted at the end.
-
-        It yields the claim's name and facts about it. Raises Unavailable.
-        """
+        """Claim a volume of a StorageClass ("": the default); yield its name and facts. Raises Unavailable."""
 
     def folder(self, name: str, path: str) -> AbstractContextManager[str]:
-        """Create a folder for the site ``name`` below a path of the node; it is removed when the context ends.
-
-        It yields the folder's name there. Raises Unavailable.
-        """
+        """Create a folder for the site ``name`` below a path of the node, and remove it. Raises Unavailable."""
 
     def open_pod(self, request: Any) -> AbstractContextManager[Any]:
-        """Start a pod (`weighbridge.hosts.kubernetes.objects.PodRequest`), which runs until the context ends.
-
-        It yields a `weighbridge.hosts.kubernetes.cluster.RunningPod`. Raises Unavailable.
-        """
+        """Start a `PodRequest`; yield a `RunningPod` until the context ends. Raises Unavailable."""
 
     def made(self, manifest: Mapping[str, Any]) -> AbstractContextManager[Any]:
-        """Create an object of the run from JSON; it is deleted when the context ends. Raises Unavailable.
-
-        It yields the object as the cluster has it.
-        """
+        """Create an object from JSON, yield it as the cluster has it, and delete it. Raises Unavailable."""
 
     def patched(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
         """Change an object of the run (a JSON merge patch); return the changed object. Raises Unavailable."""
 
 
 class DisposableHost(Host, Protocol):
-    """A host that was created for the run, whose packet filter, folders and networks nothing else uses.
-
-    It can run an engine. Everything in it can be changed, and ends with it.
-    """
+    """A host that was created for the run, and that nothing else uses, so that everything in it can be changed."""
 
     subnet: str
     """The network of its cable; containers can be on it."""

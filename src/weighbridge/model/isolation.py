@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One isolation layer, by its usual name: "QEMU, KVM", "Xen PVH". A container is not a layer.
-
-    ``emulated``: it translates every instruction in software, so measurements inside measure the emulator.
-    """
+    """One isolation layer ("Xen PVH"), not a container. ``emulated``: it translates every instruction in software."""
 
     name: str
     emulated: bool = False

@@ -194,10 +194,7 @@ _COUNTS_AND_SHARES = ("count", "%")
 
 
 def is_difference_itself(metric: str) -> bool:
-    """Return whether a metric of the meters is compared by difference in any unit: a ratio of noise is not a cost.
-
-    A whole host can use almost nothing, and retransmits and drops are rare: 40 instead of 1 are not 4,000%.
-    """
+    """Return whether a metric is compared by difference in any unit, because its values are noise, or rare counts."""
     return metric.endswith(_BEYOND) or metric in (CPU_USAGE, MEMORY_USAGE) or metric.startswith((RETRANSMITS, *_RARE))
 
 

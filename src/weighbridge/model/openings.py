@@ -1,7 +1,4 @@
-"""Fresh sites that a trial opens to time them instead of running a program: the request and the record.
-
-The record is the trial's output: JSON on standard output, which workloads read like any other output.
-"""
+"""Fresh sites that a trial opens to time them: the request, and the record, which is the trial's output as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,10 +10,7 @@ from weighbridge.model.command import ProcessDefaults
 
 @dataclass(frozen=True, slots=True)
 class UserlandSpec:
-    """The contents of a userland: Debian packages, and the Maven, Go and C projects of Weighbridge.
-
-    Each list is sorted and free of repetitions, so that equal contents are equal values.
-    """
+    """The contents of a userland: sorted Debian packages, and Maven, Go and C projects of Weighbridge."""
 
     packages: tuple[str, ...] = ()
     maven: tuple[str, ...] = ()

@@ -75,11 +75,7 @@ def _met_rate(asked_rate: Measurement | None, measured: Sequence[Measurement]) -
 
 
 def _generator(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:
-    """Return a flag if a client on another machine ran out of CPU time, but the server did not.
-
-    On the server's machine, the client's CPU time is part of the cost of the environment, so it is not a generator
-    limit.
-    """
+    """Return a flag if a client on another machine, outside of the environment, ran out of CPU before the server."""
     if "client" not in usage.use or "client" in cpus.inside or not cpus.separate_machines:
         return None
     client = _used(usage, "client")

@@ -78,10 +78,7 @@ def throttling(used: Mapping[str, Mapping[str, float]], measured_s: float) -> tu
 
 
 def events_cost(events: Mapping[str, float], work: Work | None, measured_s: float) -> Iterator[Measurement]:
-    """Return the metrics of the kernel's counters in a trial (`weighbridge.runner.window.Window.events`).
-
-    Counts are per unit of work. If the work is not known, some are per trial (`EventCounter.per_trial`).
-    """
+    """Return metrics of the kernel's counters, per unit of work or else per trial (`EventCounter.per_trial`)."""
     if (passed := events.get("received_packets", 0.0)) > 0 and events["received_octets"] >= 0:
         yield Measurement(Metric(PACKET_SIZE, "B", "higher"), events["received_octets"] / passed)
     if "disk_busy_s" in events:
@@ -156,10 +153,7 @@ def _sum_over_time(series: Iterable[Series]) -> dict[float, float]:
 
 
 def _memory(series: Sequence[Series]) -> Iterator[Measurement]:
-    """Return the peak memory of the programs beyond the first reading, which is from before they start.
-
-    Only anonymous and shared memory count: a cached file is charged to the site that happens to read it first.
-    """
+    """Return the peak of anonymous and shared memory beyond idle: cached files are charged to the first reader."""
     for role in ROLES:
         mine = {each.name: each for each in series if each.place == role}
         if "memory_anonymous_bytes" not in mine:
@@ -229,11 +223,7 @@ def _switches(use: MachineUse, idle: Mapping[str, Idle]) -> float | None:
 
 
 def _softirq(uses: Mapping[str, Use]) -> Iterator[Measurement]:
-    """Return the share of all CPU time in software interrupts, where most of the network stack runs.
-
-    The times are ticks of /proc/stat. The share is absent if there are too few ticks to know it to within
-    `_RESOLVED_SHARE`.
-    """
+    """Return the share of CPU time in software interrupts; absent if it is not known to within `_RESOLVED_SHARE`."""
     busy_s = sum(each.ticks_s for each in uses.values())
     resolved = busy_s * _RESOLVED_SHARE >= RESOLUTION_S * len(uses)
     share = sum(each.softirq_s for each in uses.values()) / busy_s if resolved else -1.0

@@ -150,10 +150,7 @@ def calibration_facts() -> dict[str, str]:
 
 @contextmanager
 def counted_interrupts(least_per_s: float) -> Iterator[list[InterruptRate]]:
-    """Count this machine's interrupts while the body runs. The list then has those with at least ``least_per_s``.
-
-    It stays empty if the counters cannot be read.
-    """
+    """Count interrupts while the body runs. The list then has those with ``least_per_s``; none if unreadable."""
     rates: list[InterruptRate] = []
     began, before = time.monotonic(), _interrupts()
     yield rates

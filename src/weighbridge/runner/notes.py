@@ -49,10 +49,7 @@ def unverified_parts(study: Study) -> dict[str, str]:
 
 
 def disks_and_caches(study: Study) -> dict[str, str]:
-    """Return the workloads whose disks are limited, with the limit, and those whose page caches start empty.
-
-    A trial whose page caches could not be emptied has failed.
-    """
+    """Return the workloads whose disks are limited, with the limit, and those whose page caches start empty."""
     slowed = {
         f"disk of {cell.label}": str(SPEEDS[cell.disk_speed]) for cell in study.cells if cell.disk_speed is not None
     }

@@ -1,8 +1,4 @@
-"""Opens fresh sites in a trial, and times each until its first command returns, and its closing.
-
-The sites close in reverse order, even after Ctrl-C. If a site cannot be opened, the trial fails and the run
-continues.
-"""
+"""Opens fresh sites in a trial, times each until its first command returns, and closes them in reverse order."""
 
 import resource
 import time

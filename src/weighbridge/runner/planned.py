@@ -94,10 +94,7 @@ class PlannedRun:
             raise Unavailable(f"{problem.detail}: {problem.remedy}")
 
     def require_environments(self) -> list[str]:
-        """Return notes for the user.
-
-        Raises Unavailable with the reasons to refuse the run, StudyError if its Prometheus server refuses a query.
-        """
+        """Return notes for the user. Raises Unavailable with the reasons to refuse the run, StudyError."""
         if reasons := self.nothing_left or "; ".join(self.refusals):
             raise Unavailable(reasons)
         return require_prometheus(self.study)
@@ -144,10 +141,7 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
 
 
 def refusals(study: Study, environments: Mapping[str, Readiness]) -> list[str]:
-    """Return the reasons to refuse a run of the study here: where, what is missing, and what helps.
-
-    ``environments``: by name whether each can be opened (`readiness_of`).
-    """
+    """Return the reasons to refuse a run of the study here: where, what is missing, and what helps."""
     reasons = [str(CannotPoll(why))] if study.file.cpu_idle == "poll" and (why := cannot_poll()) else []
     hosts, own = hosts_readiness(study).items(), ((arm.name, environments[arm.name]) for arm in study.arms)
     absent: dict[str, str] = {}
@@ -191,10 +185,7 @@ def describe_locations(study: Study) -> list[str]:
 
 
 def require_prometheus(study: Study) -> list[str]:
-    """Contact the Prometheus server of an approved study; return notes for the user.
-
-    Raises Unavailable if it does not answer, StudyError if it refuses a query.
-    """
+    """Contact the study's Prometheus server; return notes. Raises Unavailable, StudyError if it refuses a query."""
     return Watched(study.file.prometheus).require() if study.file.prometheus and study.approved else []
 
 
@@ -209,10 +200,7 @@ def not_ready(study: Study, readiness: Mapping[str, Readiness]) -> tuple[LeftOut
 
 
 def without_left_out(study: Study, left_out: Sequence[LeftOut]) -> Study:
-    """Return the study without the environments that are left out.
-
-    Raises Unavailable if no environment is left to compare with the baseline.
-    """
+    """Return the study without these environments. Raises Unavailable if none is left to compare with."""
     if why := nothing_left(study, left_out):
         raise Unavailable(why)
     return _without(study, left_out)

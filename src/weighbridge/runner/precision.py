@@ -85,10 +85,7 @@ class PrecisionStatus:
         return replace(self, needed_s=(seconds(SOONEST), seconds(LATEST)))
 
     def after(self, later: int) -> tuple[float, float] | None:
-        """Return ``expected`` for a comparison that has ``later`` blocks when the time is over.
-
-        Returns None unless even a favourable forecast misses the target.
-        """
+        """Return ``expected`` at ``later`` blocks, if even a favourable forecast misses the target; else None."""
         if self.reached or self.target is None or not math.isfinite(self.width):
             return None
         if half_width_after(self.width, self.blocks, later, OUT_OF_REACH) <= self.target:
@@ -113,10 +110,7 @@ def needed_s(statuses: Sequence[PrecisionStatus]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """The cost of an environment so far in a workload's headline metric, and its target precision.
-
-    ``target`` is the relative half-width that ends its measuring; None if the study has none.
-    """
+    """An environment's cost so far in a workload's headline metric, and the ``target`` half-width, if any."""
 
     cell: str
     environment: str
@@ -158,10 +152,7 @@ class OutOfReach:
 
 @dataclass(frozen=True, slots=True)
 class TargetComparison:
-    """A comparison that the target is about: an environment with the baseline, or a part of its cost.
-
-    It has the name of an environment; a part has the name of the arm without the mechanism.
-    """
+    """A comparison that the target is about: an environment, or a part of its cost (named after its arm)."""
 
     name: str
     contrast: Contrast
@@ -315,10 +306,7 @@ class Precision:
         return estimates
 
     def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
-        """Return what background load keeps out of reach of a run of ``last`` blocks, after ``blocks`` of them.
-
-        Returns None if the target can be reached, if the load is small, or if there are too few blocks to know.
-        """
+        """Return what background load makes unreachable in ``last`` blocks, if that is known after ``blocks``."""
         file = self.study.file
         target = self.repetitions.target or file.equivalence
         arms = {arm.name for arm in self.study.arms if file.baseline in (arm.name, arm.aa_of)}
@@ -409,10 +397,7 @@ class Precision:
 
 @dataclass(slots=True)
 class BlockSchedules:
-    """How many blocks up to the next look each workload takes part in. A continued run has the same schedule.
-
-    The decision depends only on widths and times (`weighbridge.statistics.allotted`).
-    """
+    """How many blocks each workload takes part in up to the next look; it depends only on widths and times."""
 
     study: Study
     store: RunStore

@@ -37,10 +37,7 @@ _OWN_PROGRAMS = "only this machine's programs (userland: host)"
 
 
 def environment_readiness(environment: Environment) -> Readiness:
-    """Return whether an environment can be opened and has a userland, or can have one.
-
-    The readiness has a caveat if this machine's own programs are the only userland.
-    """
+    """Return whether an environment can be opened and has a userland, or only this machine's programs (a caveat)."""
     state = ready(environment)
     if not state.ready or any(
         os.access(each / "about.json", os.R_OK) for each in (cache_folder() / "userlands").glob("*")
@@ -71,10 +68,7 @@ def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) ->
 
 
 def warnings(study: Study, *, timed: bool = True) -> list[str]:
-    """Return the settings of a study that have no effect on this machine, and a time limit that is too short.
-
-    A study that is not ``timed`` does not say how long its blocks take.
-    """
+    """Return the settings of a study without effect here, and a time limit that is too short if it is ``timed``."""
     too_short = _too_short(study) if timed else []
     notes = [
         *_limits_without_effect(study),
@@ -317,10 +311,7 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
 
 
 def ready(plugin: Environment | Storage, options: Any | None = None, needs: Needs | None = None) -> Readiness:
-    """Return whether an environment or a storage can be used here, with these options if there are any.
-
-    ``needs`` are the requirements of the study for which an environment is checked.
-    """
+    """Return whether an environment or storage can be used here, with these options and the study's ``needs``."""
     state = lacking_here(plugin) or _without_a_launcher(plugin)
     if state is None:
         state = plugin.ready(options, needs) if isinstance(plugin, Environment) else plugin.ready(options)
@@ -346,10 +337,7 @@ def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
 
 
 def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
-    """Return whether each host of the study's roles and storage is ready, as far as is known here.
-
-    Weighbridge does not contact other machines before the study is approved.
-    """
+    """Return whether each host is ready. Weighbridge contacts no other machine before the study is approved."""
     room, readiness = room_in(Path(MEMINFO).read_text()), {}
     for name in dict.fromkeys((study.server_host, *study.client_hosts, *study.storage_hosts)):
         options = study.file.hosts[name]

@@ -288,10 +288,7 @@ class Programs:
         return self.result
 
     def why_short_of_memory(self) -> str:
-        """Return the size of /dev/shm as part of a message if a full /dev/shm can be the cause; else "".
-
-        Raises nothing, because a lost site is reported elsewhere.
-        """
+        """Return the size of /dev/shm as part of a message if it can be the cause; otherwise ""."""
         sites: Mapping[str, Site] = dict(self.stage.sites.items())
         for role, left in self.completed.items():
             if found_memory_full(left):
@@ -319,10 +316,7 @@ def place(role: str, number: int) -> str:
 
 
 def endpoints(at: Endpoint, sites: Sequence[Site], *, keeps: bool) -> list[Endpoint]:
-    """Return the endpoint of each of several sites. A site that ``keeps`` data gets its own folder, created here.
-
-    Raises ProgramFailed.
-    """
+    """Return each site's endpoint; sites that ``keeps`` data get their own folders. Raises ProgramFailed."""
     if len(sites) == 1 or not keeps:
         return [at] * len(sites)
     each_one = [replace(at, data=f"{at.data}/site-{number}") for number, _ in enumerate(sites, 1)]

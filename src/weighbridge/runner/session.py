@@ -98,10 +98,7 @@ class Session:
     """Whether the study says how long its programs take; if not, each must run once before the first forecast."""
 
     def go(self) -> None:
-        """Run the rest of the study. The sites are closed however this ends.
-
-        Raises EnvironmentLost, DiskFull, TrialsFailed (at the end, if a comparison has no complete round).
-        """
+        """Run the rest of the study, and close the sites. Raises EnvironmentLost, DiskFull, TrialsFailed."""
         say, facts = self.progress.say, self.volatile_facts
         with TrialRunner(self.study, self.store, self.run, self.userlands, say, facts, self.pollers) as runner:
             if not self.store.finished():  # the first trial fixes the set of environments

@@ -164,10 +164,7 @@ class Sites:
     _numbers: Iterator[int] = field(default_factory=count)
 
     def open_all(self, stack: ExitStack) -> None:
-        """Open every site that the study's workloads need, and freeze it. The stack closes them.
-
-        Raises Unavailable or EnvironmentLost, unless the environment is optional and can be left out.
-        """
+        """Open and freeze every site. Raises Unavailable, EnvironmentLost, if the environment cannot be left out."""
         self.hosts = open_hosts(self.study, self.run)
         if self.study.file.companions:
             engine = engine_of(self.run, self._host("server"))

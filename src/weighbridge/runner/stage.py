@@ -51,10 +51,7 @@ class DataDisks:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """A command for the end of one site, with the files and modes that it can read there.
-
-    ``role`` is the role of the site, with a number if there are several.
-    """
+    """A command for the end of one site, with its files. ``role`` has a number if there are several sites."""
 
     role: str
     site: Site

@@ -1,7 +1,4 @@
-"""Tracers that watch this whole machine while an environment works, in trials that are not counted.
-
-They slow down the programs that they watch, so they only start if a study asks for one (``trace``), after its blocks.
-"""
+"""Tracers that watch this whole machine after a study's blocks, in uncounted trials, because they slow it down."""
 
 import os
 import re
@@ -98,10 +95,7 @@ class Perf:
         return self.parse(report.text, left_out)
 
     def parse(self, text: str, left_out: Collection[int] = ()) -> Mapping[str, int]:
-        """Return the samples of each function in the output of ``perf report``, without lines that are cut short.
-
-        Samples without a symbol are one item per program.
-        """
+        """Return the samples of each function from ``perf report``; without symbols, those of each program."""
         samples: Counter[str] = Counter()
         for line in text.split("\n")[:-1]:
             if (match := self._LINE.match(line)) and int(match[2]) not in {0, *left_out}:
@@ -151,10 +145,7 @@ TRACERS: Mapping[TracerName, Tracer] = {"perf": Perf(), "bpftrace": BpfTrace()}
 def trace(
     name: TracerName, run: RunContext, work: Callable[[], None], left_out: Collection[int] = ()
 ) -> tuple[tuple[TracedItem, ...], int]:
-    """Do some work under a tracer; return the most frequent items, most frequent first, and the total count.
-
-    Raises Unavailable if the tracer is not installed, if the kernel refuses it, or if it counted nothing.
-    """
+    """Work under a tracer; return the most frequent items, and the count of all. Raises Unavailable."""
     tracer = TRACERS[name]
     if obstacle := tracer.obstacle():
         raise Unavailable(obstacle)
