@@ -596,7 +596,7 @@ class Capped(PartOfCost):
     environment: str
     limit: str
     trials: int
-    of: int
+    total: int
     of_baseline: bool
 
 
@@ -1034,7 +1034,7 @@ class NotHonoured(Confounder):
     """A limit that an environment could not honour: which, and what its fact says."""
 
     limit: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -1042,7 +1042,7 @@ class NotMetered(Confounder):
     """What no meter of an environment reads, and why."""
 
     quantity: str
-    why: str
+    reason: str
 
 
 @about_site
@@ -1237,7 +1237,7 @@ class Unverified(Remark):
     code = "unverified"
     environment: str
     host: str
-    what: str
+    part: str
 
 
 @on_top
