@@ -322,17 +322,11 @@ def test_they_are_optional_and_no_environments_of_the_study():
 @pytest.mark.parametrize(
     "explain",
     [
-        "[nothing]",
-        "[native]",
-        "[publised]",
-        "{published: [secomp, own-network]}",
-        "{published: [seccomp, seccomp]}",
-        "{published: []}",
-        "{published: seccomp}",
-        "published",
+        "[nothing]", "[native]", "[publised]", "{published: [secomp, own-network]}",
+        "{published: [seccomp, seccomp]}", "{published: []}", "{published: seccomp}", "published",
         "{native: [seccomp, own-network]}",
     ],
-)
+)  # fmt: skip
 def test_what_is_not_there_is_not_explained(explain):
     with raises_sentence(StudyError):
         checked(explain)
