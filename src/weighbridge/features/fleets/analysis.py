@@ -169,7 +169,7 @@ class WhyLeftOut(StrEnum):
 class LeftOutRun:
     """A directory without a run of the fleet.
 
-    ``detail``: what was wrong with it, its study, its baseline; "" of other reasons.
+    ``detail`` is the problem with it, its study, or its baseline; "" for other reasons.
     """
 
     name: str
@@ -278,7 +278,7 @@ class UnlikeFact:
     usual: str
     """The value that most others have; "" if they have none."""
     peers: int
-    """The number of others that have it, out of ``of``."""
+    """The number of others that have it, out of ``total``."""
     total: int
 
 
