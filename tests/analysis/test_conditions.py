@@ -85,10 +85,10 @@ def test_the_calibration_is_said_once_and_only_of_one_host():
     whole = Calibration("this-run", {"smallest detectable cost, tcp": "2%"})
     assert calibration_of(again) == whole
     for kind in ("testbed: on this machine", "ssh: user@b"):
-        assert calibration_of([*again, ("host a", "kind", kind, 0.0)]).about == "another-path"
+        assert calibration_of([*again, ("host a", "kind", kind, 0.0)]).scope == "another-path"
         assert calibration_of([("host a", "kind", kind, 0.0)]) is None
     polled = ("host", IDLE_CPUS, POLL, 0.0)
-    assert calibration_of([*again, polled]).about == "halting-cpus" and calibration_of([polled]) is None
+    assert calibration_of([*again, polled]).scope == "halting-cpus" and calibration_of([polled]) is None
     assert calibration_of([*again, ("host", IDLE_CPUS, HALT, 0.0)]) == whole
     assert calibration_of([*again, ("host", "kind", "x", 0.0)]) == whole
 

@@ -53,7 +53,7 @@ def test_each_level_is_a_point_with_an_interval_around_the_median(analysis):
 
 def test_the_peak_is_the_highest_median_and_says_how_sure_it_is(analysis):
     peak = curve(analysis, "native").peak
-    assert peak.level.text == "500" and peak.edge == "" and peak.of == 10 and 5 <= peak.highest < 10
+    assert peak.level.text == "500" and peak.edge == "" and peak.total == 10 and 5 <= peak.highest < 10
     assert [level.text for level in peak.others] == ["1000"]
     bridge = curve(analysis, "bridge").peak
     assert (bridge.level.text, bridge.highest, bridge.others) == ("500", 10, ())
@@ -98,7 +98,7 @@ def test_a_peak_at_the_last_level_may_lie_beyond(run):
 def test_errors_begin_where_some_block_has_them(analysis, run):
     errors = analysis.sweeps[0].errors
     assert errors["native"].first.text == "2000" and errors["native"].most.text == "2000"
-    assert (errors["bridge"].blocks, errors["bridge"].of) == (7, 7)
+    assert (errors["bridge"].blocks, errors["bridge"].total) == (7, 7)
     parts = rising_load(outputs=False)
     early = levels(200)[0]
     seldom = [
@@ -193,7 +193,7 @@ def row(analysis, load, environment="bridge", metric="requests"):
 def test_a_broken_trial_is_no_failure(analysis, run):
     assert analysis.failed == () and sum(trial.broke for trial in analysis.trials) == 13
     broke = analysis.broken[ArmId(CellId("web", Level([("connections", "2000")])), "bridge")]
-    assert (broke.trials, broke.of) == (3, 10)
+    assert (broke.trials, broke.total) == (3, 10)
     both = analyse(run(**rising_load(outputs=False, failing={(1, "host"): Outcome.DEADLINE}, blocks=3)))
     assert len(both.failed) == 6 and {trial.outcome for trial in both.failed} == {"deadline"}
     assert not any(remark.code == "failed" for remark in row(both, "2000")[1].remarks)
@@ -237,7 +237,7 @@ def test_a_level_at_which_everything_broke_is_still_a_row(run):
     store = run(**rising_load(breaking=breaking, blocks=3))
     analysis = analyse(store)
     assert [point.value is None for point in curve(analysis, "native").points] == [False] * 4 + [True] * 2
-    assert curve(analysis, "native").peak.of == 3
+    assert curve(analysis, "native").peak.total == 3
 
 
 def test_a_run_in_which_everything_broke_has_curves_without_metrics(run):
@@ -267,6 +267,6 @@ def test_standing_results_and_reasons():
               made(3, 0, "broke", "11 of 80 refused"), made(4, 0, "broke", "out of memory.")]  # fmt: skip
     assert [t.id for t in without_retries(trials)] == [100, 200, 201, 300, 400]
     broke = breakages(trials)[ArmId(CellId("w", Level()), "b")]
-    assert (broke.trials, broke.of, broke.lost, broke.measured, broke.always) == (3, 5, 3, 1, False)
+    assert (broke.trials, broke.total, broke.lost, broke.measured, broke.always) == (3, 5, 3, 1, False)
     assert broke.reason == "12 of 90 refused" and reason([trials[-1]]) == "out of memory" and reason([]) == ""
     assert breakages([made(1, 0, "deadline")]) == {}

@@ -89,7 +89,7 @@ def told(found):
     for table in found.tables:
         rows = [row for row in table.rows if row.measured]
         for row in rows:
-            words = (direction_words(row), published_text(row.published), measured_text(row), "apart" * row.apart)
+            words = (direction_words(row), published_text(row.published), measured_text(row), "apart" * row.outside)
             yield f"{table.source.title.split(':')[0]}, {row.name}: {'; '.join(filter(None, words))}"
         if len(rows) < len(table.rows):
             yield f"{table.source.title.split(':')[0]}: {' | '.join(not_measured(table.rows))}"
@@ -131,7 +131,7 @@ def test_what_the_run_has_no_value_for_is_folded(run, tmp_path):
     found = replication(analyse(store), published("native-vs-container-apps"))
     table = next(each for each in found.tables if each.source.title.startswith("Redis SET"))
     absent = [row for row in table.rows if row.measured is None]
-    assert {row.why for row in absent} == {"this level is not in the run"}
+    assert {row.reason for row in absent} == {"this level is not in the run"}
     written = page(found, store, tmp_path / "page.html")
     assert f"{len(absent)} published figures without a value in this run" in written
     drawn = json.dumps(definition_of(chart(table)))
@@ -241,7 +241,7 @@ def test_the_table_marks_published_figures_outside(run):
     tables = [each for drawn in document.blocks if isinstance(drawn, Chart) for each in drawn.fallback]
     rows = [row for table in tables if isinstance(table, Table) for row in table.rows]
     marked = [row for row in rows if "published figure outside" in row[2].parts]
-    assert len(marked) == sum(row.apart for table in found_in(store).tables for row in table.rows) > 0
+    assert len(marked) == sum(row.outside for table in found_in(store).tables for row in table.rows) > 0
 
 
 def apps(run, **recipe):
