@@ -216,6 +216,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "explained, and faster with all off": recipe(costs={**recipe()["costs"], "bridge-bare": 0.9}),
     "explained by two that hide each other": recipe(costs=HIDING, explains=EXPLAINS, mechanisms=MECHANISMS[:2]),
     "not explained": recipe(costs=dict.fromkeys(recipe()["costs"], 1.0), workloads=[requests("redis", 0.2)]),
+    "steps of many workloads": LADDER | {"workloads": [requests(f"w{n}", 0.02) for n in range(14)]},
     "steps of many levels": LADDER | {"blocks": 12, "workloads": [*MANY_LEVELS, TCP]},
 }  # fmt: skip
 """Each is a recipe of ``made_up_runs``."""
