@@ -14,8 +14,8 @@ import weighbridge
 SOURCE = Path(weighbridge.__file__).parent
 KEPT_RUN = SOURCE.parents[1] / "docs/runs/weigh.sqlite.xz"
 FEATURES = sorted(path.parent.name for path in SOURCE.glob("features/*/__init__.py"))
-USED_BY = {"replication": ("kit",)}
-"""The features that use another one, and go with it."""
+USED_BY = {"gate": ("fleets",), "replication": ("kit",)}
+"""The features that use another one, and are removed with it."""
 USE_THE_REST = """
 import pkgutil, sys
 from importlib import import_module

@@ -44,7 +44,6 @@ from weighbridge.statistics.precision import (
     visible_effect,
     widened,
 )
-from weighbridge.statistics.sequential import decision_looks, limit_p_values, look_shares
 from weighbridge.statistics.verdicts import holm
 
 __all__ = [
@@ -76,14 +75,11 @@ __all__ = [
     "cost_percent",
     "decided",
     "deciding_half_width",
-    "decision_looks",
     "expected_half_width",
     "flags",
     "half_width_after",
     "has_median_interval",
     "holm",
-    "limit_p_values",
-    "look_shares",
     "looks_share",
     "median_interval",
     "merge_histograms",

@@ -1,6 +1,6 @@
 """What changed between two fleets, machine by machine; and whether pairs disturb one another.
 
-A machine's cost changed as `weighbridge.analysis.between_runs` judges the change between two runs, Holm over the
+A machine's cost changed as `weighbridge.features.gate.between_runs` judges the change between two runs, Holm over the
 machines (or pairs) and the headline costs together. What all machines changed by together is `statistics.fleet`'s:
 the mean over them with its interval. So is which one changed unlike the others, of costs and of the baseline's own
 values, which have no verdict of their own: two sessions are not interleaved.
@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from weighbridge.analysis.compared_run import FactChange, FactKind
 from weighbridge.analysis.resources import negligible
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.fleets.analysis import (
@@ -31,9 +30,11 @@ from weighbridge.features.fleets.analysis import (
 )
 from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
 from weighbridge.features.fleets.unit import Purpose
+from weighbridge.features.gate import between
+from weighbridge.features.gate.compared_run import FactChange, FactKind
 from weighbridge.model.address import MetricId
 from weighbridge.model.measurement import scale_of
-from weighbridge.statistics import Cost, Interval, Sample, Verdict, between, looks_share
+from weighbridge.statistics import Cost, Interval, Sample, Verdict, looks_share
 from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA, adjusted
