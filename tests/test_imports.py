@@ -20,7 +20,7 @@ PLUGINS = (
     "hosts/kinds",
     "userland/sources",
     "features/fleets/on",
-    "mechanisms",
+    "features/explain/mechanisms",
 )
 """The folders whose modules the registry finds."""
 PARTS = {path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if not path.name.startswith("_")}
@@ -44,7 +44,6 @@ ONLY: dict[str, set[str]] = {
     "guests": {"userland", "launcher", "build_once", "linux", *ALL},
     "environments": {"engines", "guests", "hosts", "launcher", "linux", *ALL},
     "storage": {"engines", "linux", *ALL},
-    "mechanisms": ALL,
     "workloads": {"statistics", *ALL},
     "adapters": ALL,
     "userland": {"engines", "registry", "build_once", "linux", "secret_values", "user_cache", *ALL},

@@ -26,7 +26,6 @@ app = App(
             studies.PLAN,
             measurements.RUN,
             results.REPORT,
-            measurements.EXPLAIN,
             results.EXPORT,
             studies.USERLAND,
             machine.CLEAN,

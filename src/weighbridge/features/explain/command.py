@@ -4,11 +4,12 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.explanation import second_pass
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.cli import approval
-from weighbridge.cli.commands.measurements import ExplainOptions
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import out, write_new
 from weighbridge.cli.run import measured, new_directory
 from weighbridge.cli.runs import run_directory
+from weighbridge.features.explain.options import ExplainOptions
+from weighbridge.features.explain.study import why_study
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import CLIENT
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
@@ -18,7 +19,6 @@ from weighbridge.runner import living, preflight
 from weighbridge.secret_values import expect
 from weighbridge.store.run import RunStore
 from weighbridge.study import loader
-from weighbridge.study.explained import why_study
 from weighbridge.study.secret_keys import without_secrets
 from weighbridge.study.source import Origin, OriginKind, parse
 

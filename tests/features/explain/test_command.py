@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from cli.command_line import Weighbridge
 from report.made_up_runs import REQUESTS, Recipe, Workload, make_run
 from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
-
-from .command_line import Weighbridge
 
 STUDY = """study: why-first
 question: Why does bridge cost what it does, in redis?

@@ -3,7 +3,7 @@
 The comment of an entry says why the mechanism can have a cost.
 """
 
-from weighbridge.mechanisms import _switches as switches
+from weighbridge.features.explain.mechanisms import _switches as switches
 from weighbridge.model import facts
 from weighbridge.model.explained import PATH, Proof
 from weighbridge.model.measurement import (

@@ -6,9 +6,10 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
+from weighbridge.features.explain.study import why_study
 from weighbridge.model.explained import all_off, cost_together, pair_costs, single_cost
 from weighbridge.model.stored_study import StoredStudy, study_json
-from weighbridge.study.explained import not_switched, why_study
+from weighbridge.study.explained import not_switched
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse, read

@@ -1,0 +1,5 @@
+"""The fixtures that call the command line."""
+
+from cli.conftest import weighbridge
+
+__all__ = ["weighbridge"]
