@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from weighbridge.analysis.comparisons import difference_unit, on_differences
+from weighbridge.analysis.comparisons import cost_unit, on_differences
 from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit, targets
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
@@ -150,5 +150,5 @@ def judge_cost(requirement: Requirement, target: Target, analysis: Analysis, cos
     if not lacks_ratio(requirement, target):
         sides = [(report, row, analysis)]
         outcome, reason = rule(requirement, cost.worsening, bound, sides, in_noise=report.within_noise(row))
-    unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
+    unit = cost_unit(cost.scale, report.unit)
     return Finding(requirement, target, outcome, reason, cost.worsening, unit, row.blocks, cost.confidence)

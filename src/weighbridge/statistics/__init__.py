@@ -5,15 +5,7 @@ The unit is one fresh run. Two environments are compared block by block: value *
 """
 
 from weighbridge.statistics.contrast import LOOKS_SHARE, Contrast, Looks, compare, looks_share
-from weighbridge.statistics.cost import (
-    Better,
-    Cost,
-    Interval,
-    Scale,
-    Verdict,
-    cost_difference,
-    cost_percent,
-)
+from weighbridge.statistics.cost import Better, Cost, Interval, Scale, Verdict, cost_difference, cost_percent
 from weighbridge.statistics.diagnostics import Flags, Placed, Trend, flags, place_p_value, place_slopes
 from weighbridge.statistics.histogram import Histogram, compare_percentiles, merge_histograms, percentile, percentiles
 from weighbridge.statistics.one_sample import (

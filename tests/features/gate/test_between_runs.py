@@ -64,7 +64,7 @@ def test_the_aa_arm_has_no_part_in_holm(run):
     (metric,) = [each for each in pair.metrics if each.before.metric == "throughput"]
     assert [row.aa for row in metric.rows] == [False, True]
     assert metric.rows[1].adjusted_p is None and metric.rows[1].change.floor is None
-    assert metric.floor == metric.rows[0].change.floor > 0
+    assert metric.rows[0].change.floor > 0
 
 
 def test_a_change_within_both_noise_floors_is_inconclusive(run):
@@ -119,7 +119,6 @@ def test_own_values_are_not_compared_where_a_run_is_not_trusted(run):
     assert [(each.reason, each.about) for each in pair.no_own_values] == [
         (WhyNot.UNTRUSTED, ("run1",)), (WhyNot.NOT_KNOWN, ("run0",)),
     ]  # fmt: skip
-    assert pair.untrusted == (pair.second,)
     assert pair.row(*KEY).change.floor is None, "one run has no A/A arm"
 
 

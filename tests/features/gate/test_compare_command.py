@@ -7,12 +7,9 @@ import sqlite3
 import pytest
 
 from cli.command_line import one_sentence
-from report.conftest import run
 from sentences import assert_sentence
 from weighbridge.features.gate.compare_command import percent
 from weighbridge.store.run import DATABASE
-
-__all__ = ["run"]
 
 
 @pytest.fixture

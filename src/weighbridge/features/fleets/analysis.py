@@ -30,13 +30,7 @@ from weighbridge.analysis.analyse import measured_values, metrics_in_order
 from weighbridge.analysis.bottleneck import limit_of, shared_limit
 from weighbridge.analysis.comparisons import contrast_cost
 from weighbridge.analysis.conditions import Isolation, isolations
-from weighbridge.analysis.judgement import (
-    DISTRUST,
-    TRUSTED,
-    ControlCheck,
-    shifted_controls,
-    trust_reason,
-)
+from weighbridge.analysis.judgement import DISTRUST, TRUSTED, ControlCheck, shifted_controls, trust_reason
 from weighbridge.analysis.paths import Paths, paths_of
 from weighbridge.analysis.plan import Comparisons, plan_of
 from weighbridge.analysis.readings import READ_MEANWHILE, SELECTED

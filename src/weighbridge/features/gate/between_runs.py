@@ -258,11 +258,6 @@ class MetricChanges:
         """Whether it is the metric that its workload is about."""
         return self.before.headline
 
-    @property
-    def floor(self) -> float | None:
-        """Both runs' noise floors together: a fraction, or in the metric's unit where compared by difference."""
-        return next((row.change.floor for row in self.rows if row.change is not None), None)
-
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
@@ -283,11 +278,6 @@ class RunPair:
     def headlines(self) -> tuple[MetricChanges, ...]:
         """The first metric of each workload and level."""
         return tuple(each for each in self.metrics if each.headline)
-
-    @property
-    def untrusted(self) -> tuple[ComparedRun, ...]:
-        """The runs whose A/A arm shows a cost where there is none."""
-        return tuple(run for run in (self.first, self.second) if run.analysis.trust.trusted is False)
 
     def row(self, metric_id: MetricId, environment: str) -> ChangeRow | None:
         """Return one comparison; None if not both runs have it."""

@@ -1,10 +1,11 @@
 """Several runs in one chart: each cost in every run, and by what it changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from weighbridge.analysis.results import Comparison, MetricReport
-from weighbridge.features.gate.between_runs import MetricChanges, RunPair, RunsCompared
+from weighbridge.analysis.results import MetricReport
+from weighbridge.features.gate.between import CostShift
+from weighbridge.features.gate.between_runs import ChangeRow, MetricChanges, RunPair, RunsCompared
 from weighbridge.features.gate.compare_text import change_amount, change_verdict, run_letter
 from weighbridge.report.charts.base import (
     BASELINE,
@@ -22,10 +23,10 @@ from weighbridge.report.charts.base import (
     styles_in_turn,
     title_axis,
 )
-from weighbridge.report.charts.costs import axis_numbers, cost_axis_title, cost_limits, kept_inside
+from weighbridge.report.charts.costs import cost_axis_title, cost_limits, interval_inside, kept_inside, on_one_scale
 from weighbridge.report.document import plain_text
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.metric_names import difference_unit_of, metric_title
+from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 RUN_PX = 16
@@ -49,20 +50,25 @@ def costs_of_runs(reports: Mapping[str, MetricReport]) -> Chart | None:
     ``reports``: the metric in each run, by the run's letter. On one scale: ratios where there are any.
     """
     rows = [(letter, report, row) for letter, report in reports.items() for row in report.comparisons]
-    scale = "ratio" if any(row.cost is not None and row.cost.scale == "ratio" for _, _, row in rows) else "difference"
-    shown = difference_unit_of([row for *_, row in rows], rows[0][1].unit) if rows else ("", 1.0)
-    drawn = [
-        (letter, report, row, numbers)
-        for letter, report, row in rows
-        if (numbers := axis_numbers(row, scale, shown[1])) is not None
-    ]
+    if not rows:
+        return None
+    scale, unit, numbers = on_one_scale([row for *_, row in rows], rows[0][1].unit)
+    drawn = [(*each, interval) for each, interval in zip(rows, numbers, strict=True) if interval is not None]
     if not drawn:
         return None
-    limits = cost_limits([numbers for *_, numbers in drawn], 1.0 if scale == "ratio" else 1e-9)
-    points = [_point(letter, report, row, numbers, limits) for letter, report, row, numbers in drawn]
+    limits = cost_limits([interval for *_, interval in drawn], 1.0 if scale == "ratio" else 1e-9)
+    points = [
+        {
+            "run": letter, "environment": display_name(row.environment), **interval_inside(interval, limits),
+            "typical": cost_text(row, report.unit), "verdict": comparison_verdict(row),
+        }
+        for letter, report, row, interval in drawn
+    ]  # fmt: skip
     letters = list(reports)
-    title = cost_axis_title(scale, shown[0])
-    axes = number_axis(limits, title), environment_axis([row.environment for _, _, row, _ in drawn])
+    axes = (
+        number_axis(limits, cost_axis_title(scale, unit)),
+        environment_axis([row.environment for _, _, row, _ in drawn]),
+    )
     encoded = {
         "y": axes[1].encoding("environment"),
         "yOffset": nominal("run", sort=letters, scale={"paddingOuter": 0.5}),
@@ -78,12 +84,7 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
 
     The grey band is both runs' noise floors together, or the session allowance where that is more.
     """
-    drawn = [
-        (metric, row, row.change)
-        for metric in pair.headlines
-        for row in metric.rows
-        if not row.aa and not row.few and row.change is not None and row.change.scale == "ratio"
-    ]
+    drawn = _ratios(pair)
     if not drawn:
         return None
     intervals = [(c.worsening.estimate, c.worsening.low, c.worsening.high) for _, _, c in drawn]
@@ -91,8 +92,7 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
     points = [
         {
             "environment": display_name(row.environment), "metric": metric_title(metric.before),
-            "cost": kept_inside(numbers[0], limits), "low": kept_inside(numbers[1], limits),
-            "high": kept_inside(numbers[2], limits), "typical": plain_text([change_amount(row, metric.before.unit)]),
+            **interval_inside(numbers, limits), "typical": plain_text([change_amount(row, metric.before.unit)]),
             "verdict": change_verdict(row), "run": "",
         }
         for (metric, row, _), numbers in zip(drawn, intervals, strict=True)
@@ -113,23 +113,17 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
 
 def environment_styles(pair: RunPair) -> dict[str, MarkStyle]:
     """Give the colours and marks of the environments of `changes_of_pair`."""
-    names = dict.fromkeys(
-        display_name(row.environment)
+    return styles_in_turn(dict.fromkeys(display_name(row.environment) for _, row, _ in _ratios(pair)))
+
+
+def _ratios(pair: RunPair) -> list[tuple[MetricChanges, ChangeRow, CostShift]]:
+    """Return the changes of primary costs that are ratios."""
+    return [
+        (metric, row, row.change)
         for metric in pair.headlines
         for row in metric.rows
         if not row.aa and not row.few and row.change is not None and row.change.scale == "ratio"
-    )
-    return styles_in_turn(names)
-
-
-def _point(
-    letter: str, report: MetricReport, row: Comparison, numbers: Sequence[float], limits: tuple[float, float]
-) -> dict[str, Any]:
-    inside = [kept_inside(value, limits) for value in numbers]
-    return {
-        "run": letter, "environment": display_name(row.environment), "cost": inside[0], "low": inside[1],
-        "high": inside[2], "typical": cost_text(row, report.unit), "verdict": comparison_verdict(row),
-    }  # fmt: skip
+    ]
 
 
 def _noise(metric: MetricChanges, limits: tuple[float, float]) -> dict[str, Any] | None:

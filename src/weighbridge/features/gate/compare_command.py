@@ -10,12 +10,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.features.gate.between_runs import RunsCompared, compare_runs
 from weighbridge.features.gate.compare_document import compare_document
 from weighbridge.features.gate.compare_json import compare_json
-from weighbridge.features.gate.compared_run import (
-    ComparedRun,
-    FactNotChangedError,
-    OtherQuestionError,
-    read_run,
-)
+from weighbridge.features.gate.compared_run import ComparedRun, FactNotChangedError, OtherQuestionError, read_run
 from weighbridge.features.gate.options import CompareOptions
 from weighbridge.model.quantity import parse_percent
 from weighbridge.report.render_markdown import markdown

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, PlainSerializer, TypeAdapter, with_config
 
-from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.comparisons import cost_unit
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.features.gate import between_runs as between
 from weighbridge.features.gate.between_runs import ChangeRow, MetricChanges
@@ -64,13 +64,19 @@ class OnlyRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CostInRun:
-    """A cost in one of the runs."""
+class CostLimits:
+    """A cost with its limits; positive is worse."""
 
     cost: float | None
     cost_low: float | None
     cost_high: float | None
     cost_unit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CostInRun(CostLimits):
+    """A cost in one of the runs."""
+
     verdict: Verdict
     blocks: int
 
@@ -208,7 +214,7 @@ def _pair(first: str, second: str, pair: between.RunPair) -> PairRow:
         tuple(_cost(metric, row) for metric in pair.metrics for row in metric.rows),
         tuple(
             ChangedValue(own.environment, *_place(metric.before), own.before, own.after, *_limits(own.worsening),
-                         _unit(own.scale, metric.before.unit))
+                         cost_unit(own.scale, metric.before.unit))
             for metric in pair.metrics for own in metric.own
         ),
         pair.no_own_values,
@@ -234,7 +240,8 @@ def _change(row: ChangeRow, unit: str) -> ChangeJson | None:
     allowed = change.worsening_with_allowance
     return ChangeJson(
         change.scale, change.typical, change.low, change.high, *_limits(change.worsening), allowed.low, allowed.high,
-        _unit(change.scale, unit), change.exploratory, row.adjusted_p, change.floor, change.allowance, change.margin,
+        cost_unit(change.scale, unit), change.exploratory, row.adjusted_p, change.floor, change.allowance,
+        change.margin,
     )  # fmt: skip
 
 
@@ -244,7 +251,3 @@ def _place(report: MetricReport) -> tuple[str, Mapping[str, str], str, str]:
 
 def _limits(change: Interval | None) -> tuple[float | None, float | None, float | None]:
     return (None, None, None) if change is None else (change.estimate, change.low, change.high)
-
-
-def _unit(scale: str, unit: str) -> str:
-    return "%" if scale == "ratio" else difference_unit(unit)

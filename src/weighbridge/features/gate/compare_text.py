@@ -16,14 +16,7 @@ from weighbridge.features.gate.between_runs import (
     WhyNot,
     disturbed_alike,
 )
-from weighbridge.features.gate.compared_run import (
-    ComparedRun,
-    FactChange,
-    FactKind,
-    OnlyIn,
-    Part,
-    SettingChange,
-)
+from weighbridge.features.gate.compared_run import ComparedRun, FactChange, FactKind, OnlyIn, Part, SettingChange
 from weighbridge.features.gate.past_runs import History, Skipped
 from weighbridge.report.document import Amount, CostOf, Env, Inline, Text
 from weighbridge.report.text.conditions import date_words

@@ -13,14 +13,7 @@ from weighbridge.cli.progress import show
 from weighbridge.cli.runs import continuable
 from weighbridge.cli.variables import without_values
 from weighbridge.errors import Interrupted, TrialsFailed, WeighbridgeError
-from weighbridge.features.gate.gate_looks import (
-    GatePlan,
-    Spending,
-    blocks_of,
-    plan_gate,
-    share_of_end,
-    spending_of,
-)
+from weighbridge.features.gate.gate_looks import GatePlan, Spending, blocks_of, plan_gate, share_of_end, spending_of
 from weighbridge.features.gate.questions import JudgedRun, Questions, keep_look
 from weighbridge.report import html
 from weighbridge.runner import living
@@ -81,7 +74,7 @@ class GateExtender:
         """Judge the run. Return the total of rounds at the next look, or None if nothing is left to decide."""
         blocks, spending = blocks_of(store), spending_of(store)
         completed = spending.now is not None and not self.plan.share(blocks)  # part of a round since the last look
-        if completed or not self.plan.plans(blocks):
+        if completed or blocks not in self.plan.looks:
             self.plan = plan_gate(store, self.limit_s, spending)
         if spending.now is not None:
             spending = replace(spending, now=self.plan.share(blocks))

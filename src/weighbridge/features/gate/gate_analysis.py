@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from weighbridge.analysis.comparisons import difference_unit, values_by_metric
+from weighbridge.analysis.comparisons import cost_unit, values_by_metric
 from weighbridge.analysis.limits import Finding, Reason, judge_cost, judged_targets, lacks_ratio
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit, targets_in_other_units
@@ -159,7 +159,7 @@ def _own_budget(budget: Requirement, target: Target) -> Finding:
     cost, report = target.row.cost if target.row is not None else None, target.report
     if cost is None or report is None:
         return Finding(budget, target, "undecided", "own-budget")
-    unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
+    unit = cost_unit(cost.scale, report.unit)
     return Finding(budget, target, "undecided", "own-budget", cost.worsening, unit, cost.blocks, cost.confidence)
 
 

@@ -9,7 +9,6 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.cli.declared import later
@@ -26,7 +25,7 @@ from weighbridge.features.gate.gate_export import (
     junit_xml,
 )
 from weighbridge.features.gate.gate_looks import Spending, spending_of
-from weighbridge.features.gate.options import Annotations, GateOptions
+from weighbridge.features.gate.options import Annotations, GateOptions, GateOutputs
 from weighbridge.features.gate.questions import JudgedRun, keep_look, questions_of
 from weighbridge.model.address import ArmId
 from weighbridge.model.quantity import TIME_UNITS, parse_quantity
@@ -40,15 +39,14 @@ GATE_STYLES = {"failed": "bold red", "undecided": "yellow", "passed": "green"}
 
 def gate(options: GateOptions) -> None:
     """Judge a run, with more rounds if it is undecided. Raises the answer unless the gate has passed."""
-    outputs = Outputs(options.junit, options.markdown, options.annotations, options.bmf, options.as_json)
-    outputs.require_possible()
+    _require_possible(options.outputs)
     questions, limit_s = questions_of(options.budget, options.against, options.margin), _seconds(options.extend)
     run, ended = run_directory(options.run), None
     with _opened_to_look(run) as (store, keeps):
         judged = questions.judge(store, limit_s)
         _keep_first_look(store, judged.spending, judged.gate.open, keeps=keeps)
         extends = limit_s is not None and bool(judged.gate.open)
-        refused = [] if extends else outputs.write(judged, store)
+        refused = [] if extends else _write(options.outputs, judged, store)
     if extends and limit_s is not None:
         extend_run = later("weighbridge.features.gate.extension_command:extend_run")
         ended = extend_run(
@@ -56,7 +54,7 @@ def gate(options: GateOptions) -> None:
         )
         with RunStore(run) as store:
             judged = questions.judge(store)
-            refused = outputs.write(judged, store)
+            refused = _write(options.outputs, judged, store)
     for sentence in refused:
         err().print(sentence, markup=False)
     if ended is not None:
@@ -116,69 +114,61 @@ def _keep_first_look(store: RunStore, spending: Spending, still_open: tuple[ArmI
         err().print(f"note: {message} does not count it, so its error rate can be higher", markup=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """The output for CI and for the terminal. If one file cannot be written, the others still are."""
+def _require_possible(outputs: GateOutputs) -> None:
+    """Exit before anything is measured if two outputs share a destination or a folder is missing."""
+    if outputs.as_json and outputs.annotations is not None:
+        fail("--json and --annotations both use standard output: choose one", WRONG_COMMAND_LINE)
+    paths = [path for path in (outputs.junit, outputs.markdown, outputs.bmf) if path is not None]
+    if len({path.absolute() for path in paths}) < len(paths):
+        fail("--junit, --markdown and --bmf need different files", WRONG_COMMAND_LINE)
+    for path in paths:
+        why = (
+            "is a folder: name a file in it" if path.is_dir()
+            else "cannot be written: its folder is missing" if not path.parent.is_dir()
+            else "cannot be written" if not os.access(path if path.exists() else path.parent, os.W_OK)
+            else ""
+        )  # fmt: skip
+        if why:
+            fail(f"{path} {why}", WeighbridgeError.exit_code)
 
-    junit: Path | None = None
-    markdown: Path | None = None
-    annotations: Annotations | None = None
-    bmf: Path | None = None
-    as_json: bool = False
 
-    def require_possible(self) -> None:
-        """Exit before anything is measured if two outputs share a destination or a folder is missing."""
-        if self.as_json and self.annotations is not None:
-            fail("--json and --annotations both use standard output: choose one", WRONG_COMMAND_LINE)
-        paths = [path for path in (self.junit, self.markdown, self.bmf) if path is not None]
-        if len({path.absolute() for path in paths}) < len(paths):
-            fail("--junit, --markdown and --bmf need different files", WRONG_COMMAND_LINE)
-        for path in paths:
-            why = (
-                "is a folder: name a file in it" if path.is_dir()
-                else "cannot be written: its folder is missing" if not path.parent.is_dir()
-                else "cannot be written" if not os.access(path if path.exists() else path.parent, os.W_OK)
-                else ""
-            )  # fmt: skip
-            if why:
-                fail(f"{path} {why}", WeighbridgeError.exit_code)
+def _write(outputs: GateOutputs, judged: JudgedRun, store: RunStore) -> list[str]:
+    """Print and write everything. Return a sentence for each file that could not be written; the others still are."""
+    _print(outputs, judged, store)
+    study, rows = judged.analysis.study, judged.rows
+    files: list[tuple[Path | None, str, Callable[[], bytes]]] = [
+        (outputs.junit, "wb", lambda: junit_xml(study, rows, judged.answer)),
+        (outputs.markdown, "ab", lambda: gate_markdown(study, judged.answer, rows).encode()),
+        (outputs.bmf, "wb", lambda: json.dumps(bmf(judged.analysis), indent=2, allow_nan=False).encode() + b"\n"),
+    ]
+    refused = []
+    for path, mode, content in files:
+        if path is None:
+            continue
+        try:
+            with path.open(mode) as file:
+                file.write(content())
+        except OSError as error:
+            refused.append(f"{path} cannot be written: {error.strerror}")
+    return refused
 
-    def write(self, judged: JudgedRun, store: RunStore) -> list[str]:
-        """Print and write everything. Return a sentence for each file that could not be written."""
-        self._print(judged, store)
-        study, rows = judged.analysis.study, judged.rows
-        files: list[tuple[Path | None, str, Callable[[], bytes]]] = [
-            (self.junit, "wb", lambda: junit_xml(study, rows, judged.answer)),
-            (self.markdown, "ab", lambda: gate_markdown(study, judged.answer, rows).encode()),
-            (self.bmf, "wb", lambda: json.dumps(bmf(judged.analysis), indent=2, allow_nan=False).encode() + b"\n"),
-        ]
-        refused = []
-        for path, mode, content in files:
-            if path is None:
-                continue
-            try:
-                with path.open(mode) as file:
-                    file.write(content())
-            except OSError as error:
-                refused.append(f"{path} cannot be written: {error.strerror}")
-        return refused
 
-    def _print(self, judged: JudgedRun, store: RunStore) -> None:
-        if self.as_json:
-            print_json(gate_json(judged.gate, judged.analysis, judged.against))
-        elif self.annotations is Annotations.GITLAB:
-            print(gitlab_code_quality(judged.rows, _path_in_project(store.directory)), end="", flush=True)
+def _print(outputs: GateOutputs, judged: JudgedRun, store: RunStore) -> None:
+    if outputs.as_json:
+        print_json(gate_json(judged.gate, judged.analysis, judged.against))
+    elif outputs.annotations is Annotations.GITLAB:
+        print(gitlab_code_quality(judged.rows, _path_in_project(store.directory)), end="", flush=True)
+    else:
+        stopped = secrets.token_hex(16)  # so that GitHub's runner cannot read commands in names of the run
+        if outputs.annotations is Annotations.GITHUB:
+            print(f"::stop-commands::{stopped}", flush=True)
+        if out().is_terminal and outputs.annotations is None:
+            _print_screen(judged)
         else:
-            stopped = secrets.token_hex(16)  # so that GitHub's runner cannot read commands in names of the run
-            if self.annotations is Annotations.GITHUB:
-                print(f"::stop-commands::{stopped}", flush=True)
-            if out().is_terminal and self.annotations is None:
-                _print_screen(judged)
-            else:
-                _print_lines(judged)
-            if self.annotations is Annotations.GITHUB:
-                print(f"::{stopped}::", flush=True)
-                print(github_commands(judged.rows), end="", flush=True)
+            _print_lines(judged)
+        if outputs.annotations is Annotations.GITHUB:
+            print(f"::{stopped}::", flush=True)
+            print(github_commands(judged.rows), end="", flush=True)
 
 
 def _print_lines(judged: JudgedRun) -> None:

@@ -10,18 +10,18 @@ from xml.etree import ElementTree as ET
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.comparisons import cost_unit
 from weighbridge.analysis.limits import Finding, Reason
 from weighbridge.analysis.requirement import Operand, Target
 from weighbridge.analysis.results import Analysis
 from weighbridge.features.gate.gate_analysis import Gate, GateAnswer, visible_excess
 from weighbridge.features.gate.gate_text import OUTCOMES, GateRow
 from weighbridge.features.gate.gate_text import RequirementOutcome as GateOutcome
+from weighbridge.report.document import Column, Document, Table, say
 from weighbridge.report.export.disturbance import DisturbanceRow, disturbance_json
-from weighbridge.report.export.document import Within, Worsening
 from weighbridge.report.export.json import finite
-from weighbridge.report.export.within import within_json
-from weighbridge.report.markdown import escaped
+from weighbridge.report.export.limits import FindingFigures, finding_figures
+from weighbridge.report.render_markdown import markdown
 
 VERSION: Final = 1
 """Of the document of ``gate --json``."""
@@ -30,12 +30,15 @@ _XML_ENDS: dict[str, str] = {"failed": "failure", "undecided": "error"}
 """What is over its budget is a test that failed; what cannot be told is one that could not be carried out."""
 _GITHUB_COMMANDS = {"failed": "error", "undecided": "warning", "passed": "notice"}
 _GITLAB_SEVERITIES = {"failed": "major", "undecided": "minor"}
+_COLUMNS = (
+    Column(""), Column("comparison"), Column("budget"), Column("cost"), Column("rounds", align="right"), Column(""),
+)  # fmt: skip
 _SIGNS = {"passed": "✅", "failed": "❌", "undecided": "❔"}
 Bmf = dict[str, dict[str, dict[str, float]]]
 """Benchmark -> measure -> ``value``, and ``lower_value`` and ``upper_value`` where there is an interval."""
 
 
-class GateFinding(Within, Worsening):
+class GateFinding(FindingFigures):
     """The outcome of one budget in one comparison, or of the margin in one change.
 
     ``confidence``: that of the interval from ``cost_low`` to ``cost_high``, as a fraction; in a report it is 0.95.
@@ -43,14 +46,10 @@ class GateFinding(Within, Worsening):
 
     about: Operand
     budget: str
-    environment: str
-    workload: str
-    metric: str
     outcome: GateOutcome
     reason: Reason
     confidence: float | None
     visible_cost: float | None
-    blocks: int
 
 
 class GateLookRow(TypedDict):
@@ -100,24 +99,14 @@ def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -
 
 
 def _finding(finding: Finding, gate: Gate, analysis: Analysis) -> GateFinding:
-    requirement, target = finding.requirement, finding.target
-    cost = finding.cost if finding.blocks > 1 else None
     return {
-        "about": requirement.about,
-        "budget": requirement.text,
-        "environment": target.environment,
-        **within_json(analysis, target.environment),
-        "workload": target.workload,
-        "metric": target.metric,
+        "about": finding.requirement.about,
+        "budget": finding.requirement.text,
+        **finding_figures(finding, analysis),
         "outcome": OUTCOMES[finding.outcome],
         "reason": finding.reason,
-        "cost": finite(finding.cost.estimate) if finding.cost else None,
-        "cost_low": finite(cost.low) if cost else None,
-        "cost_high": finite(cost.high) if cost else None,
-        "cost_unit": finding.unit or None,
-        "confidence": finding.confidence if cost else None,
+        "confidence": finding.confidence if finding.blocks > 1 else None,
         "visible_cost": finite(visible_excess(finding, gate, analysis)),
-        "blocks": finding.blocks,
     }
 
 
@@ -191,23 +180,14 @@ def _fingerprint(row: GateRow, path: str) -> str:
 
 
 def gate_markdown(study: str, answer: str, rows: Sequence[GateRow]) -> str:
-    """Return Markdown for job summaries and comments: a heading, the answer and a table of every comparison.
-
-    What comes from the run steers no renderer.
-    """
-    lines = [
-        f"## Weighbridge: {escaped(study)}",
-        "",
-        escaped(answer),
-        "",
-        "| | comparison | budget | cost | blocks | |",
-        "|---|---|---|---|---:|---|",
-    ]
-    for row in rows:
-        name = f"change of {row.name}" if row.change else row.name
-        cells = (f"{_SIGNS[row.outcome]} {row.outcome}", name, row.budget, row.cost or "–", row.block_count, row.why)
-        lines.append(f"| {' | '.join(map(escaped, cells))} |")
-    return "\n".join(lines) + "\n\n"
+    """Return Markdown for job summaries and comments: a heading, the answer and a table of every comparison."""
+    cells = (
+        (f"{_SIGNS[row.outcome]} {row.outcome}", f"{'change of ' if row.change else ''}{row.name}", row.budget,
+         row.cost or "–", row.block_count, row.why)
+        for row in rows
+    )  # fmt: skip
+    table = Table(_COLUMNS, tuple(tuple(map(say, row)) for row in cells))
+    return markdown(Document("gate", f"Weighbridge: {study}", answer, (table,))) + "\n"
 
 
 def bmf(analysis: Analysis) -> Bmf:
@@ -229,11 +209,10 @@ def bmf(analysis: Analysis) -> Bmf:
             ):
                 continue
             target = Target(row.environment, report.label, report.metric, report, row)
-            unit = "%" if row.cost.scale == "ratio" else difference_unit(report.unit)
             measured = {"value": value}
             limits = {"lower_value": row.cost.worsening.low, "upper_value": row.cost.worsening.high}
             if row.cost.blocks > 1:
                 measured |= {key: limit for key, bound in limits.items() if (limit := finite(bound)) is not None}
-            measure = f"{report.metric} cost ({unit})"
+            measure = f"{report.metric} cost ({cost_unit(row.cost.scale, report.unit)})"
             costs.setdefault(f"{row.environment}.{target.workload}", {})[measure] = measured
     return costs

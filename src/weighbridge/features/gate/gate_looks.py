@@ -131,10 +131,6 @@ class GatePlan:
         """Return the blocks of the next look; None after the last one."""
         return next((look for look in self.looks if look > blocks), None)
 
-    def plans(self, blocks: int) -> bool:
-        """Whether a look after so many blocks is one of them."""
-        return blocks in self.looks
-
     def _spent(self) -> Iterator[tuple[int, float]]:
         return zip(self.looks, self.shares, strict=True)
 

@@ -7,12 +7,7 @@ from weighbridge.analysis.limits import Finding
 from weighbridge.analysis.results import Analysis
 from weighbridge.features.gate.gate_analysis import Gate
 from weighbridge.model.text import one_line
-from weighbridge.report.text.formatting import (
-    SPACE,
-    level,
-    percent_limits,
-    plural,
-)
+from weighbridge.report.text.formatting import SPACE, level, percent_limits, plural
 from weighbridge.report.text.limits import bound_words, cost_words, finding_name, why_words
 from weighbridge.report.text.trust import others_words
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK

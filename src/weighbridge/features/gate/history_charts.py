@@ -21,10 +21,10 @@ from weighbridge.report.charts.base import (
     shape_of,
     styles_in_turn,
 )
-from weighbridge.report.charts.costs import axis_numbers, cost_axis_title, cost_limits, kept_inside
+from weighbridge.report.charts.costs import cost_axis_title, cost_limits, interval_inside, on_one_scale
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import names_of
-from weighbridge.report.text.metric_names import difference_unit_of, metric_title
+from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 HEIGHT_PX = 260
@@ -75,13 +75,11 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
 
     The runs are evenly spaced, whatever the time between them; a dashed line is a run before which facts changed.
     """
-    rows = [row for *_, row in series.points]
-    scale = "ratio" if any(row.cost is not None and row.cost.scale == "ratio" for row in rows) else "difference"
-    unit, factor = difference_unit_of(rows, series.unit)
+    scale, unit, every = on_one_scale([row for *_, row in series.points], series.unit)
     drawn = [
         (number, name_in_run(run_history.runs[number - 1], row), row, report, numbers)
-        for number, report, row in series.points
-        if (numbers := axis_numbers(row, scale, factor)) is not None
+        for (number, report, row), numbers in zip(series.points, every, strict=True)
+        if numbers is not None
     ]
     if not drawn:
         return None
@@ -91,8 +89,7 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
     points = [
         {
             "run": number + _aside(names.index(name), len(names)), "environment": name,
-            "cost": kept_inside(numbers[0], limits), "low": kept_inside(numbers[1], limits),
-            "high": kept_inside(numbers[2], limits), "typical": cost_text(row, report.unit),
+            **interval_inside(numbers, limits), "typical": cost_text(row, report.unit),
             "verdict": comparison_verdict(row), "when": date_words(run_history.runs[number - 1].run.created),
             "name": run_history.runs[number - 1].run.name,
         }
@@ -105,24 +102,16 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
     shown = {name: scheme[name] for name in names}
     colour, shape = colour_of("environment", shown), shape_of("environment", shown)
     table, across = canvas.rows(points), canvas.rows([{"cost": 0, "run": mine[0] - 0.5, "end": mine[-1] + 0.5}])
-    zero = layer(across, "rule", _dashed(), x=x, x2={"field": "end"}, y=y)
+    zero = layer(across, "rule", {"color": BASELINE, "strokeDash": [4, 3]}, x=x, x2={"field": "end"}, y=y)
     tooltip = [nominal(each) for each in ("environment", "typical", "verdict", "when", "name")]
     marked = canvas.rows([{"run": number, "changed": words} for number, words in changes(run_history, mine)])
+    dots = {"filled": True, "size": 60, "opacity": 1}
     layers = [
         layer(marked, "rule", {"color": BASELINE, "strokeDash": [2, 3]}, x=x, tooltip=[nominal("changed")]),
         zero,
         layer(table, "line", {"strokeWidth": 1.2, "opacity": 0.6}, x=x, y=y, color=colour),
         layer(table, "rule", {"strokeWidth": 2}, x=x, y={**y, "field": "low"}, y2={"field": "high"}, color=colour),
-        layer(
-            table,
-            "point",
-            {"filled": True, "size": 60, "opacity": 1},
-            x=x,
-            y=y,
-            color=colour,
-            shape=shape,
-            tooltip=tooltip,
-        ),
+        layer(table, "point", dots, x=x, y=y, color=colour, shape=shape, tooltip=tooltip),
     ]
     return canvas.layered(layers, HEIGHT_PX)
 
@@ -155,7 +144,3 @@ def _day(past: PastRun) -> str:
 def _aside(number: int, of: int) -> float:
     """How far an environment's mark is beside its run, so that intervals do not cover one another."""
     return 0.0 if of < 2 else 0.4 * (number / (of - 1) - 0.5)
-
-
-def _dashed() -> dict[str, Any]:
-    return {"color": BASELINE, "strokeDash": [4, 3]}

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, with_config
 
-from weighbridge.features.gate.compare_json import FactRow, document_json, fact_rows
+from weighbridge.features.gate.compare_json import CostLimits, FactRow, document_json, fact_rows
 from weighbridge.features.gate.compare_text import why_skipped
 from weighbridge.features.gate.past_runs import History
 from weighbridge.report.export.json import worsening_json
@@ -20,13 +20,9 @@ HISTORY_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class PastCost:
+class PastCost(CostLimits):
     """A headline cost of one run."""
 
-    cost: float | None
-    cost_low: float | None
-    cost_high: float | None
-    cost_unit: str | None
     environment: str
     workload: str
     level: Mapping[str, str]

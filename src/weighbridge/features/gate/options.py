@@ -81,6 +81,21 @@ HISTORY = Declared(
 
 
 @dataclass(frozen=True, slots=True)
+class GateOutputs:
+    """The output for CI and for the terminal."""
+
+    junit: Path | None = option("--junit FILE", "Write a JUnit report.", OUTPUT)
+    markdown: Path | None = option("--markdown FILE", "Append a Markdown summary to this file.", OUTPUT)
+    annotations: Annotations | None = option(
+        "--annotations github|gitlab",
+        "github: also print workflow commands. gitlab: print only a code quality report.",
+        OUTPUT,
+    )
+    bmf: Path | None = option("--bmf FILE", "Write the costs in Bencher Metric Format.", OUTPUT)
+    as_json: bool = json_flag()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateOptions:
     """Check a run's costs against budgets, and report the answer as the exit code.
 
@@ -108,15 +123,7 @@ class GateOptions:
     yes: bool = flag("--yes -y", "Run more rounds without asking.", DURATION)
     env: list[str] = env_option_to_extend()
     allow_concurrent: bool = allow_concurrent_flag()
-    junit: Path | None = option("--junit FILE", "Write a JUnit report.", OUTPUT)
-    markdown: Path | None = option("--markdown FILE", "Append a Markdown summary to this file.", OUTPUT)
-    annotations: Annotations | None = option(
-        "--annotations github|gitlab",
-        "github: also print workflow commands. gitlab: print only a code quality report.",
-        OUTPUT,
-    )
-    bmf: Path | None = option("--bmf FILE", "Write the costs in Bencher Metric Format.", OUTPUT)
-    as_json: bool = json_flag()
+    outputs: GateOutputs
 
 
 GATE = Declared(

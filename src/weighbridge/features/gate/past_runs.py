@@ -1,6 +1,5 @@
 """The runs of a folder in order of time: their headline costs, and the facts that changed from one to the next."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,18 +57,14 @@ class History:
     skipped: tuple[Skipped, ...]
 
 
-def history(folder: Path, progress: Callable[[str], None] = lambda _: None) -> History:
-    """Read the runs of a folder, also those of folders in it. ``progress`` is told each run's name.
-
-    Raises OSError where the folder cannot be listed.
-    """
+def history(folder: Path) -> History:
+    """Read the runs of a folder, also the runs in its folders. Raises OSError if the folder cannot be listed."""
     read: list[ComparedRun] = []
     skipped: list[Skipped] = []
     places, foreign = run_places(folder)
     skipped += [Skipped(str(each.relative_to(folder)), "") for each in foreign]
     for place in places:
         name = str(place.relative_to(folder)) if place != folder else folder.name
-        progress(name)
         try:
             with RunStore(place) as store:
                 read.append(read_run(store, name))

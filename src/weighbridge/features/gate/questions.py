@@ -15,14 +15,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.features.gate.compared_run import ComparedRun, OtherQuestionError, read_run
 from weighbridge.features.gate.gate_analysis import Gate, judge_gate
 from weighbridge.features.gate.gate_changes import judge_changes
-from weighbridge.features.gate.gate_looks import (
-    GatePlan,
-    Spending,
-    look_of,
-    looks_of_both,
-    plan_gate,
-    spending_of,
-)
+from weighbridge.features.gate.gate_looks import GatePlan, Spending, look_of, looks_of_both, plan_gate, spending_of
 from weighbridge.features.gate.gate_text import (
     GateRow,
     disturbance_sentence,
