@@ -1,10 +1,10 @@
-"""Whether costs keep what is required of them: kept, exceeded, or not to be told from this run.
+"""Judges whether costs meet requirements: kept, exceeded, or undecided in this run.
 
-A cost is known as its interval. Only where the whole interval is on one side of the bound is there an answer. What
-takes a verdict from a comparison (a bottleneck that hides the cost, resource use or few blocks within the noise
-floor, too many failed trials, an untrusted session) takes the answer too.
+A cost is an interval, and the answer is definite only if the whole interval is on one side of the bound. Anything
+that prevents a verdict also prevents an answer: a bottleneck that hides the cost, resource use or few blocks within
+the noise floor, too many failed trials, or an untrusted session.
 
-`judge` asks each comparison by its own 95 % interval, as a report does.
+`judge` judges each comparison by its own 95% interval, as a report does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,23 +24,23 @@ Reason = Literal[
     "many", "spent", "other-unit", "durability", "path", "disturbed",
     "own-budget",
 ]  # fmt: skip
-"""Why: ``above`` and ``within`` the bound; everything else is why it cannot be told.
+"""The reason for an outcome. All but ``above`` and ``within`` explain why a cost is undecided.
 
-Only a gate gives ``many``: above the bound by its own interval, but not among so many comparisons; ``spent``: earlier
-looks at the run have left nothing of the error for this one; and ``disturbed``, of a change above the bound: others
-took more of the machine in one of the runs; and ``own-budget``, of a headline whose cost is in another unit than the
-bound of the pattern that matches it.
+Only gates use four of them. ``many``: above the bound by its own interval, but not after correction for all
+comparisons. ``spent``: earlier looks at the run have used up the error. ``disturbed``: a change above the bound,
+while other processes took more of the machine in one of the runs. ``own-budget``: a headline metric whose cost has
+another unit than the bound of the pattern that matches it.
 """
 Side = tuple[MetricReport, Comparison, Analysis]
-"""A comparison in one of the runs that it was made in, with its metric."""
+"""A comparison in one run, with its metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The outcome of one requirement for one comparison.
 
-    ``cost``: positive is worse, in ``unit``; None without a complete block. Where the requirement is about a change
-    since another run it is that change.
+    ``cost`` is in ``unit``, and positive is worse; None without a complete block. If the requirement is about the
+    change since another run, it is that change.
     """
 
     requirement: Requirement
@@ -51,13 +51,13 @@ class Finding:
     unit: str = ""
     blocks: int = 0
     confidence: float | None = None
-    """That of the interval of ``cost``, as a fraction; None without a cost."""
+    """The confidence level of the interval of ``cost``, as a fraction; None without a cost."""
 
 
 def judge(requirements: Sequence[Requirement], analysis: Analysis) -> tuple[Finding, ...]:
-    """Return what requirements come to in every comparison that they are about, each by its 95 % interval.
+    """Return the outcome of requirements in all comparisons that they apply to, each by its 95% interval.
 
-    Raises RequirementError where one names what the run does not have, or has another unit than the cost.
+    Raises RequirementError if one names something that the run does not have, or has another unit than the cost.
     """
     judged = ((requirement, each) for requirement in requirements for each in judged_targets(requirement, analysis))
     return tuple(
@@ -67,7 +67,7 @@ def judge(requirements: Sequence[Requirement], analysis: Analysis) -> tuple[Find
 
 
 def judged_targets(requirement: Requirement, analysis: Analysis) -> Iterator[Target]:
-    """What a requirement is about; where it is written in a metric's own unit, the costs are differences in that."""
+    """Yield the comparisons that a requirement applies to, with costs as differences if its unit is the metric's."""
     looks = Looks() if analysis.context is None else analysis.context.plan.looks
     for target in targets(requirement, analysis):
         report, row = target.report, target.row
@@ -81,7 +81,7 @@ def judged_targets(requirement: Requirement, analysis: Analysis) -> Iterator[Tar
 
 
 def failed_workloads(findings: Sequence[Finding], analysis: Analysis) -> list[str]:
-    """Return the workloads that a finding is about without a complete block, as their trials failed."""
+    """Return the workloads with a finding but without a complete block because their trials failed."""
     without_cost = {each.target.label: each.target.workload for each in findings if each.reason == "no-cost"}
     return [
         workload
@@ -91,13 +91,13 @@ def failed_workloads(findings: Sequence[Finding], analysis: Analysis) -> list[st
 
 
 def lacks_ratio(requirement: Requirement, target: Target) -> bool:
-    """Whether a requirement is in percent, and the cost is none of a ratio: a value was zero or negative."""
+    """Return whether a requirement is in percent, but the cost is not a ratio because a value was not positive."""
     cost = target.row.cost if target.row is not None else None
     return requirement.unit == "%" and cost is not None and cost.scale == "difference"
 
 
 def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[GateOutcome, Reason]:
-    """Return where an interval lies; a cost that is exactly the bound is above it only where that is strict."""
+    """Return on which side of a bound an interval lies; a cost equal to a strict bound is above it."""
     above = interval.low >= bound if strict else interval.low > bound
     within = interval.high < bound if strict else interval.high <= bound
     if above:
@@ -108,10 +108,10 @@ def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[G
 def rule(
     requirement: Requirement, interval: Interval, bound: float, sides: Sequence[Side], *, in_noise: bool
 ) -> tuple[GateOutcome, Reason]:
-    """Return what a cost, or a change between two runs, comes to whose interval is known.
+    """Return the outcome of a cost, or of a change between two runs, from its interval.
 
-    ``sides``: the comparison in each run, which may take the answer away; ``in_noise``: no larger than the noise
-    floor, so that it does not count as above a bound.
+    ``sides`` is the comparison in each run, which can make the outcome undecided. ``in_noise`` is whether the cost is
+    within the noise floor, so that it does not count as above a bound.
     """
     outcome, reason = place_interval(interval, bound, strict=requirement.strict)
     for side in sides:
@@ -123,7 +123,7 @@ def rule(
 
 
 def _unusable(outcome: GateOutcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
-    """Why a comparison of a run can be held against nothing, whatever its interval; None where it can."""
+    """Return why a comparison cannot be judged, whatever its interval; None if it can."""
     context = analysis.context
     unknown = context is not None and context.paths.missing(report.cell, analysis.baseline, row.environment)
     unlike = context is not None and never_equivalent(context, report, row.environment, ())
@@ -133,14 +133,14 @@ def _unusable(outcome: GateOutcome, report: MetricReport, row: Comparison, analy
         "hidden": str(row.verdict) == "hidden",
         "blocks": row.blocks < MIN_BLOCKS_VERDICT,
         "path": unknown,
-        "durability": outcome == "kept" and unlike,  # what keeps less is quick for that
-        "failed": outcome == "kept" and bool(selection),  # the runs that succeeded prove no small cost
+        "durability": outcome == "kept" and unlike,  # keeping less data is faster
+        "failed": outcome == "kept" and bool(selection),  # successful runs alone prove no small cost
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 def judge_cost(requirement: Requirement, target: Target, analysis: Analysis, cost: Cost | None) -> Finding:
-    """One comparison against one requirement, by its cost at the confidence that is wanted."""
+    """Judge one comparison against one requirement, by its cost at the wanted confidence."""
     report, row = target.report, target.row
     bound = bound_in_unit(requirement, report) if report else requirement.bound
     if report is None or row is None or row.cost is None or cost is None:
@@ -149,6 +149,6 @@ def judge_cost(requirement: Requirement, target: Target, analysis: Analysis, cos
     reason: Reason = "no-ratio"
     if not lacks_ratio(requirement, target):
         sides = [(report, row, analysis)]
-        outcome, reason = rule(requirement, cost.worsening, bound, sides, in_noise=report.within_noise(row))
+        outcome, reason = rule(requirement, cost.penalty, bound, sides, in_noise=report.within_noise(row))
     unit = cost_unit(cost.scale, report.unit)
-    return Finding(requirement, target, outcome, reason, cost.worsening, unit, row.blocks, cost.confidence)
+    return Finding(requirement, target, outcome, reason, cost.penalty, unit, row.blocks, cost.confidence)

@@ -1,11 +1,11 @@
 """The answer of a gate: whether all costs of a run are within their budgets (`weighbridge.analysis.limits`).
 
-It passes where every comparison is within its budget, each by its own interval. That needs no correction: to pass
-wrongly, one that is above its budget must be seen below it, which happens to that one in 2.5 % at most, however many
-others there are (intersection-union test: Berger, Technometrics 24 (1982)). To fail, one is enough, and among many
-some would seem above their budget by chance: a comparison fails the gate only where its own interval is above the
-budget and Holm's correction across the gate agrees. A gate may have looked before: each look has its share of the
-error (`gate_looks`, `sequential`).
+The gate passes if every comparison is within its budget by its own interval. This needs no correction: to pass
+wrongly, a comparison that is above its budget must appear below it, which happens with a chance of 2.5% at most,
+however many others there are (intersection-union test: Berger, Technometrics 24 (1982)). One comparison is enough to
+fail, and among many some would exceed their budget by chance. A comparison therefore fails the gate only if its own
+interval is above the budget and Holm's correction across the gate agrees. If a gate looked before, each look has its
+share of the error (`gate_looks`, `sequential`).
 """
 
 import math
@@ -32,9 +32,9 @@ from weighbridge.store.run import RunStore, Value
 
 GateAnswer = Literal["passed", "failed", "undecided", "untrusted"]
 MORE_BLOCKS: frozenset[Reason] = frozenset({"interval", "blocks", "noise", "many"})
-"""Reasons for which more blocks may help."""
+"""Reasons that more blocks can remove."""
 TestedFinding = tuple[Finding, PValues | float | None]
-"""A finding, and its p-values of "not above the bound" with what it may spend of the error (None: without a cost)."""
+"""A finding with its p-values of "not above the bound", which include its share of the error; None without a cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Gate:
     findings: tuple[Finding, ...]
     answer: GateAnswer
     earlier: tuple[GateLook, ...] = ()
-    """The looks of gates at the run before this one."""
+    """Earlier looks of gates at the run."""
     share: float = 1.0
-    """What this look spends of the error."""
+    """The share of the error that this look spends."""
     not_judged: int = 0
-    """The number of costs that patterns match and no budget judges, as they are in another unit."""
+    """The number of costs that patterns match but no budget judges, because their unit differs."""
 
     @property
     def looks(self) -> int:
@@ -57,7 +57,7 @@ class Gate:
 
     @property
     def open(self) -> tuple[ArmId, ...]:
-        """The comparisons that more blocks may decide; none where the answer cannot change."""
+        """The comparisons that more blocks can decide; none if the answer cannot change."""
         if self.answer != "undecided":
             return ()
         undecided = (each for each in self.findings if each.outcome == "undecided" and each.reason in MORE_BLOCKS)
@@ -65,17 +65,17 @@ class Gate:
 
 
 def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | None:
-    """Return the smallest cost that would have been over its budget in four of five runs like this one, in ``unit``.
+    """Return the smallest cost that would have exceeded its budget in four of five runs like this one.
 
-    Of an undecided cost that more blocks may decide, but of resource use and beside others; Holm's correction as if
-    all others were as undecided.
+    It is in ``unit``, and exists only for an undecided cost that more blocks can decide, not for resource use or in
+    disturbed runs. Holm's correction assumes that all other findings are undecided too.
     """
     row, report = finding.target.row, finding.target.report
     if finding.outcome != "undecided" or finding.reason not in MORE_BLOCKS or finding.requirement.about != "cost":
         return None
     if row is None or report is None or row.cost is None or not row.standard_error or gate.share <= 0:
         return None
-    if report.resource_use or report.disturbed:  # the noise floor keeps it from that, too; so in the report
+    if report.resource_use or report.disturbed:  # the noise floor prevents it, as in the report
         return None
     looks = Looks() if analysis.context is None else analysis.context.plan.looks_beside_gates
     judged = sum(each.reason != "own-budget" for each in gate.findings)
@@ -96,9 +96,9 @@ def judge_gate(
     spending: Spending,
     changes: Sequence[TestedFinding] = (),
 ) -> Gate:
-    """Return what a gate with these budgets says of a run. Raises RequirementError as `judge`.
+    """Return the outcome of a gate with these budgets for a run. Raises RequirementError as `judge` does.
 
-    ``changes`` are judged with it, as one family; ``spending``: which share of the error each may spend.
+    ``changes`` belong to the same family; ``spending`` is the share of the error that each comparison can spend.
     """
     costs = _Costs(store, analysis)
     every = [(budget, each) for budget in budgets for each in judged_targets(budget, analysis)]
@@ -118,9 +118,9 @@ def judge_gate(
 
 
 def _leaves_to_own_unit(requirement: Requirement, target: Target) -> bool:
-    """Whether a budget in percent leaves a cost to one in the metric's unit: a value was zero, a good one.
+    """Return whether a budget in percent leaves a cost to one in the metric's unit: a value was zero, which is good.
 
-    Where higher is better a zero is the worst there is, and a budget in percent must not pass over it.
+    If higher is better, zero is the worst value, and a budget in percent must not ignore it.
     """
     cost = target.row.cost if target.row is not None else None
     return lacks_ratio(requirement, target) and cost is not None and cost.better == "lower"
@@ -129,10 +129,10 @@ def _leaves_to_own_unit(requirement: Requirement, target: Target) -> bool:
 def _in_other_units(
     budgets: Sequence[Requirement], judged: Collection[str], analysis: Analysis
 ) -> tuple[list[Finding], int]:
-    """What patterns match but cannot judge, as its cost is in another unit: findings, and the number of the others.
+    """Return findings for costs that patterns match but cannot judge because of their unit, and the number of others.
 
-    ``judged``: the names of what some budget does judge. A headline that may have become worse is a finding, so that
-    the gate does not pass over it.
+    ``judged`` has the names that some budget judges. A headline that might have become worse is a finding, so that
+    the gate does not ignore it.
     """
     matched: dict[str, tuple[Requirement, Target]] = {}
     for budget in budgets:
@@ -148,23 +148,23 @@ def _in_other_units(
 
 
 def _may_be_worse(row: Comparison | None) -> bool:
-    """Whether a cost is different and worse, or undecided: not proven small, and not proven a gain."""
+    """Return whether a cost is worse or undecided: neither proven small nor a proven gain."""
     if row is None or row.cost is None:
         return True
-    return not (row.verdict == "equivalent" or (row.verdict == "different" and row.cost.worsening.estimate <= 0))
+    return not (row.verdict == "equivalent" or (row.verdict == "different" and row.cost.penalty.estimate <= 0))
 
 
 def _own_budget(budget: Requirement, target: Target) -> Finding:
-    """A headline in another unit, with the cost that the report has."""
+    """Return a finding for a headline in another unit, with the cost of the report."""
     cost, report = target.row.cost if target.row is not None else None, target.report
     if cost is None or report is None:
         return Finding(budget, target, "undecided", "own-budget")
     unit = cost_unit(cost.scale, report.unit)
-    return Finding(budget, target, "undecided", "own-budget", cost.worsening, unit, cost.blocks, cost.confidence)
+    return Finding(budget, target, "undecided", "own-budget", cost.penalty, unit, cost.blocks, cost.confidence)
 
 
 def _test_cost(budget: Requirement, target: Target, costs: "_Costs", spending: Spending) -> TestedFinding:
-    """One comparison against its budget, and its p-value as if it had all of the error to spend."""
+    """Judge one comparison against its budget, with its p-value as if it had all of the error to spend."""
     report, row, share = target.report, target.row, spending.share(target.arm)
     if report is None or row is None or row.cost is None:
         return judge_cost(budget, target, costs.analysis, None), None
@@ -178,7 +178,10 @@ def _test_cost(budget: Requirement, target: Target, costs: "_Costs", spending: S
 
 
 def _among_many(finding: Finding, adjusted: float | None, family: int) -> Finding:
-    """A finding after Holm: what is above by its own interval may be so by chance, in few blocks or among several."""
+    """Return a finding after Holm's correction.
+
+    With few blocks or among several comparisons, an interval can be above the bound by chance.
+    """
     if finding.outcome != "exceeded" or adjusted is None or adjusted <= verdicts.ALPHA:
         return finding
     return replace(finding, outcome="undecided", reason="many" if family > 1 else "interval")
@@ -186,7 +189,7 @@ def _among_many(finding: Finding, adjusted: float | None, family: int) -> Findin
 
 def _answer(findings: Sequence[Finding]) -> GateAnswer:
     outcomes = {each.outcome for each in findings}
-    if "exceeded" in outcomes:  # of a session that can be trusted: in another one nothing is
+    if "exceeded" in outcomes:  # only possible in a trusted session
         return "failed"
     if any(each.reason == "untrusted" for each in findings):
         return "untrusted"
@@ -195,7 +198,7 @@ def _answer(findings: Sequence[Finding]) -> GateAnswer:
 
 @dataclass(slots=True)
 class _Costs:
-    """The costs of a run at any confidence."""
+    """The costs of a run at any confidence level."""
 
     store: RunStore
     analysis: Analysis
@@ -207,7 +210,7 @@ class _Costs:
         self.looks = looks_beside(self.store)
 
     def at(self, report: MetricReport, environment: str, share: float) -> tuple[Cost, Paired]:
-        """The cost with an interval that errs in ``share`` of 5 %, and the values that it is made of."""
+        """Return the cost with an interval that errs in ``share`` of 5%, and the values behind it."""
         values = self._values[report.metric_id]
         baseline, other = arm_values(values, (self.analysis.baseline, environment))
         sides = (baseline, other)

@@ -205,12 +205,12 @@ def bmf(analysis: Analysis) -> Bmf:
                 row.cost is None
                 or row.few
                 or row.verdict == "hidden"
-                or (value := finite(row.cost.worsening.estimate)) is None
+                or (value := finite(row.cost.penalty.estimate)) is None
             ):
                 continue
             target = Target(row.environment, report.label, report.metric, report, row)
             measured = {"value": value}
-            limits = {"lower_value": row.cost.worsening.low, "upper_value": row.cost.worsening.high}
+            limits = {"lower_value": row.cost.penalty.low, "upper_value": row.cost.penalty.high}
             if row.cost.blocks > 1:
                 measured |= {key: limit for key, bound in limits.items() if (limit := finite(bound)) is not None}
             measure = f"{report.metric} cost ({cost_unit(row.cost.scale, report.unit)})"

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from weighbridge.analysis.limits import Finding
 from weighbridge.analysis.results import Analysis
-from weighbridge.report.export.document import LimitAnswer, Within, Worsening
+from weighbridge.report.export.document import LimitAnswer, Penalty, Within
 from weighbridge.report.export.json import finite
 from weighbridge.report.export.within import within_json
 
 
-class FindingFigures(Within, Worsening):
+class FindingFigures(Within, Penalty):
     """A cost, or the change of one, that was held against a requirement."""
 
     environment: str
