@@ -14,7 +14,8 @@ import weighbridge
 SOURCE = Path(weighbridge.__file__).parent
 KEPT_RUN = SOURCE.parents[1] / "docs/runs/weigh.sqlite.xz"
 FEATURES = sorted(path.parent.name for path in SOURCE.glob("features/*/__init__.py"))
-USED_BY = {"fleets": ("slurm/fleets",), "gate": ("fleets", "slurm/fleets"), "replication": ("kit",)}
+_OF_FLEETS = ("kubernetes/fleets", "slurm/fleets")
+USED_BY = {"fleets": _OF_FLEETS, "gate": ("fleets", *_OF_FLEETS), "replication": ("kit",)}
 """The features, or parts of them, that use another feature and are removed with it."""
 USE_THE_REST = """
 import pkgutil, sys
