@@ -64,10 +64,11 @@ def _needed(base: type[Plugin]) -> Iterable[str]:
 def discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
     """Yield the objects of a package's modules, and of entry points of ``group`` (default: the package).
 
-    A feature has plug-ins in a folder that is named like the last word of the group.
+    A feature has plug-ins in a folder that is named like the last word of the group. Without a package there are only
+    these.
     """
     group = group or package_name
-    for package in (package_name, *_in_features(group.rpartition(".")[2])):
+    for package in filter(None, (package_name, *_in_features(group.rpartition(".")[2]))):
         for module_info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             if module_info.name.startswith("_"):
                 continue  # code that plug-ins share
@@ -161,7 +162,7 @@ def of_clusters() -> Mapping[str, HostKind]:
 @functools.cache
 def mechanisms() -> Mapping[str, Mechanism]:
     """Return every mechanism by its kind."""
-    return register(discover("weighbridge.mechanisms"), Mechanism)  # type: ignore[type-abstract]
+    return register(discover("", "weighbridge.mechanisms"), Mechanism)  # type: ignore[type-abstract]
 
 
 @functools.cache

@@ -28,25 +28,9 @@ from typing import cast
 
 from weighbridge.analysis.analyse import measured_values, metrics_in_order
 from weighbridge.analysis.bottleneck import limit_of, shared_limit
-from weighbridge.analysis.compared_run import (
-    Described,
-    Part,
-    SettingChange,
-    comparable_facts,
-    described_changes,
-    machine_facts,
-    path_facts,
-)
 from weighbridge.analysis.comparisons import contrast_cost
 from weighbridge.analysis.conditions import Isolation, isolations
-from weighbridge.analysis.history import run_places
-from weighbridge.analysis.judgement import (
-    DISTRUST,
-    TRUSTED,
-    ControlCheck,
-    shifted_controls,
-    trust_reason,
-)
+from weighbridge.analysis.judgement import DISTRUST, TRUSTED, ControlCheck, shifted_controls, trust_reason
 from weighbridge.analysis.paths import Paths, paths_of
 from weighbridge.analysis.plan import Comparisons, plan_of
 from weighbridge.analysis.readings import READ_MEANWHILE, SELECTED
@@ -55,6 +39,16 @@ from weighbridge.analysis.results import MetricReport, TrustReason
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
 from weighbridge.features.fleets.unit import Purpose, unit_of
+from weighbridge.features.gate.compared_run import (
+    Described,
+    Part,
+    SettingChange,
+    comparable_facts,
+    described_changes,
+    machine_facts,
+    path_facts,
+)
+from weighbridge.features.gate.past_runs import run_places
 from weighbridge.model.address import ArmId, CellId, MetricId, grouped
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.flag import Flag

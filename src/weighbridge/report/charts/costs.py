@@ -41,6 +41,16 @@ def cost_limits(rows: Sequence[tuple[float, float, float]], least: float) -> tup
     return low - room, high + room
 
 
+def on_one_scale(rows: Sequence[Comparison], unit: str) -> tuple[str, str, list[tuple[float, float, float] | None]]:
+    """Return the scale of costs in one chart, the unit of differences, and `axis_numbers` of each cost.
+
+    These are ratios if there are any, else differences.
+    """
+    scale = "ratio" if any(row.cost is not None and row.cost.scale == "ratio" for row in rows) else "difference"
+    shown, factor = difference_unit_of(rows, unit)
+    return scale, shown, [axis_numbers(row, scale, factor) for row in rows]
+
+
 def axis_numbers(row: Comparison, scale: str, factor: float) -> tuple[float, float, float] | None:
     """Return a cost on the axis (percent, or the readable unit); None of few blocks, or on the other scale.
 
@@ -63,11 +73,9 @@ def cost_axis_title(scale: str, unit: str, way: str = WORSE) -> str:
 
 def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison, tuple[float, float, float]]]]:
     """The scale, the axis title and what is drawn: ratios where there are any, else differences."""
-    ratios = any(row.cost is not None and row.cost.scale == "ratio" for row in report.comparisons)
-    scale = "ratio" if ratios else "difference"
-    unit, factor = difference_unit_of(report.comparisons, report.unit)
-    numbers = [(row, axis_numbers(row, scale, factor)) for row in report.comparisons]
-    return scale, cost_axis_title(scale, unit), [(row, each) for row, each in numbers if each is not None]
+    scale, unit, numbers = on_one_scale(report.comparisons, report.unit)
+    drawn = zip(report.comparisons, numbers, strict=True)
+    return scale, cost_axis_title(scale, unit), [(row, each) for row, each in drawn if each is not None]
 
 
 def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
@@ -103,6 +111,12 @@ def kept_inside(value: float, limits: tuple[float, float]) -> float:
     return min(max(value, limits[0]), limits[1])
 
 
+def interval_inside(numbers: Sequence[float], limits: tuple[float, float]) -> dict[str, Any]:
+    """Return the fields of a cost with its interval, as far as they are inside of an axis."""
+    cost, low, high = (kept_inside(value, limits) for value in numbers)
+    return {"cost": cost, "low": low, "high": high}
+
+
 def _shade(colour: str) -> dict[str, Any]:
     return {"color": colour, "opacity": 0.2}
 
@@ -110,10 +124,9 @@ def _shade(colour: str) -> dict[str, Any]:
 def _point(
     report: MetricReport, row: Comparison, numbers: tuple[float, float, float], limits: tuple[float, float]
 ) -> dict[str, Any]:
-    inside = [kept_inside(value, limits) for value in numbers]
     return {
-        "environment": display_name(row.environment), "metric": metric_title(report), "cost": inside[0],
-        "low": inside[1], "high": inside[2], "typical": cost_text(row, report.unit), "blocks": row.blocks,
+        "environment": display_name(row.environment), "metric": metric_title(report),
+        **interval_inside(numbers, limits), "typical": cost_text(row, report.unit), "blocks": row.blocks,
         "verdict": comparison_verdict(row),
     }  # fmt: skip
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal, NotRequired
 from pydantic import ConfigDict, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.analysis.gate import GateOutcome, Reason
 from weighbridge.analysis.judgement import Family
+from weighbridge.analysis.limits import GateOutcome, Reason
 from weighbridge.analysis.results import ProofState, TrustReason
 from weighbridge.report.text.remarks import CODES
 from weighbridge.statistics import Better, Scale, Verdict

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
-from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.comparisons import cost_unit, difference_unit
 from weighbridge.analysis.curves import EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.analysis.judgement import Family, family_of
 from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
@@ -325,7 +325,7 @@ def penalty_json(cost: Cost | None, unit: str) -> Penalty:
         "cost": finite(worse.estimate),
         "cost_low": finite(worse.low) if bounded else None,
         "cost_high": finite(worse.high) if bounded else None,
-        "cost_unit": "%" if cost.scale == "ratio" else difference_unit(unit),
+        "cost_unit": cost_unit(cost.scale, unit),
     }
 
 
