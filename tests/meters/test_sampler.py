@@ -28,18 +28,6 @@ def test_it_stands_alone():
     assert names == {"base64", "contextlib", "json", "os", "select", "sys", "time", "typing", "zlib"}
 
 
-def test_an_open_file_is_read_as_it_is_now(tmp_path: Path):
-    path = tmp_path / "file"
-    path.write_text("one")
-    file = File(str(path), 100)
-    assert file.read() == b"one"
-    path.write_text("three")
-    assert file.read() == b"three"
-    path.write_text("")
-    assert file.read() == b""
-    file.close()
-
-
 @pytest.mark.parametrize("size", [0, 1, 2048, 2049, 8192, 8193, 50_000])
 def test_a_long_file_is_read_to_its_end(tmp_path: Path, size: int):
     data = os.urandom(size)
@@ -59,14 +47,6 @@ def test_a_file_that_appears_and_goes(tmp_path: Path):
     os.close(file.fd)
     (tmp_path / "late").unlink()
     assert file.read() is None
-    file.close()
-
-
-def test_what_cannot_be_read_twice_is_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "once").write_text("x" * 9000)
-    monkeypatch.setattr(os, "pread", lambda *_: (_ for _ in ()).throw(OSError(29, "Illegal seek")))
-    file = File(str(tmp_path / "once"), 1 << 20)
-    assert [len(file.read() or b"") for _ in range(3)] == [9000] * 3
     file.close()
 
 
