@@ -3,9 +3,6 @@
 import pytest
 
 from sentences import raises_sentence
-from weighbridge import registry
-from weighbridge.model.environment import Needs, misplaced
-from weighbridge.model.host import THIS_MACHINE
 from weighbridge.model.study import Rung, nearest_base
 from weighbridge.study.loader import load
 from weighbridge.study.source import bundled
@@ -42,13 +39,6 @@ def test_what_is_not_said_has_a_default():
     assert study.cells[0].level == ()
 
 
-def test_quantities_are_in_their_base_units():
-    study = loaded(LINES)
-    assert study.file.resources.memory == 512 * 2**20
-    assert study.file.equivalence == 0.03
-    assert next(cell for cell in study.cells if cell.workload == "tcp").options.duration == 1.0
-
-
 def test_the_aa_arm_is_the_baseline_again():
     study = loaded(LINES)
     again = study.arms[-1]
@@ -69,44 +59,9 @@ def test_a_sweep_of_a_workload_makes_a_cell_of_every_combination():
     assert all(cell.options.tests == ("set", "get") for cell in cells)
 
 
-def test_levels_are_kept_as_written():
-    study = loaded(
-        changed("{kind: iperf3, duration: 1s}", "{kind: iperf3, duration: [1s, 1min], reverse: [true, false]}")
-    )
-    levels = [dict(cell.level) for cell in study.cells if cell.workload == "tcp"]
-    assert levels == [{"duration": d, "reverse": r} for d in ("1s", "1min") for r in ("true", "false")]
-
-
-def test_a_sweep_of_an_environment_makes_an_arm_of_every_level():
-    study = loaded(changed("network: bridge", "network: [bridge, host]"))
-    assert [arm.name for arm in study.arms] == [
-        "native",
-        "bridge[network=bridge]",
-        "bridge[network=host]",
-        "native-again",
-    ]
-    assert [arm.options.network for arm in study.arms if arm.kind == "docker"] == ["bridge", "host"]
-
-
 def test_network_none_is_good_enough_without_a_network_workload():
     text = without_network(LINES.replace("network: bridge", "network: none"))
     assert [arm.name for arm in loaded(text).arms] == ["native", "bridge", "native-again"]
-
-
-@pytest.mark.parametrize("pin", ["spread", "{server: '0', client: 0-1}", "{client: '0,2-3'}"])
-def test_pins(pin: str):
-    assert loaded(changed("pin: spread", f"pin: {pin}")).file.resources.pin
-
-
-@pytest.mark.parametrize("rule", ["{target: 2%}", "{target: 2%, min: 10, max: 60, budget: 2h}", "{blocks: 1}"])
-def test_repetitions(rule: str):
-    assert loaded(changed("{blocks: 10}", rule)).file.repetitions
-
-
-def test_anchors_and_merges_are_yaml_too():
-    study = loaded(changed("cpu: {kind: sysbench-cpu, duration: 1s}",
-                           "cpu: &c {kind: sysbench-cpu, duration: 1s}\n  two: {<<: *c, threads: 2}"))  # fmt: skip
-    assert [cell.options.threads for cell in study.cells if cell.kind == "sysbench-cpu"] == [1, 2]
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
@@ -120,19 +75,6 @@ def test_a_checked_study_cannot_be_changed():
     for part, name in ((study, "text"), (study.file, "seed"), (study.arms[0], "name"), (study.cells[0], "level")):
         with raises_sentence(ValueError):
             setattr(part, name, None)
-
-
-def test_every_kind_can_be_named_in_a_study():
-    for kind, environment in registry.environments().items():
-        if misplaced(environment, THIS_MACHINE):
-            continue  # a pod: tests/study/test_kubernetes.py
-        text = changed("bridge: {kind: docker, network: bridge}", f"other: {{kind: {kind}}}")
-        if environment.check(environment.options(), needs=Needs(network=True)):
-            text = without_network(text)
-        assert loaded(text)
-    needed = {"command": ", run: 'true'"}
-    for kind in registry.workloads():
-        assert loaded(changed("{kind: sysbench-cpu, duration: 1s}", f"{{kind: {kind}{needed.get(kind, '')}}}"))
 
 
 def test_a_ladder_branches_where_it_says_so():
