@@ -11,6 +11,15 @@ from hypothesis import strategies as st
 from sentences import raises_sentence
 from weighbridge.hosts.agent import frames
 
+FIELDS = st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.none() | st.booleans(), max_size=4)
+
+
+@given(st.lists(st.tuples(FIELDS, st.binary(max_size=200)), max_size=5))
+def test_what_is_packed_is_read(sent: list[tuple[dict[str, object], bytes]]):
+    stream = io.BytesIO(b"".join(frames.pack(fields, data) for fields, data in sent))
+    assert [frames.read(stream) for _ in sent] == sent
+    assert frames.read(stream) is None
+
 
 @given(st.data())
 def test_a_stream_that_ends_within_a_frame_has_ended(data: st.DataObject):

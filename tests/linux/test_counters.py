@@ -96,6 +96,12 @@ def test_partitions_are_parts_of_disks(name: str):
         assert len(counters.disks(line.replace("NAME", whole)).counters) == 5
 
 
+def test_pressure():
+    found = counters.pressure("some avg10=0.00 total=1500000\nfull avg10=0.00 total=250000\n", "io").counters
+    assert found == {"pressure_io_some_share": 1.5, "pressure_io_full_share": 0.25}
+    assert set(counters.pressure(read("pressure_cpu.txt"), "cpu").counters) == {"pressure_cpu_some_share"}
+
+
 @pytest.mark.parametrize("name", PARSERS)
 def test_what_is_cut_short_tells_less_but_nothing_else(name: str):
     text, parser = read(name), PARSERS[name]

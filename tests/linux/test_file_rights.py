@@ -57,6 +57,13 @@ def test_other_threads_keep_their_rights_and_an_error_ends_it_too(users_folder: 
     assert [path.stat().st_uid for path in paths] == [0, 0]
 
 
+def test_nothing_changes_for_other_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with rights_of_owner(tmp_path.stat()):
+        (tmp_path / "file").touch()
+    assert (tmp_path / "file").exists()
+
+
 def test_a_root_that_cannot_take_the_rights_of_a_user_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """As in a container without CAP_SETUID, or where the owner has no id in the user namespace."""
     calls = []

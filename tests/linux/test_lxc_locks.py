@@ -34,6 +34,11 @@ def test_those_of_one_run_are_removed_and_empty_folders_above(engines: Path, tmp
     assert [*(tmp_path / "run").iterdir()] == []
 
 
+def test_where_there_are_none_nothing_happens(engines: Path, tmp_path: Path):
+    lxc_locks.remove(engines / RUN)
+    assert (tmp_path / "run").exists()
+
+
 def test_locks_that_stay_are_an_error(engines: Path, immutable: set[Path]):
     immutable.add(lock(engines, RUN).parent)
     with pytest.raises(OSError, match="Operation not permitted"):

@@ -126,3 +126,8 @@ def test_with_what_a_site_competes_is_a_fact_of_it(monkeypatch: pytest.MonkeyPat
     facts = group_facts(SimpleNamespace(read=read), 4711)  # type: ignore[arg-type]
     unlimited = {LIMITS_ABOVE: "no limit", CPU_LIMIT: "none", MEMORY_LIMIT: "none"}
     assert facts == {PROCESSES: "no limit", OUTERMOST_GROUP: "system.slice", **unlimited}
+
+
+def test_of_a_process_that_has_ended_nothing_is_told(limited: Path):
+    with pytest.raises(OSError):
+        limits_above(lambda path: Path("/nonexistent").read_bytes(), 4711, limited)

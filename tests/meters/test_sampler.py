@@ -28,6 +28,18 @@ def test_it_stands_alone():
     assert names == {"base64", "contextlib", "json", "os", "select", "sys", "time", "typing", "zlib"}
 
 
+def test_an_open_file_is_read_as_it_is_now(tmp_path: Path):
+    path = tmp_path / "file"
+    path.write_text("one")
+    file = File(str(path), 100)
+    assert file.read() == b"one"
+    path.write_text("three")
+    assert file.read() == b"three"
+    path.write_text("")
+    assert file.read() == b""
+    file.close()
+
+
 @pytest.mark.parametrize("size", [0, 1, 2048, 2049, 8192, 8193, 50_000])
 def test_a_long_file_is_read_to_its_end(tmp_path: Path, size: int):
     data = os.urandom(size)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import Interrupted, RunDirectoryError
+from weighbridge.model.decisions import BlockSchedule, block_schedules_text
 from weighbridge.model.study import Cell
 from weighbridge.runner import precision
 from weighbridge.runner.estimate import TimeLeft
@@ -130,6 +131,13 @@ def test_a_continued_run_has_the_same_schedule(world: World, tmp_path: Path, mon
         assert Counter(go(path, Told())) == Counter(whole)
 
 
+def test_what_is_left_counts_what_takes_part(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(precision, "shared", fewer)
+    told = Told()
+    go(tmp_path, told)
+    assert told.counts[-1] == (4 * (12 + 17) - 1, 4 * (12 + 17))
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -144,3 +152,12 @@ def test_damaged_ones_are_told(world: World, tmp_path: Path, text: str):
         store.set_info(ALLOTMENTS, text)
         with pytest.raises(RunDirectoryError, match="allotments"):
             store.block_schedules()
+
+
+def test_they_are_read_as_they_were_kept(world: World, tmp_path: Path):
+    made = BlockSchedule(after=10, until=13, workload="net", level="{}", blocks=1)
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(study(BOTH, repetitions=SHORT), {"run_id": "0123456789ab"})
+        store.set_info(ALLOTMENTS, block_schedules_text([made]))
+        assert store.block_schedules() == (made,)
+        assert [made.includes(block) for block in (11, 12, 13)] == [False, False, True]

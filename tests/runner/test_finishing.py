@@ -37,6 +37,19 @@ def kept(path: Path) -> dict[str, str]:
         return {key: value for scope, key, value, _ in store.facts() if scope == CLEANUP}
 
 
+def test_its_files_are_there(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    seen = []
+
+    def run(site: FakeSite, command: Command):
+        seen.append((command.argv[0], world.files.pop((site.name, "/tmp/of-solo"), b"")))
+        return real(site, command)
+
+    real = FakeSite.run
+    monkeypatch.setattr(FakeSite, "run", run)
+    go(tmp_path)
+    assert [data for name, data in seen if name == "finish"] == [b"page"] * len(PLACES)
+
+
 def test_levels_of_other_commands_are_each_finished_the_last_one_first(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -93,3 +106,10 @@ def test_a_lost_site_leaves_the_others_finished(world: World, tmp_path: Path, mo
     assert len(ran(world, "finish")) == len(PLACES) - 1
     assert kept(tmp_path) == {"one/solo": "it has gone"}
     assert len([line for line in told.lines if "it has gone" in line]) == 1
+
+
+def test_a_run_in_which_nothing_is_left_to_do_finishes_nothing(world: World, tmp_path: Path):
+    go(tmp_path)
+    before = len(world.ran)
+    go(tmp_path)
+    assert len(world.ran) == before

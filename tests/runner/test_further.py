@@ -10,6 +10,7 @@ from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.decisions import GateLook, gate_looks_of, gate_looks_text
 from weighbridge.model.level import Level
 from weighbridge.runner.stopper import BlockExtender
+from weighbridge.store.extensions import extensions
 from weighbridge.store.reader import GATE_LOOKS
 from weighbridge.store.run import RunStore
 
@@ -43,10 +44,29 @@ def asking(*looks: int, open_: tuple[ArmId, ...] = (), asked: list[int]):
     return total_blocks
 
 
+def test_blocks_are_added_as_long_as_they_are_asked_for(world: World, tmp_path: Path):
+    asked: list[int] = []
+    go(tmp_path, study(SOLO, blocks=3), BlockExtender(60.0, asking(5, 8, asked=asked)))
+    assert asked == [3, 5, 8] and set(blocks(tmp_path).values()) == {8}
+    assert world.left() == []
+    with RunStore(tmp_path / "run") as store:
+        assert [(each.planned, each.blocks, each.after) for each in extensions(store.info())] == [
+            (3, 5, 3),
+            (5, 8, 5),
+        ]
+
+
 def test_only_what_is_open_takes_part_with_the_baseline_and_its_aa_arm(world: World, tmp_path: Path):
     asked: list[int] = []
     go(tmp_path, study(SOLO, blocks=3), BlockExtender(60.0, asking(5, 8, open_=(TWO,), asked=asked)))
     assert blocks(tmp_path) == {"native": 8, "native-again": 8, "two": 8, "one": 3}
+
+
+def test_the_schedule_is_the_same_as_of_a_run_that_has_so_many_blocks(world: World, tmp_path: Path):
+    asked: list[int] = []
+    extended = go(tmp_path, study(SOLO, blocks=3), BlockExtender(60.0, asking(5, asked=asked)))
+    whole = go(tmp_path / "whole", study(SOLO, blocks=5), None)
+    assert extended.begun == whole.begun
 
 
 def test_an_interrupted_extension_goes_on_with_what_was_open(world: World, tmp_path: Path):

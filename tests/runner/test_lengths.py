@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import Interrupted, RunDirectoryError
-from weighbridge.model.decisions import chosen_length, lengths_of
+from weighbridge.model.decisions import TrialLength, chosen_length, length_text, lengths_of
 from weighbridge.model.level import Level
 from weighbridge.model.workload import Length, by_seconds
 from weighbridge.report.export.json import report_json
@@ -50,6 +50,17 @@ def speeds(site, command) -> Act:
 
 def amounts(world: World) -> Counter[tuple[str, str]]:
     return Counter((place, argv[1]) for place, argv, _ in world.started if argv[0] == "solo")
+
+
+def test_of_a_run_that_may_end_before_its_time_is_said_how_much_is_left_at_most(world: World, tmp_path: Path):
+    """ "3 s left" was the time up to the next look."""
+    told = go(tmp_path, study(ASKED, repetitions="target: 0.1%, within: 1h, min: 2, max: 40"))
+    assert all(left.at_most for left in told.left) and all(0 <= left.last_s <= 3600 for left in told.left)
+    first = next(number for number, trial in enumerate(told.begun) if trial.block == 1)
+    (tmp_path / "last").mkdir()
+    last = go(tmp_path / "last", study(ASKED, repetitions="target: 0.1%, within: 1h, min: 2, max: 2"))
+    assert not any(each.at_most for each, trial in zip(last.left, last.begun, strict=True) if trial.block)
+    assert told.left[first].last_s > 10 * last.left[first].last_s, "of 40 blocks, and of 2"
 
 
 def test_each_environment_works_for_about_as_long(world: World, tmp_path: Path):
@@ -156,6 +167,11 @@ def test_bounds(asked_s: float, shortest_s: float, beside_s: float):
     assert chosen_s <= asked_s and (chosen_s >= shortest_s or chosen_s == asked_s)
 
 
+def test_a_length_in_words():
+    each = TrialLength(workload="redis", level='{"clients": "50"}', asked_s=0.374, chosen_s=0.131, beside_s=0.1309)
+    assert length_text(each) == "redis (clients=50): 0.13 s instead of 0.37 s, plus 0.13 s of overhead"
+
+
 def test_what_the_time_allows():
     """The width falls with the square root of the blocks; what may be within reach has no other expectation.
 
@@ -237,6 +253,13 @@ def test_a_run_whose_time_is_over_measures_no_more_when_it_is_called_again(
     with RunStore(tmp_path / "run") as store:
         assert len(store.trials()) == before
     assert not told.begun
+
+
+def test_rates_of_a_pilot_that_are_nearly_alike_give_one_amount():
+    same = {"native": "native", "again": "native", "bridge": "bridge", "gvisor": "gvisor"}
+    found = alike_rates({"native": 100, "again": 130, "bridge": 40, "gvisor": 7}, same)
+    assert found["native"] == found["again"] == found["bridge"] and 40 < found["native"] < 130
+    assert found["gvisor"] == 7
 
 
 @given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8))

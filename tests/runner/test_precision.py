@@ -86,6 +86,14 @@ def test_a_look_is_on_the_scale_of_the_report(world: World, tmp_path: Path, monk
 HOST_WIDE = Metric("memory_usage", "MiB", "lower")
 
 
+def test_a_large_effect_does_not_stop_a_run(world: World, tmp_path: Path):
+    chance = random.Random(2)
+    world.act = lambda site, command: Act(
+        stdout=repr((10 if site.place == "one" else 100) * chance.lognormvariate(0, 0.2)).encode()
+    )
+    assert go(tmp_path, study(SOLO, repetitions="target: 1%, max: 13"))["one"] == 13
+
+
 def test_a_continued_run_comes_to_the_same_schedule(world: World, tmp_path: Path):
     whole, part = tmp_path / "whole", tmp_path / "part"
     made = study(SOLO, repetitions="target: 2%, max: 17")
@@ -126,6 +134,18 @@ def test_only_a_run_that_came_to_its_end_is_finished(world: World, tmp_path: Pat
     go(tmp_path, made)
     with RunStore(tmp_path / "run") as store:
         assert not unfinished(store.info()) and plan_of(store).looks == Looks(1)
+
+
+def test_a_signal_after_the_last_block_stops_nothing(world: World, tmp_path: Path):
+    class Late(Told):
+        def say(self, message: str) -> None:
+            if message == "cleaning up":
+                raise Interrupted(2)
+
+    with pytest.raises(Interrupted):
+        go(tmp_path, study(SOLO, blocks=6), Late())
+    with RunStore(tmp_path / "run") as store:
+        assert not unfinished(store.info())
 
 
 # -- more blocks after looking ---------------------------------------------------------------------
@@ -225,6 +245,16 @@ def test_an_environment_without_a_result_is_not_told_of(world: World, tmp_path: 
     world.act = lambda site, command: Act(returncode=1) if site.place == "two" else act(site, command)
     ((_, found),) = disturbed_session(tmp_path, "target: 2%, max: 10").noticed
     assert isinstance(found, OutOfReach) and (found.comparisons, len(found.expected)) == (1, 1)
+
+
+def test_others_who_hinder_nothing_are_not_told_of(world: World, tmp_path: Path):
+    noisy(world)
+    assert disturbed_session(tmp_path, "target: 2%").noticed == []
+
+
+def test_noise_without_others_is_no_fault_of_theirs(world: World, tmp_path: Path):
+    noisy(world, native=0.2)
+    assert disturbed_session(tmp_path, "target: 2%, max: 10", flags=()).noticed == []
 
 
 # -- parts of a cost --------------------------------------------------------------------------------

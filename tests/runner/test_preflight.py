@@ -300,6 +300,23 @@ def test_what_refuses_as_it_is_opened_is_closed_and_left_out(world: World, tmp_p
     assert not [place for place, _, _ in world.started if place == "one"]
 
 
+def test_clients_outside_are_of_no_environment(world: World, tmp_path: Path):
+    world.unavailable = {"outside-client": "no room"}
+    with pytest.raises(Unavailable, match="no room"):
+        go(tmp_path, study(optional=["one", "two"]), world)
+
+
+def test_a_run_with_trials_keeps_what_it_began_with(world: World, tmp_path: Path):
+    made, told = study(optional=["one"]), Told(interrupt_at=3)
+    world.unavailable = {"one-server": "no guest"}
+    with pytest.raises(Interrupted):
+        go(tmp_path, made, world, told)
+    world.unavailable = {}  # it could be opened now
+    _, counts = go(tmp_path, made, world)
+    assert counts == {"native": 4, "two": 4, "native-again": 4}
+    assert [each.environment for each in kept(tmp_path)] == ["one"]
+
+
 @pytest.mark.parametrize("how", ["opening", "readiness"])
 def test_what_a_run_began_with_it_does_not_leave_out_later(world: World, tmp_path: Path, how: str):
     made, told = study(optional=["one"]), Told(interrupt_at=3)

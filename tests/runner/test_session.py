@@ -13,6 +13,7 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge.errors import (
+    DiskFull,
     EnvironmentLost,
     Interrupted,
     RunDirectoryError,
@@ -260,6 +261,17 @@ def test_costs_are_estimated_from_the_third_block_on(world: World, tmp_path: Pat
     assert [each.cost.blocks for each in told.estimates[0][1]] == [3, 3]
 
 
+@pytest.mark.parametrize("repetitions", ["blocks: 5", "target: 0.001%, min: 4, max: 5"])
+def test_the_last_estimate_is_of_all_blocks_however_seldom_costs_are_estimated(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repetitions: str
+):
+    monkeypatch.setattr(session_module, "ESTIMATE_EVERY_S", 1e6)
+    told = go(tmp_path, study("cpu: {kind: fake-solo}", repetitions=repetitions))
+    (blocks, estimates) = told.estimates[-1]
+    assert blocks == max(trial.block for trial in told.begun)
+    assert {each.cost.blocks for each in estimates} == {blocks}
+
+
 def test_what_broke_is_a_result_and_not_run_again(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FakeWorkload, "its_load", "n")
     monkeypatch.setattr(FakeWorkload, "parse", _refuses)
@@ -288,6 +300,11 @@ def test_what_always_breaks_needs_no_more_blocks(world: World, tmp_path: Path, m
 
 def _refuses(*_: object) -> NoReturn:
     raise Broke("too many connections")
+
+
+def test_one_complete_block_is_enough(world: World, tmp_path: Path):
+    failing(world, *((number, "two") for number in range(2, 100)))
+    go(tmp_path, study("cpu: {kind: fake-solo}", blocks=2))
 
 
 def test_a_lost_environment_ends_the_session_and_is_recorded(world: World, tmp_path: Path):
@@ -324,6 +341,25 @@ def test_a_site_that_cannot_be_opened_leaves_none_open(world: World, tmp_path: P
     assert world.sites
 
 
+def test_a_full_disk_ends_the_session_and_keeps_what_is_saved(world: World, tmp_path: Path, monkeypatch):
+    save, room = RunStore.save, iter(range(5))
+
+    def full(store: RunStore, record: TrialRecord):
+        if next(room, None) is None:
+            raise DiskFull("no space left")
+        return save(store, record)
+
+    monkeypatch.setattr(RunStore, "save", full)
+    with pytest.raises(DiskFull):
+        go(tmp_path, study())
+    monkeypatch.setattr(RunStore, "save", save)
+    assert len(finished(tmp_path)) == 5
+    assert world.left() == []
+    go(tmp_path, study())
+    assert set(finished(tmp_path).values()) == {Outcome.OK}
+    assert len(finished(tmp_path)) == 16
+
+
 # -- interruption and continuing -------------------------------------------------------------------
 
 
@@ -354,6 +390,14 @@ def test_an_interrupted_session_closes_all_and_goes_on_where_it_was(world: World
     assert not set(rest.begun) & set(before), "a finished trial is never run again"
     assert told.begun[:number] + rest.begun == go(tmp_path / "whole", made).begun, "in the order of the schedule"
     assert rest.counts[0] == (number, 8)
+
+
+def test_a_finished_run_is_not_run_again(world: World, tmp_path: Path):
+    made = study()
+    go(tmp_path, made)
+    runs = len(world.started)
+    assert go(tmp_path, made).begun == []
+    assert len(world.started) == runs
 
 
 def test_a_trial_is_saved_before_the_next_begins(world: World, tmp_path: Path):

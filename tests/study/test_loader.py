@@ -39,6 +39,13 @@ def test_what_is_not_said_has_a_default():
     assert study.cells[0].level == ()
 
 
+def test_quantities_are_in_their_base_units():
+    study = loaded(LINES)
+    assert study.file.resources.memory == 512 * 2**20
+    assert study.file.equivalence == 0.03
+    assert next(cell for cell in study.cells if cell.workload == "tcp").options.duration == 1.0
+
+
 def test_the_aa_arm_is_the_baseline_again():
     study = loaded(LINES)
     again = study.arms[-1]

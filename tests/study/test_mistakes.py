@@ -257,6 +257,10 @@ def test_an_anchor_that_is_used_twice_is_no_warning(recwarn: pytest.WarningsReco
     assert list(recwarn) == []
 
 
+def test_a_mapping_that_holds_itself_does_no_harm():
+    assert told(changed(CPU, "cpu: &me {kind: sysbench-cpu, threads: [*me, 1]}"))
+
+
 # -- files -----------------------------------------------------------------------------------------
 
 

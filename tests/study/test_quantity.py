@@ -1,5 +1,6 @@
 """Sizes, rates, times and shares always carry their unit."""
 
+import contextlib
 import math
 import re
 
@@ -68,6 +69,13 @@ def test_too_much_is_refused(what: str, digits: int):
     with raises_sentence(ValueError) as caught:
         parse_quantity("9" * digits + list(KINDS[what])[-1], KINDS[what], what)
     assert len(str(caught.value)) < 200
+
+
+@given(st.text(max_size=20) | st.integers() | st.floats() | st.none())
+def test_anything_is_a_finite_number_or_a_validation_error(value: object):
+    for kind in (Duration, Size, Rate, Share):
+        with contextlib.suppress(ValidationError):
+            assert math.isfinite(TypeAdapter(kind).validate_python(value))
 
 
 @given(st.sampled_from(sorted(KINDS)), st.data())
