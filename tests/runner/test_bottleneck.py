@@ -55,7 +55,7 @@ def test_the_share_of_a_cable_is_that_of_its_busier_direction(world: World):
 
 ALONE = RoleCpus(frozenset({"solo"}), {"solo": 2}, threads=2)
 ONE_THREAD = RoleCpus(frozenset({"solo"}), {"solo": 2})
-HERE = RoleCpus(APART.inside, APART.cpus, apart=False)
+HERE = RoleCpus(APART.inside, APART.cpus, separate_machines=False)
 """On the server's machine the kernel does the receiver's work partly on the sender's CPU: that is the cost, too."""
 HELD = use(9.5, 5.0, server_held=3.0)
 ASKED = {"asked": 10.0, "reached": 10.0}

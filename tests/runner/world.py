@@ -149,7 +149,7 @@ class FakeSite:
     layers: Layers = field(init=False)
     title: str = field(init=False)
     counted: bool = True
-    way_s: float = 0.0
+    round_trip_s: float = 0.0
     reached: Mapping[int, int] = field(default_factory=dict)
     assigned_ports: Mapping[int, int] = field(default_factory=dict)
 

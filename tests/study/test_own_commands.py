@@ -57,7 +57,7 @@ def test_what_is_started_is_shown():
         "{kind: command, run: 'pack {a}', parameters: {a: [1, 2]}, check: [grep, 'a b'],"
         " files: {/tmp/hosts: /etc/hosts}}"
     )
-    shown = [(each.what, each.place, each.value) for each in external_resources(found)]
+    shown = [(each.kind, each.place, each.value) for each in external_resources(found)]
     place = "workloads.fib"
     assert sorted(shown) == sorted([
         (External.COMMAND, f"{place}.run", "pack {a}"),
