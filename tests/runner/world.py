@@ -125,9 +125,9 @@ class FakeHost(LocalHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(limited_cable=self, hypervisor=self.hypervisor)
+        return Capabilities(limit_link=self.set_link, hypervisor=self.hypervisor)
 
-    def set_link(self, *, limited: bool) -> None:
+    def set_link(self, limited: bool) -> None:
         self._world.limited.append(limited)
 
 

@@ -3,6 +3,9 @@
 import pytest
 
 from sentences import raises_sentence
+from weighbridge import registry
+from weighbridge.model.environment import Needs, misplaced
+from weighbridge.model.host import THIS_MACHINE
 from weighbridge.model.study import Rung, nearest_base
 from weighbridge.study.loader import load
 from weighbridge.study.source import bundled
@@ -82,6 +85,19 @@ def test_a_checked_study_cannot_be_changed():
     for part, name in ((study, "text"), (study.file, "seed"), (study.arms[0], "name"), (study.cells[0], "level")):
         with raises_sentence(ValueError):
             setattr(part, name, None)
+
+
+def test_every_kind_can_be_named_in_a_study():
+    for kind, environment in registry.environments().items():
+        if misplaced(environment, THIS_MACHINE):
+            continue  # a pod: tests/features/kubernetes/test_study.py
+        text = changed("bridge: {kind: docker, network: bridge}", f"other: {{kind: {kind}}}")
+        if environment.check(environment.options(), needs=Needs(network=True)):
+            text = without_network(text)
+        assert loaded(text)
+    needed = {"command": ", run: 'true'"}
+    for kind in registry.workloads():
+        assert loaded(changed("{kind: sysbench-cpu, duration: 1s}", f"{{kind: {kind}{needed.get(kind, '')}}}"))
 
 
 def test_a_ladder_branches_where_it_says_so():
