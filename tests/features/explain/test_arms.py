@@ -145,14 +145,6 @@ def test_what_a_kernel_has_nothing_of_is_off_in_no_arm_and_a_row_with_the_reason
     assert not_switched(study, {}) is study
 
 
-def test_of_combinations_those_are_left_that_differ_on_this_kernel():
-    study = not_switched(checked("{published: [apparmor, seccomp, address-translation]}"), {"apparmor": "none here"})
-    found = [frozenset(off) for off in parts(study).values()]
-    assert len(found) == 3 and {*found} == {
-        frozenset(off) for off in (("seccomp",), ("address-translation",), ("seccomp", "address-translation"))
-    }
-
-
 @pytest.mark.parametrize(
     ("written", "off"),
     [
@@ -210,15 +202,6 @@ def test_whether_a_kernel_has_apparmor(files: dict[str, bytes], why: str):
     assert registry.mechanisms()["seccomp"].absent(read) == ""
 
 
-def test_what_stands_behind_several_has_an_arm_where_only_these_are_off():
-    text = STUDY.format(explain="[sandbox]").replace("runsc}", "runsc, runsc_platform: ptrace, runsc_files: gofer}")
-    found = parts(check(parse(text, "why.yaml")))
-    both = ("gvisor-gofer", "gvisor-platform")
-    assert found["sandbox-before-user-space-kernel"] == both
-    assert found["sandbox-without-user-space-kernel"] == (*both, "user-space-kernel")
-    assert len(found) == 4 and "sandbox-bare" not in found
-
-
 APART = """study: why
 question: Why does it cost that?
 baseline: native
@@ -233,26 +216,12 @@ workloads:
 """
 
 
-def test_between_hosts_the_bridge_behind_a_published_port_has_the_hosts_interface():
-    study = check(parse(APART, "why.yaml"))
-    options = {arm.name: arm.options for arm in study.arms}
-    direct = options["published-without-address-translation"]
-    assert (direct.publish, direct.attach) == (False, "interface")
-    assert not any(each.refused for each in study.mechanisms)
-
-
 def test_both_sides_of_a_mechanism_are_measured_whatever_has_to_be_off_with_it():
     text = APART.replace("filter_rules: 9", "no_offloads: [gro]").replace("publish: true", "attach: interface")
     found = parts(check(parse(text, "why.yaml")))
     others = found["published-before-own-network"]
     assert {*others} == {"bridge-netfilter", "offloads"}
     assert found["published-without-own-network"] == (*others, "own-network")
-
-
-def test_rules_of_a_bridges_packet_filter_are_off_where_frames_pass_it():
-    found = parts(check(parse(APART, "why.yaml")))
-    assert found["published-without-bridge-netfilter"] == ("bridge-netfilter",)
-    assert found["published-without-filter-rules"] == ("filter-rules",)
 
 
 def test_what_the_baseline_has_in_another_measure_is_a_row_with_the_reason():
@@ -303,20 +272,6 @@ def test_what_an_environment_has_of_its_own_gives_way_to_what_the_others_have(
     assert {arm.explains.off: value_of(arm) for arm in arms if arm.explains is not None} == expected
 
 
-def test_they_are_optional_and_no_environments_of_the_study():
-    study = checked()
-    assert all(arm.optional and not arm.declared for arm in study.arms if arm.explains is not None)
-    assert [arm.name for arm in study.arms if arm.declared] == [
-        "native",
-        "published",
-        "loopback",
-        "sandbox",
-        "limited",
-    ]
-    rest = study.without(["published"])
-    assert not any(arm.name.startswith("published") for arm in rest.arms)
-
-
 @pytest.mark.parametrize(
     "explain",
     [
@@ -328,20 +283,6 @@ def test_they_are_optional_and_no_environments_of_the_study():
 def test_what_is_not_there_is_not_explained(explain):
     with raises_sentence(StudyError):
         checked(explain)
-
-
-def test_a_run_keeps_them():
-    study = checked()
-    again = thaw(StoredStudy.model_validate_json(study_json(study)), study.text, Path("run"))
-    assert again == study and again.mechanisms == study.mechanisms
-
-
-def test_the_study_that_explains_one_cost_has_what_it_needs_alone():
-    text = why_study(parse(STUDY.format(explain="false"), "why.yaml"), "native", "published", "tcp")
-    study = check(parse(text, "why"))
-    assert [arm.name for arm in study.arms if arm.declared] == ["native", "published"]
-    assert [cell.workload for cell in study.cells] == ["tcp"] and len(parts(study)) == 5
-    assert study.file.resources.cpus == 1
 
 
 @pytest.mark.parametrize(
