@@ -139,7 +139,7 @@ class DockerSite(LaunchedSite):
             self._engine.client.api.unpause(self._container.id)
 
     def meters(self) -> Mapping[str, float]:
-        """Counters of the container's control group, read from the kernel, not through the engine."""
+        """Return counters of the container's control group, read from the kernel, not through the engine."""
         return self.host.meters_of(self.pid)
 
     def scope(self) -> Mapping[str, str]:

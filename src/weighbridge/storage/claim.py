@@ -28,7 +28,7 @@ class ClaimOptions(StorageOptions):
 
     @property
     def capacity(self) -> int:
-        """``size``."""
+        """Return ``size``."""
         return self.size
 
 

@@ -19,7 +19,7 @@ class StorageDirectoryOptions(StorageOptions):
 
     @property
     def capacity(self) -> int | None:
-        """Its disk's."""
+        """Return the capacity of its disk."""
         return self.disk.size if self.disk is not None else None
 
 

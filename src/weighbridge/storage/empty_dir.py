@@ -21,7 +21,7 @@ class EmptyDirOptions(StorageOptions):
 
     @property
     def capacity(self) -> int | None:
-        """``size``."""
+        """Return ``size``."""
         return self.size
 
 
@@ -38,7 +38,7 @@ class EmptyDir(Storage):
         return "synchronous"
 
     def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:
-        """It comes and goes with its pod."""
+        """Yield a volume that exists as long as its pod."""
         limit = {} if options.size is None else {"sizeLimit": str(options.size)}
         return nullcontext(Mount("pod volume", manifest={"emptyDir": limit}))
 

@@ -16,7 +16,7 @@ class LayerOptions(StorageOptions):
 
     @property
     def engine_disk(self) -> DiskOptions | None:
-        """``disk``."""
+        """Return ``disk``."""
         return self.disk
 
 
@@ -34,7 +34,7 @@ class LayerStorage(Storage):
         return "synchronous"
 
     def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:
-        """Return the layer comes and goes with its container."""
+        """Yield the layer, which exists as long as its container."""
         return nullcontext(Mount("layer", facts={"disk": str(options.disk)} if options.disk else {}))
 
 

@@ -22,12 +22,12 @@ class TmpfsOptions(StorageOptions):
 
     @property
     def capacity(self) -> int:
-        """``size``."""
+        """Return ``size``."""
         return self.size
 
     @property
     def on_host_disk(self) -> bool:
-        """It takes memory."""
+        """Return False, because it needs memory."""
         return False
 
 

@@ -19,7 +19,7 @@ class VolumeOptions(StorageOptions):
 
     @property
     def engine_disk(self) -> DiskOptions | None:
-        """``disk``."""
+        """Return ``disk``."""
         return self.disk
 
 

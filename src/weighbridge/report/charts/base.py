@@ -69,14 +69,14 @@ class MarkStyle:
 
 
 def styles(analysis: Analysis) -> dict[str, MarkStyle]:
-    """Return each environment its colour and its mark, the same in every chart."""
+    """Return a colour and a mark for each environment, the same in every chart."""
     grey = {analysis.baseline: MarkStyle(BASELINE, "square"), analysis.aa_arm: MarkStyle(AA_ARM, "frame")}
     own = styles_in_turn([name for name in analysis.environments if name not in grey])
     return {name: grey.get(name) or own[name] for name in analysis.environments}
 
 
 def styles_in_turn(names: Collection[str]) -> dict[str, MarkStyle]:
-    """Return each name its colour and its mark, in order; for names without a baseline.
+    """Return a colour and a mark for each name, in order; for names without a baseline.
 
     Beyond a dozen names both repeat, but never the same two together.
     """
@@ -250,7 +250,7 @@ class Canvas:
         self._tables: dict[str, list[dict[str, Any]]] = {}
 
     def rows(self, rows: list[dict[str, Any]]) -> dict[str, str]:
-        """Return rows a name that layers refer to."""
+        """Name rows, so that layers can refer to them."""
         name = f"rows-{len(self._tables) + 1}"
         self._tables[name] = rows
         return {"name": name}

@@ -39,7 +39,7 @@ TOOLTIP = [nominal("run"), nominal("environment"), nominal("typical"), nominal("
 
 
 def run_styles(comparison: RunsCompared) -> dict[str, MarkStyle]:
-    """Return each run its colour and mark by its letter, the same in every chart."""
+    """Return a colour and mark for each run by its letter, the same in every chart."""
     return styles_in_turn([run_letter(number) for number in range(len(comparison.runs))])
 
 

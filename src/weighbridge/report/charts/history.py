@@ -61,7 +61,7 @@ def series_of(run_history: History) -> list[CostSeries]:
 
 
 def environment_styles(run_history: History) -> dict[str, MarkStyle]:
-    """Return each environment of the folder its colour and mark."""
+    """Return a colour and mark for each environment of the folder."""
     return styles_in_turn(dict.fromkeys(name_in_run(past, row) for past in run_history.runs for _, row in past.costs))
 
 
