@@ -98,11 +98,9 @@ class Native(Environment):
         ]
 
     def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
-        """Return a privileged pod."""
         return (asked_pod(needs, host_network=True, privileged=True),)
 
     def foreseen_facts(self, options: Any, *, needs: Needs) -> Mapping[str, str]:
-        """Return the quality of service of its pod on a node."""
         on_nodes = any(each.managed for each in needs.holding.values())
         return {QUALITY_OF_SERVICE: quality_of_service(asked_pod(needs))} if on_nodes else {}
 
@@ -115,7 +113,6 @@ class Native(Environment):
         return "" if options.engine or options.own_host else "host to bridge"
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
-        """Return how to use the machine's own programs."""
         if options.engine:
             return ByHand("Weighbridge starts and stops an engine for each trial")
         if options.own_host:

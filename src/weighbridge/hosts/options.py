@@ -30,7 +30,6 @@ class CableOptions(HostOptions):
 
     @property
     def cable_rate(self) -> float | None:
-        """The cable's rate in each direction, in bits per second of Ethernet: ``link``."""
         return self.link
 
     @property
@@ -73,12 +72,10 @@ class TestbedOptions(CableOptions):
 
     @property
     def own_cpus(self) -> str | None:
-        """The CPUs of this machine that the host has: ``cpus``."""
         return self.cpus
 
     @property
     def description(self) -> str:
-        """Words for the plan."""
         return f"{self.kind}, simulated on this machine, {self.cable_words}"
 
 
@@ -129,17 +126,14 @@ class GuestOptions(CableOptions):
 
     @property
     def own_cpus(self) -> str | None:
-        """The CPUs of this machine that the host has: ``cpus``."""
         return self.cpus
 
     @property
     def memory_here(self) -> int:
-        """The bytes of this machine's memory that the host has: ``memory``."""
         return self.memory
 
     @property
     def description(self) -> str:
-        """Words for the plan."""
         return f"{self.kind}, a QEMU guest of {self.memory >> 20} MiB on this machine, {self.cable_words}"
 
 
@@ -181,5 +175,4 @@ class SshOptions(HostOptions):
 
     @property
     def description(self) -> str:
-        """Words for the plan."""
         return f"{self.kind}, {self.destination}"

@@ -314,7 +314,6 @@ class SwitchedHost:
     def _alive(self) -> None: ...
 
     def next_address(self) -> str:
-        """Return an address for a container on the switch itself."""
         return self.switch.next_site()
 
     @property
@@ -323,12 +322,10 @@ class SwitchedHost:
         return self.options.has_offloads
 
     def keep_offloads(self, pid: int) -> None:
-        """Disable offloads on the interfaces of the container of ``pid`` too, if its cable has none."""
         if not self.options.has_offloads:
             without_offloads(cast(Host, self), pid)
 
     def link(self) -> NetworkLink | None:
-        """Return the cable's link while its rate limit is in force."""
         if self.options.link is None or not self.limited:
             return None
         return NetworkLink(
@@ -336,14 +333,12 @@ class SwitchedHost:
         )
 
     def set_link(self, *, limited: bool) -> None:
-        """Add the token buckets at both ends of the cable, or remove them."""
         if limited != self.limited:
             self._alive()
             self.switch.limit(self.address, self.options if limited else None, self._within)
             self.limited = limited
 
     def plug(self, *, up: bool) -> None:
-        """Connect or disconnect the host's cable at the switch: the host sees its carrier come or go."""
         self.switch.plug(self.address, up=up)
 
     def _cable_facts(self) -> dict[str, str]:

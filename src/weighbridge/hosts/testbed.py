@@ -92,7 +92,6 @@ class TestbedHost(SwitchedHost, LocalHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return the host's capabilities."""
         cable = None if self.options.link is None else self
         return Capabilities(disposable=self, cable=cable, limited_cable=cable, guest_disk=self.program)
 
@@ -106,22 +105,18 @@ class TestbedHost(SwitchedHost, LocalHost):
         return command.wrapped("sh", "-c", _JOIN, "join", *self._join, "--", *self._enter)
 
     def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline."""
         completed = super().run(self._inside(command))
         if completed.returncode != 0:
             self._alive()
         return completed
 
     def start(self, command: Command, *, hold: bool = False) -> Process:
-        """Start and return at once."""
         return super().start(self._inside(command), hold=hold)
 
     def talk(self, command: Command) -> tuple[Process, SocketStream]:
-        """Start an interactive program with a stream to its standard input and output."""
         return super().talk(self._inside(command))
 
     def read(self, path: str) -> bytes:
-        """Return a file as the host's processes see it. Raises OSError."""
         return (self.folder / path.lstrip("/")).read_bytes()
 
     def namespaces(self) -> Mapping[str, int]:
@@ -129,7 +124,6 @@ class TestbedHost(SwitchedHost, LocalHost):
         return namespaces_of(Path(f"/proc/{self.pid}"))
 
     def signal(self, pid: int, number: int) -> None:
-        """Send a signal to a process group of the host."""
         kill = ("sh", "-c", 'kill "-$1" "-$2"', "kill", str(int(number)), str(pid))
         with contextlib.suppress(EnvironmentLost):
             self.run(Command(kill, 10))
@@ -145,7 +139,6 @@ class TestbedHost(SwitchedHost, LocalHost):
         return cpus_in(self.cpuset) if self.cpuset else cpus.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
-        """Return a port without a listener on the host; the next port is free too."""
         used = network.bound("tcp", self.folder / "proc/1") | network.bound("udp", self.folder / "proc/1")
         return network.free_port(taken, lambda port: port not in used)
 
@@ -171,7 +164,6 @@ class TestbedHost(SwitchedHost, LocalHost):
         return socket if socket.exists() else None
 
     def facts(self) -> Mapping[str, str]:
-        """Return the host's cable and CPUs."""
         return {
             "kind": "testbed: namespaces on this machine; all testbed hosts share its kernel, CPUs and memory",
             "address": self.address,

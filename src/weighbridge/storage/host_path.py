@@ -38,7 +38,6 @@ class HostPath(Storage):
     ways = ("pod volume",)
 
     def durability(self, options: Any) -> Durability:
-        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     @contextmanager
