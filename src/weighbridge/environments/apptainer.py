@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import sif
 from weighbridge.hosts.chroot import ChrootSite, SitePaths, StartedProgram, started
 from weighbridge.hosts.first_process import first_process
 from weighbridge.launcher.within import within
@@ -29,6 +28,7 @@ from weighbridge.model.host import Group, Host
 from weighbridge.model.names import SafeName
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import DATA, Site, SiteRequest
+from weighbridge.userland.products import sif
 
 LAUNCHER = "/run/weighbridge-launcher"
 _NOT_MOUNTED = "home,tmp,cwd,hostfs,bind-paths"

@@ -299,7 +299,7 @@ def pin(group: Cgroup, kind: str, cpu_list: str | None) -> None:
 
 
 class SwitchedHost:
-    """The cable of a host on the switch: parts of ``DisposableHost`` and ``LimitedCable``."""
+    """The cable of a host on the switch: parts of ``DisposableHost``."""
 
     subnet, gateway = SUBNET, NOWHERE
     name: str
@@ -332,7 +332,7 @@ class SwitchedHost:
             f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self._within)
         )
 
-    def set_link(self, *, limited: bool) -> None:
+    def set_link(self, limited: bool) -> None:
         if limited != self.limited:
             self._alive()
             self.switch.limit(self.address, self.options if limited else None, self._within)

@@ -64,7 +64,7 @@ NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
 class TestbedHost(SwitchedHost, LocalHost):
-    """A host of namespaces that sees this machine's files. Implements ``DisposableHost`` and ``LimitedCable``."""
+    """A host of namespaces that sees this machine's files. Implements ``DisposableHost``."""
 
     __test__ = False  # not a test, despite its name
     this_machine = False
@@ -92,8 +92,9 @@ class TestbedHost(SwitchedHost, LocalHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        cable = None if self.options.link is None else self
-        return Capabilities(disposable=self, cable=cable, limited_cable=cable, guest_disk=self.program)
+        if self.options.link is None:
+            return Capabilities(disposable=self, guest_disk=self.program)
+        return Capabilities(disposable=self, link=self.link, limit_link=self.set_link, guest_disk=self.program)
 
     def _alive(self) -> None:
         if self._holder.poll() is not None:

@@ -16,13 +16,14 @@ from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.features.durability.records import TOKEN, ReadBack, read_back, read_committed
 from weighbridge.model.choices import Promise
 from weighbridge.model.command import Command
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.host import Host, HostTraits, Power, RunContext
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.names import RunId, SafeName
-from weighbridge.model.power_cut import ACKNOWLEDGED, TOKEN, Ledger, PowerCut, ReadBack, read_back, read_committed
+from weighbridge.model.power_cut import ACKNOWLEDGED, Ledger, PowerCut
 from weighbridge.model.site import DATA, Mount, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Placement, Role, Study
 from weighbridge.model.userland import Userland, UserlandSpec

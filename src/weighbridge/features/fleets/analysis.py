@@ -169,12 +169,12 @@ class WhyLeftOut(StrEnum):
 class LeftOutRun:
     """A directory without a run of the fleet.
 
-    ``about`` is the problem with it, its study, or its baseline; "" for other reasons.
+    ``detail`` is the problem with it, its study, or its baseline; "" for other reasons.
     """
 
     name: str
     reason: WhyLeftOut
-    about: str = ""
+    detail: str = ""
     setting: SettingChange | None = None
     """In what its study differs."""
 
@@ -188,7 +188,7 @@ class RunEffect:
     effect: Interval | None
     """The effect with Student's t 95% interval, from this run's blocks alone."""
     standard_error: float
-    why: WhyNotCounted | None
+    reason: WhyNotCounted | None
     """The reason why the run is not counted; None if it is."""
 
 
@@ -212,7 +212,7 @@ class FleetMetric:
     @property
     def counted(self) -> tuple[RunEffect, ...]:
         """The runs that take part."""
-        return tuple(each for each in self.runs if each.why is None)
+        return tuple(each for each in self.runs if each.reason is None)
 
     @property
     def outlier_machines(self) -> tuple[MachineEffect, ...]:
@@ -278,8 +278,8 @@ class UnlikeFact:
     usual: str
     """The value that most others have; "" if they have none."""
     peers: int
-    """The number of others that have it, out of ``of``."""
-    of: int
+    """The number of others that have it, out of ``total``."""
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
