@@ -597,7 +597,7 @@ def _other_sizes(sizes: Mapping[str, str], baseline: str, environments: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Capped(PartOfCost):
-    """Something limited most trials of one side (``trials`` out of ``of``), but not of the other side."""
+    """Something limited most trials of one side (``trials`` out of ``total``), but not of the other side."""
 
     code = "capped"
     environment: str
@@ -1245,7 +1245,7 @@ UNVERIFIED = "unverified"
 
 @dataclass(frozen=True, slots=True)
 class Unverified(Remark):
-    """An environment or ``host`` whose part ``what`` was never seen to work on real hardware."""
+    """An environment or ``host`` whose ``part`` was never seen to work on real hardware."""
 
     code = "unverified"
     environment: str

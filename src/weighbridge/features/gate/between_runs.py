@@ -131,7 +131,7 @@ class WhyNot(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WhyNoOwnValues:
-    """A reason; ``about`` has the facts that differ, or the names of the runs concerned."""
+    """A reason; ``subjects`` has the facts that differ, or the names of the runs concerned."""
 
     reason: WhyNot
     subjects: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Several runs in one chart: each cost in every run, and by what it changed."""
+"""Several runs in one chart: each cost in every run, and its change."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,14 +40,14 @@ TOOLTIP = [nominal("run"), nominal("environment"), nominal("typical"), nominal("
 
 
 def run_styles(comparison: RunsCompared) -> dict[str, MarkStyle]:
-    """Give each run its colour and mark by its letter, the same in every chart."""
+    """Return a colour and mark for each run by its letter, the same in every chart."""
     return styles_in_turn([run_letter(number) for number in range(len(comparison.runs))])
 
 
 def costs_of_runs(reports: Mapping[str, MetricReport]) -> Chart | None:
-    """Give the costs of every environment on one metric in all runs; None where none has a cost.
+    """Return the costs of every environment on one metric in all runs; None without any cost.
 
-    ``reports``: the metric in each run, by the run's letter. On one scale: ratios where there are any.
+    ``reports`` has the metric in each run by the run's letter. All costs are on one scale: ratios if there are any.
     """
     rows = [(letter, report, row) for letter, report in reports.items() for row in report.comparisons]
     if not rows:
@@ -80,9 +80,9 @@ def costs_of_runs(reports: Mapping[str, MetricReport]) -> Chart | None:
 
 
 def changes_of_pair(pair: RunPair) -> Chart | None:
-    """Give the changes of the headline costs from one run to another; None where none has a ratio.
+    """Return the changes of the headline costs from one run to another; None without any ratio.
 
-    The grey band is both runs' noise floors together, or the session allowance where that is more.
+    The grey band is the combined noise floor of both runs, or the session allowance if that is larger.
     """
     drawn = _ratios(pair)
     if not drawn:
@@ -112,7 +112,7 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
 
 
 def environment_styles(pair: RunPair) -> dict[str, MarkStyle]:
-    """Give the colours and marks of the environments of `changes_of_pair`."""
+    """Return the colours and marks of the environments of `changes_of_pair`."""
     return styles_in_turn(dict.fromkeys(display_name(row.environment) for _, row, _ in _ratios(pair)))
 
 
@@ -127,7 +127,7 @@ def _ratios(pair: RunPair) -> list[tuple[MetricChanges, ChangeRow, CostShift]]:
 
 
 def _noise(metric: MetricChanges, limits: tuple[float, float]) -> dict[str, Any] | None:
-    """Return the noise floor on the axis of changes: a ratio's floor both ways, as a penalty."""
+    """Return the noise floor on the axis of changes: a ratio's floor in both directions, as a penalty."""
     changes = [row.change for row in metric.rows if row.change is not None and row.change.scale == "ratio"]
     if not changes or changes[0].floor is None:
         return None

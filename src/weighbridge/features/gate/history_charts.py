@@ -44,7 +44,7 @@ class CostSeries:
 
 
 def series_of(run_history: History) -> list[CostSeries]:
-    """Give each headline metric of each series of runs, in the order in which they first appeared."""
+    """Return each headline metric of each series of runs, in the order of their first appearance."""
     by: dict[tuple[int, MetricId, str], list[tuple[int, MetricReport, Comparison]]] = {}
     for number, past in enumerate(run_history.runs, 1):
         for report, row in past.costs:
@@ -61,7 +61,7 @@ def series_of(run_history: History) -> list[CostSeries]:
 
 
 def environment_styles(run_history: History) -> dict[str, MarkStyle]:
-    """Give each environment of the folder its colour and mark."""
+    """Return a colour and mark for each environment of the folder."""
     return styles_in_turn(dict.fromkeys(name_in_run(past, row) for past in run_history.runs for _, row in past.costs))
 
 
@@ -71,9 +71,9 @@ def name_in_run(past: PastRun, row: Comparison) -> str:
 
 
 def over_runs(run_history: History, series: CostSeries) -> Chart | None:
-    """Give a metric's costs over the runs with their intervals; None where none has a cost.
+    """Return a metric's costs over the runs with their intervals; None without any cost.
 
-    The runs are evenly spaced, whatever the time between them; a dashed line is a run before which facts changed.
+    The runs are evenly spaced, whatever the time between them; a dashed line marks a run with changed facts.
     """
     scale, unit, every = on_one_scale([row for *_, row in series.points], series.unit)
     drawn = [
@@ -117,13 +117,13 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
 
 
 def changes(run_history: History, numbers: Sequence[int]) -> list[tuple[int, str]]:
-    """Give the runs before which facts changed, with what changed in short."""
+    """Return the runs before which facts changed, with what changed in short."""
     runs: Mapping[int, PastRun] = {number: run_history.runs[number - 1] for number in numbers}
     return [(number, changes_in_short(past.changed)) for number, past in runs.items() if past.changed]
 
 
 def _runs_axis(run_history: History, mine: Sequence[int]) -> dict[str, Any]:
-    """The axis of runs: with at most `LABELS` dates, and a mark at a run before which facts changed."""
+    """Return the axis of runs: with at most `LABELS` dates, and a mark at a run before which facts changed."""
     marked = {number for number, _ in changes(run_history, mine)}
     every = max(1, -(-len(mine) // LABELS))
     places = [number for place, number in enumerate(mine) if place % every == 0 or number in marked]
@@ -137,10 +137,10 @@ def _runs_axis(run_history: History, mine: Sequence[int]) -> dict[str, Any]:
 
 
 def _day(past: PastRun) -> str:
-    """``11-25 02:10``"""
+    """Return a date such as ``11-25 02:10``."""
     return date_words(past.run.created)[5:16]
 
 
 def _aside(number: int, of: int) -> float:
-    """How far an environment's mark is beside its run, so that intervals do not cover one another."""
+    """Return the distance of an environment's mark from its run, so that intervals do not cover each other."""
     return 0.0 if of < 2 else 0.4 * (number / (of - 1) - 0.5)

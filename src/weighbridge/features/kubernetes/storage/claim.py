@@ -28,7 +28,6 @@ class ClaimOptions(StorageOptions):
 
     @property
     def capacity(self) -> int:
-        """``size``."""
         return self.size
 
 
@@ -46,7 +45,6 @@ class Claim(Storage):
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """Claim a new volume."""
         pods = request.host.capabilities.pods
         if pods is None:
             raise Unavailable(f"{request.name} does not run in a pod: use 'storage: directory'")

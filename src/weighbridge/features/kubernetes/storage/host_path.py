@@ -25,7 +25,7 @@ class HostPathOptions(StorageOptions):
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """The folder, which has to be there."""
+        """Return the folder, which must exist."""
         return {"hostPath": {"path": self.path, "type": "Directory"}}
 
 
@@ -38,12 +38,11 @@ class HostPath(Storage):
     ways = ("pod volume",)
 
     def durability(self, options: Any) -> Durability:
-        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """Have a folder made with the pod, and removed behind it."""
+        """Yield a folder that is created with the pod and removed after it."""
         pods = request.host.capabilities.pods
         if pods is None:
             raise Unavailable(f"{request.name} does not run in a pod: use 'storage: directory'")
