@@ -100,14 +100,14 @@ def test_facts_that_changed_come_in_the_order_in_which_they_are_looked_for(run):
     )
     assert [each.reason for each in pair.no_own_values] == [WhyNot.MACHINE]
     assert pair.no_own_values[0].about == ("kernel", "microcode", "idle CPUs")
-    assert all(each.own == () for each in pair.metrics)
+    assert all(each.own_values == () for each in pair.metrics)
 
 
 def test_own_values_are_compared_on_the_same_machine(run):
     pair = pair_of(run, {}, {"workloads": [Workload("tcp", [(THROUGHPUT, 4.33e9, 0.01)])]})
     assert pair.no_own_values == ()
     (metric,) = [each for each in pair.metrics if each.before.metric == "throughput"]
-    native, bridge = metric.own
+    native, bridge = metric.own_values
     assert (native.environment, bridge.environment) == ("native", "bridge")
     assert native.penalty.low < 50 < native.penalty.high, "the machine is half as fast"
     assert bridge.before / bridge.after == pytest.approx(2, rel=0.05)
@@ -318,7 +318,7 @@ def test_absolute_rates_are_compared_where_the_fact_that_changed_was_changed_on_
     assert [each.about for each in pair_of(run, *SWAPPED).no_own_values] == [("sysctl vm.swappiness",)]
     for name in ("sysctl:vm.swappiness", "sysctl vm.swappiness"):
         pair = pair_of(run, *SWAPPED, on_purpose=[name])
-        assert pair.no_own_values == () and all(each.own for each in pair.metrics)
+        assert pair.no_own_values == () and all(each.own_values for each in pair.metrics)
         assert pair.on_purpose == (FactChange(FactKind.MACHINE, "sysctl vm.swappiness", "60", "10"),) == pair.facts
     assert_sentence(on_purpose_words(pair))
     (row,) = compare_json(RunsCompared(pair.first, (pair,)))["pairs"]

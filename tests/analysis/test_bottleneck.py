@@ -47,7 +47,7 @@ def test_more_than_half_of_both_sides_have_to_have_met_it():
     six, five = [CABLE] * 6 + [NONE] * 4, [CABLE] * 5 + [NONE] * 5
     found = shared_limit(six, six, "ms")
     assert found is not None and (found.kind, found.share, found.rate, found.unit) == ("cable", 0.99, 100e6, "bit/s")
-    assert (found.trials, found.of) == (12, 20)
+    assert (found.trials, found.total) == (12, 20)
     assert shared_limit(six, five, "ms") is None and shared_limit(five, six, "ms") is None
     assert shared_limit([], six, "ms") is None and shared_limit([None] * 3, [None] * 3, "ms") is None
 
@@ -58,7 +58,7 @@ def test_only_the_same_limit_on_both_sides_hides_a_difference():
     assert shared_limit(half, half, "requests/s") is None
     most = [CABLE] * 6 + [GENERATOR] * 4
     found = shared_limit(most, [CABLE] * 10, "requests/s")
-    assert found is not None and (found.code, found.trials, found.of) == (CABLE.code, 16, 20)
+    assert found is not None and (found.code, found.trials, found.total) == (CABLE.code, 16, 20)
 
 
 def test_two_limits_are_each_said_beside_the_cost(run):

@@ -139,10 +139,10 @@ def test_the_calibration_is_said_once_and_only_of_one_host():
     whole = Calibration("this-run", {"smallest detectable cost, tcp": "2%"})
     assert calibration_of(again) == whole
     for kind in ("testbed: on this machine", "ssh: user@b"):
-        assert calibration_of([*again, ("host a", "kind", kind, 0.0)]).about == "another-path"
+        assert calibration_of([*again, ("host a", "kind", kind, 0.0)]).scope == "another-path"
         assert calibration_of([("host a", "kind", kind, 0.0)]) is None
     polled = ("host", IDLE_CPUS, POLL, 0.0)
-    assert calibration_of([*again, polled]).about == "halting-cpus" and calibration_of([polled]) is None
+    assert calibration_of([*again, polled]).scope == "halting-cpus" and calibration_of([polled]) is None
     assert calibration_of([*again, ("host", IDLE_CPUS, HALT, 0.0)]) == whole
     assert calibration_of([*again, ("host", "kind", "x", 0.0)]) == whole
 
@@ -151,8 +151,8 @@ def test_the_conditions_have_words(run):
     analysis = analyse(run(costs={"bridge": 1.0}, blocks=2))
     known = replace(analysis, calibration=Calibration("this-run", {"smallest detectable cost, tcp": "2%"}))
     assert condition_lines(analysis) == [] and condition_lines(known) == ["smallest detectable cost, tcp 2%"]
-    path = replace(known, calibration=replace(known.calibration, about="another-path"))
-    halting = replace(known, polled=True, calibration=replace(known.calibration, about="halting-cpus"))
+    path = replace(known, calibration=replace(known.calibration, scope="another-path"))
+    halting = replace(known, polled=True, calibration=replace(known.calibration, scope="halting-cpus"))
     assert condition_lines(path) == [NOT_THIS_PATH] and condition_lines(halting) == [POLLED, NOT_POLLED]
 
 

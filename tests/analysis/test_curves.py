@@ -78,7 +78,7 @@ def test_each_level_is_a_point_with_an_interval_around_the_median(analysis):
 
 def test_the_peak_is_the_highest_median_and_says_how_sure_it_is(analysis):
     peak = curve(analysis, "native").peak
-    assert peak.level.text == "500" and peak.edge == "" and peak.of == 10 and 5 <= peak.highest < 10
+    assert peak.level.text == "500" and peak.edge == "" and peak.total == 10 and 5 <= peak.highest < 10
     assert [level.text for level in peak.others] == ["1000"]
     bridge = curve(analysis, "bridge").peak
     assert (bridge.level.text, bridge.highest, bridge.others) == ("500", 10, ())
@@ -171,7 +171,7 @@ def test_the_page_says_why_the_cost_of_the_peak_is_not_that_of_the_peaks(store):
 def test_errors_begin_where_some_block_has_them(analysis, run):
     errors = analysis.sweeps[0].errors
     assert errors["native"].first.text == "2000" and errors["native"].most.text == "2000"
-    assert (errors["bridge"].blocks, errors["bridge"].of) == (7, 7)
+    assert (errors["bridge"].blocks, errors["bridge"].total) == (7, 7)
     parts = rising_load(outputs=False)
     early = levels(200)[0]
     seldom = [
@@ -338,7 +338,7 @@ def test_a_level_at_which_everything_broke_is_still_a_row(run):
     store = run(**rising_load(breaking=breaking, blocks=3))
     analysis = analyse(store)
     assert [point.value is None for point in curve(analysis, "native").points] == [False] * 4 + [True] * 2
-    assert curve(analysis, "native").peak.of == 3
+    assert curve(analysis, "native").peak.total == 3
     page = page_of(store)
     check_links(page, store.directory)
     text = plain_text(page.text)
@@ -385,7 +385,7 @@ def test_standing_results_and_reasons():
               made(3, 0, "broke", "11 of 80 refused"), made(4, 0, "broke", "out of memory.")]  # fmt: skip
     assert [t.id for t in without_retries(trials)] == [100, 200, 201, 300, 400]
     broke = breakages(trials)[ArmId(CellId("w", Level()), "b")]
-    assert (broke.trials, broke.of, broke.lost, broke.measured, broke.always) == (3, 5, 3, 1, False)
+    assert (broke.trials, broke.total, broke.lost, broke.measured, broke.always) == (3, 5, 3, 1, False)
     assert broke.reason == "12 of 90 refused" and reason([trials[-1]]) == "out of memory" and reason([]) == ""
     assert breakages([made(1, 0, "deadline")]) == {}
 

@@ -172,7 +172,7 @@ def test_the_page_the_terminal_and_json_have_every_row(run):
     assert all(each["cost"]["family"] == "mechanisms" for each in row["mechanisms"])
     page, screen = (" ".join(text.split()) for text in (page_of(store).text, shown(store)))
     for each in rows:
-        assert " ".join(each.cost.split()) in page and each.what.split(" (")[0].split()[-1] in screen
+        assert " ".join(each.cost.split()) in page and each.part.split(" (")[0].split()[-1] in screen
 
 
 def matching(**rules: int | None) -> dict[str, dict[str, str]]:
@@ -186,7 +186,7 @@ def matching(**rules: int | None) -> dict[str, dict[str, str]]:
 def test_the_rules_that_a_probe_matched_stand_beside_what_moved(run):
     store = run(**recipe(facts=matching(bridge=10, bridge_without_translation=0, bridge_without_network=0)))
     analysis = analyse(store)
-    rows = {row.what: row for row in explanation_rows(analysis, analysis.explanations[0])}
+    rows = {row.part: row for row in explanation_rows(analysis, analysis.explanations[0])}
     assert rows["the translation"].moved == "rules matched 10 → 0" and rows["the network"].moved == ""
     assert rows["the filter"].switched == "on → off; seen: filter → off"
     (row,) = report_json(store, analysis)["explanations"]

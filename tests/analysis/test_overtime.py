@@ -81,7 +81,7 @@ def test_a_host_s_cpu_time_is_by_kind_and_in_all_without_what_only_waits():
         "idle": 9.0,
     }  # fmt: skip
     found = quantities(_series("host a", f"cpu_{kind}_share", value) for kind, value in kinds.items())
-    at = {(key.what, key.kind): read[1.0] for key, read in found.items()}
+    at = {(key.quantity, key.kind): read[1.0] for key, read in found.items()}
     assert at == {
         (CPU, "user"): 0.75, (CPU, "system"): 0.125, (CPU, "interrupts"): 3.0, (CPU, "waiting for disks"): 4.0,
         (CPU, "steal"): 8.0, (CPU, ""): 3.875,
@@ -221,7 +221,7 @@ def test_a_block_in_which_something_is_missing_is_not_drawn(swept):
     (first, _) = pictures(store, analyse(store))
     assert (first.block, first.choice) == (2, BlockChoice("most-results", 1))
     store = swept(blocks=1)
-    assert pictures(store, analyse(store))[0].choice.why == "only"
+    assert pictures(store, analyse(store))[0].choice.reason == "only"
 
 
 def test_every_trial_of_the_block_is_a_span_in_order_and_the_time_of_others_is_cut_out(swept):
@@ -244,7 +244,7 @@ def test_every_trial_of_the_block_is_a_span_in_order_and_the_time_of_others_is_c
 def test_the_panels_hold_what_was_read_and_nothing_that_was_never_used(swept):
     store = swept(disks=True)
     (nginx, _) = pictures(store, analyse(store))
-    assert [f"{panel.place}: {panel.what}" for panel in nginx.panels] == [
+    assert [f"{panel.place}: {panel.quantity}" for panel in nginx.panels] == [
         "server: CPU", "generator: CPU", "host local: CPU", "server: memory", "generator: memory",
         "host local: memory", "host local: disk read", "server: disk written", "host local: disk written",
         "server: network in", "host local: network in", "server: network out", "host local: network out",
@@ -257,7 +257,7 @@ def test_the_panels_hold_what_was_read_and_nothing_that_was_never_used(swept):
         assert len(at) == len(values) == 5 and values[-1] == values[-2]
         assert span.start <= at[0] and at[-1] <= span.end and list(at) == sorted(at)
     assert list(nginx.panels[2].curves) == ["user", "system", "interrupts", "waiting for disks", "steal"]
-    assert [(panel.what, panel.unit) for panel in nginx.queries] == [
+    assert [(panel.quantity, panel.unit) for panel in nginx.queries] == [
         ('accepted{instance="127.0.0.1:9113"}', "1/s"), ("node_memory", "B")
     ]  # fmt: skip
 

@@ -207,16 +207,16 @@ def test_use_over_time_has_every_place_and_kind(run):
     store = run(costs={"bridge": 1.5}, series=True, blocks=3)
     drawn = usage(store, analyse(store))["tcp"]
     assert {panel.place for panel in drawn.panels} == {"host a", "host b", "server"}
-    assert [(p.what, p.unit) for p in drawn.panels if p.place == "server"] == [
+    assert [(p.quantity, p.unit) for p in drawn.panels if p.place == "server"] == [
         ("CPU, user", "CPUs"), ("CPU, system", "CPUs"), ("memory, used", "B"), ("network in", "B/s"),
         ("network out", "B/s"),
     ]  # fmt: skip
-    assert "host a CPU, steal" in drawn.idle and not any("idle" in panel.what for panel in drawn.panels)
+    assert "host a CPU, steal" in drawn.idle and not any("idle" in panel.quantity for panel in drawn.panels)
     user = drawn.panels[0]
     assert list(user.curves) == ["native", "bridge", "native-again"]
     assert all(p.low <= p.middle <= p.high for curve in user.curves.values() for p in curve)
     assert user.curves["native"][0].middle == pytest.approx(0.6, rel=0.2)
-    network = next(panel for panel in drawn.panels if panel.what == "network in")
+    network = next(panel for panel in drawn.panels if panel.quantity == "network in")
     assert network.most > 1e9  # the busiest interface, not their sum or the loopback
     definition_of(charts.small_multiple(analyse(store), user))
 

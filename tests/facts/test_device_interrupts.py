@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.facts.interrupts import interrupt_rates, interrupts_of
+from weighbridge.facts.device_interrupts import interrupt_rates, interrupts_of
 from weighbridge.model.facts import InterruptRate
 
 CAPTURED = (Path(__file__).parent / "data" / "interrupts-kvm.txt").read_text()

@@ -31,7 +31,7 @@ class Bottleneck:
     unit: str
     trials: int
     """How many trials met it."""
-    of: int
+    total: int
 
     @property
     def kind(self) -> str:
@@ -81,7 +81,7 @@ class LimitCounts:
     """In how many ``of`` some good trials each kind of bottleneck was reached; in some nothing may be known of it."""
 
     by_kind: Mapping[str, int]
-    of: int
+    total: int
 
 
 def counts(limits: Sequence[Flag | None]) -> LimitCounts:

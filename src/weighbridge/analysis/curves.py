@@ -70,7 +70,7 @@ class CurvePeak:
     """The median there, in the metric's unit."""
     highest: int
     """In how many blocks this level was the highest."""
-    of: int
+    total: int
     """Blocks in which every level has a result; 0 where there is none, and nothing is known of how sure it is."""
     others: tuple[SweptLevel, ...]
     """The other levels that were the highest in some block, ascending."""
@@ -138,7 +138,7 @@ class ErrorsFrom:
     first: SweptLevel
     """The lowest level at which some block has errors."""
     blocks: int
-    of: int
+    total: int
     """In how many blocks of that level."""
     most: SweptLevel | None
     """The lowest level at which the median block has errors; None where none does."""
@@ -245,7 +245,7 @@ def curves_of(
 
 def _peak(results: Results, metric: str, curve: EnvironmentCurve) -> CurvePeak | None:
     """The level with the highest median, of those at which it broke in less than half of the trials."""
-    bearing = [each for each in curve.points if each.broke is None or 2 * each.broke.trials < each.broke.of]
+    bearing = [each for each in curve.points if each.broke is None or 2 * each.broke.trials < each.broke.total]
     medians = [(each.value.estimate, each.level) for each in bearing if each.value is not None]
     if not medians:
         return None

@@ -15,7 +15,7 @@ class Skipped:
     """A folder that holds no run that can be read, and why; "" where it holds none at all."""
 
     name: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

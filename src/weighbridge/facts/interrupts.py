@@ -1,17 +1,13 @@
-"""How the kernel accounts the time of interrupts, and how often devices interrupt each CPU."""
+"""Whether control groups' CPU time includes the network stack's interrupts, by the running kernel's configuration."""
 
 import contextlib
 import gzip
 import platform
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from weighbridge.model.facts import InterruptRate
 from weighbridge.model.host import InterruptTime
-
-InterruptCounts = Mapping[tuple[int, str, int], int]
-"""Counts since the machine was started, by interrupt number, device and CPU."""
 
 _OPTION = re.compile(r"^(?:CONFIG_IRQ_TIME_ACCOUNTING=(y)|# CONFIG_IRQ_TIME_ACCOUNTING is not set)$", re.MULTILINE)
 
@@ -46,30 +42,3 @@ def of_this_machine() -> InterruptTime:
     with contextlib.suppress(OSError, UnicodeDecodeError):
         command_line = Path("/proc/cmdline").read_text()
     return interrupt_time(kernel_config(lambda path: Path(path).read_bytes(), platform.release()), command_line)
-
-
-def interrupts_of(text: str) -> InterruptCounts:
-    """Read /proc/interrupts: the rows with a number, which belong to devices. Other rows are the CPUs' own."""
-    head, *rows = text.splitlines() or [""]
-    cpus = [int(name) for name in re.findall(r"\bCPU(\d{1,6})\b", head)]
-    interrupt_counts: dict[tuple[int, str, int], int] = {}
-    for row in rows:
-        number, _, rest = row.partition(":")
-        counts = rest.split(maxsplit=len(cpus))
-        if not number.strip().isdecimal() or len(counts) != len(cpus) + 1 or not all(map(str.isdecimal, counts[:-1])):
-            continue
-        device = re.split(r"\s{2,}", counts[-1].strip())[-1]
-        interrupt_counts |= {
-            (int(number), device, cpu): int(count) for cpu, count in zip(cpus, counts[:-1], strict=True)
-        }
-    return interrupt_counts
-
-
-def interrupt_rates(
-    before: InterruptCounts, after: InterruptCounts, seconds: float, least_per_s: float
-) -> tuple[InterruptRate, ...]:
-    """Return the rates between two readings that are at least ``least_per_s``, the highest first."""
-    rates = [
-        InterruptRate(*where, (count - before[where]) / seconds) for where, count in after.items() if where in before
-    ]
-    return tuple(sorted((each for each in rates if each.per_s >= least_per_s), key=lambda each: -each.per_s))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from weighbridge.facts.interrupts import InterruptCounts, interrupt_rates, interrupts_of
+from weighbridge.facts.device_interrupts import InterruptCounts, interrupt_rates, interrupts_of
 from weighbridge.model.facts import InterruptRate
 from weighbridge.model.study import Study
 from weighbridge.runner.estimate import blocks_in_time

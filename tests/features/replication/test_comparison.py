@@ -101,14 +101,14 @@ def test_figures_that_differ_in_size_are_told_whatever_their_direction(run):
     """Published: bridge 1.131 [1.092, 1.172], macvlan 1.018 [0.997, 1.038]; made up: 1.12 and 1.05 ± 0.2 %."""
     found = found_in(a_run(run))
     latency = by_table(found)["Table 8"]
-    assert latency["docker-bridge"].verdict == "agrees" and not latency["docker-bridge"].apart
-    assert latency["docker-macvlan"].verdict == "published inconclusive" and latency["docker-macvlan"].apart
+    assert latency["docker-bridge"].verdict == "agrees" and not latency["docker-bridge"].outside
+    assert latency["docker-macvlan"].verdict == "published inconclusive" and latency["docker-macvlan"].outside
     rows = [row for table in found.tables for row in table.rows]
-    apart, measured = sum(row.apart for row in rows), sum(row.measured is not None for row in rows)
+    apart, measured = sum(row.outside for row in rows), sum(row.measured is not None for row in rows)
     assert f"{apart} of {measured} published sizes lie outside" in outcome_sentence(found)
-    assert not any(row.apart for row in rows if row.measured is None)
+    assert not any(row.outside for row in rows if row.measured is None)
     one = by_table(found_in(a_run(run, blocks=1)))["Table 8"]
-    assert not any(row.apart for row in one.values()), "a single block has no interval"
+    assert not any(row.outside for row in one.values()), "a single block has no interval"
 
 
 def test_what_the_run_has_no_value_for_is_folded(run, tmp_path):
@@ -310,7 +310,7 @@ def test_the_table_marks_published_figures_outside(run):
     charts = [block for block in document.blocks if isinstance(block, Chart)]
     tables = [each for chart in charts for each in chart.fallback if isinstance(each, Table)]
     marked = [row[0].parts for table in tables for row in table.rows if "published figure outside" in row[2].parts]
-    assert len(marked) == sum(row.apart for table in found_in(store).tables for row in table.rows) > 0
+    assert len(marked) == sum(row.outside for table in found_in(store).tables for row in table.rows) > 0
     latency = next(each for each in charts if each.title.startswith("Table 8")).fallback[0]
     names = {plain_text(row[0].parts) for row in latency.rows if "published figure outside" in row[2].parts}
     assert "docker-macvlan" in names and "docker-bridge" not in names
@@ -378,10 +378,13 @@ def test_figures_of_hardware_are_not_compared_in_size_with_those_of_an_emulator(
     found, plain = found_in(store), found_in(a_run(run))
     before, row = (by_table(each)["Table 8"] for each in (plain, found))
     emulated, kvm = row["docker-macvlan (QEMU, TCG: emulated)"], row["docker-host (QEMU, KVM)"]
-    assert before["docker-macvlan"].apart and not emulated.apart
+    assert before["docker-macvlan"].outside and not emulated.outside
     assert direction_words(emulated) == "published inconclusive (emulated)"
     assert emulated.verdict == before["docker-macvlan"].verdict
-    assert (kvm.apart, direction_words(kvm)) == (before["docker-host"].apart, direction_words(before["docker-host"]))
+    assert (kvm.outside, direction_words(kvm)) == (
+        before["docker-host"].outside,
+        direction_words(before["docker-host"]),
+    )
     measured = [each for table in found.tables for each in table.rows if each.measured]
     under = sum(each.published.environment == "docker-macvlan" for each in measured)
     assert f"of {len(measured) - under} published sizes lie outside" in outcome_sentence(found)
@@ -410,6 +413,6 @@ def test_no_size_is_compared_where_the_baseline_itself_was_emulated(run):
         a_run(run, facts={SCOPE: {f"{name}/server": guest for name in ("native", "native-again", *COSTS)}})
     )
     measured = [row for table in found.tables for row in table.rows if row.measured]
-    assert all(row.emulated and not row.apart for row in measured)
+    assert all(row.emulated and not row.outside for row in measured)
     assert "lie outside" not in outcome_sentence(found)
     assert found.all_emulated and not any("emulated" in row.name for row in measured)

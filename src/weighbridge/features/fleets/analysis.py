@@ -169,12 +169,12 @@ class WhyLeftOut(StrEnum):
 class LeftOutRun:
     """A directory that is none of the fleet's runs.
 
-    ``about``: what was wrong with it, its study, its baseline; "" of other reasons.
+    ``detail``: what was wrong with it, its study, its baseline; "" of other reasons.
     """
 
     name: str
     reason: WhyLeftOut
-    about: str = ""
+    detail: str = ""
     setting: SettingChange | None = None
     """In what its study differs."""
 
@@ -188,7 +188,7 @@ class RunEffect:
     effect: Interval | None
     """With the 95 % interval of Student's t, of this run's blocks alone."""
     standard_error: float
-    why: WhyNotCounted | None
+    reason: WhyNotCounted | None
     """Why it is not counted; None where it is."""
 
 
@@ -212,7 +212,7 @@ class FleetMetric:
     @property
     def counted(self) -> tuple[RunEffect, ...]:
         """The runs that take part."""
-        return tuple(each for each in self.runs if each.why is None)
+        return tuple(each for each in self.runs if each.reason is None)
 
     @property
     def outlier_machines(self) -> tuple[MachineEffect, ...]:
@@ -279,7 +279,7 @@ class UnlikeFact:
     """The value that most others have; "" where they have none."""
     peers: int
     """How many others have it, of so many (``of``)."""
-    of: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class NotCompared:
     before: FleetMetric
 
     @property
-    def why(self) -> Literal["unit"]:
+    def reason(self) -> Literal["unit"]:
         """In what the two differ."""
         return "unit"
 
@@ -322,7 +322,7 @@ def _over_fleet(shift: FleetShift, family: int, margin: float) -> FleetShift:
 
 def _whole(row: UnitChange) -> bool:
     """Whether nothing but being a control keeps either run from being counted."""
-    return all(each.why in (None, WhyNotCounted.ALONE) for each in (row.first, row.second))
+    return all(each.reason in (None, WhyNotCounted.ALONE) for each in (row.first, row.second))
 
 
 def _errors(row: UnitChange) -> Iterable[float]:

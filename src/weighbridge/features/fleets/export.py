@@ -42,7 +42,7 @@ def fleet_json(fleet: FleetResult, compared: FleetsCompared | None = None) -> Fl
                 "machine": name,
                 "unlike": [
                     {"fact": each.fact, "value": each.value or None, "usual": each.usual or None,
-                     "peers": each.peers, "of": each.of}
+                     "peers": each.peers, "of": each.total}
                     for each in fleet.unlike_peers(name)
                 ],
             }
@@ -79,7 +79,8 @@ def _metric(metric: FleetMetric) -> FleetMetricRow:
         "runs": [
             {
                 "name": each.run.name, "blocks": each.blocks,
-                "effect": _place(metric, each.effect) if each.effect is not None else None, "not_counted": each.why,
+                "effect": _place(metric, each.effect) if each.effect is not None else None,
+                "not_counted": each.reason,
             }
             for each in metric.runs
         ],
@@ -152,7 +153,7 @@ def _against(compared: FleetsCompared) -> AgainstRow:
             {
                 "environment": each.metric.environment, "own": each.metric.own,
                 "workload": each.metric.report.workload, "level": each.metric.report.level.factors,
-                "metric": each.metric.report.metric, "why": each.why,
+                "metric": each.metric.report.metric, "why": each.reason,
             }
             for each in compared.not_compared
         ],

@@ -23,12 +23,12 @@ class FleetUnit:
     """One run of a fleet: on one machine, or on a pair, the client's machine first."""
 
     machines: tuple[str, ...]
-    why: RepeatReason = ""
+    reason: RepeatReason = ""
 
     @property
     def name(self) -> str:
         """Return the name of its run directory: ``A``, ``A--B``, ``alone--A--B``, ``again--A--B``."""
-        return JOINT.join((*((self.why,) if self.why else ()), *self.machines))
+        return JOINT.join((*((self.reason,) if self.reason else ()), *self.machines))
 
 
 Round = tuple[FleetUnit, ...]

@@ -363,4 +363,4 @@ def _value(value: object) -> str:
 
 def why_skipped(skipped: Skipped) -> str:
     """Return why a folder was skipped."""
-    return skipped.why or "no run in it"
+    return skipped.reason or "no run in it"
