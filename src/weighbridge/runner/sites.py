@@ -76,15 +76,10 @@ class OpenSite:
         """The opened mounts of its storage."""
         return self.request.storage.mounts if self.request.storage is not None else []
 
-    def open_fresh(self, name: SafeName) -> AbstractContextManager[Site]:
+    def open_fresh(self, name: SafeName, *, share_storage: bool = False) -> AbstractContextManager[Site]:
         """Open another site like it, which publishes no port and belongs to the caller."""
-        request = replace(self.request, name=name, ports=(), joined_site=self.request.name)
-        return self.environment.open(self.options, request)
-
-    def open_sharing(self, name: SafeName) -> AbstractContextManager[Site]:
-        """Open another site like it on the same storage, which this one closes."""
         storage = self.request.storage
-        if storage is not None and storage.mounts:
+        if share_storage and storage is not None and storage.mounts:  # which this site closes
             storage = SiteStorage(storage.kind, lambda _, mount=storage.mounts[0]: nullcontext(mount))  # type: ignore[misc]
         request = replace(self.request, name=name, ports=(), joined_site=self.request.name, storage=storage)
         return self.environment.open(self.options, request)
@@ -257,7 +252,7 @@ class Sites:
         first = self._open[key]
         while len(first.further) < number:
             self.run.step(f"starting {first.request.title} ({len(first.further) + 2} of {number + 1})")
-            site = stack.enter_context(first.open_sharing(self._name(key)))
+            site = stack.enter_context(first.open_fresh(self._name(key), share_storage=True))
             first.further.append(site)
             site.freeze()
 
