@@ -282,6 +282,7 @@ class Sites:
                 limit_link(cell.link != "none")
         measured = list(opened)[-1]
         keeper = opened.get("server", opened[measured])
+        resources = [self.study.resources_of(each.name) for each in self.study.arms]
         return Stage(
             sites=sites,
             endpoints=self.routes.endpoints(arm, cell, sites),
@@ -294,13 +295,9 @@ class Sites:
             data=self._data_disks(keeper, opened.values(), cell),
             at_end=self.finishing.of(arm.name),
             require_supporting_services=self.neighbourhood.require if self.neighbourhood else lambda: None,
-            own_cpu_limits=len({self._cpu_limit(each) for each in self.study.arms}) > 1,
+            own_cpu_limits=len({(each.cpus, each.quota_period_s) for each in resources}) > 1,
             polled=self.pollers is not None,
         )
-
-    def _cpu_limit(self, arm: Arm) -> tuple[float | None, float]:
-        resources = self.study.resources_of(arm.name)
-        return resources.cpus, resources.quota_period_s
 
     def _part(self, role: Role, key: SiteId) -> RoleSetup:
         place, opened = key[0], self._open[key]
