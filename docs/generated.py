@@ -396,7 +396,7 @@ def remark_codes() -> str:
 
 def prometheus() -> str:
     """Every metric of ``run --metrics``, with its labels."""
-    import weighbridge.live.families as module
+    import weighbridge.features.monitoring.families as module
 
     labels = {
         name: value

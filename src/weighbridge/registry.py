@@ -1,4 +1,4 @@
-"""Finds plug-ins in the modules and folders of a package, and plug-ins of other packages by entry points.
+"""Finds plug-ins in packages of the core and of features, and plug-ins of other distributions by entry points.
 
 A module has one plug-in, an object named ``PLUGIN``, or several, a tuple named ``PLUGINS``. An entry point names
 either of them.
@@ -9,6 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -61,17 +62,27 @@ def _needed(base: type[Plugin]) -> Iterable[str]:
 
 
 def discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
-    """Yield the objects of a package's modules, and of entry points of ``group`` (default: the package)."""
-    package = importlib.import_module(package_name)
-    for module_info in pkgutil.iter_modules(package.__path__):
-        if module_info.name.startswith("_"):
-            continue  # code that plug-ins share
-        name = f"{package_name}.{module_info.name}"
-        module = _loaded(name, functools.partial(importlib.import_module, name))
-        yield from _named(name, getattr(module, "PLUGINS", None) or getattr(module, "PLUGIN", None))
-    for entry in entry_points(group=group or package_name):
+    """Yield the objects of a package's modules, and of entry points of ``group`` (default: the package).
+
+    A feature has plug-ins in a folder that is named like the last word of the group.
+    """
+    group = group or package_name
+    for package in (package_name, *_in_features(group.rpartition(".")[2])):
+        for module_info in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            if module_info.name.startswith("_"):
+                continue  # code that plug-ins share
+            name = f"{package}.{module_info.name}"
+            module = _loaded(name, functools.partial(importlib.import_module, name))
+            yield from _named(name, getattr(module, "PLUGINS", None) or getattr(module, "PLUGIN", None))
+    for entry in entry_points(group=group):
         where = f"entry point {entry.name} of {entry.dist.name if entry.dist else '?'}"
         yield from _named(where, _loaded(where, entry.load))
+
+
+def _in_features(folder: str) -> Iterable[str]:
+    """Return the packages with this name in features."""
+    paths = sorted((Path(__file__).parent / "features").glob(f"*/{folder}/__init__.py"))
+    return (f"weighbridge.features.{path.parts[-3]}.{folder}" for path in paths)
 
 
 def _named(where: str, loaded: object) -> Iterable[tuple[str, object]]:

@@ -19,8 +19,7 @@ from weighbridge.runner import openings
 from weighbridge.runner.openings import FLOOR_BYTES, open_sites
 from weighbridge.workloads import boot
 
-from .test_session import finished, go
-from .world import FakeSite, Layer, World, study
+from .world import FakeSite, Layer, World, finished, go, study
 
 TRUE = Command(("true",))
 TOTAL = 16 * 2**30

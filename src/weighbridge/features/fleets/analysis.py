@@ -278,7 +278,7 @@ class UnlikeFact:
     usual: str
     """The value that most others have; "" where they have none."""
     peers: int
-    """How many others have it, of so many (``of``)."""
+    """How many others have it, of so many (``total``)."""
     total: int
 
 
