@@ -59,11 +59,7 @@ def times_of(programs: Programs, window: Window) -> Times | None:
 
 
 def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Window) -> tuple[Measurement, ...]:
-    """Return the measurements of the resources that the trial used.
-
-    If a host's kernel does not count a site, the site's CPU time includes only its own programs. It gives no cost,
-    and neither do whole machines.
-    """
+    """Return a trial's resource use, without CPU costs of sites that their host's kernel does not count."""
     used = window.used_by_roles
     work = result.work or work_of(result.measurements, times.work_s)
     sites_s = sum(each.get("cpu_s", 0.0) for each in used.values())

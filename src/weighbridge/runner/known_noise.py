@@ -37,11 +37,7 @@ def run_folder() -> Iterator[Path]:
 
 @contextmanager
 def left() -> Iterator[list[Path]]:
-    """Yield the folders of killed measurements, or none while any is running. None can begin until the context ends.
-
-    Locks show whether a measurement is running, because containers that share a cache do not see each other's
-    processes.
-    """
+    """Yield folders of killed measurements; none while one runs, and none can begin until the context ends."""
     with ExitStack() as stack:
         folders = [path for path in cache_folder().glob(f"{_RUN}*") if path.is_dir()]
         if folders:
