@@ -17,10 +17,10 @@ import pytest
 from weighbridge.engines import networks
 from weighbridge.engines.docker import LAUNCHER, engine
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import ramdisk
+from weighbridge.features.guests import ramdisk
+from weighbridge.features.guests.hosts.guest.host import GuestHost, guest_host
+from weighbridge.features.guests.hosts.guest.options import GuestOptions
 from weighbridge.hosts.chroot import chroot_site
-from weighbridge.hosts.guest import GuestHost, guest_host
-from weighbridge.hosts.options import GuestOptions
 from weighbridge.launcher import build
 from weighbridge.linux import process
 from weighbridge.model.command import Command

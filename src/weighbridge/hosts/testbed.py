@@ -268,7 +268,7 @@ def _first_process(holder: Process) -> int:
 
 
 def init_program() -> str | None:
-    """The program that reaps a host's orphans: tini, which Debian's docker.io brings, or Docker's copy of it."""
+    """Return the program that reaps a host's orphans: tini, a dependency of Debian's docker.io, or Docker's copy."""
     return shutil.which("tini") or shutil.which("docker-init", path="/usr/libexec/docker:/usr/bin")
 
 

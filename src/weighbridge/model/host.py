@@ -314,7 +314,7 @@ class Pods(Protocol):
 
     @property
     def owner(self) -> Any:
-        """The owner of all objects of the run there (`weighbridge.hosts.kubernetes.objects.ObjectOwner`)."""
+        """The owner of all objects of the run there (`weighbridge.features.kubernetes.objects.ObjectOwner`)."""
 
     @property
     def cpu_manager(self) -> str:
@@ -406,3 +406,5 @@ class Capabilities:
     """The command that writes dirty pages, if it has no shell. Its page caches are never emptied."""
     pods: Pods | None = None
     """Its pods, if it is a node of a cluster; it has nothing else then."""
+    native_site: Callable[[Any], AbstractContextManager[Any]] | None = None
+    """Opens the site of a `SiteRequest` in the host's own namespaces. Without it: a chroot. Raises Unavailable."""

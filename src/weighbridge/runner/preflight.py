@@ -98,7 +98,11 @@ def _unlike_the_baseline(study: Study) -> list[str]:
     facts = {}
     for arm in study.arms:
         needs = _needs(study, arm)[0]
-        facts[arm.name] = registry.environments()[arm.kind].foreseen_facts(arm.options, needs=needs)
+        environment = registry.environments()[arm.kind]
+        facts[arm.name] = dict(environment.foreseen_facts(arm.options, needs=needs))
+        if environment.on_clusters == "privileged":
+            for kind in needs.holding:
+                facts[arm.name] |= registry.hosts()[kind].facts_of_native(needs)
     of_baseline = facts.get(study.file.baseline, {})
     return [
         f"environments: {name}: {fact} is {value}, but {of_baseline[fact]} in {study.file.baseline}, and this "
@@ -366,10 +370,14 @@ def admissions(study: Study) -> Mapping[str, Readiness]:
         plugin = registry.hosts()[options.kind]
         if not options.traits.managed or lacking_here(plugin) is not None:
             continue
-        environments = registry.environments()
-        asked = {
-            arm.name: environments[arm.kind].makes(arm.options, needs=_needs(study, arm)[0]) for arm in study.arms
-        }
+        asked = {}
+        for arm in study.arms:
+            needs = _needs(study, arm)[0]
+            environment = registry.environments()[arm.kind]
+            if environment.on_clusters == "privileged":
+                asked[arm.name] = plugin.makes_for_native(needs)
+            else:
+                asked[arm.name] = environment.makes(arm.options, needs=needs)
         admitted = plugin.admits(options, asked)
         refused |= {arm: state for arm, state in admitted.items() if not state.ready and arm not in refused}
     return refused

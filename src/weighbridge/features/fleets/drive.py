@@ -132,7 +132,7 @@ class Drive:
         self.say("every run finished")
 
     def _again(self, machines: Sequence[str]) -> tuple[Round, ...]:
-        """Return the waves in which suspects are measured again: unfinished ones, and new ones."""
+        """Return the waves that measure suspects again: unfinished ones, and new ones."""
         suspects = Suspects.of(self.folder, machines)
         measured = [unit.machines for unit in self.folder.units() if not unit.reason]
         before = [unit for unit in self.folder.units() if unit.reason == "again"]

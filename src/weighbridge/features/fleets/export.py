@@ -24,7 +24,7 @@ from weighbridge.statistics import Interval
 
 
 def fleet_json(fleet: FleetResult, compared: FleetsCompared | None = None) -> FleetDocument:
-    """Give the document of ``fleet report --json``; infinite numbers are null."""
+    """Return the document of ``fleet report --json``; infinite numbers are null."""
     return {
         "version": FLEET_VERSION,
         "folder": str(fleet.folder),
@@ -92,7 +92,7 @@ def _effect_unit(metric: FleetMetric) -> str:
 
 
 def _place(metric: FleetMetric, at: Interval) -> FleetInterval:
-    """Where a run or the fleet is: a cost, or an own value in its unit."""
+    """Return the position of a run or the fleet: a cost, or an own value in its unit."""
     return _interval(own_value(metric, at) if metric.own else distance(metric, at))
 
 
