@@ -133,7 +133,7 @@ class WhyNoOwnValues:
     """A reason; ``about`` has the facts that differ, or the names of the runs concerned."""
 
     reason: WhyNot
-    subjects: tuple[str, ...]
+    about: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
