@@ -107,10 +107,7 @@ class NetworkLink:
 
 @dataclass(frozen=True, slots=True)
 class DiskSpeed:
-    """A limit of a disk in requests and bytes per second, for both directions together, that imitates a kind of disk.
-
-    A request within the limit is as fast as the disk below; other requests wait.
-    """
+    """A limit of a disk in requests and bytes per second, in both directions together, to imitate a kind of disk."""
 
     name: str
     requests: int

@@ -91,7 +91,7 @@ def test_facts_that_changed_come_in_the_order_in_which_they_are_looked_for(run):
         FactChange(FactKind.IDLE, "idle CPUs", "halt", "poll"),
     )
     assert [each.reason for each in pair.no_own_values] == [WhyNot.MACHINE]
-    assert pair.no_own_values[0].subjects == ("kernel", "microcode", "idle CPUs")
+    assert pair.no_own_values[0].about == ("kernel", "microcode", "idle CPUs")
     assert all(each.own_values == () for each in pair.metrics)
 
 
@@ -108,7 +108,7 @@ def test_own_values_are_compared_on_the_same_machine(run):
 
 def test_own_values_are_not_compared_where_a_run_is_not_trusted(run):
     pair = pair_of(run, {"aa": False}, {"aa_factor": 1.3})
-    assert [(each.reason, each.subjects) for each in pair.no_own_values] == [
+    assert [(each.reason, each.about) for each in pair.no_own_values] == [
         (WhyNot.UNTRUSTED, ("run1",)), (WhyNot.NOT_KNOWN, ("run0",)),
     ]  # fmt: skip
     assert pair.row(*KEY).change.floor is None, "one run has no A/A arm"
@@ -281,7 +281,7 @@ SWAPPED = [
 
 
 def test_absolute_rates_are_compared_where_the_fact_that_changed_was_changed_on_purpose(run):
-    assert [each.subjects for each in pair_of(run, *SWAPPED).no_own_values] == [("sysctl vm.swappiness",)]
+    assert [each.about for each in pair_of(run, *SWAPPED).no_own_values] == [("sysctl vm.swappiness",)]
     for name in ("sysctl:vm.swappiness", "sysctl vm.swappiness"):
         pair = pair_of(run, *SWAPPED, on_purpose=[name])
         assert pair.no_own_values == () and all(each.own_values for each in pair.metrics)
@@ -291,7 +291,7 @@ def test_absolute_rates_are_compared_where_the_fact_that_changed_was_changed_on_
 def test_another_fact_that_changed_keeps_absolute_rates_from_being_compared(run):
     other = {"facts": {"host": {**SWAPPED[1]["facts"]["host"], "kernel": "Linux 6.2"}}}
     pair = pair_of(run, SWAPPED[0], other, on_purpose=["sysctl:vm.swappiness"])
-    assert [each.subjects for each in pair.no_own_values] == [("kernel",)]
+    assert [each.about for each in pair.no_own_values] == [("kernel",)]
 
 
 @pytest.mark.parametrize("name", ["sysctl:vm.swapiness", "kernel", "load", "firmware"])

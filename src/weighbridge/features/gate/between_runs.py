@@ -134,7 +134,7 @@ class WhyNoOwnValues:
     """A reason; ``subjects`` has the facts that differ, or the names of the runs concerned."""
 
     reason: WhyNot
-    subjects: tuple[str, ...]
+    about: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
