@@ -111,10 +111,10 @@ def environments() -> Mapping[str, Environment]:
     return register(discover("weighbridge.environments"), Environment)  # type: ignore[type-abstract]
 
 
-def the_host(traits: HostTraits) -> tuple[Environment, Any]:
+def bare_host(traits: HostTraits) -> tuple[Environment, Any]:
     """Return the environment that is a host with these traits itself, for roles outside of all others; its options.
 
-    Raises RegistryError if there is none (`has_itself`), or more than one.
+    Raises RegistryError if there is none (`has_bare_host`), or more than one.
     """
     as_host = {kind: environment.as_host(traits) for kind, environment in environments().items()}
     kinds = [kind for kind, options in as_host.items() if options is not None]
@@ -124,7 +124,7 @@ def the_host(traits: HostTraits) -> tuple[Environment, Any]:
     return environments()[kinds[0]], as_host[kinds[0]]
 
 
-def has_itself(traits: HostTraits) -> bool:
+def has_bare_host(traits: HostTraits) -> bool:
     """Return whether roles outside of all environments can be on hosts with these traits."""
     return any(environment.as_host(traits) is not None for environment in environments().values())
 
@@ -143,9 +143,9 @@ def weighed_in(traits: HostTraits = THIS_MACHINE) -> Mapping[str, Mapping[str, A
     return MappingProxyType(by_name)
 
 
-def itself_in(traits: HostTraits) -> str:
+def bare_host_name(traits: HostTraits) -> str:
     """Return the name of `weighed_in` that is a host with these traits itself. Raises RegistryError without one."""
-    environment, options = the_host(traits)
+    environment, options = bare_host(traits)
     for name, written in weighed_in(traits).items():
         named_options = {key: value for key, value in written.items() if key != "kind"}
         if written["kind"] == environment.kind and environment.options.model_validate(named_options) == options:

@@ -95,7 +95,7 @@ class HostKind(Plugin):
     def makes_for_native(self, needs: Any) -> Sequence[Any]:
         """Return the objects that a cluster must create for a site in its node's own namespaces, as for `admits`.
 
-        ``needs`` are of the class `weighbridge.model.environment.Needs`.
+        ``needs`` is a `weighbridge.model.environment.Needs`.
         """
         return ()
 
@@ -103,7 +103,7 @@ class HostKind(Plugin):
         """Return the facts that such a site will have, as `Environment.foreseen_facts` does."""
         return {}
 
-    def whereabouts(self, options: Any) -> str:
+    def describe_location(self, options: Any) -> str:
         """Return who owns such a host's machine and what a run creates there, for ``plan``.
 
         Return "" if the description is enough. The method contacts nothing and starts no program that a study names.

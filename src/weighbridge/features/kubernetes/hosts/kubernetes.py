@@ -206,7 +206,7 @@ class Kubernetes(HostKind):
         """Return the quality of service of its pod."""
         return {QUALITY_OF_SERVICE: quality_of_service(asked_pod(needs))}
 
-    def whereabouts(self, options: Any) -> str:
+    def describe_location(self, options: Any) -> str:
         """Return the cluster, by the kubeconfig, and the objects that a run creates in it."""
         about = options.place.kubectl().configuration()
         context = f"context {about.context}" if about.context else "the cluster that kubectl uses by default"
