@@ -274,3 +274,10 @@ def test_a_public_class_has_a_name_of_its_own():
                 defined.setdefault(node.name, []).append(_module(path))
     twice = {name: modules for name, modules in defined.items() if len(modules) > 1}
     assert twice.keys() == DEFINED_TWICE, twice
+
+
+def test_tests_of_the_analysis_import_neither_reports_nor_commands():
+    tests = Path(__file__).parent / "analysis"
+    beyond = ("weighbridge.report", "weighbridge.cli", "cli.", "report.test_")
+    names = {path.name: imported(path.read_text()) for path in tests.glob("*.py")}
+    assert {test for test in names if any(name.startswith(beyond) for name in names[test])} <= {"test_gate.py"}

@@ -140,9 +140,9 @@ def test_its_data_disk_can_be_held_back(host: GuestHost):
         return time.monotonic() - started
 
     slow = SPEEDS["hdd-like"]
-    host.capabilities.data_disk.set_disk_speed(slow)
+    host.capabilities.limit_disk(slow)
     held_back = took()
-    host.capabilities.data_disk.set_disk_speed(None)
+    host.capabilities.limit_disk(None)
     assert held_back > 130 / slow.requests > took()  # a burst of a tenth of a second's requests is let through
     _run(host, "rm", file)
 

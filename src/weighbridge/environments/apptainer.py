@@ -282,7 +282,7 @@ def exec_words(options: ApptainerOptions, status: str) -> tuple[str, ...]:
 
 
 def _status(request: SiteRequest) -> str:
-    """The /proc/PID/status of a process of the host, asked once."""
+    """Return the /proc/PID/status of a process of the host, asked once."""
     host = request.host
 
     def asked() -> str:
@@ -318,7 +318,7 @@ def _bind(source: str, destination: str, *, read_only: bool = False) -> str:
 
 @contextmanager
 def _own_folder(request: SiteRequest) -> Iterator[str]:
-    """A folder for a site on its host's disk, with a link to those that it has in memory.
+    """Return a folder for a site on its host's disk, with a link to those that it has in memory.
 
     These are plain folders, because only root can mount a tmpfs.
     """

@@ -78,7 +78,7 @@ class TestbedOptions(CableOptions):
 
 
 def _configuration(path: str) -> str:
-    """The absolute path of a configuration; ssh takes ``none`` for none at all."""
+    """Return the absolute path of a configuration; ssh takes ``none`` for none at all."""
     return path if path == "none" else str(Path(path).absolute())
 
 

@@ -1,7 +1,7 @@
 """The objects of VirtualBox outside of its folder: the sockets of its programs, and links of the host.
 
-Each site has a VirtualBox of its own, told from the user's by ``VBOX_IPC_SOCKETID``: the sockets of that are in a
-folder of /tmp with its name.
+Each site has its own VirtualBox, which ``VBOX_IPC_SOCKETID`` separates from the user's. Its sockets are in a folder
+of /tmp with that name.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _LINK = re.compile(r"vboxnet\d{1,3}")
 
 
 def identity(run_id: RunId, number: int) -> str:
-    """Return the name of one of a run's VirtualBox services, by which `VirtualBoxTraces` finds it."""
+    """Return the name of one of a run's VirtualBox services, which `VirtualBoxTraces` searches for."""
     return f"{run_id}-{number}"
 
 

@@ -20,7 +20,7 @@ class Pods(Protocol):
 
     @property
     def owner(self) -> Any:
-        """The owner of all objects of the run there (`weighbridge.features.kubernetes.objects.ObjectOwner`)."""
+        """The owner of all objects of the run there (`ObjectOwner`)."""
 
     @property
     def cpu_manager(self) -> str:
@@ -40,28 +40,16 @@ class Pods(Protocol):
     def claim(
         self, name: str, size: int, storage_class: str
     ) -> AbstractContextManager[tuple[str, Mapping[str, str]]]:
-        """Claim a volume of a StorageClass ("": the cluster's default) for the site ``name``; deleted at the end.
-
-        It yields the claim's name and facts about it. Raises Unavailable.
-        """
+        """Claim a volume of a StorageClass ("": the default); yield its name and facts. Raises Unavailable."""
 
     def folder(self, name: str, path: str) -> AbstractContextManager[str]:
-        """Create a folder for the site ``name`` below a path of the node; it is removed when the context ends.
-
-        It yields the folder's name there. Raises Unavailable.
-        """
+        """Create a folder for the site ``name`` below a path of the node, and remove it. Raises Unavailable."""
 
     def open_pod(self, request: Any) -> AbstractContextManager[Any]:
-        """Start a pod (`weighbridge.features.kubernetes.objects.PodRequest`), which runs until the context ends.
-
-        It yields a `weighbridge.features.kubernetes.cluster.RunningPod`. Raises Unavailable.
-        """
+        """Start a `PodRequest`; yield a `RunningPod` until the context ends. Raises Unavailable."""
 
     def made(self, manifest: Mapping[str, Any]) -> AbstractContextManager[Any]:
-        """Create an object of the run from JSON; it is deleted when the context ends. Raises Unavailable.
-
-        It yields the object as the cluster has it.
-        """
+        """Create an object from JSON, yield it as the cluster has it, and delete it. Raises Unavailable."""
 
     def patched(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
         """Change an object of the run (a JSON merge patch); return the changed object. Raises Unavailable."""

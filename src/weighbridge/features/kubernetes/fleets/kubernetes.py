@@ -120,7 +120,7 @@ class KubernetesProvider(DrivenHere):
             return Readiness(False, str(error), "weighbridge doctor --cluster")
 
     def count(self, options: Any) -> int:
-        """Return the requested number, else that of all usable nodes. Unavailable if there are never enough."""
+        """Return the requested number, or all usable nodes. Raises Unavailable if there are too few."""
         from weighbridge.features.kubernetes import kubectl
         from weighbridge.features.kubernetes.survey import ClusterNodes
 

@@ -34,7 +34,7 @@ class ClaimOptions(StorageOptions):
 
 
 class Claim(Storage):
-    """What a PersistentVolumeClaim of the run is given, read and written by one node."""
+    """The volume that a PersistentVolumeClaim of the run is bound to, read and written by one node."""
 
     kind = "claim"
     summary = "a volume from a StorageClass of the cluster (PersistentVolumeClaim)"

@@ -74,7 +74,7 @@ _TOGETHER_S = 0.5
 
 
 class GuestHost(AgentHost):
-    """A QEMU guest as a host. Implements ``DisposableHost``, ``LimitedCable``, ``DataDisk`` and ``Power``."""
+    """A QEMU guest as a host. Implements ``DisposableHost`` and ``Power``."""
 
     subnet, gateway = SUBNET, NOWHERE
     data = _DATA
@@ -99,10 +99,11 @@ class GuestHost(AgentHost):
     @property
     def capabilities(self) -> Capabilities:
         """Return the host's capabilities: most of those that a host can have."""
-        cable = None if self.options.link is None else self
+        has_cable = self.options.link is not None
         return Capabilities(
-            disposable=self, cable=cable, limited_cable=cable, clock=self.clock, guest_disk=self.disk,
-            image_layer=self.userland, hypervisor=self._group, data_disk=self, power=self,
+            disposable=self, link=self.link if has_cable else None, limit_link=self.set_link if has_cable else None,
+            clock=self.clock, guest_disk=self.disk,
+            image_layer=self.userland, hypervisor=self._group, limit_disk=self.set_disk_speed, power=self,
         )  # fmt: skip
 
     def dedicated_host(self, purpose: str) -> "GuestHost":
@@ -174,7 +175,7 @@ class GuestHost(AgentHost):
             f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self.run)
         )
 
-    def set_link(self, *, limited: bool) -> None:
+    def set_link(self, limited: bool) -> None:
         """Add the token buckets at both ends of the cable, or remove them."""
         if limited != self.limited:
             self.switch.limit(self.address, self.options if limited else None, self.run)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.model.facts import InterruptRate, interrupt_rates, interrupts_of
+from weighbridge.facts.device_interrupts import interrupt_rates, interrupts_of
+from weighbridge.model.facts import InterruptRate
 
 CAPTURED = (Path(__file__).parent / "data" / "interrupts-kvm.txt").read_text()
 PHYSICAL = """\

@@ -1,5 +1,6 @@
 """A damaged run is told in one sentence, by every command that reads runs: no traceback, no number of garbage."""
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from weighbridge.analysis.metered import hosts_of
 from weighbridge.analysis.plan import meters_hz
 from weighbridge.analysis.remarks import confounders
 from weighbridge.cli.app import app
-from weighbridge.errors import RunDirectoryError
+from weighbridge.errors import LimitExceeded, LimitUndecided, RunDirectoryError, Untrusted
 from weighbridge.features.replication import command as replicate
 from weighbridge.store import schema
 from weighbridge.store.run import DATABASE, RunStore
@@ -71,6 +72,38 @@ ODD = [
     ("fact", "value", "x" * 100_000),
 ]
 """What a report can be made of all the same."""
+KEY = "INSERT OR REPLACE INTO run VALUES"
+MET = {
+    "numbers that are none, among options": ["UPDATE environment SET options = '{\"x\": NaN, \"y\": Infinity}'"],
+    "a number of 5,000 digits": ["UPDATE cell SET options = '{\"x\": " + "9" * 5000 + "}'"],
+    "names that steer": [
+        f"UPDATE {table} SET {column} = {column} || char(27) || '[31m' || char(10) || '::error::' {which}"
+        for table, column, which in (
+            ("environment", "name", ""), ("trial", "environment", ""), ("run", "value", "WHERE key = 'baseline'"),
+            ("fact", "value", ""), ("measurement", "metric", ""),
+        )
+    ],
+    "a key that is missing": ["DELETE FROM run WHERE key IN ('created', 'baseline', 'seed')"],
+    "no baseline": ["DELETE FROM environment WHERE name = 'native'"],
+    "the smallest numbers": ["UPDATE measurement SET value = 5e-324 WHERE rowid % 2"],
+    "numbers worlds apart": ["UPDATE measurement SET value = 1e100 WHERE rowid % 3"],
+    "a block that no run has": ["UPDATE trial SET block = 9007199254740992 WHERE rowid = 1"],
+    "looks that are none": [f"{KEY} ('gate_looks', '[{{\"blocks\": 6, \"share\": NaN, \"open\": []}}]')"],
+    "looks that have spent too much": [
+        f"{KEY} ('gate_looks', '[" + ", ".join(['{"blocks": 1, "share": 1, "open": [], "until": 0}'] * 9) + "]')",
+    ],
+    "a change of blocks that is none": [f"{KEY} ('extensions', 'x')"],
+    "a study that is no data": [
+        "UPDATE study SET document = '{\"version\": 1, \"file\": {\"x\": NaN}, \"arms\": [], \"cells\": []}'",
+    ],
+}  # fmt: skip
+"""Damage that made a command that reads several runs fall, or print what steers a terminal."""
+OF_SEVERAL = (
+    "compare BEFORE AFTER --all", "compare AFTER BEFORE --json", "compare BEFORE AFTER --markdown --html page.html",
+    "history .", "history . --json --html h.html",
+    "gate AFTER --budget *<=35% --against BEFORE --margin 3% --json",
+    "gate BEFORE --against AFTER --margin 3% --annotations github",
+)  # fmt: skip
 STUDIES = [
     "", "&a [*a]", "meters: {hz: x}", "meters: {hz: .nan}", "meters: {hz: 1e300}", "meters: [2]", "hosts: 1",
     "environments: {bridge: 1}", "- x\n  - y: [", "\x01", "!!python/object:os.system {}", "a: " + "[" * 300,
@@ -168,6 +201,27 @@ def test_whatever_the_study_of_an_older_run_says_it_is_read(run: Path, text: str
 def test_every_command_tells_of_damage(run: Path, command: str, damage: str):
     _execute(run, "PRAGMA foreign_keys=OFF", damage)
     _is_told(_ended(run, command))
+
+
+@pytest.mark.parametrize("damage", MET)
+def test_commands_that_read_several_runs_use_a_damaged_one_or_tell(whole: Path, run: Path, damage: str):
+    (run.parent / "before").mkdir()
+    shutil.copyfile(whole / DATABASE, run.parent / "before" / DATABASE)
+    _execute(run, "PRAGMA foreign_keys=OFF", "UPDATE run SET value = 'x' WHERE key = 'run_id'", *MET[damage])
+    for line in OF_SEVERAL:
+        words = line.replace("BEFORE", str(run.parent / "before")).replace("AFTER", str(run)).split()
+        ended = CliRunner().invoke(app, words)
+        error = ended.exception
+        if isinstance(error, SystemExit):
+            assert error.code in (0, 2), (line, ended.output)
+        elif error is not None:
+            assert isinstance(error, RunDirectoryError | LimitExceeded | LimitUndecided | Untrusted), (line, error)
+            assert len(str(error).splitlines()) == 1
+        assert not {"\x1b", "\r"} & {*ended.output}, line
+        if "--json" in words and ended.exit_code == 0:
+            json.loads(
+                ended.stdout, parse_constant=lambda name, line=line: pytest.fail(f"{line}: {name} is not JSON")
+            )
 
 
 @pytest.mark.parametrize("column", ["argv", "returncode", "stdout", "role"])
