@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from weighbridge.errors import WeighbridgeError
+from weighbridge.errors import Unavailable, WeighbridgeError
 from weighbridge.model.adapter import Adapter
 from weighbridge.model.cleanup import Cleanup
 from weighbridge.model.environment import Environment, misplaced
@@ -157,6 +157,13 @@ def bare_host_name(traits: HostTraits) -> str:
 def of_clusters() -> Mapping[str, HostKind]:
     """Return every kind of host that belongs to a cluster, where another program starts everything."""
     return {kind: plugin for kind, plugin in hosts().items() if plugin.options.traits.managed}
+
+
+def required_of_clusters() -> Mapping[str, HostKind]:
+    """Return `of_clusters`. Raises Unavailable if there is none."""
+    if not (kinds := of_clusters()):
+        raise Unavailable("no plug-in has hosts in a cluster: install a Weighbridge that has its feature kubernetes")
+    return kinds
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
+from weighbridge.features.kubernetes.pods import Pods
 from weighbridge.model.options import External
 from weighbridge.model.plugin import Durability
 from weighbridge.model.site import Mount, MountRequest
@@ -43,7 +44,7 @@ class HostPath(Storage):
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
         """Yield a folder that is created with the pod and removed after it."""
-        pods = request.host.capabilities.pods
+        pods: Pods | None = request.host.capabilities.pods
         if pods is None:
             raise Unavailable(f"{request.name} does not run in a pod: use 'storage: directory'")
         with pods.folder(request.name, options.path) as folder:
