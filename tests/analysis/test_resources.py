@@ -124,7 +124,7 @@ def test_a_bad_aa_arm_in_resource_use_alone_is_seen(run):
 def test_the_page_and_the_terminal_tell_it_apart(run):
     store = run(costs={"bridge": 1.25}, workloads=[METERED])
     page, text = page_of(store), shown(store, width=120, whole=True)
-    assert "resource use with a significant cost" in page.text and "treats them as one family" in page.text
+    assert "resource use: CPU client per Gbit (significant)" in page.text
     assert "CPU client per Gbit" in page.text and "tcp, resource use" in text and "s/Gbit" in text
     check_links(page, store.directory)
     flags = {cost["metric"]: cost["resource_use"] for cost in report_json(store)["costs"]}

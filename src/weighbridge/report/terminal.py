@@ -420,8 +420,8 @@ def path_parts(analysis: Analysis) -> Renderables:
 
 def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width: int) -> Renderables:
     """Give the tables of a workload."""
-    reports, shown_lines = analysis.of(label), {remark_text(each) for each in analysis.confounders}
-    without = {"exploratory"} if analysis.exploratory else set()
+    reports, shown_lines = analysis.of(label), set[str]()
+    without = {"confounder", *({"exploratory"} if analysis.exploratory else ())}
     if not reports and analysis.trials:
         yield styled(f"\n{unmeasured_text(analysis, label)}", "bold")
     used = [each for each in reports if each.resource_use]

@@ -132,7 +132,7 @@ class MetricTable:
 
     @property
     def differs(self) -> bool:
-        """Whether some environment differs: then the metric is seen without asking for it."""
+        """Whether some environment differs: the heading of the fold names the metric first."""
         return any(row.row.shown_as in ("different", "hidden") for row in self.rows)
 
 
@@ -182,7 +182,7 @@ def _article(
     folded: bool,
 ) -> MetricArticle:
     table = _table(analysis, metric_id(analysis, report.label, number), report, shown_remarks)
-    visible = not folded and (report.headline or table.differs)
+    visible = not folded and report.headline
     return MetricArticle(
         table.report, table.id, table.name, table.baseline, table.baseline_link, table.remarks, table.rows,
         forest=page.place(charts.forest(analysis, report), static_px=HALF_PX if visible else 0),
@@ -284,11 +284,13 @@ class WorkloadSection:
     label: str
     durability: str
     articles: Sequence[MetricArticle]
-    """Of the headline and of what differs."""
+    """The primary metric."""
     folded_articles: Sequence[MetricArticle]
+    folded_summary: str
     latencies: Sequence[LatencyArticle]
     resources: Sequence[MetricTable]
-    different_resources: Sequence[MetricTable]
+    """The metrics with a significant cost first."""
+    resources_summary: str
     usage: UsageCharts
     programs: ProgramTable
     broke: str
@@ -308,7 +310,7 @@ def workload_sections(
 
     Flags of trials of these `kinds` are said elsewhere. The charts of what is `folded` need the page's script.
     """
-    without = {"exploratory"} if analysis.exploratory else set()
+    without = {"confounder", *({"exploratory"} if analysis.exploratory else ())}
     for label in analysis.labels:
         shown_remarks = _ShownRemarks(set(), without, kinds)
         own = [each for each in analysis.of(label) if not each.resource_use]
@@ -323,15 +325,24 @@ def workload_sections(
             workload=next((trial.workload for trial in analysis.trials_of.get(label, ())), ""),
             label=label,
             durability=durability_of(analysis, label),
-            articles=[each for number, each in enumerate(articles) if not number or each.differs],
-            folded_articles=[each for each in articles[1:] if not each.differs],
+            articles=articles[:1],
+            folded_articles=articles[1:],
+            folded_summary=_summary("more metrics", articles[1:]),
             latencies=[_latency(analysis, page, each) for each in analysis.latencies if each.label == label],
-            resources=[each for each in resources if not each.differs],
-            different_resources=[each for each in resources if each.differs],
+            resources=sorted(resources, key=lambda each: not each.differs),
+            resources_summary=_summary("resource use", resources, others=False),
             usage=_usage(analysis, page, used.get(label)),
             programs=program_table(programs.get(label, ())),
             broke=reason(trial for trial in analysis.trials_of.get(label, ()) if trial.broke),
         )
+
+
+def _summary(title: str, metrics: Sequence[MetricTable], *, others: bool = True) -> str:
+    """Return the heading of folded metrics: ``more metrics: mean, p99 (significant or hidden); p50``."""
+    different = [each.name for each in metrics if each.differs]
+    rest = [each.name for each in metrics if not each.differs] if others else []
+    parts = [f"{', '.join(different)} (significant)"] if different else []
+    return ": ".join(filter(None, (title, "; ".join([*parts, *filter(None, [", ".join(rest)])]))))
 
 
 # -- over the levels, and step by step -------------------------------------------------------------

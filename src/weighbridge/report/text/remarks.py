@@ -1,10 +1,10 @@
 """Remarks in words: the only module that turns a remark into a sentence and a code into its meaning."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from weighbridge.analysis import remarks
 from weighbridge.analysis.results import EXTENDED_ERROR, Remark
@@ -45,14 +45,54 @@ def remark_text(remark: Remark) -> str:
 
 
 def remark_texts(several: Iterable[Remark]) -> list[str]:
-    """Return remarks as sentences; environments that lack the same meter or the same limit share one sentence."""
-    environments: dict[str, list[str]] = {}
-    for each in several:
-        if isinstance(each, remarks.NotMetered | remarks.NotHonoured):
-            environments.setdefault(remark_text(replace(each, environment="")), []).append(each.environment)
-        else:
-            environments[remark_text(each)] = []
-    return [f"{join_names(names)}{text}" for text, names in environments.items()]
+    """Return remarks as sentences; remarks that differ only in their environment or figures share one sentence."""
+    return joint_texts((each, "") for each in several)
+
+
+def joint_texts(remarks_of: Iterable[tuple[Remark, str]], compared: int = 0) -> list[str]:
+    """Return the remarks of comparisons as sentences, each with the environment of its comparison.
+
+    Remarks that differ only in their environment or figures share a sentence. It names the environments, unless they
+    are all that are `compared`.
+    """
+    groups: dict[Hashable, list[tuple[Remark, str]]] = {}
+    for remark, environment in remarks_of:
+        groups.setdefault(_shared(remark), []).append((remark, environment))
+    return [_joint_text(mine, compared) for mine in groups.values()]
+
+
+def _shared(remark: Remark) -> Hashable:
+    """Return what remarks that share a sentence have in common."""
+    if type(remark) in TOGETHER:
+        return type(remark), getattr(remark, "flag", None)
+    return replace(remark, environment="") if isinstance(remark, remarks.AboutEnvironment) else remark
+
+
+def _joint_text(group: Sequence[tuple[Remark, str]], compared: int) -> str:
+    several = [*dict.fromkeys(remark for remark, _ in group)]
+    about = [each for each in several if isinstance(each, remarks.AboutEnvironment)]
+    names = join_names(
+        dict.fromkeys(each.environment for each in about) or [*filter(None, (name for _, name in group))]
+    )
+    sentence = TOGETHER.get(type(several[0]))
+    if sentence is not None and (len(several) > 1 or isinstance(several[0], remarks.AsDifference)):
+        text = sentence(several)
+    elif len(about) > 1:
+        return remark_text(replace(about[0], environment=names))
+    else:
+        text = remark_text(several[0])
+        if about:
+            return text
+    return text if not names or (not about and len(group) == compared) else f"{names}: {text}"
+
+
+TOGETHER: dict[type[Remark], Callable[[Any], str]] = {}
+"""The sentence of several remarks of one class that differ in figures, without the names of their environments."""
+
+
+def _range(figures: Iterable[int]) -> str:
+    low, high = min(several := [*figures]), max(several)
+    return str(low) if low == high else f"{low} {'or' if high == low + 1 else 'to'} {high}"
 
 
 def words(kind: type[Kind], meaning: str = "") -> Callable[[Sentence[Kind]], Sentence[Kind]]:
@@ -129,8 +169,24 @@ def _(remark: remarks.TargetMissed) -> str:
     predicted = remark.predicted_blocks
     number = f"about {predicted}" if predicted and predicted <= MOST_BLOCKS else f"more than {MOST_BLOCKS}"
     needed = f"; it needs {number} rounds" if predicted else ""
-    width = share(remark.half_width) if math.isfinite(remark.half_width) else "no relative width"
-    return f"target {share(remark.target)} not reached: {width} after {remark.blocks} rounds{needed}"
+    return f"target {share(remark.target)} not reached: {_width(remark)} after {remark.blocks} rounds{needed}"
+
+
+def _width(remark: remarks.TargetMissed) -> str:
+    return share(remark.half_width) if math.isfinite(remark.half_width) else "no relative width"
+
+
+def _targets_missed(several: Sequence[remarks.TargetMissed]) -> str:
+    widths = dict.fromkeys(map(_width, sorted(several, key=lambda each: each.half_width)))
+    width = " to ".join(dict.fromkeys((next(iter(widths)), next(reversed(widths)))))
+    predicted = [each.predicted_blocks for each in several if each.predicted_blocks]
+    number = f"about {_range(predicted)}" if max(predicted, default=0) <= MOST_BLOCKS else f"more than {MOST_BLOCKS}"
+    needed = f"; they need {number} rounds" if predicted else ""
+    after = _range(each.blocks for each in several)
+    return f"target {share(several[0].target)} not reached: {width} after {after} rounds{needed}"
+
+
+TOGETHER[remarks.TargetMissed] = _targets_missed
 
 
 @words(
@@ -139,6 +195,10 @@ def _(remark: remarks.TargetMissed) -> str:
 )
 def _(remark: remarks.AsDifference) -> str:
     return f"the cost is a difference: {difference_interval(remark.difference, remark.unit)}"
+
+
+TOGETHER[remarks.AsDifference] = lambda _: CODES[remarks.AsDifference.code]
+"""The costs themselves stand in the table next to it."""
 
 
 @words(remarks.NotAfterHolm, "the interval excludes zero, but the cost is not significant after Holm's correction")
@@ -198,6 +258,14 @@ def _(remark: remarks.Outliers) -> str:
     return f"{display_name(remark.environment)}: {remark.outliers} of {remark.runs} runs {are} (kept)"
 
 
+def _several_outliers(several: Sequence[remarks.Outliers]) -> str:
+    of = _range(each.runs for each in several)
+    return f"{_range(each.outliers for each in several)} of {of} runs each are outliers (kept)"
+
+
+TOGETHER[remarks.Outliers] = _several_outliers
+
+
 @words(remarks.DelayedAck, "a latency equals the time for which Linux delays acknowledgements, with idle CPUs")
 def _(remark: remarks.DelayedAck) -> str:
     name, milliseconds = display_name(remark.environment), plain(1000 * remark.seconds)
@@ -210,7 +278,7 @@ def _(remark: remarks.DelayedAck) -> str:
 @words(remarks.Drift, "values rise or fall over the run (Kendall's tau, p < 0.01)")
 def _(remark: remarks.Drift) -> str:
     way = "up" if remark.tau > 0 else "down"
-    return f"{display_name(remark.environment)} drifts {way} during the run (tau {remark.tau:+.2f})"
+    return f"{display_name(remark.environment)}: values drift {way} during the run (tau {remark.tau:+.2f})"
 
 
 @words(remarks.Autocorrelation, "successive values are correlated (rank von Neumann ratio, p < 0.01)")
@@ -246,6 +314,18 @@ def _(remark: remarks.ProgramErrors) -> str:
 def _flagged(remark: remarks.FlaggedTrials) -> str:
     text = flag_kind_text(remark.flag, remark.figures)
     return f"{display_name(remark.environment)}: {text} in {remark.count} of {remark.trials} trials"
+
+
+def _flagged_each(several: Sequence[remarks.FlaggedTrials]) -> str:
+    figures: dict[str, list[float]] = {}
+    for each in (figure for one in several for figure in one.figures):
+        figures.setdefault(each.name, []).extend((each.low, each.high))
+    ranges = [remarks.FigureRange(name, min(mine), max(mine)) for name, mine in figures.items()]
+    trials = f"{_range(each.count for each in several)} of {_range(each.trials for each in several)} trials each"
+    return f"{flag_kind_text(several[0].flag, ranges)} in {trials}"
+
+
+TOGETHER[remarks.FlaggedTrials] = TOGETHER[remarks.ProgramErrors] = _flagged_each
 
 
 # -- about what was measured under which conditions ------------------------------------------------

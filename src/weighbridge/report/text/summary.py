@@ -7,8 +7,6 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.overload import reason
 from weighbridge.analysis.remarks import (
     AboutCost,
-    AboutEnvironment,
-    AsDifference,
     EmulatedCost,
     Nested,
     PartOfCost,
@@ -21,7 +19,7 @@ from weighbridge.model.flag import FlagKind
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.text import printable
 from weighbridge.report.text.curves import broke_sentences
-from weighbridge.report.text.environments import display_name, join_names
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     TOO_FEW,
     margin,
@@ -31,7 +29,7 @@ from weighbridge.report.text.formatting import (
     quantity,
 )
 from weighbridge.report.text.metric_names import RUN_TIME, metric_phrase, titled, value_unit
-from weighbridge.report.text.remarks import CODES, remark_text
+from weighbridge.report.text.remarks import joint_texts, remark_text
 from weighbridge.report.text.verdicts import (
     HIDDEN,
     bottleneck_words,
@@ -341,18 +339,13 @@ def remark_lines(
     rows = [row for row in report.comparisons if not row.aa]
     few = rows and all(row.few for row in rows)
     without = {*without, EmulatedCost.code, Nested.code}
-    about: dict[tuple[bool, str], list[str]] = {}
-    for row in rows:
-        for remark in without_flags(row.remarks, kinds):
-            if remark.code in without or (few and isinstance(remark, AboutCost)):
-                continue
-            own = isinstance(remark, AboutEnvironment)
-            text = CODES[remark.code] if isinstance(remark, AsDifference) else remark_text(remark)
-            about.setdefault((own, text), []).append(row.environment)
-    lines = [
-        text if own or len(names) == len(rows) else f"{join_names(names)}: {text}"
-        for (own, text), names in about.items()
+    found = [
+        (remark, row.environment)
+        for row in rows
+        for remark in without_flags(row.remarks, kinds)
+        if remark.code not in without and not (few and isinstance(remark, AboutCost))
     ]
+    lines = joint_texts(found, len(rows))
     fresh = [line for line in lines if line not in shown_lines]
     shown_lines.update(fresh)
     return fresh
