@@ -39,7 +39,7 @@ from weighbridge.report.text.conditions import (
 )
 from weighbridge.report.text.curves import broke_sentences, curve_sentences, curve_title
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
-from weighbridge.report.text.explanation import explanation_rows, explanation_sentence, explanation_title
+from weighbridge.report.text.explanation import cause_lines, causes_title, explanation_rows
 from weighbridge.report.text.formatting import level, plural, quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
@@ -125,8 +125,7 @@ def print_report(
                 out.print(styled(line), soft_wrap=True)
         else:
             further = [
-                *(part for each in analysis.explanations[:SHOWN_EXPLANATIONS] for part in _explained(analysis, each)),
-                *(part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))),
+                part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))
             ]
             print_run_screen(
                 analysis,
@@ -153,8 +152,11 @@ def print_run_screen(
 
     Inside of `use_display_names`. `further` is printed too, whatever its height.
     """
-    head = [styled(f"{analysis.study}: {analysis.question}"), styled(answer_, "bold")]
-    head[0].truncate(out.width, overflow="ellipsis")
+    question = styled(f"{analysis.study}: {analysis.question}")
+    question.truncate(out.width, overflow="ellipsis")
+    head: list[RenderableType] = [question, styled(answer_, "bold")]
+    for each in analysis.explanations[:SHOWN_EXPLANATIONS]:
+        head += [styled(causes_title(each)), *_lines(cause_lines(analysis, each))]
     trusted = checked_sentence(analysis)
     most = DISTURBED_LINES if hindered(analysis) else TRUST_LINES
     sentence = _short(trusted, out.width, most) if trusted and analysis.metrics else ""
@@ -302,9 +304,9 @@ def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Renderables:
 
 
 def _explained(analysis: Analysis, explanation: Explanation) -> Renderables:
-    """Give the causes of a cost in a sentence, and what each mechanism costs."""
-    yield styled(f"\nCauses of the cost: {explanation_title(explanation)}", "bold")
-    yield indented(explanation_sentence(analysis, explanation))
+    """Give the causes of a cost, and what each mechanism costs."""
+    yield styled(f"\n{causes_title(explanation)}", "bold")
+    yield from _lines(cause_lines(analysis, explanation))
     shown = Table("mechanism", "cost", "verdict", "to change it", box=None, pad_edge=False)
     for row in explanation_rows(analysis, explanation):
         style = STYLES.get(row.shown_as, "dim")

@@ -20,14 +20,14 @@ from weighbridge.report.anchors import (
     trials_id,
     workload_id,
 )
-from weighbridge.report.page import HALF_PX, ChartPlace, PageCharts
+from weighbridge.report.page import FULL_PX, HALF_PX, ChartPlace, PageCharts
 from weighbridge.report.text.conditions import durability_of
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.explanation import (
     HEADS,
+    cause_lines,
+    causes_title,
     explanation_rows,
-    explanation_sentence,
-    explanation_title,
 )
 from weighbridge.report.text.formatting import (
     Shown,
@@ -50,6 +50,8 @@ from weighbridge.report.text.summary import baseline_sentence, remark_lines, swe
 from weighbridge.report.text.verdicts import broke_count, judged_cost_text, open_text, reasoned_verdict
 from weighbridge.statistics import cost_percent
 
+EXPLAINED_ON_TOP = 2
+"""Explained costs whose causes stand on top of the page."""
 UNFOLDED = 4
 """Headline metrics whose waterfalls are seen without asking for them; with more of them only the first."""
 
@@ -432,11 +434,13 @@ def ladder_articles(analysis: Analysis, page: PageCharts, kinds: Collection[Flag
 
 @dataclass(frozen=True, slots=True)
 class ExplanationArticle:
-    """Why an environment costs what it does on one metric: a sentence, a table and a waterfall."""
+    """The causes of an environment's cost on one metric: sentences, a table and a waterfall."""
 
     title: str
     workload: str
-    sentence: str
+    on_top: bool
+    """Whether its causes stand on top of the page: those of the largest costs."""
+    causes: Sequence[str]
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     sources: Sequence[str]
@@ -449,12 +453,14 @@ def explanation_articles(analysis: Analysis, page: PageCharts) -> list[Explanati
     articles = []
     for number, explanation in enumerate(analysis.explanations):
         rows = explanation_rows(analysis, explanation)
-        drawn = page.place(charts.explained(analysis, explanation), static_px=HALF_PX if number < UNFOLDED else 0)
+        on_top = number < EXPLAINED_ON_TOP
+        drawn = page.place(charts.explained(analysis, explanation), static_px=FULL_PX if on_top else HALF_PX)
         articles.append(
             ExplanationArticle(
-                title=explanation_title(explanation),
+                title=causes_title(explanation),
                 workload=explanation.report.workload,
-                sentence=explanation_sentence(analysis, explanation),
+                on_top=on_top,
+                causes=cause_lines(analysis, explanation),
                 heads=HEADS,
                 rows=[row.cells for row in rows],
                 sources=[f"{row.what}: {row.source}" for row in rows if row.source],
