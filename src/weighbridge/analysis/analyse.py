@@ -1,4 +1,4 @@
-"""A run's numbers, compared: every cost with its interval, verdict and remarks."""
+"""Computes the results of a run: every cost with its interval, verdict and remarks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -62,8 +62,8 @@ from weighbridge.store.run import RunStore, Value
 def analyse(store: RunStore) -> Analysis:
     """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
 
-    `weighbridge.statistics.verdicts` says how verdicts come about, `weighbridge.analysis.judgement` how trust does.
-    Raises RunDirectoryError where the store cannot be read or is damaged.
+    `weighbridge.statistics.verdicts` explains verdicts, and `weighbridge.analysis.judgement` explains trust. Raises
+    RunDirectoryError if the store cannot be read or is damaged.
     """
     require_consistent(store)
     info, plan, facts = store.info(), plan_of(store), store.facts()
@@ -138,13 +138,13 @@ def analyse(store: RunStore) -> Analysis:
 
 
 def measured_values(store: RunStore) -> list[Value]:
-    """Return the values that a run's costs are made of: without selections and blocks that were tried again."""
+    """Return the values that a run's costs are based on, without selections and repeated blocks."""
     read = _telling_values(store, readings(store))
     return standing_values(read, _trials(store, read))
 
 
 def _telling_values(store: RunStore, rate: ReadingRate | None) -> list[Value]:
-    """The values without figures that are a selection, and without counts of rare events that never happened."""
+    """Return the values without selections, and without counts of rare events that never happened."""
     robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
     values = without_selections(store.values(), rate, robbed)
     happened = {each.metric_id for each in values if is_rare_event(each.metric) and each.value}
@@ -179,7 +179,7 @@ def _limits(trials: Sequence[TrialRow]) -> dict[ArmId, list[Flag | None]]:
 def _metric_reports(
     values: Mapping[MetricId, Sequence[Value]], plan: Comparisons, cells: Sequence[CellId], *, disturbed: bool
 ) -> tuple[list[MetricReport], list[ControlCheck], list[PValues | None]]:
-    """Give the reports before Holm, the A/A checks, and the p-values of every comparison in their order."""
+    """Return the reports before Holm's correction, the A/A checks, and the p-values of all comparisons in order."""
     reports: list[MetricReport] = []
     checks: list[ControlCheck] = []
     p_values: list[PValues | None] = []
@@ -213,7 +213,7 @@ def _metric_reports(
 def _add_verdicts(
     reports: Sequence[MetricReport], p_values: Sequence[PValues | None], plan: Comparisons, context: Context
 ) -> list[MetricReport]:
-    """Give the reports with verdicts and remarks."""
+    """Return the reports with verdicts and remarks."""
     families = [family_of(report) for report in reports for _ in report.comparisons]
     after, failing = after_holm(families, p_values), context.failing()
     adjusted, levels = iter(after), iter(by_family(families, after, holm_levels))
