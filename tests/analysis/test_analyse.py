@@ -13,7 +13,9 @@ from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.judgement import holm_levels
 from weighbridge.analysis.plan import plan_of
-from weighbridge.analysis.remarks import Extended, Unresolved, confounders
+from weighbridge.analysis.remarks.confounders import confounders
+from weighbridge.analysis.remarks.meters import Unresolved
+from weighbridge.analysis.remarks.rounds import Extended
 from weighbridge.analysis.results import VisibleCost
 from weighbridge.model.decisions import GateLook, gate_looks_text
 from weighbridge.model.facts import HostDifference

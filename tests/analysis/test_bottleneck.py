@@ -10,7 +10,7 @@ from report.test_html import page_of
 from report.test_terminal import shown
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import shared_limit
-from weighbridge.analysis.remarks import Capped
+from weighbridge.analysis.remarks.network import Capped
 from weighbridge.features.replication.comparison import replication
 from weighbridge.features.replication.document import replication_json
 from weighbridge.features.replication.published import published

@@ -13,7 +13,10 @@ from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Calibration, by_label, calibration_of, power_cuts
 from weighbridge.analysis.readings import ReadingRate
-from weighbridge.analysis.remarks import confounders, few_readings, figure_ranges, kind_of, on_top
+from weighbridge.analysis.remarks.confounders import confounders
+from weighbridge.analysis.remarks.flags import figure_ranges, kind_of
+from weighbridge.analysis.remarks.meters import few_readings
+from weighbridge.analysis.remarks.rules import on_top
 from weighbridge.meters import host
 from weighbridge.model.choices import Promise
 from weighbridge.model.facts import HALT, IDLE_CPUS, POLL

@@ -12,7 +12,8 @@ from weighbridge.analysis.comparisons import comparison, values_by_metric
 from weighbridge.analysis.judgement import Family, family_of
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
-from weighbridge.analysis.remarks import Fragments, confounders
+from weighbridge.analysis.remarks.confounders import confounders
+from weighbridge.analysis.remarks.network import Fragments
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.usage import usage
 from weighbridge.errors import RunDirectoryError

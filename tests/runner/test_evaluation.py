@@ -2,7 +2,7 @@
 
 import pytest
 
-from weighbridge.analysis.remarks import figure_ranges
+from weighbridge.analysis.remarks.flags import figure_ranges
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import Flag, FlagCode, FlagKind
 from weighbridge.model.measurement import Outcome

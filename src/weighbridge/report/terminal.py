@@ -12,8 +12,7 @@ from rich.text import Text
 
 from weighbridge.analysis.latency import PERCENTS, LatencyReport
 from weighbridge.analysis.paths import path_tables
-from weighbridge.analysis.remarks import DelayedAck, FewReadings, Unfinished
-from weighbridge.analysis.results import Analysis, Explanation, MetricReport, Remark
+from weighbridge.analysis.results import Analysis, Explanation, MetricReport, RemarkPlace
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.screen import print_screen
 from weighbridge.report.terminal_layout import (
@@ -163,7 +162,8 @@ def print_run_screen(
     trust: list[RenderableType] = [styled(sentence, _trust_style(analysis))] if sentence else []
     if _exploratory_unsaid(analysis):
         trust.append(indented(exploratory_sentence(analysis), "yellow"))
-    trust += [indented(remark_text(each), "yellow") for each in analysis.confounders if _is_stop(each)]
+    stops = [each for each in analysis.confounders if each.placement is RemarkPlace.SCREEN]
+    trust += [indented(remark_text(each), "yellow") for each in stops]
     print_screen(
         out,
         head,
@@ -188,11 +188,6 @@ def _short(text: str, width: int, most: int) -> str:
             break
         first = f"{first} {each}"
     return first
-
-
-def _is_stop(remark: Remark) -> bool:
-    """Whether it says why a run has fewer blocks than it might: that is on every screen."""
-    return isinstance(remark, Unfinished)
 
 
 def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -> Iterator[Text]:
@@ -274,8 +269,8 @@ def _remarks(analysis: Analysis) -> Renderables:
     unmeasured = [label for label in analysis.labels if analysis.trials and not analysis.of(label)]
     yield from _lines([unmeasured_text(analysis, label) for label in unmeasured], "yellow")
     remarks = (each for report in analysis.headlines for row in report.comparisons for each in row.remarks)
-    delayed = dict.fromkeys(remark_text(each) for each in remarks if isinstance(each, DelayedAck))
-    others = [each for each in analysis.confounders if not _is_stop(each)]
+    delayed = dict.fromkeys(remark_text(each) for each in remarks if each.placement is RemarkPlace.FIRST)
+    others = [each for each in analysis.confounders if each.placement is not RemarkPlace.SCREEN]
     yield from _lines([*delayed, *remark_texts(others)], "yellow")
     doubts = (partly_exploratory_sentence(analysis), flagged_sentence(analysis), place_sentence(analysis))
     yield from _lines([*filter(None, doubts)], "yellow")
@@ -438,7 +433,7 @@ def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width
         yield styled(f"\n{label}, resource use", "bold")
         yield resources_table(analysis, used)
     remarks = [remark for report in used for row in report.comparisons for remark in row.remarks]
-    readings = dict.fromkeys(remark_text(each) for each in remarks if isinstance(each, FewReadings))
+    readings = dict.fromkeys(remark_text(each) for each in remarks if each.placement is RemarkPlace.METERS)
     yield from _lines([*readings], "yellow")
 
 

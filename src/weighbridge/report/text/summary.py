@@ -5,15 +5,8 @@ from collections.abc import Collection, Sequence
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.overload import reason
-from weighbridge.analysis.remarks import (
-    AboutCost,
-    EmulatedCost,
-    Nested,
-    PartOfCost,
-    Stalls,
-    without_flags,
-)
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.remarks.flags import without_flags
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport, RemarkPlace
 from weighbridge.model.address import grouped
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.measurement import Outcome
@@ -89,7 +82,7 @@ def change(report: MetricReport, row: Comparison, baseline: str) -> str:
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Return one comparison as a sentence: environment, cost with interval, baseline, rounds and verdict."""
     end = "; ".join(filter(None, (f"({count(row.blocks)}) - {reasoned_verdict(row)}", open_text(report, row))))
-    end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if isinstance(remark, PartOfCost))
+    end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if remark.placement is RemarkPlace.SENTENCE)
     return f"{display_name(row.environment)} {change(report, row, baseline)} {end}"
 
 
@@ -226,7 +219,7 @@ def disagreements(analysis: Analysis) -> list[str]:
         for report in analysis.metrics
         for row in report.comparisons
         for remark in row.remarks
-        if isinstance(remark, Stalls) and not row.aa
+        if remark.placement is RemarkPlace.LEAD and not row.aa
     ]
 
 
@@ -338,12 +331,12 @@ def remark_lines(
     """
     rows = [row for row in report.comparisons if not row.aa]
     few = rows and all(row.few for row in rows)
-    without = {*without, EmulatedCost.code, Nested.code}
+    hidden = {RemarkPlace.NAME, *({RemarkPlace.COST} if few else ())}
     found = [
         (remark, row.environment)
         for row in rows
         for remark in without_flags(row.remarks, kinds)
-        if remark.code not in without and not (few and isinstance(remark, AboutCost))
+        if remark.code not in without and remark.placement not in hidden
     ]
     lines = joint_texts(found, len(rows))
     fresh = [line for line in lines if line not in shown_lines]
