@@ -6,7 +6,7 @@ allows. Verdicts are corrected (Holm) in the same families as in a report, separ
     first, second = read_run(RunStore(one)), read_run(RunStore(other))
     (pair,) = compare_runs(first, second).pairs
     row = pair.row(MetricId(CellId("tcp", Level()), "throughput"), "bridge")
-    row.change.worsening_with_allowance, row.verdict
+    row.change.penalty_with_allowance, row.verdict
 
 **Own values.** A cost is measured within blocks, so a machine that is slower today slows both sides. This does not
 hold for an absolute rate, because two runs are "all of A, then all of B". Rates are therefore compared only if the
@@ -140,14 +140,13 @@ class WhyNoOwnValues:
 class OwnValues:
     """One environment's own values of a metric in both runs: medians in its unit, and the shift between them.
 
-    ``worsening`` is positive if worse, in percent, or in the metric's unit for a difference; None with too few
-    blocks.
+    ``penalty`` is positive if worse, in percent, or in the metric's unit for a difference; None with too few blocks.
     """
 
     environment: str
     before: float
     after: float
-    worsening: Interval | None
+    penalty: Interval | None
     scale: str
     blocks: tuple[int, int]
 
@@ -203,13 +202,13 @@ def _of(
     positive = min(map(min, sides)) > 0
     on = scale_of(before.metric, before.unit) or ("ratio" if positive else "difference")
     on = on if positive else "difference"
-    worsening = None
+    penalty = None
     if min(map(len, sides)) >= MIN_BLOCKS_INTERVAL:
         values = [[math.log(each) for each in side] if on == "ratio" else side for side in sides]
         shift = between.change(*values, better=before.better, scale=on, allowance=0.0)
-        worsening = shift.worsening
+        penalty = shift.penalty
     blocks = len(sides[0]), len(sides[1])
-    return OwnValues(environment, median(sides[0]), median(sides[1]), worsening, on, blocks)
+    return OwnValues(environment, median(sides[0]), median(sides[1]), penalty, on, blocks)
 
 
 # -- whole runs ---------------------------------------------------------------------------------

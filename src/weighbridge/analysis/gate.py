@@ -242,7 +242,7 @@ def _may_be_worse(row: Comparison | None) -> bool:
     """Return whether a cost is worse or undecided: neither proven small nor a proven gain."""
     if row is None or row.cost is None:
         return True
-    return not (row.verdict == "equivalent" or (row.verdict == "different" and row.cost.worsening.estimate <= 0))
+    return not (row.verdict == "equivalent" or (row.verdict == "different" and row.cost.penalty.estimate <= 0))
 
 
 def _own_budget(budget: Requirement, target: Target) -> Finding:
@@ -251,7 +251,7 @@ def _own_budget(budget: Requirement, target: Target) -> Finding:
     if cost is None or report is None:
         return Finding(budget, target, "undecided", "own-budget")
     unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
-    return Finding(budget, target, "undecided", "own-budget", cost.worsening, unit, cost.blocks, cost.confidence)
+    return Finding(budget, target, "undecided", "own-budget", cost.penalty, unit, cost.blocks, cost.confidence)
 
 
 def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[GateOutcome, Reason]:
@@ -307,9 +307,9 @@ def _judge_cost(requirement: Requirement, target: Target, analysis: Analysis, co
     reason: Reason = "no-ratio"
     if not _no_ratio(requirement, target):
         sides = [(report, row, analysis)]
-        outcome, reason = rule(requirement, cost.worsening, bound, sides, in_noise=report.within_noise(row))
+        outcome, reason = rule(requirement, cost.penalty, bound, sides, in_noise=report.within_noise(row))
     unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
-    return Finding(requirement, target, outcome, reason, cost.worsening, unit, row.blocks, cost.confidence)
+    return Finding(requirement, target, outcome, reason, cost.penalty, unit, row.blocks, cost.confidence)
 
 
 def _test_cost(budget: Requirement, target: Target, costs: "_Costs", spending: Spending) -> TestedFinding:

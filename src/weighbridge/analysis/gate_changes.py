@@ -87,7 +87,7 @@ def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spend
         return undecided("spent")
     changed_cost = cost_change(reports, both, runs, looks=looks, confidence=1 - verdicts.ALPHA * share)
     change = changed_cost.change
-    interval = change.worsening_with_allowance
+    interval = change.penalty_with_allowance
     in_runs = [(sides.report, side, run.analysis) for run, side in zip(runs, both, strict=True)]
     outcome, reason = rule(margin, interval, margin.bound, in_runs, in_noise=change.within_noise)
     if outcome == "exceeded" and not disturbed_alike(*runs, target.environment):

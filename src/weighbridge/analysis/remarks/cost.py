@@ -60,7 +60,7 @@ class AsDifference(Remark):
 def _as_difference(comparison: ComparisonInRun) -> Iterator[Remark]:
     cost = comparison.row.cost
     if cost is not None and cost.scale == "difference":
-        yield AsDifference(cost.worsening, comparison.report.unit)
+        yield AsDifference(cost.penalty, comparison.report.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +156,4 @@ def _stalls(comparison: ComparisonInRun) -> Iterator[Remark]:
     if cost is None or cost.exploratory or cost.disagreement is None or tolerance is None:
         return
     if cost.disagreement > tolerance and not cost.arithmetic.low <= cost.typical <= cost.arithmetic.high:
-        yield Stalls(cost_percent(cost.arithmetic, cost.better), cost.worsening)
+        yield Stalls(cost_percent(cost.arithmetic, cost.better), cost.penalty)

@@ -39,7 +39,7 @@ class Within(TypedDict):
     emulated: bool
 
 
-class Worsening(TypedDict):
+class Penalty(TypedDict):
     """A cost; positive is worse."""
 
     cost: float | None
@@ -74,7 +74,7 @@ class RemarkRow(TypedDict):
     text: str
 
 
-class CostFigures(Within, Worsening, Noise, Interval):
+class CostFigures(Within, Penalty, Noise, Interval):
     """One environment's cost on one metric against the baseline, as in ``costs.csv``."""
 
     environment: str
@@ -183,7 +183,7 @@ class ExplanationRow(TypedDict):
     unexplained: CostFigures | None
 
 
-class Percentile(Worsening, Interval):
+class Percentile(Penalty, Interval):
     """One percentile of one environment's latencies."""
 
     value: float
@@ -328,7 +328,7 @@ class PowerCutRow(TypedDict):
     verdict: str
 
 
-class LimitAnswer(Within, Worsening):
+class LimitAnswer(Within, Penalty):
     """The outcome of one ``--fail-if`` limit in one comparison."""
 
     limit: str

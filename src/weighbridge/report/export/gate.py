@@ -15,8 +15,8 @@ from weighbridge.analysis.gate import Finding, Gate, GateAnswer, Reason, visible
 from weighbridge.analysis.requirement import Operand, Target
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.export.disturbance import DisturbanceRow, disturbance_json
-from weighbridge.report.export.document import LimitAnswer, Within, Worsening
-from weighbridge.report.export.json import finite, worsening_json
+from weighbridge.report.export.document import LimitAnswer, Penalty, Within
+from weighbridge.report.export.json import finite, penalty_json
 from weighbridge.report.export.within import within_json
 from weighbridge.report.markdown import escaped
 from weighbridge.report.text.gate import OUTCOMES, GateRow
@@ -34,7 +34,7 @@ Bmf = dict[str, dict[str, dict[str, float]]]
 """Benchmark -> measure -> ``value``, and ``lower_value`` and ``upper_value`` where there is an interval."""
 
 
-class GateFinding(Within, Worsening):
+class GateFinding(Within, Penalty):
     """The outcome of one budget in one comparison, or of the margin in one change.
 
     ``confidence``: that of the interval from ``cost_low`` to ``cost_high``, as a fraction; in a report it is 0.95.
@@ -130,7 +130,7 @@ def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAn
             "limit": finding.requirement.text, "environment": target.environment,
             **within_json(analysis, target.environment), "workload": target.workload, "metric": target.metric,
             "outcome": finding.outcome, "reason": finding.reason,
-            **worsening_json(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
+            **penalty_json(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
         })  # fmt: skip
     return answers
 
@@ -239,13 +239,13 @@ def bmf(analysis: Analysis) -> Bmf:
                 row.cost is None
                 or row.few
                 or row.verdict == "hidden"
-                or (value := finite(row.cost.worsening.estimate)) is None
+                or (value := finite(row.cost.penalty.estimate)) is None
             ):
                 continue
             target = Target(row.environment, report.label, report.metric, report, row)
             unit = "%" if row.cost.scale == "ratio" else difference_unit(report.unit)
             measured = {"value": value}
-            limits = {"lower_value": row.cost.worsening.low, "upper_value": row.cost.worsening.high}
+            limits = {"lower_value": row.cost.penalty.low, "upper_value": row.cost.penalty.high}
             if row.cost.blocks > 1:
                 measured |= {key: limit for key, bound in limits.items() if (limit := finite(bound)) is not None}
             measure = f"{report.metric} cost ({unit})"

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, with_config
 
 from weighbridge.analysis.history import History
 from weighbridge.report.export.compare import FactRow, document_json, fact_rows
-from weighbridge.report.export.json import worsening_json
+from weighbridge.report.export.json import penalty_json
 from weighbridge.report.export.provenance import date_of
 from weighbridge.report.text.between_runs import why_skipped
 from weighbridge.statistics import Verdict
@@ -77,7 +77,7 @@ def history_json(history: History) -> dict[str, Any]:
         analysis = past.run.analysis
         costs = tuple(
             PastCost(
-                **worsening_json(row.cost, report.unit), environment=row.environment, workload=report.workload,
+                **penalty_json(row.cost, report.unit), environment=row.environment, workload=report.workload,
                 level=report.level.factors, metric=report.metric, unit=report.unit, verdict=row.verdict,
                 blocks=row.blocks,
             )

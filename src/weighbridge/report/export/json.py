@@ -32,6 +32,7 @@ from weighbridge.report.export.document import (
     Pairs,
     Peak,
     PeakCost,
+    Penalty,
     Percentile,
     Percentiles,
     PlaceEffectRow,
@@ -41,7 +42,6 @@ from weighbridge.report.export.document import (
     Report,
     SessionRow,
     Step,
-    Worsening,
 )
 from weighbridge.report.export.provenance import provenance, utc
 from weighbridge.report.export.within import within_json
@@ -278,7 +278,7 @@ def _percentiles(analysis: Analysis, report: LatencyReport, row: Latency) -> Per
         typical = finite(ratio.typical) if ratio else None
         percentiles[f"{percent:g}"] = {
             "value": value,
-            **worsening_json(cost, "s"),
+            **penalty_json(cost, "s"),
             "typical": typical,
             **limits_of(ratio),
         }
@@ -316,11 +316,11 @@ def limits_of(cost: Cost | None) -> Interval:
     return {"low": finite(bounded.low), "high": finite(bounded.high)} if bounded else {"low": None, "high": None}
 
 
-def worsening_json(cost: Cost | None, unit: str) -> Worsening:
+def penalty_json(cost: Cost | None, unit: str) -> Penalty:
     """Return the cost as sentences say it: positive is worse, in percent or in the metric's `unit`."""
     if cost is None:
         return {"cost": None, "cost_low": None, "cost_high": None, "cost_unit": None}
-    worse, bounded = cost.worsening, cost.blocks > 1
+    worse, bounded = cost.penalty, cost.blocks > 1
     return {
         "cost": finite(worse.estimate),
         "cost_low": finite(worse.low) if bounded else None,
@@ -419,7 +419,7 @@ def cost_json(
         "family": family,
         "baseline_value": row.baseline_value if row.blocks or against is not None else report.baseline_value,
         "value": row.value,
-        **worsening_json(cost, report.unit),
+        **penalty_json(cost, report.unit),
         **_noise(report.noise if same_scale else None),
         "scale": cost.scale if cost else None,
         "typical": finite(ratio.typical) if ratio else None,
