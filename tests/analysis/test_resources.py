@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from report.made_up_runs import REQUESTS, TCP, THROUGHPUT, Workload
@@ -15,7 +13,6 @@ from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.remarks.confounders import confounders
 from weighbridge.analysis.remarks.network import Fragments
 from weighbridge.analysis.resources import negligible
-from weighbridge.analysis.usage import usage
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import HostDifference, Interface, NetworkPath
 from weighbridge.model.measurement import Metric, is_resource_use
@@ -202,39 +199,6 @@ def test_the_latest_difference_counts():
 
 
 # -- over time -------------------------------------------------------------------------------------
-
-
-def test_use_over_time_has_every_place_and_kind(run):
-    store = run(costs={"bridge": 1.5}, series=True, blocks=3)
-    drawn = usage(store, analyse(store))["tcp"]
-    assert {panel.place for panel in drawn.panels} == {"host a", "host b", "server"}
-    assert [(p.what, p.unit) for p in drawn.panels if p.place == "server"] == [
-        ("CPU, user", "CPUs"), ("CPU, system", "CPUs"), ("memory, used", "B"), ("network in", "B/s"),
-        ("network out", "B/s"),
-    ]  # fmt: skip
-    assert "host a CPU, steal" in drawn.idle and not any("idle" in panel.what for panel in drawn.panels)
-    user = drawn.panels[0]
-    assert list(user.curves) == ["native", "bridge", "native-again"]
-    assert all(p.low <= p.middle <= p.high for curve in user.curves.values() for p in curve)
-    assert user.curves["native"][0].middle == pytest.approx(0.6, rel=0.2)
-    network = next(panel for panel in drawn.panels if panel.what == "network in")
-    assert network.most > 1e9  # the busiest interface, not their sum or the loopback
-    definition_of(charts.small_multiple(analyse(store), user))
-
-
-def test_a_run_without_readings_has_no_charts_of_them(run):
-    store = run(costs={"bridge": 1.5}, blocks=1)
-    assert usage(store, analyse(store)) == {}
-    assert "resource use" not in page_of(store).text.split("How to read this")[0]
-
-
-def test_the_page_draws_them_in_folds(run):
-    store = run(costs={"bridge": 1.5}, series=True, blocks=2)
-    page = page_of(store)
-    assert "Network: the busiest interface" in page.text and "not drawn: host a CPU, steal" in page.text
-    specs = [json.loads(text) for attrs, text in page.scripts if attrs.get("type") == "application/json"]
-    assert len(specs) == 4 + 15 + 1  # no costs of two blocks; the last: the time of a block
-    assert (store.directory / "report.html").stat().st_size < 3_000_000
 
 
 # -- merged percentiles ----------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.program_use import program_use
 from weighbridge.analysis.results import EXTENDED_ERROR, Analysis
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.analysis.usage import usage
 from weighbridge.model.address import grouped
 from weighbridge.report import charts
 from weighbridge.report.charts.base import MarkStyle
@@ -129,7 +128,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
     page, scheme = PageCharts(), charts.styles(analysis)
     flag_sentences, kinds = common_flag_sentences(analysis.trials)
     folded = len(analysis.labels) >= FOLDED_FROM
-    used, programs = usage(store, analysis), program_use(store, analysis)
+    programs = program_use(store, analysis)
     facts, groups = _facts(store), trial_groups(analysis, processes(store, path))
     return RunPage(
         title=analysis.study,
@@ -160,7 +159,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         explanations=explanation_articles(analysis, page),
         explanation_introduction=explanation_introduction(analysis),
         traces=trace_tables(store) if analysis.explanations else (),
-        workloads=list(workload_sections(analysis, page, used, programs, kinds, folded=folded)),
+        workloads=list(workload_sections(analysis, page, programs, kinds, folded=folded)),
         folded=folded,
         overtime=overtime_sections(store, analysis, page),
         broke=[trial for trial in analysis.trials if trial.broke],

@@ -49,7 +49,7 @@ class ChartPlace:
     id: str
     height: int
     svg: str = ""
-    """The chart as it is seen without a script; empty where only the script draws it."""
+    """The chart as it is seen without a script; empty if only the script draws it."""
 
 
 NO_CHART = ChartPlace("", 0)

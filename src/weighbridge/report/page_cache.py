@@ -14,7 +14,7 @@ _SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_cached(name: str) -> bytes:
-    """Return the cached content of a name (``charts/vega.js``); empty where there is none that can be trusted."""
+    """Return the cached content of a name (``charts/vega.js``); empty if there is none that can be trusted."""
     if (file := _file(name)) is None:
         return b""
     with contextlib.suppress(OSError), _folder(file.parent) as folder:

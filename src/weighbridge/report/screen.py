@@ -1,4 +1,4 @@
-"""A screen of a terminal: what has to be said, the fullest body that fits, and remarks for which there is room."""
+"""A screen of a terminal: the head, the fullest body that fits, and as many remarks as fit below it."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -6,7 +6,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 LINES = 25
-"""Lines that a result has on a terminal: all else is shown where it is asked for."""
+"""Lines that a result has on a terminal. The options and the page show everything else."""
 REMARK_LINES = 4
 """Lines that are left to the first remarks that fit into them, before the body has any."""
 

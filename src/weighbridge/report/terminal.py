@@ -88,7 +88,7 @@ class NextCommand:
 
     directory: str
     yes: bool = False
-    """Whether it starts without asking: whoever has just run the study needs no question, and a log cannot answer."""
+    """Whether it starts without a question: a user who has just run the study agreed, and a log cannot answer."""
     ended: bool = False
     """Whether the command ends here, and says itself how an unfinished run goes on."""
     variables: Sequence[str] = ()
@@ -147,7 +147,7 @@ def print_run_screen(
     *,
     further: Sequence[RenderableType] = (),
 ) -> None:
-    """Print a screen: the question, an answer, the first of what is `shown` that fits, trust, what to do next.
+    """Print a screen: the question, an answer, the first part of `shown` that fits, trust, and the next command.
 
     Inside of `use_display_names`. `further` is printed too, whatever its height.
     """
@@ -181,7 +181,7 @@ def _exploratory_unsaid(analysis: Analysis) -> bool:
 
 
 def _short(text: str, width: int, most: int) -> str:
-    """Return the first sentences of a text that fit into ``most`` lines, at least one: what the control says."""
+    """Return the first sentences of a text that fit into ``most`` lines, at least one."""
     first, *others = re.split(r"(?<=\.) (?=[A-Z])", text)
     for each in others:
         if len(styled(f"{first} {each}").wrap(Console(width=width), width)) > most:
@@ -226,7 +226,7 @@ def _whole(analysis: Analysis, width: int) -> Renderables:
     yield from _failures(analysis)
 
 
-# -- the answer, and what it is worth --------------------------------------------------------------
+# -- the answer, and the trust in it ---------------------------------------------------------------
 
 
 def _head(analysis: Analysis, width: int) -> Renderables:
@@ -397,7 +397,7 @@ def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int, *, dense: bool
 
 
 def path_parts(analysis: Analysis) -> Renderables:
-    """Give a table of the paths for the clients in each place, and one of what a workload's trials used of them.
+    """Yield a table of the paths for the clients in each place, and a table of their use by one workload.
 
     Columns in which no environment has anything are left out; the page has them.
     """
@@ -438,7 +438,7 @@ def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width
 
 
 def _metric(analysis: Analysis, report: MetricReport, width: int, remarks: Sequence[str]) -> Renderables:
-    """Give one metric's table, with what is to be known of it above and below."""
+    """Yield one metric's table, with its baseline above and its remarks below."""
     blocks = _shared_blocks(report)
     about = f"{report.better} is better{'' if blocks is None else f', {count(blocks)}'}"
     yield styled(f"\n{metric_title(report)} ({about})", "bold")
@@ -451,15 +451,15 @@ def _metric(analysis: Analysis, report: MetricReport, width: int, remarks: Seque
 
 
 def _shared_blocks(report: MetricReport) -> int | None:
-    """How many blocks every comparison has; None where they differ."""
+    """Return the number of blocks of every comparison; None if they differ."""
     blocks = {row.blocks for row in report.comparisons}
     return blocks.pop() if len(blocks) == 1 else None
 
 
 def costs_table(analysis: Analysis, report: MetricReport, width: int) -> RenderableType:
-    """Give the costs beside the medians; of few blocks their values. Blocks are told only where they differ.
+    """Return the table of costs and medians, or of values if blocks are few. It has blocks only if they differ.
 
-    Where `width` characters are too few, medians stand below the costs, and blocks below the verdicts.
+    If `width` characters are too few, medians are below the costs, and blocks below the verdicts.
     """
     few, same = all(row.few for row in report.comparisons), _shared_blocks(report) is not None
     rows = _cost_rows(analysis, report, few=few)

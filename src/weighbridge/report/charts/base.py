@@ -1,7 +1,7 @@
 """What every chart shares: its definition in Vega-Lite, its axes with their labels, colours, tables of rows, layers.
 
 An environment has a colour and a mark of its own in every chart and legend. The first four colours are Okabe and
-Ito's, which colour-blind people tell apart; all have a contrast of 3 : 1 on the light and on the dark page. The
+Ito's, which colour-blind people can distinguish; all have a contrast of 3 : 1 on the light and on the dark page. The
 baseline and its A/A arm are grey squares.
 """
 
@@ -27,7 +27,7 @@ ROW_PX, LINE_PX = 26, 14
 """Heights of a row, and of a line of its label."""
 
 NARROW, WIDE = 5, 8
-"""Ticks of an axis beside a table, and of one as wide as the page."""
+"""Ticks of an axis next to a table, and of an axis as wide as the page."""
 
 
 # -- colours and marks -----------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class NumberAxis:
         return quantitative(field, scale=scale, title=self.title, axis=axis)
 
     def share(self, value: float) -> float:
-        """Return where a value is, from 0 to 1."""
+        """Return the place of a value, from 0 to 1."""
         low, high, at = (math.log(each) if self.logarithmic else each for each in (self.low, self.high, value))
         return (at - low) / (high - low)
 
@@ -178,7 +178,7 @@ class NameAxis:
 
 
 def environment_axis(names: Sequence[str]) -> NameAxis:
-    """Return the axis of environments, uncut where one has hypervisors."""
+    """Return the axis of environments, uncut if one has hypervisors."""
     labels = {name: name_lines(name) for name in map(display_name, names)}
     return NameAxis(labels, uncut=any("\n" in label for label in labels.values()))
 
@@ -232,7 +232,7 @@ def _number(value: float, digits: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A definition in Vega-Lite, and its height in pixels; with its axes where it is drawn without a script too.
+    """A definition in Vega-Lite, and its height in pixels; with its axes if it is also drawn without a script.
 
     Definitions are written as Vega-Lite itself: Altair takes 25 ms for each, and a page has hundreds. The tests
     check them against Vega-Lite's schema.

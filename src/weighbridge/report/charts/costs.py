@@ -53,7 +53,7 @@ def axis_numbers(row: Comparison, scale: str, factor: float) -> tuple[float, flo
 
 
 WORSE = "right of 0 is worse, left is better"
-"""Which way costs and gains are on a horizontal axis, where a gain is a negative cost."""
+"""Which way costs and gains are on a horizontal axis, and a gain is a negative cost."""
 
 
 def cost_axis_title(scale: str, unit: str, way: str = WORSE) -> str:
@@ -62,7 +62,7 @@ def cost_axis_title(scale: str, unit: str, way: str = WORSE) -> str:
 
 
 def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison, tuple[float, float, float]]]]:
-    """The scale, the axis title and what is drawn: ratios where there are any, else differences."""
+    """The scale, the axis title and what is drawn: ratios if there are any, else differences."""
     ratios = any(row.cost is not None and row.cost.scale == "ratio" for row in report.comparisons)
     scale = "ratio" if ratios else "difference"
     unit, factor = difference_unit_of(report.comparisons, report.unit)
@@ -71,7 +71,7 @@ def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison,
 
 
 def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
-    """Give the costs of every environment on one metric with their intervals; None where there is no cost.
+    """Give the costs of every environment on one metric with their intervals; None if there is no cost.
 
     The green band is the equivalence margin, the grey one the noise floor.
     """
@@ -136,7 +136,7 @@ def _both_ways(percent: float, report: MetricReport) -> tuple[float, float]:
 
 
 def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
-    """The noise floor on the axis of costs, both ways; None where it is not known."""
+    """The noise floor on the axis of costs, both ways; None if it is not known."""
     if scale == "ratio":
         return report.noise if report.noise_floor is not None else None
     if report.noise is None or report.noise_floor is not None:
@@ -146,7 +146,7 @@ def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
 
 
 def overview(analysis: Analysis) -> Chart | None:
-    """Give the costs of every environment on the headline metrics in one chart; None where there is no ratio."""
+    """Give the costs of every environment on the headline metrics in one chart; None if there is no ratio."""
     canvas = Canvas()
     drawn = [
         (report, row, numbers)

@@ -1,7 +1,7 @@
-"""Why an environment costs what it does, as a waterfall: from the baseline over each part to the environment.
+"""The causes of a cost as a waterfall, from the baseline over each part to the environment.
 
-Each bar is one part's own cost. It begins where the bars above it end; as every part is measured by itself, the last
-one need not end where the environment stands, which the bar below all of them shows.
+Each bar is one part's own cost, and begins at the end of the bar above it. Every part is measured by itself, so the
+last one can end next to the environment's own cost, which the bar below all of them shows.
 """
 
 from collections.abc import Iterator
@@ -29,13 +29,13 @@ from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 CAPTION = (
-    "each bar is one part's own cost with its interval and begins where the bar above it ends; the last bar is the"
+    "each bar is one part's own cost with its interval and begins at the end of the bar above it; the last bar is the"
     " environment against the baseline; strong colour: the part is significant"
 )
 
 
 def _parts(explanation: Explanation) -> Iterator[tuple[str, Comparison]]:
-    """What is drawn, from the baseline on."""
+    """Yield the parts of a cost in order, from the baseline on."""
     if explanation.unexplained is not None:
         yield "unexplained", explanation.unexplained
     for each in explanation.mechanisms:
@@ -47,7 +47,7 @@ def _parts(explanation: Explanation) -> Iterator[tuple[str, Comparison]]:
 
 
 def explained(analysis: Analysis, explanation: Explanation) -> Chart | None:
-    """Give the parts of a cost as floating bars; None where the whole, or every part, has no cost to draw."""
+    """Give the parts of a cost as floating bars; None if the whole, or every part, has no cost to draw."""
     whole, report = explanation.total.cost, explanation.report
     parts = [
         (what, row)

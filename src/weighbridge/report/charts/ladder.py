@@ -46,7 +46,7 @@ def _drawn(ladder: Ladder) -> tuple[str, list[tuple[LadderStep, float]]]:
 
 
 def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
-    """Give the steps as floating bars with the interval of each step; None where none has a cost.
+    """Give the steps as floating bars with the interval of each step; None if none has a cost.
 
     A bar begins where the own comparison of the environment that it adds to puts that (percent of the baseline)
     and ends where the step's own typical ratio leads from there. Around its beginning is the noise floor, grey.

@@ -25,7 +25,7 @@ from weighbridge.report.text.trial_flags import flags_text
 
 PANEL_PX, STRIP_PX, BETWEEN_PX = 54, 8, 22
 WIDTH_PX = 900
-"""The panels' width where no page sets it."""
+"""The panels' width if no page sets it."""
 ALARM = "#c43c35"
 KIND_STYLES = {
     kind: MarkStyle(colour, "square")
@@ -33,11 +33,11 @@ KIND_STYLES = {
         dict.fromkeys(KINDS.values()), ("#7f8ea3", "#b9a3d6", "#d9b48f", "#c2544d", "#8c6d31"), strict=True
     )
 }
-"""Kinds of CPU time: other colours than those of the environments."""
+"""Kinds of CPU time: other colours than the environments have."""
 
 
 def over_time(analysis: Analysis, picture: Picture) -> Chart | None:
-    """Give what the meters read over the time of a block; None where they read nothing."""
+    """Give what the meters read over the time of a block; None if they read nothing."""
     return _panels(analysis, picture, picture.panels)
 
 
@@ -130,7 +130,7 @@ def _levels(spans: Sequence[TrialSpan]) -> list[tuple[float, str]]:
 
 
 def _rectangles(scale: Mapping[str, Any], x: Mapping[str, Any], opacity: float) -> dict[str, Any]:
-    """The trials as marked spans that tell what they are and lead to their raw outputs."""
+    """The trials as marked spans with a tooltip and a link to their raw outputs."""
     tooltip = [
         {"field": "l", "title": "level"}, {"field": "e", "title": "environment"}, {"field": "i", "title": "trial"},
         {"field": "o", "title": "outcome"}, {"field": "f", "title": "flags"},

@@ -8,7 +8,6 @@ from weighbridge.analysis.metered import PLACES
 from weighbridge.analysis.overload import reason
 from weighbridge.analysis.program_use import UNITS, ProgramUse
 from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
-from weighbridge.analysis.usage import UsagePanels
 from weighbridge.model.flag import FlagKind
 from weighbridge.report import charts
 from weighbridge.report.anchors import (
@@ -51,9 +50,9 @@ from weighbridge.report.text.verdicts import broke_count, judged_cost_text, open
 from weighbridge.statistics import cost_percent
 
 EXPLAINED_ON_TOP = 2
-"""Explained costs whose causes stand on top of the page."""
+"""The number of explained costs whose causes are on top of the page."""
 UNFOLDED = 4
-"""Headline metrics whose waterfalls are seen without asking for them; with more of them only the first."""
+"""Primary metrics whose waterfalls are not folded; with more metrics, only the first is not."""
 
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -61,28 +60,28 @@ UNFOLDED = 4
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """One environment's cost on one metric in words, with the figures beside it."""
+    """One environment's cost on one metric in words, with its figures."""
 
     row: Comparison
     id: str
-    """Of the row, for links to this comparison."""
+    """The row's id, for links to this comparison."""
     size: str
-    """The cost as a number to sort by, positive is worse; empty where there is none."""
+    """The cost as a number to sort by, positive is worse; empty if there is none."""
     cost: str
     median: str
     verdict: str
     open: str
-    """Of an undecided cost: what would have shown, and what would settle it."""
+    """The cost that an undecided comparison detects, and the rounds that would decide it."""
     broke: str
-    """How often and why it broke, where it has a cost nevertheless."""
+    """How often and why it was overloaded, if it has a cost nevertheless."""
     link: str
-    """The id of its trials; empty where there is none."""
+    """The id of its trials; empty if there is none."""
     geometric: str
     arithmetic: str
     slow: str
     p: str
     step: LadderStep | None = None
-    """Of the ladder."""
+    """The step of the ladder that the cost belongs to."""
 
 
 def _row(
@@ -150,7 +149,7 @@ class MetricArticle(MetricTable):
 
 @dataclass(frozen=True, slots=True)
 class _ShownRemarks:
-    """The remarks that need not be repeated beside a metric: lines shown before, codes and flags shown elsewhere."""
+    """Remarks that a metric does not repeat: lines shown before, and codes and flags shown elsewhere."""
 
     lines: set[str]
     without: set[str]
@@ -241,30 +240,15 @@ def _percentile(row: Latency, number: int, unit: Shown) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageCharts:
-    """The small charts of resource use over a trial: what each is of, by place; and what nobody used."""
-
-    places: Mapping[str, Sequence[tuple[str, ChartPlace]]]
-    idle: str
-
-
-def _usage(analysis: Analysis, page: PageCharts, used: UsagePanels | None) -> UsageCharts:
-    places: dict[str, list[tuple[str, ChartPlace]]] = {}
-    for panel in used.panels if used else ():
-        places.setdefault(panel.place, []).append((panel.what, page.place(charts.small_multiple(analysis, panel))))
-    return UsageCharts(places, ", ".join(used.idle) if used else "")
-
-
-@dataclass(frozen=True, slots=True)
 class ProgramTable:
-    """Each program's resource use beside its site's: heads of columns, and rows by role."""
+    """The resource use of each program and its site: heads of columns, and rows by role."""
 
     heads: Sequence[str]
     roles: Mapping[str, Sequence[Sequence[str]]]
 
 
 def program_table(used: Sequence[ProgramUse]) -> ProgramTable:
-    """Return the table of what the programs of a workload used; without rows where there is no program."""
+    """Return the table of the programs' resource use; without rows if a workload has no program."""
     names = [name for name in PROGRAM_COLUMNS if any(name in each.medians for each in used)]
     units = {name: shared_unit([each.medians.get(name) for each in used], UNITS.get(name, "s")) for name in names}
     roles: dict[str, list[list[str]]] = {}
@@ -293,24 +277,22 @@ class WorkloadSection:
     resources: Sequence[MetricTable]
     """The metrics with a significant cost first."""
     resources_summary: str
-    usage: UsageCharts
     programs: ProgramTable
     broke: str
-    """Why its trials broke under their load; empty where none did."""
+    """Why its trials were overloaded; empty if none was."""
 
 
 def workload_sections(
     analysis: Analysis,
     page: PageCharts,
-    used: Mapping[str, UsagePanels],
     programs: Mapping[str, Sequence[ProgramUse]],
     kinds: Collection[FlagKind] = (),
     *,
     folded: bool = False,
 ) -> Iterator[WorkloadSection]:
-    """Give what the template shows of each workload and level.
+    """Yield the section of each workload and level.
 
-    Flags of trials of these `kinds` are said elsewhere. The charts of what is `folded` need the page's script.
+    The page shows flags of trials of these `kinds` elsewhere. Charts in `folded` sections need the page's script.
     """
     without = {"confounder", *({"exploratory"} if analysis.exploratory else ())}
     for label in analysis.labels:
@@ -333,7 +315,6 @@ def workload_sections(
             latencies=[_latency(analysis, page, each) for each in analysis.latencies if each.label == label],
             resources=sorted(resources, key=lambda each: not each.differs),
             resources_summary=_summary("resource use", resources, others=False),
-            usage=_usage(analysis, page, used.get(label)),
             programs=program_table(programs.get(label, ())),
             broke=reason(trial for trial in analysis.trials_of.get(label, ()) if trial.broke),
         )
@@ -356,7 +337,7 @@ class LevelRow:
 
     level: str
     id: str
-    """Of its section; empty where there is none."""
+    """The id of its section; empty without one."""
     baseline: str
     cells: Sequence[CostLine]
 
@@ -439,7 +420,7 @@ class ExplanationArticle:
     title: str
     workload: str
     on_top: bool
-    """Whether its causes stand on top of the page: those of the largest costs."""
+    """Whether its causes are on top of the page, which has the causes of the largest costs."""
     causes: Sequence[str]
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]

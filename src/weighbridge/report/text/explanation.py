@@ -65,7 +65,7 @@ def explanation_introduction(analysis: Analysis) -> str:
 
 
 def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
-    """Return the cost, its causes with intervals and what is unexplained, in sentences; or why none is given."""
+    """Return the cost, its causes with intervals and the unexplained rest, or why it is not explained."""
     report, total = explanation.report, explanation.total
     name, named = display_name(explanation.environment), _significant(explanation)
     figures = [f"{each.mechanism.title} {_figure(each.row, report.unit)}" for each in named[:_MOST] if each.row]
@@ -167,7 +167,7 @@ def _rest(explanation: Explanation, baseline: str) -> Iterator[str]:
 
 
 def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[ExplanationLine]:
-    """Return the table's rows: the mechanisms, their pairs, the interaction and what is unexplained."""
+    """Return the table's rows: the mechanisms, their pairs, the interaction and the unexplained rest."""
     unit = explanation.report.unit
     rows = [_mechanism(each, unit) for each in explanation.mechanisms]
     rows += [_row(f"{each.one.title} with {each.other.title}", each.row, unit) for each in explanation.pairs]
