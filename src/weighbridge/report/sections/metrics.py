@@ -399,7 +399,7 @@ def ladder_articles(analysis: Analysis, page: PageCharts, kinds: Collection[Flag
     for number, ladder in enumerate(analysis.ladder):
         unfolded = ladder.report.headline and number < (UNFOLDED if headlines <= UNFOLDED else 1)
         steps_alone = replace(ladder.report, comparisons=tuple(step.row for step in ladder.steps))
-        drawn = page.place(charts.waterfall(analysis, ladder), static_px=HALF_PX if unfolded else 0)
+        drawn = page.place(charts.waterfall(analysis, ladder), static_px=FULL_PX if unfolded else 0)
         articles.append(
             LadderArticle(
                 report=ladder.report,
@@ -435,7 +435,7 @@ def explanation_articles(analysis: Analysis, page: PageCharts) -> list[Explanati
     for number, explanation in enumerate(analysis.explanations):
         rows = explanation_rows(analysis, explanation)
         on_top = number < EXPLAINED_ON_TOP
-        drawn = page.place(charts.explained(analysis, explanation), static_px=FULL_PX if on_top else HALF_PX)
+        drawn = page.place(charts.explained(analysis, explanation), static_px=FULL_PX)
         articles.append(
             ExplanationArticle(
                 title=causes_title(explanation),
