@@ -89,7 +89,7 @@ class NotHonoured(Confounder):
     """A limit that an environment could not honour, with the value of its fact."""
 
     limit: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class NotMetered(Confounder):
     """A quantity that no meter of an environment reads, and the reason."""
 
     quantity: str
-    why: str
+    reason: str
 
 
 @about_site(10)

@@ -117,7 +117,7 @@ class Unverified(Remark):
     code = "unverified"
     environment: str
     host: str
-    what: str
+    part: str
 
 
 @on_top(40)

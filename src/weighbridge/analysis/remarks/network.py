@@ -74,7 +74,7 @@ class Capped(Remark):
     environment: str
     limit: str
     trials: int
-    of: int
+    total: int
     of_baseline: bool
 
 

@@ -180,7 +180,7 @@ def _pair_json(title: str, row: PairRow) -> PairDocument:
     return {
         "table": title, "first": printed.first, "second": printed.second,
         "published": {"mean": printed.mean, "deviation": printed.deviation, "t": printed.t, "p": printed.p},
-        "measured": measured, "agreement": row.verdict, "why": row.why,
+        "measured": measured, "agreement": row.verdict, "why": row.reason,
     }  # fmt: skip
 
 
@@ -198,7 +198,7 @@ def _spread_json(replication: Replication, title: str, row: SpreadRow) -> Spread
         "table": title, "published_as": printed.published_as, "environment": printed.environment,
         "published": {"mean": printed.mean, "deviation": printed.deviation, "variation": printed.variation,
                       "derived": list(printed.derived)},
-        "measured": measured, "why": row.why,
+        "measured": measured, "why": row.reason,
     }  # fmt: skip
 
 
@@ -210,7 +210,7 @@ def _row_json(replication: Replication, compared: Compared, row: ComparedRow) ->
         measured = {
             **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
             "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
-            "apart": row.apart, "comparable_in_size": not row.emulated,
+            "apart": row.outside, "comparable_in_size": not row.emulated,
             **within_json(replication.analysis, published.environment),
             "hidden": hidden_json(other.hidden),
         }  # fmt: skip
@@ -220,7 +220,7 @@ def _row_json(replication: Replication, compared: Compared, row: ComparedRow) ->
         "scale": compared.scale, "unit": compared.shown_unit,
         "baseline_value": published.baseline, "value": published.value,
         "published": {**_numbers(published.interval, published.effect), "verdict": published.proof},
-        "measured": measured, "direction": row.verdict, "why": row.why,
+        "measured": measured, "direction": row.verdict, "why": row.reason,
     }  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def _curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: Env
     errors, peak = sweep.errors.get(curve.environment), curve.peak
     peak_row: Peak | None = None
     if peak is not None:
-        peak_row = {"level": peak.level.text, "value": peak.value, "highest": peak.highest, "of": peak.of}
+        peak_row = {"level": peak.level.text, "value": peak.value, "highest": peak.highest, "of": peak.total}
     return {
         "environment": curve.environment, **within_json(analysis, curve.environment), "workload": sweep.workload,
         "metric": metric.metric, "unit": metric.unit, "load": sweep.load, "fixed": sweep.fixed, "peak": peak_row,
@@ -200,12 +200,12 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "curves": curves_json(analysis),
         "bottlenecks": [
             {"environment": arm.environment, **within_json(analysis, arm.environment), "workload": arm.cell.workload,
-             "level": arm.cell.level.factors, "trials": dict(each.by_kind), "of": each.of}
+             "level": arm.cell.level.factors, "trials": dict(each.by_kind), "of": each.total}
             for arm, each in analysis.bottlenecks.items()
         ],
         "broke": [
             {"environment": arm.environment, **within_json(analysis, arm.environment), "workload": arm.cell.workload,
-             "level": arm.cell.level.factors, "broke": each.trials, "of": each.of, "reason": each.reason}
+             "level": arm.cell.level.factors, "broke": each.trials, "of": each.total, "reason": each.reason}
             for arm, each in analysis.broken.items()
         ],
         "left_out": [
@@ -301,7 +301,7 @@ def hidden_json(limit: Bottleneck | None) -> Hidden | None:
         return None
     return {
         "by": limit.kind, "share": limit.share, "rate": limit.rate, "unit": limit.unit or None,
-        "trials": limit.trials, "of": limit.of,
+        "trials": limit.trials, "of": limit.total,
     }  # fmt: skip
 
 

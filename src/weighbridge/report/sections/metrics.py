@@ -444,7 +444,7 @@ def explanation_articles(analysis: Analysis, page: PageCharts) -> list[Explanati
                 causes=cause_lines(analysis, explanation),
                 heads=HEADS,
                 rows=[row.cells for row in rows],
-                sources=[f"{row.what}: {row.source}" for row in rows if row.source],
+                sources=[f"{row.part}: {row.source}" for row in rows if row.source],
                 chart=drawn,
             )
         )
