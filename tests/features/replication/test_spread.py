@@ -169,10 +169,7 @@ def test_published_and_measured_spread_stand_side_by_side(run, tmp_path):
     assert here["kvm"].published.variation is None and not here["kvm"].published.derived
     values = analysis.block_values(analysis.metrics[0], "native")
     assert here["native"].measured.mean == pytest.approx(sum(values) / len(values))
-    assert (
-        here["xen"].reason == "xen: no environment of this kind yet"
-        and here["tcg"].reason == "tcg is not in this run"
-    )
+    assert here["xen"].reason == "xen: no environment of this kind yet" and here["tcg"].reason == "tcg is not in this run"
     document = json.loads(json.dumps(replication_json(found), allow_nan=False))
     assert [row["environment"] for row in document["spreads"]] == list(here)
     assert document["spreads"][0]["measured"]["runs"] == 10 and document["spreads"][3]["measured"] is None

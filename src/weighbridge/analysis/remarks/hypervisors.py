@@ -112,7 +112,7 @@ UNVERIFIED = "unverified"
 
 @dataclass(frozen=True, slots=True)
 class Unverified(Remark):
-    """An environment or ``host`` whose part ``what`` was never seen to work on real hardware."""
+    """An environment or ``host`` whose ``part`` was never seen to work on real hardware."""
 
     code = "unverified"
     environment: str
