@@ -381,13 +381,11 @@ def _type_of(option: Schema) -> str:
 
 def remark_codes() -> str:
     """Every code of a remark: what it means, and the fields that a remark of it has."""
-    from weighbridge.analysis import remarks
-    from weighbridge.analysis.results import Remark
+    from weighbridge.analysis.remarks import kinds
     from weighbridge.report.text.remarks import CODES
 
-    known = [kind for kind in vars(remarks).values() if isinstance(kind, type) and issubclass(kind, Remark)]
     ways: dict[str, set[str]] = {each: set() for each in CODES}
-    for kind in known:
+    for kind in kinds():
         if not kind.__subclasses__() and getattr(kind, "code", None) in ways:
             ways[kind.code].add(", ".join(code(each.name) for each in fields(kind)))
     rows = [(code(each), meaning, "; or ".join(sorted(filter(None, ways[each])))) for each, meaning in CODES.items()]

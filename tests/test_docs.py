@@ -16,7 +16,6 @@ from markdown_it import MarkdownIt
 
 from weighbridge import errors, registry, workloads
 from weighbridge.analysis import remarks
-from weighbridge.analysis.results import Remark
 from weighbridge.cli.app import app
 from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.cli.schema import schema_of
@@ -320,9 +319,10 @@ def test_the_reference_has_every_key_of_a_document(document: SchemaDocument):
 
 
 def test_the_reference_has_the_fields_of_every_remark():
-    known = [kind for kind in vars(remarks).values() if isinstance(kind, type) and issubclass(kind, Remark)]
     table = generated.remark_codes()
-    for kind in (kind for kind in known if not kind.__subclasses__() and getattr(kind, "code", None) in CODES):
+    for kind in (
+        kind for kind in remarks.kinds() if not kind.__subclasses__() and getattr(kind, "code", None) in CODES
+    ):
         (row,) = re.findall(rf"^\| `{kind.code}` \|.*$", table, re.MULTILINE)
         assert all(f"`{field.name}`" in row for field in fields(kind)), kind
 

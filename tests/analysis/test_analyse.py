@@ -11,7 +11,8 @@ from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Worklo
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.judgement import holm_levels
 from weighbridge.analysis.plan import plan_of
-from weighbridge.analysis.remarks import Extended, Unresolved
+from weighbridge.analysis.remarks.meters import Unresolved
+from weighbridge.analysis.remarks.rounds import Extended
 from weighbridge.model.decisions import GateLook, gate_looks_text
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome

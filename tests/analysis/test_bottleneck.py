@@ -5,7 +5,7 @@ import pytest
 from report.made_up_runs import LATENCY, REQUESTS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import shared_limit
-from weighbridge.analysis.remarks import Capped
+from weighbridge.analysis.remarks.network import Capped
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 

@@ -11,14 +11,10 @@ from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Calibration, calibration_of, power_cuts
 from weighbridge.analysis.readings import ReadingRate
-from weighbridge.analysis.remarks import (
-    FewReadings,
-    FixedTime,
-    OwnOptions,
-    confounders,
-    few_readings,
-    on_top,
-)
+from weighbridge.analysis.remarks.confounders import OwnOptions, confounders
+from weighbridge.analysis.remarks.meters import FewReadings, few_readings
+from weighbridge.analysis.remarks.rules import on_top
+from weighbridge.analysis.remarks.trials import FixedTime
 from weighbridge.model.choices import Promise
 from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
 from weighbridge.model.flag import Flag, FlagCode

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from weighbridge.analysis.remarks import OtherValue, confounders
+from weighbridge.analysis.remarks.confounders import OtherValue, confounders
 from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, OUTERMOST_GROUP, SHARED_MEMORY
 
 NATIVE = {"seccomp": "off", "capabilities": "all", "new privileges": "allowed", ASKED_CONFINEMENT: ""}

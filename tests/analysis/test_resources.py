@@ -7,9 +7,9 @@ from weighbridge.analysis.comparisons import comparison, values_by_metric
 from weighbridge.analysis.judgement import Family, family_of
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
-from weighbridge.analysis.remarks import Fragments, confounders
+from weighbridge.analysis.remarks.confounders import confounders
+from weighbridge.analysis.remarks.network import Fragments
 from weighbridge.analysis.resources import negligible
-from weighbridge.analysis.usage import usage
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import Interface, NetworkPath
 from weighbridge.model.measurement import Metric, is_resource_use
@@ -156,31 +156,6 @@ def test_hosts_and_what_differs_between_them(run):
 def test_the_latest_difference_counts():
     facts = [("host differences", "clock", "1 ms", 1.0), ("host differences", "clock", "2 ms", 2.0)]
     assert confounders(facts, "native", ("native",)) == confounders(facts[1:], "native", ("native",)) != ()
-
-
-# -- over time -------------------------------------------------------------------------------------
-
-
-def test_use_over_time_has_every_place_and_kind(run):
-    store = run(costs={"bridge": 1.5}, series=True, blocks=3)
-    drawn = usage(store, analyse(store))["tcp"]
-    assert {panel.place for panel in drawn.panels} == {"host a", "host b", "server"}
-    assert [(p.quantity, p.unit) for p in drawn.panels if p.place == "server"] == [
-        ("CPU, user", "CPUs"), ("CPU, system", "CPUs"), ("memory, used", "B"), ("network in", "B/s"),
-        ("network out", "B/s"),
-    ]  # fmt: skip
-    assert "host a CPU, steal" in drawn.idle and not any("idle" in panel.quantity for panel in drawn.panels)
-    user = drawn.panels[0]
-    assert list(user.curves) == ["native", "bridge", "native-again"]
-    assert all(p.low <= p.middle <= p.high for curve in user.curves.values() for p in curve)
-    assert user.curves["native"][0].middle == pytest.approx(0.6, rel=0.2)
-    network = next(panel for panel in drawn.panels if panel.quantity == "network in")
-    assert network.most > 1e9  # the busiest interface, not their sum or the loopback
-
-
-def test_a_run_without_readings_has_no_charts_of_them(run):
-    store = run(costs={"bridge": 1.5}, blocks=1)
-    assert usage(store, analyse(store)) == {}
 
 
 # -- merged percentiles ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from report.made_up_runs import P99, REQUESTS, TCP, Recipe, Workload, make_run
 from sentences import raises_sentence
 from weighbridge.analysis.metered import hosts_of
 from weighbridge.analysis.plan import meters_hz
-from weighbridge.analysis.remarks import confounders
+from weighbridge.analysis.remarks.confounders import confounders
 from weighbridge.cli.app import app
 from weighbridge.errors import LimitExceeded, LimitUndecided, RunDirectoryError, Untrusted
 from weighbridge.features.replication import command as replicate

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from runner.world import Act, FakeSite, World
 from sentences import raises_sentence
 from weighbridge import registry
-from weighbridge.analysis.remarks import unverified
+from weighbridge.analysis.remarks.hypervisors import unverified
 from weighbridge.cli import plan
 from weighbridge.cli.app import app
 from weighbridge.cli.doctor import examine

@@ -101,7 +101,7 @@ def test_few_trials_have_a_tick_each_and_many_have_whole_ones(run):
 
 def test_the_noise_floor_is_explained_only_where_it_is_drawn(run):
     for blocks in (1, 6):
-        store = run(costs={"bridge": 1.25}, blocks=blocks)
+        store = run(costs={"bridge": 1.25}, blocks=blocks, workloads=[TCP, Workload("udp", TCP.metrics)])
         analysis = analyse(store)
         forest = charts.forest(analysis, analysis.metrics[0])
         marks = [mark for mark, _ in layers(forest)] if forest else []

@@ -13,7 +13,8 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Isolation, isolations
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.limits import judge
-from weighbridge.analysis.remarks import Emulated, EmulatedCost, GuestTicks, Nested
+from weighbridge.analysis.remarks.hypervisors import Emulated, EmulatedCost, Nested
+from weighbridge.analysis.remarks.meters import GuestTicks
 from weighbridge.analysis.requirement import LIMIT, parse_requirement
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import layers_json

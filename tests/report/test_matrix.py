@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.remarks import Unproven
+from weighbridge.analysis.remarks.cost import Unproven
 from weighbridge.model.measurement import CPU_USER, Metric
 from weighbridge.report.sections.top import matrix_section
 from weighbridge.report.text.matrix import cost_range, large, matrix, native, small

@@ -7,26 +7,17 @@ from dataclasses import fields
 import pytest
 
 from sentences import assert_sentence, raises_sentence
-from weighbridge.analysis import remarks
-from weighbridge.analysis.remarks import (
-    AboutCost,
-    AboutEnvironment,
-    Confounder,
-    PartOfCost,
-    ProgramErrors,
-    TargetMissed,
-)
+from weighbridge.analysis.remarks import kinds
+from weighbridge.analysis.remarks.confounders import Confounder
+from weighbridge.analysis.remarks.cost import TargetMissed
+from weighbridge.analysis.remarks.flags import FigureRange, FlaggedTrials
+from weighbridge.analysis.remarks.rules import Rules
 from weighbridge.analysis.results import Remark
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.export.json import remark_json
 from weighbridge.report.text.remarks import CODES, remark_text
 
-BASES = (Remark, AboutCost, AboutEnvironment, Confounder, PartOfCost)
-KINDS = {
-    each
-    for each in vars(remarks).values()
-    if isinstance(each, type) and issubclass(each, Remark) and each not in BASES
-}
+KINDS = {each for each in kinds() if each is not Confounder}
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS, key=lambda kind: kind.__name__), ids=lambda kind: kind.__name__)
@@ -37,18 +28,26 @@ def test_every_remark_has_a_code_and_words(kind: type[Remark]):
 
 def test_every_code_has_a_meaning_and_a_remark():
     assert set(CODES) == {kind.code for kind in KINDS}
-    assert ProgramErrors.code == "errors"
+
+
+def test_ranks_decide_the_order_of_remarks():
+    about: Rules[str] = Rules()
+    about(20)(lambda _: ["second"])
+    about(10)(lambda _: ["first"])
+    assert about.remarks("") == ["first", "second"]
+    with pytest.raises(AssertionError):
+        about(10)(lambda _: [])
 
 
 def test_a_remark_for_machines_has_its_figures():
     kind = FlagKind("steal", "", "")
-    flagged = remarks.FlaggedTrials("bridge", kind, 3, 10, (remarks.FigureRange("share", 0.02, 0.05),))
+    flagged = FlaggedTrials("bridge", kind, 3, 10, (FigureRange("share", 0.02, 0.05),))
     found = json.loads(json.dumps(remark_json(flagged), allow_nan=False))
     assert (found["code"], found["environment"], found["count"], found["trials"]) == ("trial", "bridge", 3, 10)
     assert found["flag"] == {"code": "steal", "where": "", "text": ""}
     assert found["figures"] == [{"name": "share", "low": 0.02, "high": 0.05}]
     assert found["text"] == remark_text(flagged)
-    assert remark_json(remarks.TargetMissed(0.02, math.inf, 3, None))["half_width"] is None
+    assert remark_json(TargetMissed(0.02, math.inf, 3, None))["half_width"] is None
 
 
 def test_no_field_hides_the_code_or_the_words():

@@ -24,10 +24,10 @@ def test_costs_are_drawn_without_a_script_and_the_rest_says_that_it_needs_it(run
     store = run(costs={"bridge": 1.25, "host": 1.0}, workloads=[TCP, two])
     page = page_of(store)
     places = [attrs for attrs in page.all("div") if "chart" in (attrs.get("class") or "").split()]
-    # the overview, and the costs of two headlines and of the other metric that differs; not their trials
+    # the overview, and the costs of two primary metrics; not those of the further metric, and no trials
     drawn_charts = [attrs for attrs in page.all("svg") if attrs.get("class") != "mark"]
-    assert len(drawn_charts) == 4 and len(places) == 10
-    assert len(page.all("noscript")) == 1 + 6
+    assert len(drawn_charts) == 3 and len(places) == 10
+    assert len(page.all("noscript")) == 1 + 7
     first = next(place for place, (tag, attrs) in enumerate(page.elements) if tag == "svg" and "class" not in attrs)
     drawn = [tag for tag, _ in page.elements[first:]]
     assert {*drawn[: drawn.index("figcaption")]} <= ELEMENTS

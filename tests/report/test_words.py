@@ -12,7 +12,9 @@ from weighbridge.analysis.curves import CurvePeak, SweptLevel
 from weighbridge.analysis.noise import machine_noise
 from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.plan import differing
-from weighbridge.analysis.remarks import FewReadings, FixedTime, figure_ranges, kind_of
+from weighbridge.analysis.remarks.flags import figure_ranges, kind_of
+from weighbridge.analysis.remarks.meters import FewReadings
+from weighbridge.analysis.remarks.trials import FixedTime
 from weighbridge.analysis.results import Comparison
 from weighbridge.meters import host
 from weighbridge.model.address import CellId

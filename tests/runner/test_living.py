@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from weighbridge.analysis.conditions import Fact
-from weighbridge.analysis.remarks import HostsDiffer, confounders
+from weighbridge.analysis.remarks.confounders import HostsDiffer, confounders
 from weighbridge.errors import Unavailable
 from weighbridge.linux import file_locks
 from weighbridge.linux.file_locks import is_locked

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sentences import raises_sentence
-from weighbridge.analysis.remarks import figure_ranges, kind_of
+from weighbridge.analysis.remarks.flags import figure_ranges, kind_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, Unparseable
 from weighbridge.report.text.trial_flags import flag_kind_text

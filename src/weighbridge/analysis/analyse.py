@@ -42,7 +42,8 @@ from weighbridge.analysis.overload import breakages, standing_values
 from weighbridge.analysis.paths import paths_of
 from weighbridge.analysis.plan import Comparisons, plan_of
 from weighbridge.analysis.readings import ReadingRate, readings, without_selections
-from weighbridge.analysis.remarks import about_run, on_top, remarks_about
+from weighbridge.analysis.remarks import remarks_about
+from weighbridge.analysis.remarks.rules import about_run, on_top
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Analysis, MetricReport, disturbance_among
 from weighbridge.analysis.sessions import sessions

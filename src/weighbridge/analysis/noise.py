@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import fmean, median, stdev
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.remarks import FlaggedTrials, flagged_trials
+from weighbridge.analysis.remarks.flags import FlaggedTrials, flagged_trials
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.facts import InterruptRate
 from weighbridge.model.flag import FlagCode

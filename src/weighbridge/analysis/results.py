@@ -34,12 +34,39 @@ EXTENDED_ERROR = 0.08
 Simulations of one comparison gave 2.6% to 7.7% (`benchmarks/rule.py`, ``extended``)."""
 
 
+class RemarkPlace(StrEnum):
+    """Where a report shows a remark about a comparison. By default it is next to its metric."""
+
+    METRIC = "metric"
+    """Only there."""
+    COST = "cost"
+    """Not at all if the comparison has too few rounds for a cost."""
+    SENTENCE = "sentence"
+    """Also in the sentence of the comparison: it causes a part of the cost."""
+    LEAD = "lead"
+    """Also on top of the report: the typical cost is not what a long job pays."""
+    SCREEN = "screen"
+    """Also on every screen, however short."""
+    FIRST = "first"
+    """Also on the first screen, if there is room."""
+    METERS = "meters"
+    """Also below the table of resource use."""
+    NAME = "name"
+    """Not next to its metric: the environment's name and a notice on top contain it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """A fact that a reader should know about a number; `weighbridge.analysis.remarks` has one class per kind."""
 
+    placement: ClassVar[RemarkPlace] = RemarkPlace.METRIC
     code: ClassVar[str]
     """A stable identifier, part of ``report --json``."""
+
+    @property
+    def subject(self) -> str:
+        """The environment that the remark is about; empty if it is about a comparison or the run."""
+        return ""
 
     @property
     def unresolved_in(self) -> str:

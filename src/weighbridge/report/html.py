@@ -9,7 +9,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.program_use import program_use
 from weighbridge.analysis.results import EXTENDED_ERROR, Analysis
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.analysis.usage import usage
+from weighbridge.model.address import grouped
 from weighbridge.report import charts
 from weighbridge.report.charts.base import MarkStyle
 from weighbridge.report.page import FULL_PX, ChartPlace, Page, PageCharts, write_page
@@ -48,8 +48,8 @@ from weighbridge.report.text.trust import imprecise, trust_sentence
 from weighbridge.store.reader import SECRETS
 from weighbridge.store.run import RunStore
 
-FOLDED_FROM = 9
-"""Workloads and levels from which each is folded: the tables over the levels come first."""
+FOLDED_FROM = 5
+"""Workloads and levels from which each is folded: the matrix and the overview come first."""
 
 THIS_MACHINE = "host"
 """The scope of facts about this machine; with several hosts, a host's name follows it."""
@@ -104,7 +104,8 @@ class RunPage(Page):
 
     broke: Sequence[TrialRow]
     breaks: Sequence[str]
-    groups: Sequence[TrialGroup]
+    groups: Mapping[str, Sequence[TrialGroup]]
+    """By workload and level."""
     hosts: Sequence[tuple[str, Sequence[str], bool]]
     facts: Facts
     info: Sequence[tuple[str, str]]
@@ -125,7 +126,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
     page, scheme = PageCharts(), charts.styles(analysis)
     flag_sentences, kinds = common_flag_sentences(analysis.trials)
     folded = len(analysis.labels) >= FOLDED_FROM
-    used, programs = usage(store, analysis), program_use(store, analysis)
+    programs = program_use(store, analysis)
     facts, groups = _facts(store), trial_groups(analysis, processes(store, path))
     return RunPage(
         title=analysis.study,
@@ -147,7 +148,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         once=flag_sentences,
         conditions=condition_lines(analysis),
         sentences=verdict_sentences(analysis),
-        overview=page.place(charts.overview(analysis), static_px=FULL_PX),
+        overview=page.place(charts.overview(analysis) if len(analysis.headlines) > 1 else None, static_px=FULL_PX),
         facets=_facets(analysis),
         curves=curve_sections(analysis, page),
         levels=level_tables(analysis),
@@ -156,12 +157,12 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         explanations=explanation_articles(analysis, page),
         explanation_introduction=explanation_introduction(analysis),
         traces=trace_tables(store) if analysis.explanations else (),
-        workloads=list(workload_sections(analysis, page, used, programs, kinds, folded=folded)),
+        workloads=list(workload_sections(analysis, page, programs, kinds, folded=folded)),
         folded=folded,
         overtime=overtime_sections(store, analysis, page),
         broke=[trial for trial in analysis.trials if trial.broke],
         breaks=broke_sentences(analysis),
-        groups=groups,
+        groups=grouped(groups, lambda group: group.label),
         hosts=_hosts(facts),
         facts={scope: each for scope, each in facts.items() if not scope.startswith(f"{THIS_MACHINE} ")},
         info=_info(store),

@@ -12,8 +12,7 @@ from rich.text import Text
 
 from weighbridge.analysis.latency import PERCENTS, LatencyReport
 from weighbridge.analysis.paths import path_tables
-from weighbridge.analysis.remarks import DelayedAck, FewReadings, Unfinished
-from weighbridge.analysis.results import Analysis, Explanation, MetricReport, Remark
+from weighbridge.analysis.results import Analysis, Explanation, MetricReport, RemarkPlace
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.screen import print_screen
 from weighbridge.report.terminal_layout import (
@@ -39,7 +38,7 @@ from weighbridge.report.text.conditions import (
 )
 from weighbridge.report.text.curves import broke_sentences, curve_sentences, curve_title
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
-from weighbridge.report.text.explanation import explanation_rows, explanation_sentence, explanation_title
+from weighbridge.report.text.explanation import cause_lines, causes_title, explanation_rows
 from weighbridge.report.text.formatting import level, plural, quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
@@ -89,7 +88,7 @@ class NextCommand:
 
     directory: str
     yes: bool = False
-    """Whether it starts without asking: whoever has just run the study needs no question, and a log cannot answer."""
+    """Whether it starts without a question: a user who has just run the study agreed, and a log cannot answer."""
     ended: bool = False
     """Whether the command ends here, and says itself how an unfinished run goes on."""
     variables: Sequence[str] = ()
@@ -125,8 +124,7 @@ def print_report(
                 out.print(styled(line), soft_wrap=True)
         else:
             further = [
-                *(part for each in analysis.explanations[:SHOWN_EXPLANATIONS] for part in _explained(analysis, each)),
-                *(part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))),
+                part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))
             ]
             print_run_screen(
                 analysis,
@@ -149,19 +147,23 @@ def print_run_screen(
     *,
     further: Sequence[RenderableType] = (),
 ) -> None:
-    """Print a screen: the question, an answer, the first of what is `shown` that fits, trust, what to do next.
+    """Print a screen: the question, an answer, the first part of `shown` that fits, trust, and the next command.
 
     Inside of `use_display_names`. `further` is printed too, whatever its height.
     """
-    head = [styled(f"{analysis.study}: {analysis.question}"), styled(answer_, "bold")]
-    head[0].truncate(out.width, overflow="ellipsis")
+    question = styled(f"{analysis.study}: {analysis.question}")
+    question.truncate(out.width, overflow="ellipsis")
+    head: list[RenderableType] = [question, styled(answer_, "bold")]
+    for each in analysis.explanations[:SHOWN_EXPLANATIONS]:
+        head += [styled(causes_title(each)), *_lines(cause_lines(analysis, each))]
     trusted = checked_sentence(analysis)
     most = DISTURBED_LINES if hindered(analysis) else TRUST_LINES
     sentence = _short(trusted, out.width, most) if trusted and analysis.metrics else ""
     trust: list[RenderableType] = [styled(sentence, _trust_style(analysis))] if sentence else []
     if _exploratory_unsaid(analysis):
         trust.append(indented(exploratory_sentence(analysis), "yellow"))
-    trust += [indented(remark_text(each), "yellow") for each in analysis.confounders if _is_stop(each)]
+    stops = [each for each in analysis.confounders if each.placement is RemarkPlace.SCREEN]
+    trust += [indented(remark_text(each), "yellow") for each in stops]
     print_screen(
         out,
         head,
@@ -179,18 +181,13 @@ def _exploratory_unsaid(analysis: Analysis) -> bool:
 
 
 def _short(text: str, width: int, most: int) -> str:
-    """Return the first sentences of a text that fit into ``most`` lines, at least one: what the control says."""
+    """Return the first sentences of a text that fit into ``most`` lines, at least one."""
     first, *others = re.split(r"(?<=\.) (?=[A-Z])", text)
     for each in others:
         if len(styled(f"{first} {each}").wrap(Console(width=width), width)) > most:
             break
         first = f"{first} {each}"
     return first
-
-
-def _is_stop(remark: Remark) -> bool:
-    """Return whether it says why a run has fewer blocks than it might: that is on every screen."""
-    return isinstance(remark, Unfinished)
 
 
 def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -> Iterator[Text]:
@@ -229,7 +226,7 @@ def _whole(analysis: Analysis, width: int) -> Renderables:
     yield from _failures(analysis)
 
 
-# -- the answer, and what it is worth --------------------------------------------------------------
+# -- the answer, and the trust in it ---------------------------------------------------------------
 
 
 def _head(analysis: Analysis, width: int) -> Renderables:
@@ -272,8 +269,8 @@ def _remarks(analysis: Analysis) -> Renderables:
     unmeasured = [label for label in analysis.labels if analysis.trials and not analysis.of(label)]
     yield from _lines([unmeasured_text(analysis, label) for label in unmeasured], "yellow")
     remarks = (each for report in analysis.headlines for row in report.comparisons for each in row.remarks)
-    delayed = dict.fromkeys(remark_text(each) for each in remarks if isinstance(each, DelayedAck))
-    others = [each for each in analysis.confounders if not _is_stop(each)]
+    delayed = dict.fromkeys(remark_text(each) for each in remarks if each.placement is RemarkPlace.FIRST)
+    others = [each for each in analysis.confounders if each.placement is not RemarkPlace.SCREEN]
     yield from _lines([*delayed, *remark_texts(others)], "yellow")
     doubts = (partly_exploratory_sentence(analysis), flagged_sentence(analysis), place_sentence(analysis))
     yield from _lines([*filter(None, doubts)], "yellow")
@@ -303,8 +300,8 @@ def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Renderables:
 
 def _explained(analysis: Analysis, explanation: Explanation) -> Renderables:
     """Yield the causes of a cost in a sentence, and what each mechanism costs."""
-    yield styled(f"\nCauses of the cost: {explanation_title(explanation)}", "bold")
-    yield indented(explanation_sentence(analysis, explanation))
+    yield styled(f"\n{causes_title(explanation)}", "bold")
+    yield from _lines(cause_lines(analysis, explanation))
     shown = Table("mechanism", "cost", "verdict", "to change it", box=None, pad_edge=False)
     for row in explanation_rows(analysis, explanation):
         style = STYLES.get(row.shown_as, "dim")
@@ -420,8 +417,8 @@ def path_parts(analysis: Analysis) -> Renderables:
 
 def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width: int) -> Renderables:
     """Yield the tables of a workload."""
-    reports, shown_lines = analysis.of(label), {remark_text(each) for each in analysis.confounders}
-    without = {"exploratory"} if analysis.exploratory else set()
+    reports, shown_lines = analysis.of(label), set[str]()
+    without = {"confounder", *({"exploratory"} if analysis.exploratory else ())}
     if not reports and analysis.trials:
         yield styled(f"\n{unmeasured_text(analysis, label)}", "bold")
     used = [each for each in reports if each.resource_use]
@@ -436,7 +433,7 @@ def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width
         yield styled(f"\n{label}, resource use", "bold")
         yield resources_table(analysis, used)
     remarks = [remark for report in used for row in report.comparisons for remark in row.remarks]
-    readings = dict.fromkeys(remark_text(each) for each in remarks if isinstance(each, FewReadings))
+    readings = dict.fromkeys(remark_text(each) for each in remarks if each.placement is RemarkPlace.METERS)
     yield from _lines([*readings], "yellow")
 
 
@@ -462,7 +459,7 @@ def _shared_blocks(report: MetricReport) -> int | None:
 def costs_table(analysis: Analysis, report: MetricReport, width: int) -> RenderableType:
     """Return the costs beside the medians; of few blocks their values. Blocks are told only where they differ.
 
-    Where `width` characters are too few, medians stand below the costs, and blocks below the verdicts.
+    If `width` characters are too few, medians are below the costs, and blocks below the verdicts.
     """
     few, same = all(row.few for row in report.comparisons), _shared_blocks(report) is not None
     rows = _cost_rows(analysis, report, few=few)

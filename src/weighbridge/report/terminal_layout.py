@@ -1,4 +1,4 @@
-"""What the terminal's outputs share: text that cannot steer it, lines that break at words, tables that fit its width.
+"""The parts that all terminal outputs share: safe text, lines that break at words, tables that fit.
 
 Rich takes the width of a table from all columns alike, and cuts the words and figures of narrow ones: here their
 widths are set.
@@ -28,7 +28,7 @@ _FIGURE = re.compile(r"[\[(±<>-]*[0-9]")
 _VERDICT = len("(exploratory)")
 """Characters of a verdict that have room before anything else."""
 _BETWEEN, _EDGES = 3, 2
-"""Characters between two columns, and beside the outermost."""
+"""Characters between two columns, and outside the outermost ones."""
 _BREAKABLE = re.compile(r"[ \t\r\n]*[^ \t\r\n]+[ \t\r\n]*")
 
 

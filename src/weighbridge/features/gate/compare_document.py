@@ -139,10 +139,10 @@ def _metric(comparison: RunsCompared, changes: dict[str, MetricChanges], anchor:
                 reasons.append(say(run, words, tone=Tone.DIM))
             elif why := text.why_inconclusive(row, report.unit):
                 reasons.append(say(run, doc.Env(row.environment), f": {why}", tone=Tone.DIM))
-        changes_with_floor = [row.change for row in metric.rows if row.change and row.change.floor is not None]
-        floors += [f"{FIRST} and {letter} {text.floor_words(each, report.unit)}" for each in changes_with_floor[:1]]
+        known = [row.change for row in metric.rows if row.change and row.change.floor is not None]
+        floors += [f"{FIRST} and {letter} together: {text.floor_words(each, report.unit)}" for each in known[:1]]
     notes = [doc.Listing(tuple(reasons))] if reasons else []
-    noise = [say(f"noise floors of both runs: {', '.join(floors)}", tone=Tone.DIM)] if floors else []
+    noise = [say(f"noise floor of {', '.join(floors)}", tone=Tone.DIM)] if floors else []
     yield doc.Heading(metric_title(report), soft=f"{report.better} is better", anchor=anchor)
     styles = between.run_styles(comparison)
     yield doc.Chart(

@@ -8,7 +8,6 @@ from weighbridge.report.charts.explanation import explained
 from weighbridge.report.charts.ladder import ladder_caption, waterfall
 from weighbridge.report.charts.latency import percentile_curve
 from weighbridge.report.charts.trials import distribution, runs
-from weighbridge.report.charts.usage import small_multiple
 
 __all__ = [
     "AA_ARM",
@@ -26,7 +25,6 @@ __all__ = [
     "overview",
     "percentile_curve",
     "runs",
-    "small_multiple",
     "styles",
     "waterfall",
 ]

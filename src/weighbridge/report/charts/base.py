@@ -1,7 +1,7 @@
 """The shared parts of all charts: the Vega-Lite definition, axes with labels, colours, tables of rows, and layers.
 
-An environment has its own colour and mark in every chart and legend. The first four colours are Okabe and Ito's,
-which colour-blind people can distinguish; all have a contrast of 3 : 1 on the light and on the dark page. The
+An environment has a colour and a mark of its own in every chart and legend. The first four colours are Okabe and
+Ito's, which colour-blind people can distinguish; all have a contrast of 3 : 1 on the light and on the dark page. The
 baseline and its A/A arm are grey squares.
 """
 

@@ -29,7 +29,7 @@ from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 CAPTION = (
-    "each bar is one part's own cost with its interval and begins where the bar above it ends; the last bar is the"
+    "each bar is one part's own cost with its interval and begins at the end of the bar above it; the last bar is the"
     " environment against the baseline; strong colour: the part is significant"
 )
 

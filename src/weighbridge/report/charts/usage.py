@@ -1,54 +1,20 @@
-"""Resource use, a small chart for each quantity of each place: over the time of a trial, and against the level."""
+"""Resource use against the level, with a small chart for each quantity of each place."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from weighbridge.analysis.metered import QuantityId
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.usage import UsagePanel
 from weighbridge.analysis.use_by_level import ByLevel, MedianUse, UseRow, unit_of
-from weighbridge.report.charts.base import SECONDS, Chart, colour_of, quantitative, short, styles
+from weighbridge.report.charts.base import Chart, colour_of, quantitative, short, styles
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import readable_unit
 
-TRIAL_PX, LEVEL_PX = 110, 130
-
-
-def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
-    """Return one quantity over the trial's seconds: the median over the trials in a band of all of them."""
-    unit, factor = ("CPUs", 1.0) if panel.unit == "CPUs" else readable_unit(panel.most, panel.unit)
-    scheme = styles(analysis)
-    rows = [
-        {"e": display_name(name), "t": point.at_s, "m": short(point.middle * factor), "l": short(point.low * factor),
-         "h": short(point.high * factor)}
-        for name, curve in panel.curves.items()
-        for point in curve
-    ]  # fmt: skip
-    seconds = {"grid": False, "labelExpr": SECONDS}
-    band = quantitative("l", title=unit, axis={"tickCount": 3})
-    tooltip = [
-        {"field": "e", "title": "environment"}, quantitative("t", title="s"),
-        quantitative("m", title=f"median, {unit}"),
-    ]  # fmt: skip
-    return Chart({
-        "width": "container",
-        "height": TRIAL_PX,
-        "data": {"values": rows},
-        "encoding": {
-            "x": quantitative("t", title=None, axis=seconds, scale={"nice": False}),
-            "color": colour_of("e", {display_name(name): scheme[name] for name in panel.curves}),
-        },
-        "layer": [
-            {"mark": {"type": "area", "opacity": 0.15}, "encoding": {"y": band, "y2": {"field": "h"}}},
-            {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": {
-                "y": quantitative("m", title=unit), "tooltip": tooltip,
-            }},
-        ],
-    }, TRIAL_PX)  # fmt: skip
+LEVEL_PX = 130
 
 
 def use_against_level(analysis: Analysis, use: ByLevel, key: QuantityId) -> Chart:
-    """Return one quantity's medians with their limits; a triangle means that the generator limited most trials."""
+    """Return one quantity's medians with their limits; a triangle if the generator was the limit in most trials."""
     scheme = styles(analysis)  # below the chart there is room for its menu
     rows, highest = [], 0.0
     for row in use.rows:

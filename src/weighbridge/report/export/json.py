@@ -306,7 +306,7 @@ def hidden_json(limit: Bottleneck | None) -> Hidden | None:
 
 
 def finite(value: float | None) -> float | None:
-    """A number that JSON has; None where it has not."""
+    """A number that JSON has; None if it has not."""
     return value if value is not None and math.isfinite(value) else None
 
 

@@ -54,7 +54,7 @@ def _userland(scope: str, by_scope: Mapping[str, Mapping[str, str]]) -> Userland
 
 
 def date_of(created: str | float | None) -> str | None:
-    """Return an instant in seconds since the epoch as ISO 8601 in UTC, to the second; None where it is none."""
+    """Return an instant in seconds since the epoch as ISO 8601 in UTC, to the second; None if it is none."""
     try:
         return utc(float(created or ""))
     except (ValueError, OverflowError, OSError):

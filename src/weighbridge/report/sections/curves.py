@@ -1,4 +1,4 @@
-"""The page's part about rising loads: what the template ``curves.html.j2`` shows."""
+"""The page's part about rising loads, for the template ``curves.html.j2``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ LONGEST = 70
 
 @dataclass(frozen=True, slots=True)
 class CurveCell:
-    """What stands in a table: its text, the note below it, its style, and the id of its trials (empty: none)."""
+    """A cell of a table: its text, the note below it, its style, and the id of its trials (empty: none)."""
 
     text: str
     note: str = ""

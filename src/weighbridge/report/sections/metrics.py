@@ -8,7 +8,6 @@ from weighbridge.analysis.metered import PLACES
 from weighbridge.analysis.overload import reason
 from weighbridge.analysis.program_use import UNITS, ProgramUse
 from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
-from weighbridge.analysis.usage import UsagePanels
 from weighbridge.model.flag import FlagKind
 from weighbridge.report import charts
 from weighbridge.report.anchors import (
@@ -20,14 +19,14 @@ from weighbridge.report.anchors import (
     trials_id,
     workload_id,
 )
-from weighbridge.report.page import HALF_PX, ChartPlace, PageCharts
+from weighbridge.report.page import FULL_PX, HALF_PX, ChartPlace, PageCharts
 from weighbridge.report.text.conditions import durability_of
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.explanation import (
     HEADS,
+    cause_lines,
+    causes_title,
     explanation_rows,
-    explanation_sentence,
-    explanation_title,
 )
 from weighbridge.report.text.formatting import (
     Shown,
@@ -50,8 +49,10 @@ from weighbridge.report.text.summary import baseline_sentence, remark_lines, swe
 from weighbridge.report.text.verdicts import broke_count, judged_cost_text, open_text, reasoned_verdict
 from weighbridge.statistics import cost_percent
 
+EXPLAINED_ON_TOP = 2
+"""The number of explained costs whose causes are on top of the page."""
 UNFOLDED = 4
-"""Headline metrics whose waterfalls are seen without asking for them; with more of them only the first."""
+"""Primary metrics whose waterfalls are not folded; with more metrics, only the first is not."""
 
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -59,28 +60,28 @@ UNFOLDED = 4
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """One environment's cost on one metric in words, with the figures beside it."""
+    """One environment's cost on one metric in words, with its figures."""
 
     row: Comparison
     id: str
-    """Of the row, for links to this comparison."""
+    """The row's id, for links to this comparison."""
     size: str
-    """The cost as a number to sort by, positive is worse; empty where there is none."""
+    """The cost as a number to sort by, positive is worse; empty if there is none."""
     cost: str
     median: str
     verdict: str
     open: str
-    """Of an undecided cost: what would have shown, and what would settle it."""
+    """The cost that an undecided comparison detects, and the rounds that would decide it."""
     broke: str
-    """How often and why it broke, where it has a cost nevertheless."""
+    """How often and why it was overloaded, if it has a cost nevertheless."""
     link: str
-    """The id of its trials; empty where there is none."""
+    """The id of its trials; empty if there is none."""
     geometric: str
     arithmetic: str
     slow: str
     p: str
     step: LadderStep | None = None
-    """Of the ladder."""
+    """The step of the ladder that the cost belongs to."""
 
 
 def _row(
@@ -132,7 +133,7 @@ class MetricTable:
 
     @property
     def differs(self) -> bool:
-        """Whether some environment differs: then the metric is seen without asking for it."""
+        """Whether some environment differs: the heading of the fold names the metric first."""
         return any(row.row.shown_as in ("different", "hidden") for row in self.rows)
 
 
@@ -148,7 +149,7 @@ class MetricArticle(MetricTable):
 
 @dataclass(frozen=True, slots=True)
 class _ShownRemarks:
-    """The remarks that need not be repeated beside a metric: lines shown before, codes and flags shown elsewhere."""
+    """Remarks that a metric does not repeat: lines shown before, and codes and flags shown elsewhere."""
 
     lines: set[str]
     without: set[str]
@@ -182,7 +183,7 @@ def _article(
     folded: bool,
 ) -> MetricArticle:
     table = _table(analysis, metric_id(analysis, report.label, number), report, shown_remarks)
-    visible = not folded and (report.headline or table.differs)
+    visible = not folded and report.headline
     return MetricArticle(
         table.report, table.id, table.name, table.baseline, table.baseline_link, table.remarks, table.rows,
         forest=page.place(charts.forest(analysis, report), static_px=HALF_PX if visible else 0),
@@ -239,32 +240,15 @@ def _percentile(row: Latency, number: int, unit: Shown) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageCharts:
-    """The small charts of resource use over a trial: what each is of, by place; and what nobody used."""
-
-    places: Mapping[str, Sequence[tuple[str, ChartPlace]]]
-    idle: str
-
-
-def _usage(analysis: Analysis, page: PageCharts, used: UsagePanels | None) -> UsageCharts:
-    places: dict[str, list[tuple[str, ChartPlace]]] = {}
-    for panel in used.panels if used else ():
-        places.setdefault(panel.place, []).append(
-            (panel.quantity, page.place(charts.small_multiple(analysis, panel)))
-        )
-    return UsageCharts(places, ", ".join(used.idle) if used else "")
-
-
-@dataclass(frozen=True, slots=True)
 class ProgramTable:
-    """Each program's resource use beside its site's: heads of columns, and rows by role."""
+    """The resource use of each program and its site: heads of columns, and rows by role."""
 
     heads: Sequence[str]
     roles: Mapping[str, Sequence[Sequence[str]]]
 
 
 def program_table(used: Sequence[ProgramUse]) -> ProgramTable:
-    """Return the table of what the programs of a workload used; without rows where there is no program."""
+    """Return the table of the programs' resource use; without rows if a workload has no program."""
     names = [name for name in PROGRAM_COLUMNS if any(name in each.medians for each in used)]
     units = {name: shared_unit([each.medians.get(name) for each in used], UNITS.get(name, "s")) for name in names}
     roles: dict[str, list[list[str]]] = {}
@@ -286,31 +270,31 @@ class WorkloadSection:
     label: str
     durability: str
     articles: Sequence[MetricArticle]
-    """Of the headline and of what differs."""
+    """The primary metric."""
     folded_articles: Sequence[MetricArticle]
+    folded_summary: str
     latencies: Sequence[LatencyArticle]
     resources: Sequence[MetricTable]
-    different_resources: Sequence[MetricTable]
-    usage: UsageCharts
+    """The metrics with a significant cost first."""
+    resources_summary: str
     programs: ProgramTable
     broke: str
-    """Why its trials broke under their load; empty where none did."""
+    """Why its trials were overloaded; empty if none was."""
 
 
 def workload_sections(
     analysis: Analysis,
     page: PageCharts,
-    used: Mapping[str, UsagePanels],
     programs: Mapping[str, Sequence[ProgramUse]],
     kinds: Collection[FlagKind] = (),
     *,
     folded: bool = False,
 ) -> Iterator[WorkloadSection]:
-    """Give what the template shows of each workload and level.
+    """Yield the section of each workload and level.
 
-    Flags of trials of these `kinds` are said elsewhere. The charts of what is `folded` need the page's script.
+    The page shows flags of trials of these `kinds` elsewhere. Charts in `folded` sections need the page's script.
     """
-    without = {"exploratory"} if analysis.exploratory else set()
+    without = {"confounder", *({"exploratory"} if analysis.exploratory else ())}
     for label in analysis.labels:
         shown_remarks = _ShownRemarks(set(), without, kinds)
         own = [each for each in analysis.of(label) if not each.resource_use]
@@ -325,15 +309,23 @@ def workload_sections(
             workload=next((trial.workload for trial in analysis.trials_of.get(label, ())), ""),
             label=label,
             durability=durability_of(analysis, label),
-            articles=[each for number, each in enumerate(articles) if not number or each.differs],
-            folded_articles=[each for each in articles[1:] if not each.differs],
+            articles=articles[:1],
+            folded_articles=articles[1:],
+            folded_summary=_summary("more metrics", articles[1:]),
             latencies=[_latency(analysis, page, each) for each in analysis.latencies if each.label == label],
-            resources=[each for each in resources if not each.differs],
-            different_resources=[each for each in resources if each.differs],
-            usage=_usage(analysis, page, used.get(label)),
+            resources=sorted(resources, key=lambda each: not each.differs),
+            resources_summary=_summary("resource use", resources, others=False),
             programs=program_table(programs.get(label, ())),
             broke=reason(trial for trial in analysis.trials_of.get(label, ()) if trial.broke),
         )
+
+
+def _summary(title: str, metrics: Sequence[MetricTable], *, others: bool = True) -> str:
+    """Return the heading of folded metrics: ``more metrics: mean, p99 (significant or hidden); p50``."""
+    different = [each.name for each in metrics if each.differs]
+    rest = [each.name for each in metrics if not each.differs] if others else []
+    parts = [f"{', '.join(different)} (significant)"] if different else []
+    return ": ".join(filter(None, (title, "; ".join([*parts, *filter(None, [", ".join(rest)])]))))
 
 
 # -- over the levels, and step by step -------------------------------------------------------------
@@ -345,7 +337,7 @@ class LevelRow:
 
     level: str
     id: str
-    """Of its section; empty where there is none."""
+    """The id of its section; empty without one."""
     baseline: str
     cells: Sequence[CostLine]
 
@@ -407,7 +399,7 @@ def ladder_articles(analysis: Analysis, page: PageCharts, kinds: Collection[Flag
     for number, ladder in enumerate(analysis.ladder):
         unfolded = ladder.report.headline and number < (UNFOLDED if headlines <= UNFOLDED else 1)
         steps_alone = replace(ladder.report, comparisons=tuple(step.row for step in ladder.steps))
-        drawn = page.place(charts.waterfall(analysis, ladder), static_px=HALF_PX if unfolded else 0)
+        drawn = page.place(charts.waterfall(analysis, ladder), static_px=FULL_PX if unfolded else 0)
         articles.append(
             LadderArticle(
                 report=ladder.report,
@@ -423,11 +415,13 @@ def ladder_articles(analysis: Analysis, page: PageCharts, kinds: Collection[Flag
 
 @dataclass(frozen=True, slots=True)
 class ExplanationArticle:
-    """Why an environment costs what it does on one metric: a sentence, a table and a waterfall."""
+    """The causes of an environment's cost on one metric: sentences, a table and a waterfall."""
 
     title: str
     workload: str
-    sentence: str
+    on_top: bool
+    """Whether its causes are on top of the page, which has the causes of the largest costs."""
+    causes: Sequence[str]
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     sources: Sequence[str]
@@ -440,12 +434,14 @@ def explanation_articles(analysis: Analysis, page: PageCharts) -> list[Explanati
     articles = []
     for number, explanation in enumerate(analysis.explanations):
         rows = explanation_rows(analysis, explanation)
-        drawn = page.place(charts.explained(analysis, explanation), static_px=HALF_PX if number < UNFOLDED else 0)
+        on_top = number < EXPLAINED_ON_TOP
+        drawn = page.place(charts.explained(analysis, explanation), static_px=FULL_PX)
         articles.append(
             ExplanationArticle(
-                title=explanation_title(explanation),
+                title=causes_title(explanation),
                 workload=explanation.report.workload,
-                sentence=explanation_sentence(analysis, explanation),
+                on_top=on_top,
+                causes=cause_lines(analysis, explanation),
                 heads=HEADS,
                 rows=[row.cells for row in rows],
                 sources=[f"{row.part}: {row.source}" for row in rows if row.source],

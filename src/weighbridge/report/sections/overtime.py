@@ -1,4 +1,4 @@
-"""The page's part about resource use by level and over time: what the template ``overtime.html.j2`` shows."""
+"""The page's part about resource use by level and over time, for the template ``overtime.html.j2``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,13 +69,13 @@ class UseSection:
     load: str
     table: UseTable
     levels: Sequence[tuple[str, ChartPlace]]
-    """A small chart for each quantity that is used at all; none where there is one level only."""
+    """A small chart for each quantity that is used at all; none if there is only one level."""
     limits: str
     time: TimeCharts | None
 
 
 def overtime_sections(store: RunStore, analysis: Analysis, page: PageCharts) -> list[UseSection]:
-    """Give what the template shows of each workload; empty where the run has no readings over time."""
+    """Return the section of each workload; empty if the run has no readings over time."""
     drawn = {picture.group.title: picture for picture in pictures(store, analysis)}
     return [
         UseSection(

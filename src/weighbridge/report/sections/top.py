@@ -25,24 +25,24 @@ class MatrixCell:
 
     environment: str
     verdict: str
-    """Empty where it was not measured."""
+    """The verdict; empty if it was not measured."""
     large: str
     small: str
     style: str
-    """The verdict, and whether it is a gain; empty where it was not measured."""
+    """The verdict, and whether it is a gain; empty if it was not measured."""
     title: str
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixLine:
-    """One workload in the matrix, with the id of what tells more."""
+    """One workload in the matrix, with the id of the part with its details."""
 
     title: str
     workload: str
     native: str
     link: str
     size: str
-    """Its largest cost in percent, to sort by; empty where there is none."""
+    """Its largest cost in percent, to sort by; empty if there is none."""
     cells: Sequence[MatrixCell]
 
 
@@ -106,7 +106,7 @@ def _cell(row: MatrixRow, environment: str, cell: MatrixCosts | None) -> MatrixC
 
 
 def _narrow(analysis: Analysis, cell: MatrixCell) -> MatrixCell:
-    """A cell whose unit is in the next line; of values it stands beside the row's title, and why there is no cost."""
+    """Return a cell with its unit in the next line; with too few rounds, without the unit."""
     number, space, unit = cell.large.rpartition(NO_BREAK)
     if analysis.few and number:
         return replace(cell, large=number, small="")
@@ -114,7 +114,7 @@ def _narrow(analysis: Analysis, cell: MatrixCell) -> MatrixCell:
 
 
 def _link(analysis: Analysis, row: MatrixRow) -> str:
-    """The id of what tells more: the metric, or the curve or the table of its levels."""
+    """Return the id of the details: the metric, or the curve or the table of its levels."""
     first = row.reports[0]
     for number, sweep in enumerate(analysis.sweeps):
         if any(level.cell == first.cell for level in sweep.levels):
@@ -136,7 +136,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class PathSection:
-    """The paths for the clients in one place, beside the figures of one workload; and the figures of the others."""
+    """The paths for the clients in one place with the figures of one workload, and the figures of the others."""
 
     title: str
     table: Cells
@@ -144,7 +144,7 @@ class PathSection:
 
 
 def path_sections(analysis: Analysis) -> list[PathSection]:
-    """Return a section for the clients in each place; none where no workload needs a network."""
+    """Return a section for the clients in each place; none if no workload needs a network."""
     return [_path_section(group) for group in first_of_each_client(path_tables(analysis))]
 
 

@@ -1,4 +1,4 @@
-"""What tracers saw of environments that are explained: tables beside the causes, of trials that are not counted."""
+"""What tracers saw of environments that are explained: tables of trials that are not counted, below the causes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _WHAT: dict[TracerName, str] = {"perf": "function", "bpftrace": "event of the ke
 
 @dataclass(frozen=True, slots=True)
 class TraceTable:
-    """What a tracer saw of one workload in an explained environment, and in it without its mechanisms."""
+    """The events that a tracer saw of one workload in an explained environment, and in it without its mechanisms."""
 
     title: str
     sentence: str

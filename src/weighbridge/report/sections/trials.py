@@ -1,8 +1,8 @@
-"""The trials of a page, a group for each environment in each workload and level: what the numbers link to.
+"""The trials of a page, in groups by workload, level and environment. Numbers on the page link to them.
 
 Each process of a trial has its command line, and how its raw outputs begin. Most of a large page is here, and it is
-seen only after a click. Where it is large it is stored compressed, and the page's script unpacks a group when it is
-opened. What is packed is the same markup, escaped by the same template.
+seen only after a click. If it is large, it is stored compressed, and the page's script unpacks a group when it is
+opened. A packed group is the same markup, escaped by the same template.
 """
 
 import os
@@ -103,7 +103,7 @@ _quoted = cache(shlex.quote)  # the same words in each trial
 
 
 def _link(run: Path, page: Path) -> str:
-    """How the links from a page to files of the run begin; empty where it is in the run."""
+    """How the links from a page to files of the run begin; empty if it is in the run."""
     relative = os.path.relpath(run.resolve(), page.resolve().parent)
     return "" if relative == "." else f"{quote(relative.replace(os.sep, '/'), safe='/.')}/"
 

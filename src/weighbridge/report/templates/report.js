@@ -262,7 +262,7 @@
   const form = document.getElementById("find");
   const address = function () { return location.hash.slice(1).split("?"); };
   const FACETS = ["environment", "workload", "verdict"], PROVEN = ["different", "equivalent", "broke"];
-  const OPEN_MATCHES = 12;  // folds are opened of so many comparisons that are found, and not of more
+  const OPEN_MATCHES = 40;  // a filter that leaves at most this many comparisons opens their folds
   const comparisons = all("[data-verdict]"), keys = new Map(), order = new Map();
   const chosen = function (facet) {
     return all('input[name="' + facet + '"]', form).filter(function (each) { return each.checked; });
@@ -311,7 +311,8 @@
       }
     });
     const shows = function (item) { return !item.classList.contains("blank") && !item.closest(".off") && item.dataset.verdict; };
-    if (search.length || proven || FACETS.some(function (facet) { return picked[facet].length; })) {
+    const filters = search.length || proven || FACETS.some(function (facet) { return picked[facet].length; });
+    if (filters) {
       all("#matrix tbody tr, article, .resources tbody, details.more, main section").reverse().forEach(function (each) {
         const own = all("[data-verdict]", each);
         if (own.length ? !own.some(shows) : search.length && each.matches("section:not(#trials, #machine)")
@@ -325,7 +326,7 @@
     }
     const rows = comparisons.filter(function (item) { return item.tagName === "TR" && item.dataset.verdict !== "aa"; });
     const left = rows.filter(shows);
-    if (search.length && left.length <= OPEN_MATCHES) { left.forEach(unfold); }
+    if (filters && left.length <= OPEN_MATCHES) { left.forEach(unfold); }
     form.querySelector("output").textContent = left.length + " of " + rows.length + " comparisons";
 
     const before = Array.from(hidden).join();

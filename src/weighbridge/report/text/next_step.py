@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.remarks import NoPath, TargetMissed, Unproven
+from weighbridge.analysis.remarks.cost import TargetMissed, Unproven
+from weighbridge.analysis.remarks.network import NoPath
 from weighbridge.analysis.results import EXTENDED_ERROR, Analysis, Comparison, MetricReport
 from weighbridge.model.address import CellId
 from weighbridge.model.flag import FlagCode

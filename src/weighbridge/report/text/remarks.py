@@ -1,12 +1,60 @@
 """Remarks in words: the only module that turns a remark into a sentence and a code into its meaning."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from weighbridge.analysis import remarks
+from weighbridge.analysis.remarks.confounders import (
+    HostsDiffer,
+    NotHonoured,
+    NotMetered,
+    OtherDurability,
+    OtherValue,
+    OwnOptions,
+)
+from weighbridge.analysis.remarks.cost import (
+    AsDifference,
+    Identical,
+    NotAfterHolm,
+    Stalls,
+    TargetMissed,
+    Unproven,
+    WithinNoise,
+)
+from weighbridge.analysis.remarks.flags import FigureRange, FlaggedTrials, ProgramErrors
+from weighbridge.analysis.remarks.hypervisors import Emulated, EmulatedCost, Nested, Unverified
+from weighbridge.analysis.remarks.meters import FewReadings, GuestTicks, InterruptTimeApart, Unresolved
+from weighbridge.analysis.remarks.network import (
+    Capped,
+    DelayedAck,
+    Fragments,
+    NoPath,
+    OtherPacketSize,
+    OtherPath,
+    PacketSizes,
+    PathsUnrecorded,
+)
+from weighbridge.analysis.remarks.rounds import (
+    AAArm,
+    Exploratory,
+    Extended,
+    Incomplete,
+    NoBlocks,
+    OneBlock,
+    Unfinished,
+)
+from weighbridge.analysis.remarks.rules import AboutEnvironment
+from weighbridge.analysis.remarks.trials import (
+    Autocorrelation,
+    BrokeUnderLoad,
+    Drift,
+    FailedTrials,
+    FixedTime,
+    Outliers,
+    Selected,
+)
 from weighbridge.analysis.results import EXTENDED_ERROR, Remark
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import FlagCode
@@ -45,14 +93,59 @@ def remark_text(remark: Remark) -> str:
 
 
 def remark_texts(several: Iterable[Remark]) -> list[str]:
-    """Return remarks as sentences; environments that lack the same meter or the same limit share one sentence."""
-    environments: dict[str, list[str]] = {}
-    for each in several:
-        if isinstance(each, remarks.NotMetered | remarks.NotHonoured):
-            environments.setdefault(remark_text(replace(each, environment="")), []).append(each.environment)
-        else:
-            environments[remark_text(each)] = []
-    return [f"{join_names(names)}{text}" for text, names in environments.items()]
+    """Return remarks as sentences; remarks that differ only in their environment or figures share one sentence."""
+    return joint_texts((each, "") for each in several)
+
+
+def joint_texts(remarks_of: Iterable[tuple[Remark, str]], compared: int = 0) -> list[str]:
+    """Return the remarks of comparisons as sentences, each with the environment of its comparison.
+
+    Remarks that differ only in their environment or figures share a sentence. It names the environments, unless they
+    are all that are `compared`.
+    """
+    groups: dict[Hashable, list[tuple[Remark, str]]] = {}
+    for remark, environment in remarks_of:
+        groups.setdefault(_shared(remark), []).append((remark, environment))
+    return [_joint_text(mine, compared) for mine in groups.values()]
+
+
+def _about(remark: Remark, environment: str) -> Remark:
+    """Return a remark about another environment, or about several."""
+    return replace(remark, environment=environment) if isinstance(remark, AboutEnvironment) else remark
+
+
+def _shared(remark: Remark) -> Hashable:
+    """Return what remarks that share a sentence have in common."""
+    if type(remark) in TOGETHER:
+        return type(remark), getattr(remark, "flag", None)
+    return _about(remark, "") if remark.subject else remark
+
+
+def _joint_text(group: Sequence[tuple[Remark, str]], compared: int) -> str:
+    several = [*dict.fromkeys(remark for remark, _ in group)]
+    about = [each for each in several if isinstance(each, AboutEnvironment)]
+    names = join_names(
+        dict.fromkeys(each.environment for each in about) or [*filter(None, (name for _, name in group))]
+    )
+    sentence = TOGETHER.get(type(several[0]))
+    if sentence is not None and (len(several) > 1 or isinstance(several[0], AsDifference)):
+        text = sentence(several)
+    elif len(about) > 1:
+        return remark_text(_about(about[0], names))
+    else:
+        text = remark_text(several[0])
+        if about:
+            return text
+    return text if not names or (not about and len(group) == compared) else f"{names}: {text}"
+
+
+TOGETHER: dict[type[Remark], Callable[[Any], str]] = {}
+"""The sentence of several remarks of one class that differ in figures, without the names of their environments."""
+
+
+def _range(figures: Iterable[int]) -> str:
+    low, high = min(several := [*figures]), max(several)
+    return str(low) if low == high else f"{low} {'or' if high == low + 1 else 'to'} {high}"
 
 
 def words(kind: type[Kind], meaning: str = "") -> Callable[[Sentence[Kind]], Sentence[Kind]]:
@@ -65,33 +158,33 @@ def words(kind: type[Kind], meaning: str = "") -> Callable[[Sentence[Kind]], Sen
 # -- about the rounds of a comparison --------------------------------------------------------------
 
 
-@words(remarks.AAArm, "the row is the control: the baseline measured a second time")
-def _(remark: remarks.AAArm) -> str:
+@words(AAArm, "the row is the control: the baseline measured a second time")
+def _(remark: AAArm) -> str:
     return f"this is the control: {display_name(remark.baseline)} measured a second time"
 
 
-@words(remarks.NoBlocks, "no round measured both sides: no cost")
-def _(_: remarks.NoBlocks) -> str:
+@words(NoBlocks, "no round measured both sides: no cost")
+def _(_: NoBlocks) -> str:
     return "no round measured both sides, so there is no cost"
 
 
-@words(remarks.OneBlock, "one round: no interval")
-def _(_: remarks.OneBlock) -> str:
+@words(OneBlock, "one round: no interval")
+def _(_: OneBlock) -> str:
     return "one round gives no interval; run more"
 
 
-@words(remarks.Exploratory, "fewer than ten rounds: the interval assumes a normal distribution")
-def _(remark: remarks.Exploratory) -> str:
+@words(Exploratory, "fewer than ten rounds: the interval assumes a normal distribution")
+def _(remark: Exploratory) -> str:
     return f"exploratory: {remark.blocks} rounds, fewer than ten"
 
 
-@words(remarks.Incomplete, "fewer complete rounds than planned or tried")
-def _(remark: remarks.Incomplete) -> str:
+@words(Incomplete, "fewer complete rounds than planned or tried")
+def _(remark: Incomplete) -> str:
     return f"{remark.blocks} of {remark.planned} rounds are complete"
 
 
-@words(remarks.FixedTime, "a program seems to run for a fixed time, so its run time cannot show a cost")
-def _(remark: remarks.FixedTime) -> str:
+@words(FixedTime, "a program seems to run for a fixed time, so its run time cannot show a cost")
+def _(remark: FixedTime) -> str:
     return (
         f"{remark.label} took {quantity(remark.seconds, 's')} in most trials. It seems to run for a fixed time, so "
         "its run time cannot show a cost. Give it a fixed amount of work, or use --metric."
@@ -99,10 +192,10 @@ def _(remark: remarks.FixedTime) -> str:
 
 
 @words(
-    remarks.Extended,
+    Extended,
     "the number of rounds was changed after looking at the results: more than 5% false alarms",
 )
-def _(remark: remarks.Extended) -> str:
+def _(remark: Extended) -> str:
     how = "extended" if remark.blocks > remark.planned else "shortened"
     at = " and ".join(map(str, remark.looked_after))
     text = f"{how} from {remark.planned} to {remark.blocks} rounds after looking at the results of {at}"
@@ -112,10 +205,10 @@ def _(remark: remarks.Extended) -> str:
 
 
 @words(
-    remarks.Unfinished,
+    Unfinished,
     "not finished: intervals are wider than at the end, because you can look at any time",
 )
-def _(remark: remarks.Unfinished) -> str:
+def _(remark: Unfinished) -> str:
     of_planned = f" of {remark.planned}" if remark.planned else ""
     text = f"not finished: in round {remark.blocks}{of_planned}"
     return f"{text}; intervals are wider than at the end, because you can look at any time"
@@ -124,56 +217,76 @@ def _(remark: remarks.Unfinished) -> str:
 # -- about its cost --------------------------------------------------------------------------------
 
 
-@words(remarks.TargetMissed, "the study's target precision was not reached")
-def _(remark: remarks.TargetMissed) -> str:
+@words(TargetMissed, "the study's target precision was not reached")
+def _(remark: TargetMissed) -> str:
     predicted = remark.predicted_blocks
     number = f"about {predicted}" if predicted and predicted <= MOST_BLOCKS else f"more than {MOST_BLOCKS}"
     needed = f"; it needs {number} rounds" if predicted else ""
-    width = share(remark.half_width) if math.isfinite(remark.half_width) else "no relative width"
-    return f"target {share(remark.target)} not reached: {width} after {remark.blocks} rounds{needed}"
+    return f"target {share(remark.target)} not reached: {_width(remark)} after {remark.blocks} rounds{needed}"
+
+
+def _width(remark: TargetMissed) -> str:
+    return share(remark.half_width) if math.isfinite(remark.half_width) else "no relative width"
+
+
+def _targets_missed(several: Sequence[TargetMissed]) -> str:
+    widths = dict.fromkeys(map(_width, sorted(several, key=lambda each: each.half_width)))
+    width = " to ".join(dict.fromkeys((next(iter(widths)), next(reversed(widths)))))
+    predicted = [each.predicted_blocks for each in several if each.predicted_blocks]
+    number = f"about {_range(predicted)}" if max(predicted, default=0) <= MOST_BLOCKS else f"more than {MOST_BLOCKS}"
+    needed = f"; they need {number} rounds" if predicted else ""
+    after = _range(each.blocks for each in several)
+    return f"target {share(several[0].target)} not reached: {width} after {after} rounds{needed}"
+
+
+TOGETHER[TargetMissed] = _targets_missed
 
 
 @words(
-    remarks.AsDifference,
+    AsDifference,
     "the cost is a difference, not a percentage: a count, a share, or a value was not positive",
 )
-def _(remark: remarks.AsDifference) -> str:
+def _(remark: AsDifference) -> str:
     return f"the cost is a difference: {difference_interval(remark.difference, remark.unit)}"
 
 
-@words(remarks.NotAfterHolm, "the interval excludes zero, but the cost is not significant after Holm's correction")
-def _(remark: remarks.NotAfterHolm) -> str:
+TOGETHER[AsDifference] = lambda _: CODES[AsDifference.code]
+"""The costs themselves stand in the table next to it."""
+
+
+@words(NotAfterHolm, "the interval excludes zero, but the cost is not significant after Holm's correction")
+def _(remark: NotAfterHolm) -> str:
     return f"not significant after Holm's correction (p = {plain(remark.adjusted_p, 2)})"
 
 
 @words(
-    remarks.Unproven,
+    Unproven,
     "the control failed, so this run cannot show a cost in metrics of this kind",
 )
-def _(remark: remarks.Unproven) -> str:
+def _(remark: Unproven) -> str:
     return "no verdict: the control failed"
 
 
 @words(
-    remarks.WithinNoise,
+    WithinNoise,
     "no larger than the noise floor: never significant (resource use, fewer than ten rounds, a disturbed run)",
 )
-def _(remark: remarks.WithinNoise) -> str:
+def _(remark: WithinNoise) -> str:
     has_floor = remark.low is not None and remark.high is not None
     floor = f" of {noise_text((remark.low or 0.0, remark.high or 0.0))}" if has_floor else ""
     return f"within this metric's noise floor{floor}"
 
 
 @words(
-    remarks.Identical,
+    Identical,
     "all rounds agree, but so few could agree by chance: undecided",
 )
-def _(remark: remarks.Identical) -> str:
+def _(remark: Identical) -> str:
     return f"all {remark.blocks} rounds agree, but so few could agree by chance"
 
 
-@words(remarks.Stalls, "a few slow or fast runs pull the average away from the typical cost")
-def _(remark: remarks.Stalls) -> str:
+@words(Stalls, "a few slow or fast runs pull the average away from the typical cost")
+def _(remark: Stalls) -> str:
     mean, typical = remark.mean_percent, remark.typical_percent
     what = "slow runs raise" if mean.estimate > typical.estimate else "runs lower"
     return (
@@ -185,21 +298,29 @@ def _(remark: remarks.Stalls) -> str:
 
 
 @words(
-    remarks.Selected,
+    Selected,
     "more than one trial in ten failed: the cost covers successful runs only, and is never equivalent",
 )
-def _(remark: remarks.Selected) -> str:
+def _(remark: Selected) -> str:
     return f"{display_name(remark.environment)}: the cost covers successful runs only"
 
 
-@words(remarks.Outliers, "values more than 5 * 1.4826 MAD from the median, kept; tested from eight values on")
-def _(remark: remarks.Outliers) -> str:
+@words(Outliers, "values more than 5 * 1.4826 MAD from the median, kept; tested from eight values on")
+def _(remark: Outliers) -> str:
     are = "is an outlier" if remark.outliers == 1 else "are outliers"
     return f"{display_name(remark.environment)}: {remark.outliers} of {remark.runs} runs {are} (kept)"
 
 
-@words(remarks.DelayedAck, "a latency equals the time for which Linux delays acknowledgements, with idle CPUs")
-def _(remark: remarks.DelayedAck) -> str:
+def _several_outliers(several: Sequence[Outliers]) -> str:
+    of = _range(each.runs for each in several)
+    return f"{_range(each.outliers for each in several)} of {of} runs each are outliers (kept)"
+
+
+TOGETHER[Outliers] = _several_outliers
+
+
+@words(DelayedAck, "a latency equals the time for which Linux delays acknowledgements, with idle CPUs")
+def _(remark: DelayedAck) -> str:
     name, milliseconds = display_name(remark.environment), plain(1000 * remark.seconds)
     return (
         f"{name}: {milliseconds} ms with idle CPUs looks like a delayed acknowledgement (40 ms), which TCP_NODELAY "
@@ -207,22 +328,22 @@ def _(remark: remarks.DelayedAck) -> str:
     )
 
 
-@words(remarks.Drift, "values rise or fall over the run (Kendall's tau, p < 0.01)")
-def _(remark: remarks.Drift) -> str:
+@words(Drift, "values rise or fall over the run (Kendall's tau, p < 0.01)")
+def _(remark: Drift) -> str:
     way = "up" if remark.tau > 0 else "down"
-    return f"{display_name(remark.environment)} drifts {way} during the run (tau {remark.tau:+.2f})"
+    return f"{display_name(remark.environment)}: values drift {way} during the run (tau {remark.tau:+.2f})"
 
 
-@words(remarks.Autocorrelation, "successive values are correlated (rank von Neumann ratio, p < 0.01)")
-def _(remark: remarks.Autocorrelation) -> str:
+@words(Autocorrelation, "successive values are correlated (rank von Neumann ratio, p < 0.01)")
+def _(remark: Autocorrelation) -> str:
     return f"{display_name(remark.environment)}: successive runs are correlated"
 
 
 @words(
-    remarks.BrokeUnderLoad,
+    BrokeUnderLoad,
     "the server was overloaded: a result, never equivalent; the cost covers the other rounds",
 )
-def _(remark: remarks.BrokeUnderLoad) -> str:
+def _(remark: BrokeUnderLoad) -> str:
     broke, begin = remark.broke, f"{display_name(remark.environment)}:"
     if broke.always:
         return f"{begin} overloaded in every trial ({broke.trials}): {broke.reason}"
@@ -230,32 +351,44 @@ def _(remark: remarks.BrokeUnderLoad) -> str:
     return f"{begin} {text} ({broke.reason}): the cost covers the measured rounds"
 
 
-@words(remarks.FailedTrials, "trials without a measurement")
-def _(remark: remarks.FailedTrials) -> str:
+@words(FailedTrials, "trials without a measurement")
+def _(remark: FailedTrials) -> str:
     how = ", ".join(f"{count} {outcome}" for outcome, count in remark.outcomes)
     failed = sum(count for _, count in remark.outcomes)
     return f"{display_name(remark.environment)}: {failed} of {remark.trials} trials failed ({how})"
 
 
-@words(remarks.ProgramErrors, "trials whose program also reported errors")
-def _(remark: remarks.ProgramErrors) -> str:
+@words(ProgramErrors, "trials whose program also reported errors")
+def _(remark: ProgramErrors) -> str:
     return _flagged(remark)
 
 
-@words(remarks.FlaggedTrials, "trials flagged while they ran (steal, throttled, pressure, saturation)")
-def _flagged(remark: remarks.FlaggedTrials) -> str:
+@words(FlaggedTrials, "trials flagged while they ran (steal, throttled, pressure, saturation)")
+def _flagged(remark: FlaggedTrials) -> str:
     text = flag_kind_text(remark.flag, remark.figures)
     return f"{display_name(remark.environment)}: {text} in {remark.count} of {remark.trials} trials"
+
+
+def _flagged_each(several: Sequence[FlaggedTrials]) -> str:
+    figures: dict[str, list[float]] = {}
+    for each in (figure for one in several for figure in one.figures):
+        figures.setdefault(each.name, []).extend((each.low, each.high))
+    ranges = [FigureRange(name, min(mine), max(mine)) for name, mine in figures.items()]
+    trials = f"{_range(each.count for each in several)} of {_range(each.trials for each in several)} trials each"
+    return f"{flag_kind_text(several[0].flag, ranges)} in {trials}"
+
+
+TOGETHER[FlaggedTrials] = TOGETHER[ProgramErrors] = _flagged_each
 
 
 # -- about what was measured under which conditions ------------------------------------------------
 
 
 @words(
-    remarks.FewReadings,
+    FewReadings,
     "trials too short for the meters: a few readings each, so a peak can be missed",
 )
-def _(remark: remarks.FewReadings) -> str:
+def _(remark: FewReadings) -> str:
     count = remark.readings
     read = f"about {count} reading{'' if count == 1 else 's'}" if count else "hardly one reading"
     if remark.chosen:
@@ -266,8 +399,8 @@ def _(remark: remarks.FewReadings) -> str:
     return f"{begin}: raise meters: {{hz: {remark.wanted_hz}}}"
 
 
-@words(remarks.Unresolved, "memory per instance is zero or less in some trials: too little for this meter")
-def _(remark: remarks.Unresolved) -> str:
+@words(Unresolved, "memory per instance is zero or less in some trials: too little for this meter")
+def _(remark: Unresolved) -> str:
     return (
         f"{display_name(remark.environment)}: memory per instance is zero or less in {remark.count} of "
         f"{remark.trials} "
@@ -275,13 +408,13 @@ def _(remark: remarks.Unresolved) -> str:
     )
 
 
-@words(remarks.OtherPacketSize, "packet sizes differ from the baseline's: part of the cost can come from that")
-def _(remark: remarks.OtherPacketSize) -> str:
+@words(OtherPacketSize, "packet sizes differ from the baseline's: part of the cost can come from that")
+def _(remark: OtherPacketSize) -> str:
     return f"packets of {remark.size}; the baseline's are {remark.baseline_size}"
 
 
-@words(remarks.PacketSizes)
-def _(remark: remarks.PacketSizes) -> str:
+@words(PacketSizes)
+def _(remark: PacketSizes) -> str:
     sizes = (
         f"packets of {each.size}, but {each.baseline_size} in {display_name(remark.baseline)} ({', '.join(labels)})"
         for each, labels in remark.sizes
@@ -290,26 +423,26 @@ def _(remark: remarks.PacketSizes) -> str:
 
 
 @words(
-    remarks.Capped,
+    Capped,
     "a limit, such as a full cable, held back only one side: it is part of the cost",
 )
-def _(remark: remarks.Capped) -> str:
-    where = f"{LIMITS[FlagCode(remark.limit)]} in {remark.trials} of {remark.of} trials"
+def _(remark: Capped) -> str:
+    where = f"{LIMITS[FlagCode(remark.limit)]} in {remark.trials} of {remark.total} trials"
     then = "larger" if remark.of_baseline else "smaller"
     return f"{display_name(remark.environment)} was limited by {where}: the cost would be {then} without it"
 
 
-@words(remarks.Fragments, "one side's datagrams are fragmented: that is part of the cost")
-def _(remark: remarks.Fragments) -> str:
+@words(Fragments, "one side's datagrams are fragmented: that is part of the cost")
+def _(remark: Fragments) -> str:
     sizes = f"{remark.size} B each, {remark.in_one_piece} B fit its path"
     return f"datagrams of {display_name(remark.environment)} are fragmented: {sizes}"
 
 
 @words(
-    remarks.OtherPath,
+    OtherPath,
     "its network path differs from the baseline's in more than isolation: part of the cost can come from the path",
 )
-def _(remark: remarks.OtherPath) -> str:
+def _(remark: OtherPath) -> str:
     text = difference_words(remark.difference)
     if not remark.environments:
         return f"different network path: {text}"
@@ -317,30 +450,30 @@ def _(remark: remarks.OtherPath) -> str:
     return f"{join_names(remark.environments)}{where}: {text}"
 
 
-@words(remarks.PathsUnrecorded)
-def _(_: remarks.PathsUnrecorded) -> str:
+@words(PathsUnrecorded)
+def _(_: PathsUnrecorded) -> str:
     return "network paths were not recorded, so they might differ between environments"
 
 
-@words(remarks.NoPath, "a network path is unknown: never significant, never equivalent")
-def _(_: remarks.NoPath) -> str:
+@words(NoPath, "a network path is unknown: never significant, never equivalent")
+def _(_: NoPath) -> str:
     return "no verdict: a network path is unknown"
 
 
 @words(
-    remarks.InterruptTimeApart,
+    InterruptTimeApart,
     "an environment's own CPU time leaves out the network stack's interrupts here; read cpu_all_per_*",
 )
-def _(remark: remarks.InterruptTimeApart) -> str:
+def _(remark: InterruptTimeApart) -> str:
     is_ = "is not" if remark.sure else "might not be"
     return f"the network stack's interrupt time {is_} in this figure; read the CPU of the whole machine"
 
 
 @words(
-    remarks.OtherDurability,
+    OtherDurability,
     "its durability differs from the baseline's: never equivalent",
 )
-def _(remark: remarks.OtherDurability) -> str:
+def _(remark: OtherDurability) -> str:
     mine, other = (each or "unknown" for each in (remark.durability, remark.baseline_durability))
     text = f"durability {mine}, {'and' if mine == other else 'but'} {other} in {display_name(remark.baseline)}"
     return f"{display_name(remark.environment)}: {text} ({', '.join(remark.labels)})" if remark.environment else text
@@ -350,10 +483,10 @@ def _(remark: remarks.OtherDurability) -> str:
 
 
 @words(
-    remarks.HostsDiffer,
+    HostsDiffer,
     "environments differ in more than isolation: versions, limits not applied, quantities not metered",
 )
-def _(remark: remarks.HostsDiffer) -> str:
+def _(remark: HostsDiffer) -> str:
     return f"hosts: {_host_difference(remark.difference) if remark.difference else remark.sentence}"
 
 
@@ -376,28 +509,28 @@ def _host_difference(difference: HostDifference) -> str:
     return f"{where}, so a sender's CPU also handles arriving packets"
 
 
-@words(remarks.NotHonoured)
-def _(remark: remarks.NotHonoured) -> str:
-    whole = remark.why.startswith(remark.limit)  # as older runs have it
-    why = remark.why if whole else f"{remark.limit}: {remark.why}"
+@words(NotHonoured)
+def _(remark: NotHonoured) -> str:
+    whole = remark.reason.startswith(remark.limit)  # as older runs have it
+    why = remark.reason if whole else f"{remark.limit}: {remark.reason}"
     return f"{display_name(remark.environment)}: limit not applied: {why}"
 
 
-@words(remarks.NotMetered)
-def _(remark: remarks.NotMetered) -> str:
-    return f"{display_name(remark.environment)}: not metered: {remark.quantity}: {remark.why}"
+@words(NotMetered)
+def _(remark: NotMetered) -> str:
+    return f"{display_name(remark.environment)}: not metered: {remark.quantity}: {remark.reason}"
 
 
-@words(remarks.OtherValue)
-def _(remark: remarks.OtherValue) -> str:
+@words(OtherValue)
+def _(remark: OtherValue) -> str:
     name, baseline = display_name(remark.environment), display_name(remark.baseline)
     if not remark.value and not remark.baseline_value:
         return f"{name} and {baseline} differ in {remark.fact}"
     return f"{remark.fact}: {remark.value or 'none'} in {name}, {remark.baseline_value or 'none'} in {baseline}"
 
 
-@words(remarks.OwnOptions)
-def _(remark: remarks.OwnOptions) -> str:
+@words(OwnOptions)
+def _(remark: OwnOptions) -> str:
     return f"{display_name(remark.environment)}: own options in {', '.join(map(_options, remark.workloads))}"
 
 
@@ -410,10 +543,10 @@ def _options(own: tuple[str, Sequence[tuple[str, str]]]) -> str:
 
 
 @words(
-    remarks.Emulated,
+    Emulated,
     "measured under emulation: the cost is the emulator's, not real hardware's",
 )
-def _(remark: remarks.Emulated) -> str:
+def _(remark: Emulated) -> str:
     layers = ", ".join(remark.layers)
     if remark.everywhere:
         return f"Everything was measured under emulation ({layers}). Real hardware would show different costs."
@@ -424,22 +557,22 @@ def _(remark: remarks.Emulated) -> str:
     return f"{begin}. Their costs are the emulator's and do not apply to a hypervisor with hardware support."
 
 
-@words(remarks.EmulatedCost)
-def _(remark: remarks.EmulatedCost) -> str:
+@words(EmulatedCost)
+def _(remark: EmulatedCost) -> str:
     layers = ", ".join(remark.layers)
     if remark.both:
         return f"both sides were emulated ({layers}): real hardware would show a different cost"
     return f"{display_name(remark.environment)} was emulated ({layers}): the cost is the emulator's"
 
 
-@words(remarks.Unverified, "this kind of environment or host is untested on real hardware")
-def _(remark: remarks.Unverified) -> str:
+@words(Unverified, "this kind of environment or host is untested on real hardware")
+def _(remark: Unverified) -> str:
     who = display_name(remark.environment) or f"host {remark.host}"
-    return f"{who}: untested on real hardware ({remark.what})"
+    return f"{who}: untested on real hardware ({remark.part})"
 
 
-@words(remarks.Nested, "measured on a host that is itself a guest: costs apply inside that machine")
-def _(remark: remarks.Nested) -> str:
+@words(Nested, "measured on a host that is itself a guest: costs apply inside that machine")
+def _(remark: Nested) -> str:
     if remark.everywhere:
         return f"Everything was measured on host {remark.host}, itself a guest: costs apply inside that machine"
     where = f"host {remark.host}, which is itself inside {' inside '.join(reversed(remark.layers))}"
@@ -448,10 +581,10 @@ def _(remark: remarks.Nested) -> str:
 
 
 @words(
-    remarks.GuestTicks,
+    GuestTicks,
     "CPU time as an emulated host counts it: it can include time in which the host was not running",
 )
-def _(remark: remarks.GuestTicks) -> str:
+def _(remark: GuestTicks) -> str:
     return (
         f"{display_name(remark.environment)}: its CPU time is what host {remark.host}'s kernel counted; that host is "
         "emulated and sees no steal, so the time might be too high"

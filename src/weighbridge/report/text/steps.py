@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from weighbridge.analysis.plan import KIND, StepChange
 from weighbridge.analysis.results import Analysis, LadderStep, MetricReport
-from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import plural
 from weighbridge.report.text.summary import sentence, swept
 
@@ -35,11 +34,8 @@ def _setting(value: object) -> str:
 
 def step_sentence(number: int, report: MetricReport, step: LadderStep) -> str:
     """Return one step as a sentence: its changes, its cost with interval against the step below, and its verdict."""
-    words = sentence(report, step.row, step.previous)
-    if not step.changes:
-        return f"step {number}: {words}"
-    name = display_name(step.row.environment)
-    return f"step {number}, {name} ({change_text(step.changes, ' ')}):{words.removeprefix(name)}"
+    changes = f" ({change_text(step.changes, ' ')})" if step.changes else ""
+    return f"step {number}{changes}: {sentence(report, step.row, step.previous)}"
 
 
 def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:

@@ -5,23 +5,14 @@ from collections.abc import Collection, Sequence
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.overload import reason
-from weighbridge.analysis.remarks import (
-    AboutCost,
-    AboutEnvironment,
-    AsDifference,
-    EmulatedCost,
-    Nested,
-    PartOfCost,
-    Stalls,
-    without_flags,
-)
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.remarks.flags import without_flags
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport, RemarkPlace
 from weighbridge.model.address import grouped
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.text import printable
 from weighbridge.report.text.curves import broke_sentences
-from weighbridge.report.text.environments import display_name, join_names
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     TOO_FEW,
     margin,
@@ -31,7 +22,7 @@ from weighbridge.report.text.formatting import (
     quantity,
 )
 from weighbridge.report.text.metric_names import RUN_TIME, metric_phrase, titled, value_unit
-from weighbridge.report.text.remarks import CODES, remark_text
+from weighbridge.report.text.remarks import joint_texts, remark_text
 from weighbridge.report.text.verdicts import (
     HIDDEN,
     bottleneck_words,
@@ -91,7 +82,7 @@ def change(report: MetricReport, row: Comparison, baseline: str) -> str:
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Return one comparison as a sentence: environment, cost with interval, baseline, rounds and verdict."""
     end = "; ".join(filter(None, (f"({count(row.blocks)}) - {reasoned_verdict(row)}", open_text(report, row))))
-    end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if isinstance(remark, PartOfCost))
+    end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if remark.placement is RemarkPlace.SENTENCE)
     return f"{display_name(row.environment)} {change(report, row, baseline)} {end}"
 
 
@@ -228,7 +219,7 @@ def disagreements(analysis: Analysis) -> list[str]:
         for report in analysis.metrics
         for row in report.comparisons
         for remark in row.remarks
-        if isinstance(remark, Stalls) and not row.aa
+        if remark.placement is RemarkPlace.LEAD and not row.aa
     ]
 
 
@@ -340,19 +331,14 @@ def remark_lines(
     """
     rows = [row for row in report.comparisons if not row.aa]
     few = rows and all(row.few for row in rows)
-    without = {*without, EmulatedCost.code, Nested.code}
-    about: dict[tuple[bool, str], list[str]] = {}
-    for row in rows:
-        for remark in without_flags(row.remarks, kinds):
-            if remark.code in without or (few and isinstance(remark, AboutCost)):
-                continue
-            own = isinstance(remark, AboutEnvironment)
-            text = CODES[remark.code] if isinstance(remark, AsDifference) else remark_text(remark)
-            about.setdefault((own, text), []).append(row.environment)
-    lines = [
-        text if own or len(names) == len(rows) else f"{join_names(names)}: {text}"
-        for (own, text), names in about.items()
+    hidden = {RemarkPlace.NAME, *({RemarkPlace.COST} if few else ())}
+    found = [
+        (remark, row.environment)
+        for row in rows
+        for remark in without_flags(row.remarks, kinds)
+        if remark.code not in without and remark.placement not in hidden
     ]
+    lines = joint_texts(found, len(rows))
     fresh = [line for line in lines if line not in shown_lines]
     shown_lines.update(fresh)
     return fresh

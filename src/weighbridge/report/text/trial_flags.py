@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from weighbridge.analysis.metered import place_of
-from weighbridge.analysis.remarks import FigureRange, FlaggedTrials, common_flags, figure_ranges, flagged_trials
+from weighbridge.analysis.remarks.flags import FigureRange, FlaggedTrials, common_flags, figure_ranges, flagged_trials
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag, FlagCode, FlagKind

@@ -3,7 +3,8 @@
 import math
 import statistics
 
-from weighbridge.analysis.remarks import HostsDiffer, TargetMissed
+from weighbridge.analysis.remarks.confounders import HostsDiffer
+from weighbridge.analysis.remarks.cost import TargetMissed
 from weighbridge.analysis.results import Analysis, Trust, TrustReason
 from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.model.disturbance import Disturbance, Taken

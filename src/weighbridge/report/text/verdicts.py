@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.overload import Breakage
-from weighbridge.analysis.remarks import Identical, NoPath, NotAfterHolm, Unproven, WithinNoise
+from weighbridge.analysis.remarks.cost import Identical, NotAfterHolm, Unproven, WithinNoise
+from weighbridge.analysis.remarks.network import NoPath
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.flag import FlagCode
 from weighbridge.model.measurement import Metric
