@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from csv_rows import csv_rows
+from documents import fits
+from weighbridge.analysis.run_result import VERSION
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.csv import write_csv
-from weighbridge.report.export.document import VERSION
 from weighbridge.report.export.json import report_json
 
 from .made_up_runs import LOSS, TCP, THROUGHPUT, Workload
@@ -30,15 +32,7 @@ def codes(document, cost):
 def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
-    assert list(document) == ["version", "study", "run", "question", "baseline", "aa_arm", "equivalence", "looks",
-                              "error_share", "control_error_share",
-                              "families", "date", "kernel", "engine", "versions", "hosts",
-                              "paths", "noise_floor", "noise_low", "noise_high", "trusted", "trust_reason", "shifted",
-                              "unchecked", "disturbed", "visible_shift", "place_effects", "sessions", "mixed_blocks",
-                              "environments",
-                              "notices", "confounders", "costs", "ladder", "explanations", "remarks",
-                              "percentiles", "curves", "bottlenecks", "broke", "left_out",
-                              "trial_lengths", "time_shared", "programs", "power_cuts"]  # fmt: skip
+    fits(SchemaDocument.REPORT, document)
     assert document["study"] == "first-look" and document["run"] == "20240101abcd"
     assert document["question"].startswith("What does each Docker network cost") and document["equivalence"] == 0.03
     assert (document["baseline"], document["aa_arm"], document["looks"]) == ("native", "native-again", 1)

@@ -27,7 +27,7 @@ class Action(StrEnum):
 
 DOCUMENTS: Mapping[str, str] = {
     "study": "",
-    "report": "weighbridge.report.export.document:Report",
+    "report": "weighbridge.analysis.run_result:RunResult",
     "plan": "weighbridge.cli.plan:PlanDocument",
     "compare": "weighbridge.report.export.compare:CompareDocument",
     "history": "weighbridge.report.export.history:HistoryDocument",

@@ -4,20 +4,19 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 from xml.etree import ElementTree as ET
 
 from pydantic import ConfigDict, with_config
-from typing_extensions import TypedDict
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.gate import Finding, Gate, GateAnswer, Reason, visible_excess
 from weighbridge.analysis.requirement import Operand, Target
 from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.run_result import InEnvironment, LimitAnswer, Number, Worsening, document_json, finite
 from weighbridge.report.export.disturbance import DisturbanceRow, disturbance_json
-from weighbridge.report.export.document import LimitAnswer, Within, Worsening
-from weighbridge.report.export.json import finite, worsening_json
-from weighbridge.report.export.within import within_json
+from weighbridge.report.export.json import in_environment, worsening
 from weighbridge.report.markdown import escaped
 from weighbridge.report.text.gate import OUTCOMES, GateRow
 from weighbridge.report.text.gate import RequirementOutcome as GateOutcome
@@ -34,7 +33,8 @@ Bmf = dict[str, dict[str, dict[str, float]]]
 """Benchmark -> measure -> ``value``, and ``lower_value`` and ``upper_value`` where there is an interval."""
 
 
-class GateFinding(Within, Worsening):
+@dataclass(frozen=True, kw_only=True)
+class GateFinding(Worsening, InEnvironment):
     """The outcome of one budget in one comparison, or of the margin in one change.
 
     ``confidence``: that of the interval from ``cost_low`` to ``cost_high``, as a fraction; in a report it is 0.95.
@@ -42,17 +42,17 @@ class GateFinding(Within, Worsening):
 
     about: Operand
     budget: str
-    environment: str
     workload: str
     metric: str
     outcome: GateOutcome
     reason: Reason
     confidence: float | None
-    visible_cost: float | None
+    visible_cost: Number
     blocks: int
 
 
-class GateLookRow(TypedDict):
+@dataclass(frozen=True)
+class GateLookRow:
     """An earlier look of the gate: its blocks, and the share of the error budget that it spent."""
 
     blocks: int
@@ -60,7 +60,8 @@ class GateLookRow(TypedDict):
 
 
 @with_config(ConfigDict(extra="forbid"))
-class GateDocument(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class GateDocument:
     """The document of ``weighbridge gate RUN --json``.
 
     ``not_judged``: the number of costs that patterns match and no budget judges, as they are in another unit.
@@ -73,51 +74,50 @@ class GateDocument(TypedDict):
     disturbance: DisturbanceRow
     against_disturbance: DisturbanceRow | None
     answer: GateAnswer
-    findings: list[GateFinding]
+    findings: tuple[GateFinding, ...]
     not_judged: int
     looks: int
     share: float
-    earlier_looks: list[GateLookRow]
+    earlier_looks: tuple[GateLookRow, ...]
 
 
-def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -> GateDocument:
+def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -> dict[str, Any]:
     """Return the document of ``gate --json``, as docs/reference/json.md has it; ``against``: the earlier run."""
-    return {
-        "version": VERSION,
-        "study": analysis.study,
-        "run": analysis.run_id,
-        "against": against.run_id if against is not None else None,
-        "disturbance": disturbance_json(analysis),
-        "against_disturbance": disturbance_json(against) if against is not None else None,
-        "answer": gate.answer,
-        "findings": [_finding(each, gate, analysis) for each in gate.findings],
-        "not_judged": gate.not_judged,
-        "looks": gate.looks,
-        "share": gate.share,
-        "earlier_looks": [{"blocks": each.blocks, "share": each.share} for each in gate.earlier],
-    }
+    return document_json(GateDocument(
+        version=VERSION,
+        study=analysis.study,
+        run=analysis.run_id,
+        against=against.run_id if against is not None else None,
+        disturbance=disturbance_json(analysis),
+        against_disturbance=disturbance_json(against) if against is not None else None,
+        answer=gate.answer,
+        findings=tuple(_finding(each, gate, analysis) for each in gate.findings),
+        not_judged=gate.not_judged,
+        looks=gate.looks,
+        share=gate.share,
+        earlier_looks=tuple(GateLookRow(each.blocks, each.share) for each in gate.earlier),
+    ))  # fmt: skip
 
 
 def _finding(finding: Finding, gate: Gate, analysis: Analysis) -> GateFinding:
     requirement, target = finding.requirement, finding.target
     cost = finding.cost if finding.blocks > 1 else None
-    return {
-        "about": requirement.about,
-        "budget": requirement.text,
-        "environment": target.environment,
-        **within_json(analysis, target.environment),
-        "workload": target.workload,
-        "metric": target.metric,
-        "outcome": OUTCOMES[finding.outcome],
-        "reason": finding.reason,
-        "cost": finite(finding.cost.estimate) if finding.cost else None,
-        "cost_low": finite(cost.low) if cost else None,
-        "cost_high": finite(cost.high) if cost else None,
-        "cost_unit": finding.unit or None,
-        "confidence": finding.confidence if cost else None,
-        "visible_cost": finite(visible_excess(finding, gate, analysis)),
-        "blocks": finding.blocks,
-    }
+    return GateFinding(
+        **in_environment(analysis, target.environment),
+        about=requirement.about,
+        budget=requirement.text,
+        workload=target.workload,
+        metric=target.metric,
+        outcome=OUTCOMES[finding.outcome],
+        reason=finding.reason,
+        cost=finding.cost.estimate if finding.cost else None,
+        cost_low=cost.low if cost else None,
+        cost_high=cost.high if cost else None,
+        cost_unit=finding.unit or None,
+        confidence=finding.confidence if cost else None,
+        visible_cost=visible_excess(finding, gate, analysis),
+        blocks=finding.blocks,
+    )
 
 
 def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAnswer]:
@@ -126,12 +126,12 @@ def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAn
     for finding in findings:
         target = finding.target
         cost = target.row.cost if target.row is not None else None
-        answers.append({
-            "limit": finding.requirement.text, "environment": target.environment,
-            **within_json(analysis, target.environment), "workload": target.workload, "metric": target.metric,
-            "outcome": finding.outcome, "reason": finding.reason,
-            **worsening_json(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
-        })  # fmt: skip
+        answers.append(LimitAnswer(
+            **in_environment(analysis, target.environment),
+            **worsening(cost, target.report.unit if target.report else ""),
+            limit=finding.requirement.text, workload=target.workload, metric=target.metric,
+            outcome=finding.outcome, reason=finding.reason, blocks=finding.blocks,
+        ))  # fmt: skip
     return answers
 
 

@@ -10,8 +10,9 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, with_config
 
 from weighbridge.analysis.history import History
-from weighbridge.report.export.compare import FactRow, document_json, fact_rows
-from weighbridge.report.export.json import worsening_json
+from weighbridge.analysis.run_result import Number, document_json
+from weighbridge.report.export.compare import FactRow, fact_rows
+from weighbridge.report.export.json import worsening
 from weighbridge.report.export.provenance import date_of
 from weighbridge.report.text.between_runs import why_skipped
 from weighbridge.statistics import Verdict
@@ -23,9 +24,9 @@ HISTORY_VERSION: Final = 1
 class PastCost:
     """A headline cost of one run."""
 
-    cost: float | None
-    cost_low: float | None
-    cost_high: float | None
+    cost: Number
+    cost_low: Number
+    cost_high: Number
     cost_unit: str | None
     environment: str
     workload: str
@@ -77,7 +78,7 @@ def history_json(history: History) -> dict[str, Any]:
         analysis = past.run.analysis
         costs = tuple(
             PastCost(
-                **worsening_json(row.cost, report.unit), environment=row.environment, workload=report.workload,
+                **worsening(row.cost, report.unit), environment=row.environment, workload=report.workload,
                 level=report.level.factors, metric=report.metric, unit=report.unit, verdict=row.verdict,
                 blocks=row.blocks,
             )
