@@ -536,10 +536,6 @@ def studies() -> str:
     return "\n\n".join(parts)
 
 
-VERDICTS = {"different": "significant", "inconclusive": "undecided", "hidden": "hidden by a bottleneck"}
-"""The codes of verdicts -> the words for them."""
-
-
 def found(study: str) -> str:
     """Return the costs in the primary metrics of the kept run of a study."""
     from kept_runs import about_examples, is_kept, run_directory
@@ -557,10 +553,10 @@ def found(study: str) -> str:
             f"{code(row['workload'])} {row['metric']}{_level(row['level'])}",
             code(row["environment"]),
             _cost(row),
-            VERDICTS.get(row["verdict"], row["verdict"]),
+            row["verdict"].replace("hidden", "hidden by a bottleneck"),
         )
         for row in document["costs"]
-        if row["headline"] and not row["aa"] and row["cost"] is not None
+        if row["primary"] and not row["control"] and row["cost"] is not None
     ]
     heads = ("metric", "environment", f"cost against {code(document['baseline'])} [95% interval]", "verdict")
     shown = f" [Its report](examples.md#{study})." if study in about_examples() else ""

@@ -136,9 +136,9 @@ def test_headlines_without_a_control_are_named_beside_the_trust(run):
     trust = analyse(store).trust
     assert trust.trusted is True and [each.label for each in trust.unchecked] == ["udp"]
     assert_sentence(trust_sentence(analyse(store)))
-    assert report_json(store)["unchecked"] == [{"workload": "udp", "metric": "requests", "level": {}}]
+    assert report_json(store)["control_unchecked"] == [{"workload": "udp", "metric": "requests", "level": {}}]
     whole = run(costs={"host": 1.0}, workloads=both)
-    assert analyse(whole).trust.unchecked == () and report_json(whole)["unchecked"] == []
+    assert analyse(whole).trust.unchecked == () and report_json(whole)["control_unchecked"] == []
     assert "Without a control" not in trust_sentence(analyse(whole))
 
 
@@ -176,7 +176,7 @@ def test_only_failed_trials(run):
 
 def test_one_block_gives_no_interval(run):
     bridge = row(analyse(run(costs={"bridge": 1.25}, blocks=1)), "bridge")
-    assert bridge.blocks == 1 and bridge.verdict == "inconclusive" and "one-block" in codes(bridge)
+    assert bridge.blocks == 1 and bridge.verdict == "inconclusive" and "one-round" in codes(bridge)
 
 
 def test_six_blocks_are_exploratory_and_still_see_a_large_cost(run):
@@ -416,7 +416,7 @@ def test_an_environment_that_always_fails_still_has_a_row(run):
     failing = {(block, "qemu"): Outcome.SERVER_NOT_READY for block in range(1, 4)}
     analysis = analyse(run(costs={"qemu": 1.0, "bridge": 1.2}, blocks=3, failing=failing))
     qemu = row(analysis, "qemu")
-    assert qemu.cost is None and qemu.verdict == "inconclusive" and "no-blocks" in codes(qemu)
+    assert qemu.cost is None and qemu.verdict == "inconclusive" and "no-rounds" in codes(qemu)
     (shown,) = matrix(analysis).rows
     assert [cell.shown_as for cell in shown.cells if cell.environment == "qemu"] == ["none"]
 
@@ -732,7 +732,7 @@ def test_beside_an_undecided_cost_stands_what_would_have_shown(run):
         )
     costs = {cost["environment"]: cost for cost in report_json(store, analysis)["costs"]}
     first = undecided[0]
-    keys = ("visible_cost", "blocks_to_settle", "seconds_to_settle")
+    keys = ("visible_cost", "rounds_to_settle", "seconds_to_settle")
     assert [costs[first.environment][key] for key in keys] == list(asdict(first.visible).values())
     assert costs["native-again"]["visible_cost"] is None
 

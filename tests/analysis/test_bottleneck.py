@@ -156,7 +156,7 @@ def test_every_output_says_so(run, tmp_path):
     assert {**row, "layers": [], "emulated": False} in document["bottlenecks"]
     assert json.loads(json.dumps(document)) == document
     _, csv = write_csv(store, tmp_path / "csv")
-    assert {(row["aa"], row["verdict"], row["hidden_by"]) for row in csv_rows(csv)} == {
+    assert {(row["control"], row["verdict"], row["hidden_by"]) for row in csv_rows(csv)} == {
         (False, "hidden", "cable"), (True, None, "cable"),
     }  # fmt: skip
     text = " ".join(shown(store, width=200).split())
@@ -167,7 +167,7 @@ def test_every_output_says_so(run, tmp_path):
 def test_a_different_cost_carries_no_hidden_object(run):
     document = report_json(run(costs={"bridge": 1.25}, flags=flags(CABLE)))
     (cost,) = [c for c in document["costs"] if (c["environment"], c["metric"]) == ("bridge", "throughput")]
-    assert cost["verdict"] == "different" and cost["hidden"] is None
+    assert cost["verdict"] == "significant" and cost["hidden"] is None
 
 
 def test_a_replicated_row_is_neither_agreement_nor_disagreement(run):

@@ -239,7 +239,7 @@ def test_host_wide_metrics_are_compared_by_difference_alone(run):
 def test_one_block_is_one_story(run):
     store = run(costs={"bridge": 1.0}, workloads=[Workload("tcp", [(LATENCY, 1.0, 0.0)])], blocks=1)
     row = report_json(store)["costs"][0]
-    assert row["low"] is row["high"] is None and row["verdict"] == "inconclusive"
+    assert row["low"] is row["high"] is None and row["verdict"] == "undecided"
     assert "too few rounds" in shown(store)
 
 

@@ -286,12 +286,12 @@ def test_the_cost_is_that_of_the_blocks_in_which_neither_broke_and_says_so(analy
     report, bridge = row(analysis, "2000")
     assert bridge.blocks == 7 and bridge.verdict == "different"
     told = {remark.code: remark_text(remark) for remark in bridge.remarks}
-    assert told["broke"] == (
+    assert told["overloaded"] == (
         "bridge: measured in 7 of 10 rounds, overloaded in 3 (too many connections): the cost covers the measured "
         "rounds"
     )
-    assert not {"incomplete", "selected", "failed", "no-blocks"} & set(told)
-    assert told["broke"] in remark_lines(report, set())
+    assert not {"incomplete", "selected", "failed", "no-rounds"} & set(told)
+    assert told["overloaded"] in remark_lines(report, set())
 
 
 def test_what_broke_is_never_equivalent(run):
@@ -347,7 +347,7 @@ def test_a_level_at_which_everything_broke_is_still_a_row(run):
     told = shown(store, width=200)
     assert "web (connections=5000): every trial was overloaded: too many connections" in told
     assert "native, host, bridge, native (control): overloaded in web at 2,000 connections (3 of 3 trials)" in told
-    assert {(each["environment"], each["broke"], each["of"]) for each in report_json(store)["broke"]} == {
+    assert {(each["environment"], each["overloaded"], each["of"]) for each in report_json(store)["overloaded"]} == {
         (name, 3, 3) for name in ("native", "host", "bridge", "native-again")
     }
 
@@ -370,7 +370,7 @@ def test_a_repetition_does_not_try_a_break_away(analysis, run):
     for each in (analysis, twice):
         assert row(each, "2000")[1].blocks == 7 and curve(each, "bridge").points[4].blocks == 7
     assert analysis.sweeps[0].metrics[0].whole_costs == twice.sweeps[0].metrics[0].whole_costs
-    told = next(remark_text(r) for r in row(twice, "2000")[1].remarks if r.code == "broke")
+    told = next(remark_text(r) for r in row(twice, "2000")[1].remarks if r.code == "overloaded")
     assert told.startswith("bridge: measured in 7 of 10 rounds, overloaded in 3 ")
 
 
@@ -498,10 +498,10 @@ def test_machines_read_the_curves(store, tmp_path):
     json.dumps(document, allow_nan=False)
     bridge = next(each for each in document["curves"] if each["environment"] == "bridge")
     assert bridge["peak"]["level"] == "500" and bridge["load"] == "connections" and bridge["errors_from"] == "2000"
-    assert bridge["peak_cost"]["low"] < 0.8 < bridge["peak_cost"]["high"] and bridge["peak_cost"]["blocks"] == 10
+    assert bridge["peak_cost"]["low"] < 0.8 < bridge["peak_cost"]["high"] and bridge["peak_cost"]["rounds"] == 10
     assert {each["metric"] for each in document["curves"]} == {"requests", "transfer"}
-    assert {"environment": "bridge", "workload": "web", "level": {"connections": "2000"}, "broke": 3, "of": 10,
-            "reason": TOO_MANY, "layers": [], "emulated": False} in document["broke"]  # fmt: skip
+    assert {"environment": "bridge", "workload": "web", "level": {"connections": "2000"}, "overloaded": 3, "of": 10,
+            "reason": TOO_MANY, "layers": [], "emulated": False} in document["overloaded"]  # fmt: skip
     table = csv_rows(write_csv(store, tmp_path)[0])
     broke = [row for row in table if row["outcome"] == "broke"]
     assert [(row["message"], row["value"]) for row in broke] == 13 * [(TOO_MANY, None)]

@@ -178,10 +178,10 @@ def test_findings_for_machines(run, analysis):
     assert (worse["limit"], worse["outcome"], worse["reason"]) == ("bridge.tcp.throughput > 5%", "exceeded", "above")
     assert (worse["environment"], worse["workload"], worse["metric"]) == ("bridge", "tcp", "throughput")
     assert worse["cost_low"] < worse["cost"] < worse["cost_high"] and worse["cost_unit"] == "%"
-    assert same["outcome"] == "kept" and same["blocks"] == 10
+    assert same["outcome"] == "kept" and same["rounds"] == 10
     analysis = analyse(run(costs={"bridge": 1.2}, blocks=0))
     (none,) = map(vars, limits_json(analysis, answers(analysis, "bridge.tcp.throughput > 5%")))
-    assert none["cost"] is None and none["outcome"] == "undecided" and none["blocks"] == 0
+    assert none["cost"] is None and none["outcome"] == "undecided" and none["rounds"] == 0
 
 
 def gate(store, *budgets, spending=None):

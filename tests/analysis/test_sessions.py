@@ -42,7 +42,7 @@ def test_one_session_is_not_spoken_of(run):
     assert [each.blocks for each in analysis.sessions.sessions] == [tuple(range(1, 11))]
     assert session_lines(analysis) == [] and "session" not in shown(store).splitlines()[3]
     document = report_json(store)
-    assert len(document["sessions"]) == 1 and document["mixed_blocks"] == []
+    assert len(document["sessions"]) == 1 and document["mixed_rounds"] == []
 
 
 def test_blocks_of_two_sessions(run):
@@ -57,7 +57,7 @@ def test_blocks_of_two_sessions(run):
     page, terminal = page_of(store).text, " ".join(shown(store).split())
     assert all(line in page and line in terminal for line in lines)
     document = report_json(store)
-    assert [each["blocks"] for each in document["sessions"]] == [[1, 2, 3, 4], [5, 6, 7, 8, 9, 10]]
+    assert [each["rounds"] for each in document["sessions"]] == [[1, 2, 3, 4], [5, 6, 7, 8, 9, 10]]
     assert document["sessions"][1] == {
         "started": "2023-11-14T22:13:45Z", "blocks": [5, 6, 7, 8, 9, 10],
         "facts": {GOVERNOR: "performance", "bridge: docker": "29.1"},
@@ -67,7 +67,7 @@ def test_blocks_of_two_sessions(run):
 def test_a_block_that_mixes_two_sessions_is_named(run):
     store = continued(run(costs={"bridge": 1.2}, facts=FACTS), after=13)
     analysis = analyse(store)
-    assert analysis.sessions.mixed == (5,) == tuple(report_json(store)["mixed_blocks"])
+    assert analysis.sessions.mixed == (5,) == tuple(report_json(store)["mixed_rounds"])
     assert [each.blocks for each in analysis.sessions.sessions] == [(1, 2, 3, 4, 5), (5, 6, 7, 8, 9, 10)]
     assert session_lines(analysis)[1].startswith("round 5 was interrupted")
 

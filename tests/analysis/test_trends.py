@@ -62,7 +62,7 @@ def test_an_effect_of_the_place_in_a_block_is_said_beside_trust(run):
         assert effect.per_place == pytest.approx(0.02, abs=0.008) and effect.adjusted_p <= 0.05
         assert analysis.trust.trusted, "the order is random: no cost is biased"
         (row,) = report_json(later, analysis)["place_effects"]
-        assert (row["metric"], row["per_place_unit"], row["blocks"]) == ("p99 latency", "%", 20)
+        assert (row["metric"], row["per_place_unit"], row["rounds"]) == ("p99 latency", "%", 20)
         assert "later trials in their round: TCP p99 latency" in trust_sentence(analysis).replace(" · ", " ")
 
 

@@ -100,12 +100,12 @@ def test_machines_get_the_name_and_the_layers_beside_it(rich_run, rich_analysis)
     document = json.loads(json.dumps(report_json(rich_run, rich_analysis, limits), allow_nan=False))
     xen = {"layers": [{"name": "QEMU, TCG", "emulated": True}, {"name": "Xen PVH", "emulated": False}],
            "emulated": True}  # fmt: skip
-    kept = {"kind": "docker", "aa_of": None, "options": {"note": ""}, "workloads": {}}
+    kept = {"kind": "docker", "control_of": None, "options": {"note": ""}, "workloads": {}}
     assert document["environments"]["zxen"] == {**xen, **kept}
     assert document["environments"]["native"] == {"layers": [], "emulated": False, **kept, "kind": "native"}
     assert document["environments"]["zkvm"] == {"layers": [{"name": "QEMU, KVM", "emulated": False}],
                                                 "emulated": False, **kept}  # fmt: skip
-    for part in ("costs", "ladder", "curves", "percentiles", "bottlenecks", "broke", "limits"):
+    for part in ("costs", "ladder", "curves", "percentiles", "bottlenecks", "overloaded", "limits"):
         rows = document[part]
         assert rows or part == "bottlenecks"
         for row in rows:

@@ -285,7 +285,7 @@ def _unusable(outcome: GateOutcome, report: MetricReport, row: Comparison, analy
     context = analysis.context
     unknown = context is not None and context.paths.missing(report.cell, analysis.baseline, row.environment)
     unlike = context is not None and never_equivalent(context, report, row.environment, ())
-    selection = {remark.code for remark in row.remarks} & {"selected", "broke"}
+    selection = {remark.code for remark in row.remarks} & {"selected", "overloaded"}
     reasons: dict[Reason, bool] = {
         "untrusted": analysis.trust.trusted is False,
         "hidden": str(row.verdict) == "hidden",

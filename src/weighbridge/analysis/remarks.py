@@ -223,7 +223,7 @@ class Confounder(AboutEnvironment):
 class AAArm(Remark):
     """The comparison is that of the baseline with itself."""
 
-    code = "aa"
+    code = "control"
     baseline: str
 
 
@@ -293,7 +293,7 @@ def _nested(isolation: Isolation) -> list[Nested]:
 class NoBlocks(Remark):
     """No block has a value of both sides."""
 
-    code = "no-blocks"
+    code = "no-rounds"
 
 
 @about_comparison
@@ -306,7 +306,7 @@ def _no_blocks(comparison: ComparisonInRun) -> Iterator[Remark]:
 class OneBlock(AboutCost):
     """A single block gives no interval."""
 
-    code = "one-block"
+    code = "one-round"
 
 
 @about_comparison
@@ -320,7 +320,7 @@ class Exploratory(AboutCost):
     """Fewer than ten blocks."""
 
     code = "exploratory"
-    blocks: int
+    rounds: int
 
 
 @about_comparison
@@ -334,7 +334,7 @@ class Incomplete(Remark):
     """Fewer blocks than were planned or tried."""
 
     code = "incomplete"
-    blocks: int
+    rounds: int
     planned: int
 
 
@@ -354,12 +354,12 @@ def _incomplete(comparison: ComparisonInRun) -> Iterator[Remark]:
 class Extended(Remark):
     """The number of blocks was changed; ``looked_after``: how many had finished at each change.
 
-    ``blocks``: those that ran, or that an unfinished run is to have. ``by_gate``: whether a gate asked for some.
+    ``rounds``: those that ran, or that an unfinished run is to have. ``by_gate``: whether a gate asked for some.
     """
 
     code = "extended"
     planned: int
-    blocks: int
+    rounds: int
     looked_after: tuple[int, ...]
     by_gate: bool = False
 
@@ -378,7 +378,7 @@ class Unfinished(Remark):
     """The run has not come to its end after so many ``blocks``; ``planned`` is None where it stops on precision."""
 
     code = "unfinished"
-    blocks: int
+    rounds: int
     planned: int | None
 
 
@@ -408,8 +408,8 @@ class TargetMissed(AboutCost):
     code = "target"
     target: float
     half_width: float
-    blocks: int
-    predicted_blocks: int | None
+    rounds: int
+    predicted_rounds: int | None
 
 
 @about_comparison
@@ -453,7 +453,7 @@ class Identical(AboutCost):
     """All blocks say the same, and are too few to rule out chance."""
 
     code = "identical"
-    blocks: int
+    rounds: int
 
 
 @about_comparison
@@ -874,8 +874,8 @@ def _unresolved(values: ArmValues) -> Iterator[Remark]:
 class BrokeUnderLoad(AboutEnvironment):
     """Its trials broke under their load."""
 
-    code = "broke"
-    broke: Breakage
+    code = "overloaded"
+    overloaded: Breakage
 
 
 @about_trials

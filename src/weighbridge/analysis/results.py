@@ -286,12 +286,12 @@ class Explanation:
 class TrustReason(StrEnum):
     """Why a session can be trusted, or cannot, or nothing is known."""
 
-    NO_AA_ARM = "no-aa-arm"
-    FEW_BLOCKS = "few-blocks"
+    NO_CONTROL = "no-control"
+    FEW_BLOCKS = "few-rounds"
     """The A/A arm has fewer than any verdict needs."""
-    SHIFTED = "shifted"
+    SHIFTED = "failed"
     """It shows a cost where there is none."""
-    HOLDS = "holds"
+    HOLDS = "passed"
 
 
 @dataclass(frozen=True, slots=True)

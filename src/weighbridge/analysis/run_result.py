@@ -22,7 +22,7 @@ from weighbridge.model.decisions import LeftOut
 from weighbridge.model.isolation import Layer
 from weighbridge.statistics import Better, Scale, Verdict
 
-VERSION: Final = 7
+VERSION: Final = 8
 """The version of the document and of ``costs.csv``."""
 
 
@@ -37,6 +37,11 @@ REMARK_CODES = sorted({
     kind.code for kind in vars(remarks).values()
     if isinstance(kind, type) and issubclass(kind, Remark) and hasattr(kind, "code")
 })  # fmt: skip
+VerdictCode = Literal["significant", "equivalent", "undecided", "hidden"]
+VERDICT_CODES: Mapping[Verdict, VerdictCode] = {
+    "different": "significant", "equivalent": "equivalent", "inconclusive": "undecided", "hidden": "hidden",
+}  # fmt: skip
+"""The verdicts by the names that they have in the code."""
 LevelFactors = Mapping[str, str]
 """A level: the options that the study varies, with their values."""
 
@@ -163,10 +168,10 @@ class ArmCost(Noise, Limits, Worsening, MetricPlace, InEnvironment):
 
     unit: str
     better: Better
-    headline: bool
+    primary: bool
     """Whether this is the workload's primary metric."""
     resource_use: bool
-    aa: bool
+    control: bool
     """Whether the environment is the control: the baseline measured a second time."""
     family: Family | None
     """The comparisons with which this one is corrected; null for the control."""
@@ -181,17 +186,17 @@ class ArmCost(Noise, Limits, Worsening, MetricPlace, InEnvironment):
     """The ratio of the geometric means."""
     arithmetic: Number
     """The ratio of the arithmetic means."""
-    blocks: int
+    rounds: int
     """The number of rounds that were compared."""
     exploratory: bool | None
     """Whether the cost is based on fewer than ten rounds."""
     adjusted_p: float | None
     """The p-value after Holm's correction in the family."""
-    verdict: Verdict | None
+    verdict: VerdictCode | None
     """The verdict; null for the control."""
     visible_cost: Number
     """The smallest cost that four of five such runs would have found significant."""
-    blocks_to_settle: int | None
+    rounds_to_settle: int | None
     """The number of rounds in all that would probably decide the cost."""
     seconds_to_settle: float | None
     """The time of the further rounds."""
@@ -206,7 +211,7 @@ class ArmCost(Noise, Limits, Worsening, MetricPlace, InEnvironment):
 class Pairs(Documented):
     """The values that a cost is computed from, in the metric's unit."""
 
-    block: tuple[int, ...]
+    round: tuple[int, ...]
     """The number of each round."""
     baseline: tuple[float, ...]
     """The baseline's value in each of these rounds."""
@@ -340,7 +345,7 @@ class PeakCost(Limits):
     """The ratio of each round's highest value to the baseline's."""
 
     typical: float
-    blocks: int
+    rounds: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,10 +376,10 @@ class Bottlenecks(InCell):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Broke(InCell):
+class Overloaded(InCell):
     """The trials of one environment that were overloaded."""
 
-    broke: int
+    overloaded: int
     """The number of overloaded trials."""
     of: int
     """The number of trials."""
@@ -386,7 +391,7 @@ class ProgramMedians(InCell):
     """The resources that one role's program used in one environment."""
 
     role: str
-    blocks: int
+    rounds: int
     medians: Mapping[str, float]
     """The medians over the rounds (``program_cpu_user_s``, ``cpu_s`` of its site, ``guest_cpu_s``, ...)."""
 
@@ -408,7 +413,7 @@ class Versions(Documented):
 
     weighbridge: str | None
     host: Mapping[str, str]
-    userlands: Mapping[str, RootFilesystem]
+    root_filesystems: Mapping[str, RootFilesystem]
     """The root filesystems: "userland", "client userland" and "userland of ENVIRONMENT"."""
 
 
@@ -433,7 +438,7 @@ class SessionResult(Documented):
     """One session of the run; a run that was continued has several."""
 
     started: str
-    blocks: tuple[int, ...]
+    rounds: tuple[int, ...]
     """The rounds of the session."""
     facts: Mapping[str, str]
     """The facts that differ between sessions."""
@@ -468,7 +473,7 @@ class LimitAnswer(Worsening, InEnvironment):
     metric: str
     outcome: GateOutcome
     reason: Reason
-    blocks: int
+    rounds: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -493,7 +498,7 @@ class PlaceEffectResult(MetricPlace):
     """By how much the value rises from one place to the next, in ``per_place_unit``."""
     per_place_unit: str
     adjusted_p: float
-    blocks: int
+    rounds: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -501,7 +506,7 @@ class MeasuredEnvironment(Within):
     """An environment of the study."""
 
     kind: str
-    aa_of: str | None
+    control_of: str | None
     """The baseline, if the environment is the control."""
     options: Mapping[str, Any]
     workloads: Mapping[str, Mapping[str, Any]]
@@ -514,15 +519,15 @@ class RunResult(Noise, Provenance):
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True, extra="forbid")
 
-    version: Literal[7]
+    version: Literal[8]
     study: str
     run: str
     question: str
     baseline: str
-    aa_arm: str | None
+    control: str | None
     """The environment that is the control; null without one."""
-    equivalence: float | None
-    """The margin of the study, as a fraction."""
+    margin: float | None
+    """The size of a cost below which it does not matter, as a fraction."""
     looks: int
     """How often the results are examined in all, the end included."""
     error_share: float
@@ -533,12 +538,12 @@ class RunResult(Noise, Provenance):
     """The number of comparisons that are corrected together in each family."""
     noise_floor: float | None
     """The noise floor of the run, as a fraction."""
-    trusted: bool | None
+    control_passed: bool | None
     """False if the control shows a cost; null if it cannot decide."""
-    trust_reason: TrustReason
-    shifted: tuple[MetricPlace, ...]
+    control_reason: TrustReason
+    control_failed: tuple[MetricPlace, ...]
     """The metrics in which the control failed."""
-    unchecked: tuple[MetricPlace, ...]
+    control_unchecked: tuple[MetricPlace, ...]
     """The primary metrics for which the control has fewer than six rounds."""
     disturbed: bool
     """Whether other load used CPU time in more than half of the baseline's trials. A significant cost must then
@@ -547,7 +552,7 @@ class RunResult(Noise, Provenance):
     """The shift of the noisiest primary metric that the control detects in four of five runs, as a fraction."""
     place_effects: tuple[PlaceEffectResult, ...]
     sessions: tuple[SessionResult, ...]
-    mixed_blocks: tuple[int, ...]
+    mixed_rounds: tuple[int, ...]
     """The rounds with trials of several sessions."""
     environments: Mapping[str, MeasuredEnvironment]
     notices: tuple[int, ...]
@@ -561,7 +566,7 @@ class RunResult(Noise, Provenance):
     percentiles: tuple[Percentiles, ...]
     curves: tuple[Curve, ...]
     bottlenecks: tuple[Bottlenecks, ...]
-    broke: tuple[Broke, ...]
+    overloaded: tuple[Overloaded, ...]
     left_out: tuple[LeftOut, ...]
     """The environments that were skipped because they could not be opened."""
     trial_lengths: tuple[TrialLengths, ...]

@@ -16,7 +16,7 @@ from weighbridge.report.text.trial_flags import stable_text
 from weighbridge.store.run import RunStore
 
 MEASUREMENT_COLUMNS = {
-    "trial": int, "block": int, "attempt": int, "order": int, "environment": str, "workload": str, "level": str,
+    "trial": int, "round": int, "attempt": int, "order": int, "environment": str, "workload": str, "level": str,
     "metric": str, "unit": str, "better": str, "value": float, "outcome": str, "message": str, "started_at": float,
     "duration_s": float, "flags": str, "layers": str, "emulated": bool,
 }  # fmt: skip
@@ -28,17 +28,17 @@ COST_COLUMNS = {
     "environment": str, "workload": str, "level": str, "metric": str, "unit": str, "better": str,
     "baseline_value": float, "value": float, "cost": float, "cost_low": float, "cost_high": float, "cost_unit": str,
     "scale": str, "typical": float, "low": float, "high": float,
-    "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
-    "noise_floor": float, "noise_low": float, "noise_high": float, "aa": bool, "flags": str,
+    "geometric": float, "arithmetic": float, "rounds": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
+    "noise_floor": float, "noise_low": float, "noise_high": float, "control": bool, "flags": str,
     "hidden_by": str, "hidden_share": float, "hidden_rate": float, "unresolved": str,
-    "visible_cost": float, "blocks_to_settle": int, "seconds_to_settle": float,
+    "visible_cost": float, "rounds_to_settle": int, "seconds_to_settle": float,
     "version": int, "run": str, "date": str, "kernel": str, "engine": str, "layers": str, "emulated": bool,
     "baseline_emulated": bool,
 }  # fmt: skip
 
 
 PROGRAM_COLUMNS = {
-    "trial": int, "block": int, "attempt": int, "environment": str, "workload": str, "level": str, "role": str,
+    "trial": int, "round": int, "attempt": int, "environment": str, "workload": str, "level": str, "role": str,
     "name": str, "unit": str, "value": float, "outcome": str, "layers": str, "emulated": bool,
 }  # fmt: skip
 
@@ -75,7 +75,7 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
     rows: list[dict[str, object]] = []
     for trial in analysis.trials:
         about: dict[str, object] = {
-            "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "order": trial.order,
+            "trial": trial.id, "round": trial.block, "attempt": trial.attempt, "order": trial.order,
             "environment": trial.environment, "workload": trial.workload, "level": trial.level.text,
             "outcome": trial.outcome, "message": trial.message, "started_at": trial.started_at,
             "duration_s": trial.duration_s, "flags": stable_text(trial.flags),
@@ -103,7 +103,7 @@ def write_programs(store: RunStore, directory: Path, analysis: Analysis | None =
         trial = trials.get(sample.trial)
         if trial is not None and sample.site in PLACES:
             rows.append({
-                "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "environment": trial.environment,
+                "trial": trial.id, "round": trial.block, "attempt": trial.attempt, "environment": trial.environment,
                 "workload": trial.workload, "level": trial.level.text, "role": sample.site, "name": sample.name,
                 "unit": UNITS.get(sample.name, "s"), "value": sample.value, "outcome": trial.outcome,
                 **_within(analysis, trial.environment),

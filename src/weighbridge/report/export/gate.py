@@ -130,7 +130,7 @@ def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAn
             **in_environment(analysis, target.environment),
             **worsening(cost, target.report.unit if target.report else ""),
             limit=finding.requirement.text, workload=target.workload, metric=target.metric,
-            outcome=finding.outcome, reason=finding.reason, blocks=finding.blocks,
+            outcome=finding.outcome, reason=finding.reason, rounds=finding.blocks,
         ))  # fmt: skip
     return answers
 

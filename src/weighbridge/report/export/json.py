@@ -18,10 +18,10 @@ from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.program_use import program_use
 from weighbridge.analysis.results import Analysis, Comparison, Explanation, LadderStep, MetricReport, Remark
 from weighbridge.analysis.run_result import (
+    VERDICT_CODES,
     VERSION,
     ArmCost,
     Bottlenecks,
-    Broke,
     Curve,
     ExplainedCost,
     HiddenBy,
@@ -33,6 +33,7 @@ from weighbridge.analysis.run_result import (
     MechanismProof,
     MechanismResult,
     MetricPlace,
+    Overloaded,
     Pairs,
     Peak,
     PeakCost,
@@ -85,8 +86,8 @@ def run_result(store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer
         run=analysis.run_id,
         question=analysis.question,
         baseline=analysis.baseline,
-        aa_arm=analysis.aa_arm,
-        equivalence=analysis.equivalence,
+        control=analysis.aa_arm,
+        margin=analysis.equivalence,
         looks=analysis.looks.total,
         error_share=looks_share(analysis.looks),
         control_error_share=looks_share(analysis.control_looks),
@@ -94,15 +95,15 @@ def run_result(store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer
         **vars(provenance(store)),
         noise_floor=trust.noise_floor,
         **_noise(trust.noise),
-        trusted=trust.trusted,
-        trust_reason=trust.reason,
-        shifted=tuple(MetricPlace(**_place(each)) for each in trust.shifted),
-        unchecked=tuple(MetricPlace(**_place(each)) for each in trust.unchecked),
+        control_passed=trust.trusted,
+        control_reason=trust.reason,
+        control_failed=tuple(MetricPlace(**_place(each)) for each in trust.shifted),
+        control_unchecked=tuple(MetricPlace(**_place(each)) for each in trust.unchecked),
         disturbed=analysis.disturbance.heavy,
         visible_shift=trust.visible_shift,
         place_effects=_place_effects(analysis),
         sessions=tuple(_session(analysis, number) for number in range(len(sessions.sessions))),
-        mixed_blocks=sessions.mixed,
+        mixed_rounds=sessions.mixed,
         environments=_environments(store, analysis),
         notices=remarks.places(analysis.notices),
         confounders=remarks.places(analysis.confounders),
@@ -124,8 +125,8 @@ def run_result(store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer
             Bottlenecks(**_in_cell(analysis, arm), trials=each.by_kind, of=each.of)
             for arm, each in analysis.bottlenecks.items()
         ),
-        broke=tuple(
-            Broke(**_in_cell(analysis, arm), broke=each.trials, of=each.of, reason=each.reason)
+        overloaded=tuple(
+            Overloaded(**_in_cell(analysis, arm), overloaded=each.trials, of=each.of, reason=each.reason)
             for arm, each in analysis.broken.items()
         ),
         left_out=analysis.left_out,
@@ -259,9 +260,9 @@ def arm_cost(
         **_noise(report.noise if same_scale else None),
         unit=report.unit,
         better=report.better,
-        headline=report.headline,
+        primary=report.headline,
         resource_use=report.resource_use,
-        aa=row.aa,
+        control=row.aa,
         family=None if row.aa else family_of(report) if against is None else judged_in,
         baseline_value=row.baseline_value if row.blocks or against is not None else report.baseline_value,
         value=row.value,
@@ -269,12 +270,12 @@ def arm_cost(
         typical=ratio.typical if ratio else None,
         geometric=ratio.geometric.estimate if ratio and ratio.geometric else None,
         arithmetic=ratio.arithmetic.estimate if ratio else None,
-        blocks=row.blocks,
+        rounds=row.blocks,
         exploratory=cost.exploratory if cost else None,
         adjusted_p=row.adjusted_p,
-        verdict=None if row.aa else row.verdict,
+        verdict=None if row.aa else VERDICT_CODES[row.verdict],
         visible_cost=row.visible.cost if row.visible else None,
-        blocks_to_settle=row.visible.blocks if row.visible else None,
+        rounds_to_settle=row.visible.blocks if row.visible else None,
         seconds_to_settle=row.visible.seconds if row.visible else None,
         baseline_emulated=analysis.isolation.get(against or analysis.baseline, NO_HYPERVISOR).emulated,
         unresolved=row.unresolved,
@@ -285,7 +286,7 @@ def arm_cost(
 def _basis(row: Comparison, remarks: RemarkTable) -> dict[str, Any]:
     """Return what a cost is computed from, and its remarks."""
     numbers, baseline, environment = zip(*row.pairs, strict=True) if row.pairs else ((), (), ())
-    pairs = Pairs(block=numbers, baseline=baseline, environment=environment)
+    pairs = Pairs(round=numbers, baseline=baseline, environment=environment)
     return {"pairs": pairs, "remarks": remarks.places(row.remarks)}
 
 
@@ -344,7 +345,7 @@ def _curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: Env
     errors, peak, cost = sweep.errors.get(curve.environment), curve.peak, curve_cost.peak_cost if curve_cost else None
     peak_cost = None
     if cost is not None and cost.scale == "ratio":
-        peak_cost = PeakCost(**limits_of(cost), typical=cost.typical, blocks=cost.blocks)
+        peak_cost = PeakCost(**limits_of(cost), typical=cost.typical, rounds=cost.blocks)
     return Curve(
         **in_environment(analysis, curve.environment),
         workload=sweep.workload,
@@ -363,7 +364,7 @@ def _programs(store: RunStore, analysis: Analysis) -> tuple[ProgramMedians, ...]
     return tuple(
         ProgramMedians(
             **_in_cell(analysis, ArmId(cells[label], each.environment)),
-            role=each.role, blocks=each.blocks, medians=each.medians,
+            role=each.role, rounds=each.blocks, medians=each.medians,
         )
         for label, rows in program_use(store, analysis).items()
         for each in rows
@@ -378,7 +379,7 @@ def _environments(store: RunStore, analysis: Analysis) -> dict[str, MeasuredEnvi
     for name in analysis.environments:
         kind, options, aa_of = arms[name]
         rows[name] = MeasuredEnvironment(
-            **within(analysis, name), kind=kind, aa_of=aa_of, options=_plain(options),
+            **within(analysis, name), kind=kind, control_of=aa_of, options=_plain(options),
             workloads=_plain((written[name].workloads if name in written else None) or {}),
         )  # fmt: skip
     return rows
@@ -392,7 +393,7 @@ def _place_effects(analysis: Analysis) -> tuple[PlaceEffectResult, ...]:
             per_place=100 * math.expm1(each.per_place) if each.logs else each.per_place,
             per_place_unit="%" if each.logs else difference_unit(units[each.metric_id]),
             adjusted_p=each.adjusted_p,
-            blocks=each.blocks,
+            rounds=each.blocks,
         )
         for each in analysis.trust.places
     )
@@ -418,4 +419,4 @@ def _session(analysis: Analysis, number: int) -> SessionResult:
         ": ".join([*filter(None, [", ".join(each.environments)]), each.fact]): each.values[number]
         for each in analysis.sessions.differences
     }
-    return SessionResult(started=utc(session.started_at), blocks=session.blocks, facts=facts)
+    return SessionResult(started=utc(session.started_at), rounds=session.blocks, facts=facts)

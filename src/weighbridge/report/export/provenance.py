@@ -33,7 +33,9 @@ def provenance(store: RunStore) -> Provenance:
         versions=Versions(
             weighbridge=info.get("version"),
             host={key.removeprefix(_VERSION): host[key] for key in host if key.startswith(_VERSION)},
-            userlands={scope: _root_filesystem(scope, by_scope) for scope in by_scope if is_userland_scope(scope)},
+            root_filesystems={
+                scope: _root_filesystem(scope, by_scope) for scope in by_scope if is_userland_scope(scope)
+            },
         ),
         hosts={
             scope.removeprefix(_HOST): facts

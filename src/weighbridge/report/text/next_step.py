@@ -63,10 +63,10 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
         if row.visible is not None and row.visible.blocks is not None
     ]
     imprecise = [
-        (report, row, remark.predicted_blocks)
+        (report, row, remark.predicted_rounds)
         for report, row in rows
         for remark in row.remarks
-        if isinstance(remark, TargetMissed) and remark.predicted_blocks is not None
+        if isinstance(remark, TargetMissed) and remark.predicted_rounds is not None
     ]
     open_ = sum(row.visible is not None and row.shown_as == "inconclusive" for _, row in rows)
     if undecided and 2 * len(undecided) < open_:

@@ -82,12 +82,12 @@ def _(_: remarks.OneBlock) -> str:
 
 @words(remarks.Exploratory, "fewer than ten rounds: the interval assumes a normal distribution")
 def _(remark: remarks.Exploratory) -> str:
-    return f"exploratory: {remark.blocks} rounds, fewer than ten"
+    return f"exploratory: {remark.rounds} rounds, fewer than ten"
 
 
 @words(remarks.Incomplete, "fewer complete rounds than planned or tried")
 def _(remark: remarks.Incomplete) -> str:
-    return f"{remark.blocks} of {remark.planned} rounds are complete"
+    return f"{remark.rounds} of {remark.planned} rounds are complete"
 
 
 @words(remarks.FixedTime, "a program seems to run for a fixed time, so its run time cannot show a cost")
@@ -103,9 +103,9 @@ def _(remark: remarks.FixedTime) -> str:
     "the number of rounds was changed after looking at the results: more than 5% false alarms",
 )
 def _(remark: remarks.Extended) -> str:
-    how = "extended" if remark.blocks > remark.planned else "shortened"
+    how = "extended" if remark.rounds > remark.planned else "shortened"
     at = " and ".join(map(str, remark.looked_after))
-    text = f"{how} from {remark.planned} to {remark.blocks} rounds after looking at the results of {at}"
+    text = f"{how} from {remark.planned} to {remark.rounds} rounds after looking at the results of {at}"
     gate = ". Gates have an error rate of their own, so their intervals can be narrower" if remark.by_gate else ""
     alarms = f"up to about {level(EXTENDED_ERROR)} of such runs have a false alarm, instead of {level(ALPHA)}"
     return f"{text}: {alarms}{gate}"
@@ -117,7 +117,7 @@ def _(remark: remarks.Extended) -> str:
 )
 def _(remark: remarks.Unfinished) -> str:
     of_planned = f" of {remark.planned}" if remark.planned else ""
-    text = f"not finished: in round {remark.blocks}{of_planned}"
+    text = f"not finished: in round {remark.rounds}{of_planned}"
     return f"{text}; intervals are wider than at the end, because you can look at any time"
 
 
@@ -126,11 +126,11 @@ def _(remark: remarks.Unfinished) -> str:
 
 @words(remarks.TargetMissed, "the study's target precision was not reached")
 def _(remark: remarks.TargetMissed) -> str:
-    predicted = remark.predicted_blocks
+    predicted = remark.predicted_rounds
     number = f"about {predicted}" if predicted and predicted <= MOST_BLOCKS else f"more than {MOST_BLOCKS}"
     needed = f"; it needs {number} rounds" if predicted else ""
     width = share(remark.half_width) if math.isfinite(remark.half_width) else "no relative width"
-    return f"target {share(remark.target)} not reached: {width} after {remark.blocks} rounds{needed}"
+    return f"target {share(remark.target)} not reached: {width} after {remark.rounds} rounds{needed}"
 
 
 @words(
@@ -169,7 +169,7 @@ def _(remark: remarks.WithinNoise) -> str:
     "all rounds agree, but so few could agree by chance: undecided",
 )
 def _(remark: remarks.Identical) -> str:
-    return f"all {remark.blocks} rounds agree, but so few could agree by chance"
+    return f"all {remark.rounds} rounds agree, but so few could agree by chance"
 
 
 @words(remarks.Stalls, "a few slow or fast runs pull the average away from the typical cost")
@@ -223,7 +223,7 @@ def _(remark: remarks.Autocorrelation) -> str:
     "the server was overloaded: a result, never equivalent; the cost covers the other rounds",
 )
 def _(remark: remarks.BrokeUnderLoad) -> str:
-    broke, begin = remark.broke, f"{display_name(remark.environment)}:"
+    broke, begin = remark.overloaded, f"{display_name(remark.environment)}:"
     if broke.always:
         return f"{begin} overloaded in every trial ({broke.trials}): {broke.reason}"
     text = f"measured in {broke.measured} of {broke.measured + broke.lost} rounds, overloaded in {broke.lost}"
