@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from weighbridge.analysis.bottleneck import Bottleneck, LimitCounts
+from weighbridge.analysis.bottleneck import Bottleneck, LimitCounts, counts
 from weighbridge.analysis.conditions import Calibration, Durabilities, Isolation, PowerCuts
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.curves import LoadSweep
@@ -21,6 +21,7 @@ from weighbridge.model.address import ArmId, HasMetricId, MetricId, grouped
 from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.explained import DescribedMechanism
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import is_resource_use
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, Looks, SlowRuns, Verdict
@@ -103,7 +104,7 @@ class Comparison:
     visible: VisibleCost | None = None
     """What this comparison would have shown; None where it has too few blocks, or nothing can be different."""
     pairs: tuple[BlockPair, ...] = ()
-    """What the cost is made of, in the order of the blocks; empty without a cost."""
+    """The values that the cost is computed from, in the order of the blocks."""
 
     @property
     def blocks(self) -> int:
@@ -162,6 +163,8 @@ class MetricReport(HasMetricId):
     """In the study's order; the A/A arm is last."""
     disturbed: bool = False
     """Whether others took CPU time in more than half of the baseline's trials in this run."""
+    baseline_values: tuple[float, ...] = field(default=(), repr=False)
+    """The baseline's value in each block."""
 
     @property
     def aa(self) -> Comparison | None:
@@ -360,9 +363,9 @@ class Analysis:
     """Every workload and level of the study, also those without a finished trial."""
     metrics: tuple[MetricReport, ...]
     trust: Trust
-    confounders: tuple[Remark, ...]
     trials: tuple[TrialRow, ...]
     """In the order in which they ran."""
+    confounders: tuple[Remark, ...] = ()
     polled: bool = False
     """Whether idle CPUs of this machine polled and did not halt."""
     calibration: Calibration | None = None
@@ -375,8 +378,8 @@ class Analysis:
     """The workloads that name their load, with at least three levels of it."""
     broken: Mapping[ArmId, Breakage] = field(default_factory=dict)
     """Where trials broke under their load."""
-    bottlenecks: Mapping[ArmId, LimitCounts] = field(default_factory=dict)
-    """How many good trials had which bottleneck."""
+    limits: Mapping[ArmId, Sequence[Flag | None]] = field(default_factory=dict, repr=False)
+    """The bottleneck of each good trial."""
     durability: Mapping[str, Durabilities] = field(default_factory=dict)
     """By label what a power cut leaves of what the workload's server has acknowledged."""
     power_cuts: PowerCuts = ()
@@ -415,6 +418,11 @@ class Analysis:
     def failed(self) -> tuple[TrialRow, ...]:
         """The trials that gave no measurements, without those that broke, which is a result."""
         return tuple(trial for trial in self.trials if not (trial.ok or trial.broke))
+
+    @cached_property
+    def bottlenecks(self) -> Mapping[ArmId, LimitCounts]:
+        """How many good trials had which bottleneck."""
+        return {arm: counts(limits) for arm, limits in self.limits.items()}
 
     @cached_property
     def disturbance(self) -> Disturbance:
