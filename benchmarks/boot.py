@@ -65,7 +65,7 @@ class Kind:
 
     def another(self) -> AbstractContextManager[Site]:
         """Open one more site like the first."""
-        return self.opened.open_beside(_site_name(self.name))
+        return self.opened.open_fresh(_site_name(self.name))
 
     def note(self, found: Opened) -> None:
         """The times of fresh sites."""

@@ -383,7 +383,7 @@ def one_gate(kind: str, margins: float, extend: bool, rng: np.random.Generator) 
     outcome, blocks = "undecided", 0
     for blocks, share in zip(looks, shares, strict=True):
         cost = compare(base[:blocks], other[:blocks], better="higher", confidence=1 - 0.05 * share)
-        outcome, _ = place_interval(cost.worsening, 100 * MARGIN, strict=False)
+        outcome, _ = place_interval(cost.penalty, 100 * MARGIN, strict=False)
         if outcome != "undecided":
             break
     shown = compare(base[:blocks], other[:blocks], better="higher", looks=1 + (blocks > GATE_BLOCKS))
@@ -396,7 +396,7 @@ def one_eager_gate(kind: str, rng: np.random.Generator) -> Outcome:
     base, other = session(rng, KINDS[kind], 1 - MARGIN, blocks=GATE_MOST).tolist()
     for blocks in decision_looks(GATE_BLOCKS, GATE_MOST):
         cost = compare(base[:blocks], other[:blocks], better="higher")
-        outcome, _ = place_interval(cost.worsening, 100 * MARGIN, strict=False)
+        outcome, _ = place_interval(cost.penalty, 100 * MARGIN, strict=False)
         if outcome != "undecided":
             break
     return outcome == "exceeded", outcome == "kept"
@@ -420,7 +420,7 @@ def one_interrupted_gate(kind: str, margins: float, kept: bool, rng: np.random.G
         share = look_shares(looks, left if kept else 1.0)[0]
         if share > 0:
             cost = compare(base[:blocks], other[:blocks], better="higher", confidence=1 - 0.05 * share)
-            outcome, _ = place_interval(cost.worsening, 100 * MARGIN, strict=False)
+            outcome, _ = place_interval(cost.penalty, 100 * MARGIN, strict=False)
         left, calls, blocks = left - share, calls + 1, blocks + int(rng.integers(1, 9))
     return outcome == "kept", outcome == "exceeded", calls
 
@@ -430,7 +430,7 @@ def one_gate_of_many(kind: str, rng: np.random.Generator) -> Outcome:
     values = session(rng, KINDS[kind], 1.0, arms=OTHERS + 2, blocks=GATE_BLOCKS)
     at_margin = [(values[0].tolist(), (arm * (1 - MARGIN)).tolist()) for arm in values[1:]]
     costs = [compare(*sides, better="higher") for sides in at_margin]
-    above = [place_interval(cost.worsening, 100 * MARGIN, strict=False)[0] == "exceeded" for cost in costs]
+    above = [place_interval(cost.penalty, 100 * MARGIN, strict=False)[0] == "exceeded" for cost in costs]
     p_values = holm(
         [
             limit_p_values(sides, cost, 100 * MARGIN, 1).among(len(costs), 0.05)
@@ -439,9 +439,7 @@ def one_gate_of_many(kind: str, rng: np.random.Generator) -> Outcome:
     )
     fails = any(one and p <= 0.05 for one, p in zip(above, p_values, strict=True))
     rest = [compare(values[0].tolist(), arm.tolist(), better="higher") for arm in values[2:]]
-    passes = all(
-        place_interval(cost.worsening, 100 * MARGIN, strict=False)[0] == "kept" for cost in (costs[0], *rest)
-    )
+    passes = all(place_interval(cost.penalty, 100 * MARGIN, strict=False)[0] == "kept" for cost in (costs[0], *rest))
     return fails, any(above), passes
 
 
@@ -452,7 +450,7 @@ def one_gate_against(kind: str, margins: float, rng: np.random.Generator) -> Out
     ]
     first, second = (OF_TWO.effects((base, other), "ratio") for base, other in runs)
     change = between.change(first, second, better="higher", scale="ratio")
-    outcome, _ = place_interval(change.worsening_with_allowance, 100 * MARGIN, strict=False)
+    outcome, _ = place_interval(change.penalty_with_allowance, 100 * MARGIN, strict=False)
     return outcome == "kept", outcome == "exceeded", margin_p_value(first, second, change, 100 * MARGIN, 1) <= 0.05
 
 

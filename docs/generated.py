@@ -227,7 +227,7 @@ def event_counters() -> str:
         names, units = [f"{each.name}_per_gbit"], ["1/Gbit"]
         if each.per_trial:
             names, units = [*names, each.name], [*units, "count"]
-        about = f"{each.about}; left out if always 0" if each.rare else each.about
+        about = f"{each.description}; left out if always 0" if each.rare else each.description
         rows.append((", ".join(map(code, names)), ", ".join(units), about))
     return table(("metric", "unit", "what it is"), rows)
 
@@ -401,7 +401,7 @@ def remark_codes() -> str:
 
 def prometheus() -> str:
     """Every metric of ``run --metrics``, with its labels."""
-    import weighbridge.live.families as module
+    import weighbridge.features.monitoring.families as module
 
     labels = {
         name: value

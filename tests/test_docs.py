@@ -20,10 +20,10 @@ from weighbridge.analysis.results import Remark
 from weighbridge.cli.app import app
 from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.cli.schema import schema_of
+from weighbridge.features.monitoring.families import Families
+from weighbridge.features.monitoring.snapshot import Snapshot
 from weighbridge.features.replication.published import available
 from weighbridge.linux.packages import TABLE, distributions
-from weighbridge.live.families import Families
-from weighbridge.live.snapshot import Snapshot
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.workload import Endpoint

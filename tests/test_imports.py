@@ -21,6 +21,11 @@ PLUGINS = (
     "userland/sources",
     "features/fleets/on",
     "mechanisms",
+    *sorted(
+        str(path.relative_to(SOURCE).parent)
+        for section in ("environments", "fleets", "hosts", "storage")
+        for path in SOURCE.glob(f"features/*/{section}/__init__.py")
+    ),
 )
 """The folders whose modules the registry finds."""
 PARTS = {path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if not path.name.startswith("_")}
@@ -52,13 +57,11 @@ ONLY: dict[str, set[str]] = {
     "store": {"linux", "secret_values", *ALL},
     "runner": {"meters", "facts", "store", "study", "userland", "statistics", "engines", "launcher", "build_once",
                "linux", "registry", "secret_values", *ALL},
-    "live": {"runner", *ALL},
     "analysis": {"store", "statistics", *ALL},
     "report": {"analysis", "store", "statistics", "user_cache", *ALL},
-    "cli": {"runner", "analysis", "report", "study", "store", "live", "registry", "launcher", "secret_values",
+    "cli": {"runner", "analysis", "report", "study", "store", "registry", "launcher", "secret_values",
             "user_cache", *ALL},
-    "features": {"cli", "hosts", "runner", "analysis", "report", "statistics", "store", "study", "linux", "registry",
-                 "secret_values", "user_cache", "userland", *ALL},
+    "features": PARTS - {"features"},
 }  # fmt: skip
 """What a part may use beside itself."""
 
@@ -171,8 +174,8 @@ def test_modules_do_not_import_one_another():
     assert circles - {frozenset()} <= CIRCLES
 
 
-FEATURES_THAT_USE_FEATURES = {("kit", "replication")}
-"""A kit has the parameters that a published study used; docs/project/architecture.md names the pair."""
+FEATURES_THAT_USE_FEATURES = {("kit", "replication"), ("slurm", "fleets")}
+"""docs/project/architecture.md names the pairs."""
 
 
 def test_a_feature_uses_no_other_but_the_named_ones():

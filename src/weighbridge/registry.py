@@ -1,4 +1,4 @@
-"""Finds plug-ins in the modules and folders of a package, and plug-ins of other packages by entry points.
+"""Finds plug-ins in packages of the core and of features, and plug-ins of other distributions by entry points.
 
 A module has one plug-in, an object named ``PLUGIN``, or several, a tuple named ``PLUGINS``. An entry point names
 either of them.
@@ -9,6 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -61,17 +62,27 @@ def _needed(base: type[Plugin]) -> Iterable[str]:
 
 
 def discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
-    """Yield the objects of a package's modules, and of entry points of ``group`` (default: the package)."""
-    package = importlib.import_module(package_name)
-    for module_info in pkgutil.iter_modules(package.__path__):
-        if module_info.name.startswith("_"):
-            continue  # code that plug-ins share
-        name = f"{package_name}.{module_info.name}"
-        module = _loaded(name, functools.partial(importlib.import_module, name))
-        yield from _named(name, getattr(module, "PLUGINS", None) or getattr(module, "PLUGIN", None))
-    for entry in entry_points(group=group or package_name):
+    """Yield the objects of a package's modules, and of entry points of ``group`` (default: the package).
+
+    A feature has plug-ins in a folder that is named like the last word of the group.
+    """
+    group = group or package_name
+    for package in (package_name, *_in_features(group.rpartition(".")[2])):
+        for module_info in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            if module_info.name.startswith("_"):
+                continue  # code that plug-ins share
+            name = f"{package}.{module_info.name}"
+            module = _loaded(name, functools.partial(importlib.import_module, name))
+            yield from _named(name, getattr(module, "PLUGINS", None) or getattr(module, "PLUGIN", None))
+    for entry in entry_points(group=group):
         where = f"entry point {entry.name} of {entry.dist.name if entry.dist else '?'}"
         yield from _named(where, _loaded(where, entry.load))
+
+
+def _in_features(folder: str) -> Iterable[str]:
+    """Return the packages with this name in features."""
+    paths = sorted((Path(__file__).parent / "features").glob(f"*/{folder}/__init__.py"))
+    return (f"weighbridge.features.{path.parts[-3]}.{folder}" for path in paths)
 
 
 def _named(where: str, loaded: object) -> Iterable[tuple[str, object]]:
@@ -100,10 +111,10 @@ def environments() -> Mapping[str, Environment]:
     return register(discover("weighbridge.environments"), Environment)  # type: ignore[type-abstract]
 
 
-def the_host(traits: HostTraits) -> tuple[Environment, Any]:
+def bare_host(traits: HostTraits) -> tuple[Environment, Any]:
     """Return the environment that is a host with these traits itself, for roles outside of all others; its options.
 
-    Raises RegistryError if there is none (`has_itself`), or more than one.
+    Raises RegistryError if there is none (`has_bare_host`), or more than one.
     """
     as_host = {kind: environment.as_host(traits) for kind, environment in environments().items()}
     kinds = [kind for kind, options in as_host.items() if options is not None]
@@ -113,7 +124,7 @@ def the_host(traits: HostTraits) -> tuple[Environment, Any]:
     return environments()[kinds[0]], as_host[kinds[0]]
 
 
-def has_itself(traits: HostTraits) -> bool:
+def has_bare_host(traits: HostTraits) -> bool:
     """Return whether roles outside of all environments can be on hosts with these traits."""
     return any(environment.as_host(traits) is not None for environment in environments().values())
 
@@ -132,9 +143,9 @@ def weighed_in(traits: HostTraits = THIS_MACHINE) -> Mapping[str, Mapping[str, A
     return MappingProxyType(by_name)
 
 
-def itself_in(traits: HostTraits) -> str:
+def bare_host_name(traits: HostTraits) -> str:
     """Return the name of `weighed_in` that is a host with these traits itself. Raises RegistryError without one."""
-    environment, options = the_host(traits)
+    environment, options = bare_host(traits)
     for name, written in weighed_in(traits).items():
         named_options = {key: value for key, value in written.items() if key != "kind"}
         if written["kind"] == environment.kind and environment.options.model_validate(named_options) == options:

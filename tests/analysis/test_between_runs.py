@@ -55,8 +55,8 @@ def test_no_change_is_not_called_one(run):
 def test_a_change_is_found_with_its_size(run):
     row = pair_of(run, {}, {"costs": {"bridge": 1.32}}).row(*KEY)
     assert row.verdict == "different" and row.adjusted_p < 0.001
-    assert row.change.worsening.low < 100 * (1 - 1 / 1.1) < row.change.worsening.high
-    assert row.change.worsening.estimate == pytest.approx(9.1, abs=2)
+    assert row.change.penalty.low < 100 * (1 - 1 / 1.1) < row.change.penalty.high
+    assert row.change.penalty.estimate == pytest.approx(9.1, abs=2)
 
 
 def test_the_aa_arm_has_no_part_in_holm(run):
@@ -109,7 +109,7 @@ def test_own_values_are_compared_on_the_same_machine(run):
     (metric,) = [each for each in pair.metrics if each.before.metric == "throughput"]
     native, bridge = metric.own
     assert (native.environment, bridge.environment) == ("native", "bridge")
-    assert native.worsening.low < 50 < native.worsening.high, "the machine is half as fast"
+    assert native.penalty.low < 50 < native.penalty.high, "the machine is half as fast"
     assert bridge.before / bridge.after == pytest.approx(2, rel=0.05)
     assert pair.row(*KEY).verdict != "different", "the cost is not touched by it"
 
@@ -183,7 +183,7 @@ def test_counts_are_compared_by_difference(run):
     lossy = {"workloads": [Workload("udp", [(LOSS, 4.0, 0.05)])]}
     pair = pair_of(run, lossy, {**lossy, "costs": {"bridge": 1.7}})
     row = pair.row(MetricId(CellId("udp", Level()), "loss"), "bridge")
-    assert row.change.scale == "difference" and row.change.worsening.estimate == pytest.approx(2, abs=0.3)
+    assert row.change.scale == "difference" and row.change.penalty.estimate == pytest.approx(2, abs=0.3)
     assert row.verdict == "different"
 
 

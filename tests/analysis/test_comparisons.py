@@ -41,7 +41,7 @@ def test_an_interaction_is_one_effect_a_block(values):
     mine, plan, _ = values()
     found = contrast_cost(mine, INTERACTION, plan)
     assert found.cost.blocks == 14 and found.cost.low < 1 / 1.1 < found.cost.high < 1
-    assert found.cost.worsening.estimate == pytest.approx(100 * (1 - 1 / 1.1), abs=1.5)
+    assert found.cost.penalty.estimate == pytest.approx(100 * (1 - 1 / 1.1), abs=1.5)
     effects = INTERACTION.effects(found.values, "ratio")
     assert found.p_values == verdicts.p_values_of(effects, found.cost, plan.looks, guarded=plan.aa_arm is not None)
     assert max(found.p_values.exact, found.p_values.by_t) < 0.001

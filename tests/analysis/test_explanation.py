@@ -77,10 +77,10 @@ def test_each_part_is_measured_with_an_interval_that_has_the_truth(explained):
     (explanation,) = explained().explanations
     measured = {each.mechanism.kind: each.row for each in explanation.mechanisms}
     for kind, factor in TRUE.items():
-        worsening = measured[kind].cost.worsening
-        assert worsening.low < percent_of(factor) < worsening.high and measured[kind].verdict == "different"
+        penalty = measured[kind].cost.penalty
+        assert penalty.low < percent_of(factor) < penalty.high and measured[kind].verdict == "different"
     assert [each.mechanism.kind for each in explanation.mechanisms] == [NETWORK, TRANSLATION, FILTER]
-    together, rest = explanation.interaction.cost.worsening, explanation.unexplained.cost.worsening
+    together, rest = explanation.interaction.cost.penalty, explanation.unexplained.cost.penalty
     assert together.low < percent_of(TOGETHER) < together.high
     assert rest.low < percent_of(REST) < rest.high
     assert explanation.total.verdict == "different" and explanation.total.environment == "bridge"
@@ -224,12 +224,12 @@ def test_crossed_mechanisms_tell_which_of_them_interact(run):
     pairs = {(each.one.kind, each.other.kind): each.row for each in explanation.pairs}
     assert pairs.keys() == {(FILTER, TRANSLATION), (FILTER, NETWORK)}, "the network is off only without translation"
     assert pairs[FILTER, TRANSLATION].verdict == "different"
-    assert pairs[FILTER, TRANSLATION].cost.worsening.estimate == pytest.approx(percent_of(MORE), abs=0.5)
+    assert pairs[FILTER, TRANSLATION].cost.penalty.estimate == pytest.approx(percent_of(MORE), abs=0.5)
     assert pairs[FILTER, NETWORK].verdict != "different"
     share = {FILTER: 1 / 3, TRANSLATION: 1 / 2, NETWORK: 0}
     for each in explanation.mechanisms:
         true = TRUE[each.mechanism.kind] * MORE ** share[each.mechanism.kind]
-        assert each.row.cost.worsening.estimate == pytest.approx(percent_of(true), abs=0.5)
+        assert each.row.cost.penalty.estimate == pytest.approx(percent_of(true), abs=0.5)
     assert explanation.unexplained.verdict == "different" and explanation.crossed
     assert second_pass(explanation) == ()
 

@@ -46,7 +46,7 @@ def analysis(run):
 
 def test_the_whole_interval_decides(analysis):
     (row,) = (each for each in analysis.metrics[0].comparisons if each.environment == "bridge")
-    cost = row.cost.worsening
+    cost = row.cost.penalty
     assert 15 < cost.low < cost.high < 25
     for operator in (">", ">="):
         limit = f"bridge.tcp.throughput {operator}"
@@ -58,7 +58,7 @@ def test_the_whole_interval_decides(analysis):
 @pytest.mark.parametrize("end", ["low", "high"])
 def test_a_limit_at_the_end_of_an_interval(analysis, end):
     row = next(each for each in analysis.metrics[0].comparisons if each.environment == "bridge")
-    at = getattr(row.cost.worsening, end)
+    at = getattr(row.cost.penalty, end)
     expected = {"low": ("undecided", "exceeded"), "high": ("kept", "undecided")}[end]
     outcomes = [answer(analysis, f"bridge.tcp.throughput {operator} {at!r}%")[0] for operator in (">", ">=")]
     assert tuple(outcomes) == expected
@@ -203,7 +203,7 @@ def test_all_within_passes_one_above_fails_and_between_is_undecided(store):
     assert gate(store, "*.throughput<=35%").answer == "passed"
     assert gate(store, "bridge.tcp.throughput<=10%", "host.tcp.throughput<=10%").answer == "failed"
     size = next(
-        row.cost.worsening.estimate for row in analyse(store).metrics[0].comparisons if row.environment == "bridge"
+        row.cost.penalty.estimate for row in analyse(store).metrics[0].comparisons if row.environment == "bridge"
     )
     undecided = gate(store, f"bridge.tcp.throughput<={size}%", "host.tcp.throughput<=10%")
     assert undecided.answer == "undecided" and undecided.open == (BRIDGE,)
@@ -214,7 +214,7 @@ def test_all_within_passes_one_above_fails_and_between_is_undecided(store):
 def test_beside_an_undecided_budget_stands_what_would_have_been_over_it(store):
     analysis = analyse(store)
     (row,) = [each for each in analysis.metrics[0].comparisons if each.environment == "bridge"]
-    size = row.cost.worsening.estimate
+    size = row.cost.penalty.estimate
     made = gate(store, f"bridge.tcp.throughput<={size}%", "host.tcp.throughput<=10%")
     undecided, kept = made.findings
     excess = visible_excess(undecided, made, analysis)
@@ -246,7 +246,7 @@ def test_what_more_blocks_cannot_decide_is_not_open(run):
 def test_without_other_comparisons_the_interval_alone_decides(run):
     """Its lower limit is hardly above the budget: alone it fails, among forty more it may be chance."""
     store = run(costs={"bridge": 1.25, "host": 1.0}, workloads=TCP_ALONE, blocks=10)
-    cost = next(row.cost for row in analyse(store).metrics[0].comparisons if row.environment == "bridge").worsening
+    cost = next(row.cost for row in analyse(store).metrics[0].comparisons if row.environment == "bridge").penalty
     budget = f"bridge.tcp.throughput<={cost.low - 0.01}%"
     alone = gate(store, budget, spending=Spending(now=1.0))
     assert (alone.answer, outcomes(alone)["bridge.tcp.throughput"]) == ("failed", ("exceeded", "above"))
@@ -265,7 +265,7 @@ def test_a_cost_of_few_blocks_within_the_noise_fails_no_gate(run):
     store = run(costs={"bridge": 1.04}, workloads=TCP_ALONE, blocks=8, slowed=restless)
     analysis = analyse(store)
     (row,) = [each for each in analysis.metrics[0].comparisons if each.environment == "bridge"]
-    assert analysis.trust.trusted and row.cost.worsening.low > 0 and row.verdict == "inconclusive"
+    assert analysis.trust.trusted and row.cost.penalty.low > 0 and row.verdict == "inconclusive"
     assert answer(store, "bridge.tcp.throughput > 0%") == ("undecided", "noise")
     made = gate(store, "bridge.tcp.throughput<=0%", spending=Spending(now=1.0))
     assert made.answer == "undecided" and outcomes(made)["bridge.tcp.throughput"] == ("undecided", "noise")
@@ -277,7 +277,7 @@ def test_few_blocks_without_a_control_fail_a_gate_by_the_exact_test_alone(run):
     costs = {(block, "bridge"): 1.10 for block in range(1, 6)} | {(6, "bridge"): 0.999}
     store = run(costs={"bridge": 1.0}, workloads=STEADY, blocks=6, slowed=costs, aa=False)
     (row,) = analyse(store).metrics[0].comparisons
-    assert row.cost.worsening.low > 0 and row.adjusted_p == pytest.approx(4 / 64) and row.verdict == "inconclusive"
+    assert row.cost.penalty.low > 0 and row.adjusted_p == pytest.approx(4 / 64) and row.verdict == "inconclusive"
     made = gate(store, "bridge.tcp.throughput<=0%", spending=Spending(now=1.0))
     assert made.answer == "undecided" and made.open == (BRIDGE,)
     certain = run(costs={"bridge": 1.10}, workloads=STEADY, blocks=6, slowed={(6, "bridge"): 0.95}, aa=False)
@@ -286,14 +286,14 @@ def test_few_blocks_without_a_control_fail_a_gate_by_the_exact_test_alone(run):
 
 def test_passing_needs_no_correction(run):
     store = run(costs={"bridge": 1.25, "host": 1.0}, workloads=TCP_ALONE, blocks=10)
-    cost = next(row.cost for row in analyse(store).metrics[0].comparisons if row.environment == "bridge").worsening
+    cost = next(row.cost for row in analyse(store).metrics[0].comparisons if row.environment == "bridge").penalty
     budgets = [f"bridge.tcp.throughput<={cost.high + 0.01 + number}%" for number in range(40)]
     assert gate(store, *budgets, spending=Spending(now=1.0)).answer == "passed"
 
 
 def test_a_look_that_spends_everything_is_as_the_report(store):
     made, analysis = gate(store, "*.throughput<=35%", spending=Spending(now=1.0)), analyse(store)
-    rows = {row.environment: row.cost.worsening for row in analysis.metrics[0].comparisons}
+    rows = {row.environment: row.cost.penalty for row in analysis.metrics[0].comparisons}
     assert made.looks == 1
     for finding in made.findings:
         assert finding.cost == rows[finding.target.environment]
@@ -406,7 +406,7 @@ def test_a_disturbed_run_has_no_cost_that_would_have_been_over_its_budget(run):
     for disturbed in (False, True):
         store = run(costs={"bridge": 1.25}, workloads=TCP_ALONE, blocks=12, flags=flags if disturbed else {})
         analysis = analyse(store)
-        (size,) = [each.cost.worsening.estimate for each in analysis.metrics[0].comparisons if not each.aa]
+        (size,) = [each.cost.penalty.estimate for each in analysis.metrics[0].comparisons if not each.aa]
         made = gate(store, f"bridge.tcp.throughput<={size}%")
         assert (made.answer, analysis.disturbance.heavy) == ("undecided", disturbed)
         assert (visible_excess(made.findings[0], made, analysis) is None) == disturbed

@@ -42,7 +42,7 @@ def test_the_change_is_that_of_compare(run):
     old, new = (read_run(each, f"run{number}") for number, each in enumerate(stores))
     ((finding, _),) = judge_changes(parse_requirement("3%", MARGIN), new, old, Spending(now=1.0), 1)
     row = compare_runs(old, new).pairs[0].row(MetricId(CellId("tcp", Level()), "throughput"), "bridge")
-    assert finding.cost == row.change.worsening_with_allowance
+    assert finding.cost == row.change.penalty_with_allowance
 
 
 def test_a_cost_that_stayed_or_became_better_passes(run):

@@ -868,7 +868,7 @@ def test_variables_and_kernel_settings_are_shown(tmp_path: Path):
         "  bridge: {kind: docker, network: bridge, sysctls: {net.core.somaxconn: 8}}\n"
         "workloads: {own: {kind: command, run: [dd]}}\n"
     )
-    shown = {f"{each.what}: {each.value} ({each.place})" for each in external_resources(load(str(study)))}
+    shown = {f"{each.kind}: {each.value} ({each.place})" for each in external_resources(load(str(study)))}
     assert shown == {
         "environment variable: LD_PRELOAD=/dev/shm/evil.so (userland.env.LD_PRELOAD)",
         "image: db (companions.db.image)",

@@ -20,9 +20,9 @@ from weighbridge.features.fleets import survey as surveying
 from weighbridge.features.fleets.folder import FleetFolder, UnitRecord
 from weighbridge.features.fleets.machine_provider import DriverState, Submission
 from weighbridge.features.fleets.on.hosts import Hosts
-from weighbridge.features.fleets.on.slurm import SlurmProvider
 from weighbridge.features.fleets.rounds import FleetUnit
 from weighbridge.features.fleets.survey import SurveyedMachine
+from weighbridge.features.slurm.fleets.slurm import SlurmProvider
 from weighbridge.runner import planned
 from weighbridge.secret_values import VARIABLE
 from weighbridge.store.extensions import note_end

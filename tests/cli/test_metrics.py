@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.cli.metrics import watched
 from weighbridge.errors import Unavailable
-from weighbridge.live import server
-from weighbridge.live.fanout import ProgressFanout
+from weighbridge.features.monitoring import server
+from weighbridge.features.monitoring.fanout import ProgressFanout
+from weighbridge.features.monitoring.option import watched
 from weighbridge.runner import run as running
 from weighbridge.study.loader import load
 

@@ -205,9 +205,9 @@ def test_data_is_as_durable_as_the_weaker_of_program_and_storage() -> None:
 
 
 if TYPE_CHECKING:
+    from weighbridge.features.slurm.host import SlurmHost
     from weighbridge.hosts.guest import GuestHost
     from weighbridge.hosts.local import LocalHost
-    from weighbridge.hosts.slurm import SlurmHost
     from weighbridge.hosts.ssh import SshHost
     from weighbridge.hosts.testbed import TestbedHost
     from weighbridge.model.host import DisposableHost, Host

@@ -140,7 +140,7 @@ def site_of(
         listening=None,
         alone=lambda: False,
         pause=pauses,
-        way_s=lambda: 0.1,
+        round_trip_s=lambda: 0.1,
     )
     about = {"spec": {"nodeName": "node-b"}, "status": {"qosClass": "Guaranteed"}}
     running = SimpleNamespace(name="p", address="10.244.1.7", launcher=launcher, about=about)
@@ -164,7 +164,7 @@ def test_meters_are_those_of_the_group_that_a_pod_sees():
         "/sys/fs/cgroup/cpuacct/cpuacct.usage": "2000000000\n",
         "/sys/fs/cgroup/memory/memory.usage_in_bytes": "7\n",
     }
-    assert site_of(old).way_s == 0.1
+    assert site_of(old).round_trip_s == 0.1
     meters = site_of(old).meters()
     assert meters["cpu_s"] == 2 and meters["memory_bytes"] == 7
     new = {f"{top}/cgroup.controllers": "cpu memory", f"{top}/cpu.stat": "usage_usec 3000000\n",

@@ -139,11 +139,11 @@ def run(tmp_path: Path) -> Iterator[RunContext]:
 
 
 def asked(
-    run: RunContext, name: str, role: str = "server", environment: str = "one", beside: str = ""
+    run: RunContext, name: str, role: str = "server", environment: str = "one", joined_site: str = ""
 ) -> SiteRequest:
     userland = Userland("0" * 64, Path("/root"), None, {})
     return SiteRequest(
-        run, LocalHost(RUN), name, role, userland, Limits(), environment=environment, beside=beside
+        run, LocalHost(RUN), name, role, userland, Limits(), environment=environment, joined_site=joined_site
     )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ class Bridges:
 
 def test_both_roles_are_on_one_bridge_which_fresh_sites_join(run: RunContext):
     made: Any = Bridges()
-    requests = [asked(run, "server"), asked(run, "client", "client"), asked(run, "fresh", beside="server")]
+    requests = [asked(run, "server"), asked(run, "client", "client"), asked(run, "fresh", joined_site="server")]
     names = {podman._bridge(made, options(), request)["name"] for request in requests}
     assert names == {"bridge 1"}
     assert podman._bridge(made, options(), asked(run, "other", environment="two"))["name"] == "bridge 2"
@@ -173,7 +173,7 @@ def test_both_roles_are_on_one_bridge_which_fresh_sites_join(run: RunContext):
 
 def test_published_sites_have_bridges_of_their_own_and_fresh_ones_join_them(run: RunContext):
     made: Any = Bridges()
-    requests = [asked(run, "server"), asked(run, "client", "client"), asked(run, "fresh", beside="client")]
+    requests = [asked(run, "server"), asked(run, "client", "client"), asked(run, "fresh", joined_site="client")]
     found = [podman._bridge(made, options(publish=True), request)["name"] for request in requests]
     assert found == ["bridge 1", "bridge 2", "bridge 2"]
 
@@ -181,7 +181,7 @@ def test_published_sites_have_bridges_of_their_own_and_fresh_ones_join_them(run:
 def test_a_fresh_site_publishes_nothing(run: RunContext):
     published, at = options(publish=True), ("10.89.0.7", "10.89.0.1")
     assert podman._addresses(published, asked(run, "server"), *at) == ("10.89.0.1", "0.0.0.0")
-    assert podman._addresses(published, asked(run, "fresh", beside="server"), *at) == ("10.89.0.7", "10.89.0.7")
+    assert podman._addresses(published, asked(run, "fresh", joined_site="server"), *at) == ("10.89.0.7", "10.89.0.7")
 
 
 class WithoutPodman(Podman):

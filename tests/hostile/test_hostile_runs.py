@@ -17,7 +17,7 @@ import pytest
 from .commands import NO_RUN, is_tried, paths_of_commands
 
 SCRIPT = Path(__file__).parent / "sandbox.sh"
-SAMPLE, CAMPAIGN = 300, 10_000
+SAMPLE, CAMPAIGN = 120, 10_000
 _SHOWN = 40
 _NO_NAMESPACES = re.compile(r"needs control groups of version 1|Operation not permitted|must be superuser")
 Result = dict[str, Any]

@@ -309,13 +309,15 @@ def test_the_cluster_is_named_by_the_kubeconfig(monkeypatch: pytest.MonkeyPatch)
     calls = fake(monkeypatch, (0, json.dumps(VIEW), ""))
     kind = registry.hosts()["kubernetes"]
     options = kind.options.model_validate({"kind": "kubernetes", "kubeconfig": "/theirs"})
-    words = kind.whereabouts(options)
+    words = kind.describe_location(options)
     assert words.startswith("cluster: context prod (api.example.org:6443, user alice), namespace team: a run creates")
     assert {each.argv[3:5] for each in calls} == {("config", "view")}, "it starts nothing of theirs"
     options = kind.options.model_validate({"kind": "kubernetes", "namespace": "mine"})
-    assert "namespace mine" in kind.whereabouts(options)
+    assert "namespace mine" in kind.describe_location(options)
     fake(monkeypatch, (0, '{"contexts": null, "clusters": []}', ""))
-    assert kind.whereabouts(options).startswith("cluster: the cluster that kubectl uses by default, namespace mine")
+    assert kind.describe_location(options).startswith(
+        "cluster: the cluster that kubectl uses by default, namespace mine"
+    )
 
 
 def test_rights_are_there_or_lacking_or_not_told(monkeypatch: pytest.MonkeyPatch):
@@ -974,7 +976,7 @@ def test_an_image_of_the_users_is_pulled_by_its_digest(tmp_path: Path):
     own = replace(USERLAND, reference="shop@sha256:1")
     one = images_of(tmp_path, pull=True)
     assert one.userland(info("n1"), own) == "shop@sha256:1" and one.pulls
-    one._run.userlands = Userlands(USERLAND, own={"x": own})
+    one._run.userlands = Userlands(USERLAND, by_environment={"x": own})
     assert one.launcher(info("n1")) == "shop@sha256:1", "the launcher is in no image"
     with pytest.raises(Unavailable, match="needs an image from a registry"):
         one.userland(info("n1"), USERLAND)

@@ -50,7 +50,7 @@ COMPOSE = [("docker-compose",), ("docker", "compose")]
 
 def in_a_kit(name: str) -> bool:
     """Whether a study has a container of the userland that it names for all: a kit has one image."""
-    return any(arm.own and arm.kind == "docker" and arm.userland is None for arm in load(name).arms)
+    return any(arm.declared and arm.kind == "docker" and arm.userland is None for arm in load(name).arms)
 
 
 @pytest.mark.parametrize("compose", COMPOSE, ids=" ".join)

@@ -122,21 +122,21 @@ def test_plug_ins_are_sorted_and_cannot_be_changed():
 
 def test_of_each_kind_of_host_one_environment_is_the_host_itself():
     for kind in registry.hosts().values():
-        environment, options = registry.the_host(kind.options.traits)
-        assert isinstance(options, environment.options) and registry.has_itself(kind.options.traits)
+        environment, options = registry.bare_host(kind.options.traits)
+        assert isinstance(options, environment.options) and registry.has_bare_host(kind.options.traits)
 
 
 def test_a_host_that_is_no_environment_s_and_one_of_two_are_faults(monkeypatch: pytest.MonkeyPatch):
     managed = HostTraits(managed=True)
     monkeypatch.setattr(type(registry.environments()["pod"]), "as_host", lambda *_: None)
-    assert not registry.has_itself(managed)
+    assert not registry.has_bare_host(managed)
     with raises_sentence(RegistryError):
-        registry.the_host(managed)
+        registry.bare_host(managed)
     netns = registry.environments()["netns"]
     monkeypatch.setattr(type(netns), "as_host", lambda *_: netns.options())
-    assert registry.the_host(managed) == (netns, netns.options())
+    assert registry.bare_host(managed) == (netns, netns.options())
     with raises_sentence(RegistryError):
-        registry.the_host(HostTraits())
+        registry.bare_host(HostTraits())
 
 
 def test_each_environment_is_weighed_in_by_its_kind_or_by_names_of_its_own(monkeypatch: pytest.MonkeyPatch):
@@ -144,8 +144,8 @@ def test_each_environment_is_weighed_in_by_its_kind_or_by_names_of_its_own(monke
     assert {options["kind"] for options in named.values()} == {*registry.environments()} - {"pod"}
     [cluster] = registry.of_clusters().values()
     traits = cluster.options.traits
-    assert {"host", "pod", "service"} <= {*registry.weighed_in(traits)} and registry.itself_in(traits) == "host"
-    assert registry.itself_in(THIS_MACHINE) == "native"
+    assert {"host", "pod", "service"} <= {*registry.weighed_in(traits)} and registry.bare_host_name(traits) == "host"
+    assert registry.bare_host_name(THIS_MACHINE) == "native"
     assert named["netns"] == {"kind": "netns"} and named["none"] == {"kind": "docker", "network": "none"}
     podman = registry.environments()["podman"]
     monkeypatch.setattr(type(podman), "weighed_in", lambda _: {"bridge": {}})

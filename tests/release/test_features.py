@@ -14,8 +14,8 @@ import weighbridge
 SOURCE = Path(weighbridge.__file__).parent
 KEPT_RUN = SOURCE.parents[1] / "docs/runs/weigh.sqlite.xz"
 FEATURES = sorted(path.parent.name for path in SOURCE.glob("features/*/__init__.py"))
-USED_BY = {"replication": ("kit",)}
-"""The features that use another one, and go with it."""
+USED_BY = {"fleets": ("slurm/fleets",), "replication": ("kit",)}
+"""The features, or parts of them, that use another feature and go with it."""
 USE_THE_REST = """
 import pkgutil, sys
 from importlib import import_module
@@ -25,7 +25,7 @@ from weighbridge.cli.app import app
 for module in pkgutil.walk_packages(weighbridge.__path__, "weighbridge."):
     if not module.name.endswith(("__main__", ".console", ".agent.agent")):
         import_module(module.name)
-for words in (["--help"], ["weigh", "--help"], ["schema", "report"], ["report", sys.argv[1]]):
+for words in (["--help"], ["run", "--help"], ["weigh", "--help"], ["schema", "report"], ["report", sys.argv[1]]):
     app(words, prog_name="weighbridge", standalone_mode=False)
 """
 

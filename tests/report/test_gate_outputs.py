@@ -176,7 +176,7 @@ def test_bencher_gets_every_cost_with_its_limits(judged):
     json.dumps(made, allow_nan=False)
     assert set(made) == {f"{name}.{kind}" for name in ("bridge", "host", "native-again") for kind in ("tcp", "udp")}
     cost = made["bridge.tcp"]["throughput cost (%)"]
-    row = next(each for each in analysis.metrics[0].comparisons if each.environment == "bridge").cost.worsening
+    row = next(each for each in analysis.metrics[0].comparisons if each.environment == "bridge").cost.penalty
     assert (cost["value"], cost["lower_value"], cost["upper_value"]) == (row.estimate, row.low, row.high)
 
 

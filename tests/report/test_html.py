@@ -107,7 +107,7 @@ def test_every_comparison_has_a_link_and_what_filters_and_order_go_by(run):
     assert len(rows) == len(compared) == 6 and all(f"#{name}" in links for name in rows)
     for (_, row), attrs in zip(compared, rows.values(), strict=True):
         assert (attrs["data-environment"], attrs["data-verdict"]) == (row.environment, row.shown_as)
-        assert float(attrs["data-cost"]) == pytest.approx(row.cost.worsening.estimate, rel=1e-3)
+        assert float(attrs["data-cost"]) == pytest.approx(row.cost.penalty.estimate, rel=1e-3)
     boxes = {(attrs["name"], attrs["value"]) for attrs in page.all("input") if attrs["type"] == "checkbox"}
     verdicts = {("verdict", row.shown_as) for _, row in compared if not row.aa}
     environments = {("environment", row.environment) for _, row in compared}

@@ -72,7 +72,7 @@ def test_a_run_is_a_screen_with_the_answer_in_twenty_words(run, finished_run, ri
 
 
 def _cost(cell: tuple[MatrixRow, MatrixCosts]) -> float:
-    rows = [row.cost.worsening.estimate for _, row in cell[1].rows if row.cost and row.shown_as == "different"]
+    rows = [row.cost.penalty.estimate for _, row in cell[1].rows if row.cost and row.shown_as == "different"]
     return max(map(abs, rows), default=0.0)
 
 

@@ -15,19 +15,18 @@ from weighbridge.model.study import Cell
 from weighbridge.runner import precision
 from weighbridge.runner.estimate import TimeLeft
 from weighbridge.runner.precision import BlockSchedules, PrecisionStatus
-from weighbridge.runner.session import Session
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore
 
-from .world import USERLAND, Act, Told, World, context, study, usual
+from .world import Act, Told, World, study, usual
+from .world import go as run_session
 
 BOTH = "net: {kind: fake}, cpu: {kind: fake-solo}"
 SHORT = "target: 0.1%, within: 1h, min: 10, max: 17"
 
 
 @pytest.fixture(autouse=True)
-def _noisy(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
-    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
+def _noisy(world: World) -> None:
     chance = random.Random(1)
 
     def act(site, command) -> Act:
@@ -39,11 +38,8 @@ def _noisy(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
 
 def go(path: Path, told: Told) -> list[tuple[str, int]]:
     """Run it or go on; gives workload and block of the native trials."""
-    with RunStore(path / "run", writable=True) as store, context(path) as run:
-        made = study(BOTH, repetitions=SHORT)
-        if "study" not in store.info():
-            store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, told).go()
+    run_session(path, study(BOTH, repetitions=SHORT), told)
+    with RunStore(path / "run") as store:
         return [(each.workload, each.block) for each in store.trials() if each.environment == "native"]
 
 

@@ -123,6 +123,6 @@ def test_precedence():
 
 def test_on_the_server_s_machine_a_generator_without_cpu_shows_the_cost():
     """The kernel does the receiver's work partly on the sender's CPU: it carries what the environment costs."""
-    here = RoleCpus(APART.inside, APART.cpus, apart=False)
+    here = RoleCpus(APART.inside, APART.cpus, separate_machines=False)
     assert kind(TrialUsage(use(client=10.0), 10.0)) == (FlagCode.GENERATOR, "client")
     assert kind(TrialUsage(use(client=10.0), 10.0), here) == (FlagCode.CPUS, "client")

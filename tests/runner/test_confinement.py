@@ -8,15 +8,9 @@ from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR
 from weighbridge.model.study import Resources
 from weighbridge.store.run import RunStore
 
-from .test_session import go
-from .world import FakeSite, Layer, World, study
+from .world import FakeSite, Layer, World, go, study
 
 pytestmark = pytest.mark.measures  # its programs last by the clock
-
-
-@pytest.fixture(autouse=True)
-def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
 
 
 @pytest.mark.parametrize(("mode", "honoured"), [("2", True), ("0", False)])

@@ -9,10 +9,9 @@ from weighbridge.meters.kernel import KernelMeter
 from weighbridge.model.study import Repetitions, Study
 from weighbridge.runner.estimate import blocks_in_time, forecast, meter_hz, seconds, too_little_time
 from weighbridge.runner.preflight import warnings
-from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
 
-from .world import USERLAND, FakeWorkload, Told, World, context, study
+from .world import FakeWorkload, World, go, study
 
 
 @pytest.mark.parametrize(("trial_s", "hz"), [(0.0, 10), (1.0, 10), (4.0, 5), (15.0, 2), (20.0, 1), (300.0, 1)])
@@ -36,9 +35,8 @@ def test_the_shortest_trial_counts_and_the_run_keeps_the_rate(
     monkeypatch.setattr(FakeWorkload, "expected_s", lambda _, options: float(options.n))
     monkeypatch.setattr(KernelMeter, "begin", lambda *_: pytest.fail("source: off"))
     made = study("cpu: {kind: fake-solo, n: [8, 30]}", blocks=1)
-    with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
-        store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, Told()).go()
+    go(tmp_path, made)
+    with RunStore(tmp_path / "run") as store:
         assert meters_hz(store) == meter_hz(made) == 3
 
 

@@ -53,12 +53,12 @@ def test_the_time_in_which_the_cpu_limit_held_its_launcher_back_is_no_clock_s():
 
 def test_the_way_to_a_far_site_is_no_clock_s():
     late = Completed(("x",), 0, b"", b"", 1.0, outside_s=1.2)
-    assert flag_clocks("client", late, 0.0) and not flag_clocks("client", late, 0.0, way_s=0.15)
+    assert flag_clocks("client", late, 0.0) and not flag_clocks("client", late, 0.0, round_trip_s=0.15)
 
 
 def test_a_connection_that_broke_is_told_and_no_clock(world: World):
     record = measure(world, client=Act(clock_s=0.2, outside_s=4.2, disconnected_s=3.9))
-    [told] = [flag for flag in record.flags if flag.code in (FlagCode.CLOCKS, FlagCode.UNHEARD)]
-    assert told == Flag(FlagCode.UNHEARD, "client", {"seconds": 3.9})
+    [told] = [flag for flag in record.flags if flag.code in (FlagCode.CLOCKS, FlagCode.CONNECTION_BROKE)]
+    assert told == Flag(FlagCode.CONNECTION_BROKE, "client", {"seconds": 3.9})
     assert flag_text(told) == "generator connection lost for 3.9 s"
     assert not [value for _, name, value in record.samples if name == "program_outside_s"]

@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import EnvironmentLost, Interrupted
-from weighbridge.linux import cpus
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Outcome
-from weighbridge.runner.session import Session
 from weighbridge.runner.sites import CLEANUP
 from weighbridge.store.run import RunStore
 
-from .world import USERLAND, Act, FakeSite, FakeWorkload, Load, Told, World, context, study, usual
+from .world import Act, FakeSite, FakeWorkload, Load, Told, World, study, usual
+from .world import go as run_session
 
 SOLO = "cpu: {kind: fake-solo}"
 PLACES = ["native", "one", "two", "native-again"]
@@ -20,19 +19,12 @@ PLACES = ["native", "one", "two", "native-again"]
 
 @pytest.fixture(autouse=True)
 def _prepares_and_finishes(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
-    monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
-    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
     monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare",)))
     monkeypatch.setattr(FakeWorkload, "finish", lambda *_: Command(("finish",)))
 
 
 def go(path: Path, workloads: str = SOLO, blocks: int = 2) -> Told:
-    told, made = Told(), study(workloads, blocks=blocks)
-    with RunStore(path / "run", writable=True) as store, context(path) as run:
-        if "study" not in store.info():
-            store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, told).go()
-    return told
+    return run_session(path, study(workloads, blocks=blocks))
 
 
 def ran(world: World, what: str) -> list[str]:

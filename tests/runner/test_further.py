@@ -9,14 +9,13 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.decisions import GateLook, gate_looks_of, gate_looks_text
 from weighbridge.model.level import Level
-from weighbridge.runner.session import Session
 from weighbridge.runner.stopper import BlockExtender
 from weighbridge.store.extensions import extensions
 from weighbridge.store.reader import GATE_LOOKS
 from weighbridge.store.run import RunStore
 
-from .test_session import _two_cpus, finished  # noqa: F401 - a fixture
-from .world import USERLAND, Told, World, context, study
+from .world import Told, World, finished, study
+from .world import go as run_session
 
 SOLO = "cpu: {kind: fake-solo}"
 CPU = CellId("cpu", Level())
@@ -24,12 +23,7 @@ ONE, TWO = ArmId(CPU, "one"), ArmId(CPU, "two")
 
 
 def go(path: Path, made, extender: BlockExtender | None) -> Told:
-    told = Told()
-    with RunStore(path / "run", writable=True) as store, context(path) as run:
-        if "study" not in store.info():
-            store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, told, extender=extender).go()
-    return told
+    return run_session(path, made, extender=extender)
 
 
 def blocks(path: Path) -> dict[str, int]:

@@ -9,10 +9,9 @@ from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
 from weighbridge.model.study import Meters, Study
 from weighbridge.runner import sites, trial_runner
-from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
 
-from .world import USERLAND, FakeSite, Told, World, context, study
+from .world import FakeSite, World, go, study
 
 
 def metered(made: Study) -> Study:
@@ -37,18 +36,12 @@ def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     return awake
 
 
-def run(path: Path, made: Study) -> None:
-    with RunStore(path / "run", writable=True) as store, context(path) as shared:
-        store.begin(made, {"run_id": shared.id})
-        Session(made, store, shared, USERLAND, Told()).go()
-
-
 @pytest.mark.parametrize(("between_s", "expected"), [(0.0, 1 + 3), (1e9, 1)])
 def test_it_is_looked_at_first_and_then_between_blocks(
     world: World, looks: list[set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, between_s, expected
 ):
     monkeypatch.setattr(machines, "BETWEEN_S", between_s)
-    run(tmp_path, metered(study(blocks=3)))
+    go(tmp_path, metered(study(blocks=3)))
     assert looks == [set()] * expected, "nobody was awake"
     with RunStore(tmp_path / "run") as store:
         assert sum(scope == "idle" for scope, *_ in store.facts()) == 2 * expected
@@ -58,14 +51,14 @@ def test_it_is_looked_at_first_and_then_between_blocks(
 
 
 def test_without_meters_nobody_looks(world: World, looks: list[set[str]], tmp_path: Path):
-    run(tmp_path, study(blocks=1))
+    go(tmp_path, study(blocks=1))
     assert looks == []
     with RunStore(tmp_path / "run") as store:
         assert not [sample for sample in store.samples() if sample.name in ("measured_busy_s", "idle_cpus")]
 
 
 def test_nobody_looks_for_programs_without_a_counterpart(world: World, looks: list[set[str]], tmp_path: Path):
-    run(tmp_path, metered(study("cpu: {kind: fake-solo}", blocks=1)))
+    go(tmp_path, metered(study("cpu: {kind: fake-solo}", blocks=1)))
     assert looks == []
 
 
@@ -73,7 +66,7 @@ def test_a_machine_that_tells_nothing_is_no_reason_to_fail(
     world: World, looks: list[set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sites, "reader_of", lambda host, here: lambda path: b"")
-    run(tmp_path, metered(study(blocks=1)))
+    go(tmp_path, metered(study(blocks=1)))
     with RunStore(tmp_path / "run") as store:
         assert {trial.outcome for trial in store.trials()} == {"ok"}
         assert not [scope for scope, *_ in store.facts() if scope == "idle"]
@@ -81,7 +74,7 @@ def test_a_machine_that_tells_nothing_is_no_reason_to_fail(
 
 def test_reading_a_site_does_not_need_its_network(world: World, looks: list[set[str]], tmp_path: Path):
     """A fake site's host reads no file at all: TCP's counters are then absent."""
-    run(tmp_path, metered(study(blocks=1)))
+    go(tmp_path, metered(study(blocks=1)))
     assert isinstance(world.sites[0], FakeSite)
     with RunStore(tmp_path / "run") as store:
         assert not [sample for sample in store.samples() if str(sample.name).startswith("tcp_")]

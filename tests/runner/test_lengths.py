@@ -14,23 +14,20 @@ from hypothesis import strategies as st
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import Interrupted, RunDirectoryError
-from weighbridge.linux import cpus
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.decisions import TrialLength, chosen_length, length_text, lengths_of
 from weighbridge.model.level import Level
-from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.model.workload import Length, by_seconds
 from weighbridge.report.export.json import report_json
 from weighbridge.runner.lengths import ALIKE, Lengths, alike_rates
 from weighbridge.runner.precision import PrecisionStatus, needed_s
-from weighbridge.runner.session import Session
 from weighbridge.store.reader import LENGTHS
 from weighbridge.store.rows import PREPARATION, PilotTrial
 from weighbridge.store.run import RunStore
 from weighbridge.workloads.nginx_wrk import NginxWrkOptions
 
-from .world import SPEED, USERLAND, Act, FakeSite, FakeSolo, FakeWorkload, Load, Told, World, context, study, usual
+from .world import SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, Told, World, go, study, usual
 
 SPEEDS = {"native": b"40", "native-again": b"40", "one": b"240", "two": b"4"}
 ASKED, SHORT = "cpu: {kind: fake-solo, n: 400}", "target: 2%, within: 1h, min: 2, max: 3"
@@ -44,24 +41,13 @@ class Adjustable(FakeSolo):
 
 
 @pytest.fixture(autouse=True)
-def _adjustable(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
-    monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
-    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
+def _adjustable(world: World) -> None:
     world.workloads["fake-solo"] = Adjustable()
     world.act = speeds
 
 
 def speeds(site, command) -> Act:
     return Act(stdout=SPEEDS[site.place]) if command.argv[0] == "solo" else usual(site, command)
-
-
-def go(path: Path, made: Study, told: Told | None = None) -> Told:
-    told = told or Told()
-    with RunStore(path / "run", writable=True) as store, context(path) as run:
-        if "study" not in store.info():
-            store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, told).go()
-    return told
 
 
 def amounts(world: World) -> Counter[tuple[str, str]]:

@@ -11,17 +11,10 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.site import Neighbourhood
 from weighbridge.runner.sites import Sites
 
-from .test_session import finished as finished_trials
-from .test_session import go
-from .world import FakeSite, World, study
+from .world import FakeSite, World, finished, go, study
 
 pytestmark = pytest.mark.measures  # its programs last by the clock
 SOLO = "cpu: {kind: fake-solo}"
-
-
-@pytest.fixture(autouse=True)
-def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
 
 
 def test_a_companion_that_ends_in_a_trial_leaves_its_record(
@@ -43,7 +36,7 @@ def test_a_companion_that_ends_in_a_trial_leaves_its_record(
     with pytest.raises(EnvironmentLost) as lost:
         go(tmp_path, study(SOLO))
     assert "supporting service counter exited with code 137" in str(lost.value)
-    assert Counter(finished_trials(tmp_path).values()) == {Outcome.OK: 2, Outcome.ENVIRONMENT_LOST: 1}
+    assert Counter(finished(tmp_path).values()) == {Outcome.OK: 2, Outcome.ENVIRONMENT_LOST: 1}
     assert world.left() == []
 
 
@@ -64,5 +57,5 @@ def test_a_host_whose_counters_are_lost_at_any_time_leaves_the_trials_record(
     monkeypatch.setattr(FakeSite, "meters", meters)
     with pytest.raises(EnvironmentLost):
         go(tmp_path, study(SOLO))
-    outcomes = [*finished_trials(tmp_path).values()]
+    outcomes = [*finished(tmp_path).values()]
     assert outcomes[-1] is Outcome.ENVIRONMENT_LOST and len(outcomes) <= 2

@@ -19,8 +19,7 @@ from weighbridge.runner import openings
 from weighbridge.runner.openings import FLOOR_BYTES, open_sites
 from weighbridge.workloads import boot
 
-from .test_session import finished, go
-from .world import FakeSite, Layer, World, study
+from .world import FakeSite, Layer, World, finished, go, study
 
 TRUE = Command(("true",))
 TOTAL = 16 * 2**30
@@ -170,13 +169,13 @@ def test_each_trial_opens_sites_like_its_own_environment(booting: World, tmp_pat
     told = go(tmp_path, made)
     assert booting.left() == []
     assert set(finished(tmp_path).values()) == {Outcome.OK}
-    its = {request.name: request for request in booting.requests if not request.beside}
-    others = [request for request in booting.requests if request.beside]
+    its = {request.name: request for request in booting.requests if not request.joined_site}
+    others = [request for request in booting.requests if request.joined_site]
     assert len(others) == 2 * len(made.arms)
     names = [request.name for request in booting.requests]
     assert len({*names}) == len(names)
     for request in others:
-        like: SiteRequest = its[request.beside]
+        like: SiteRequest = its[request.joined_site]
         assert request.ports == () != like.ports, "its ports are the open one's"
         assert (request.environment, request.limits, request.run.id, request.userland) == (
             like.environment, like.limits, like.run.id, like.userland)  # fmt: skip
@@ -210,7 +209,7 @@ def test_an_opening_that_fails_is_a_failed_trial_and_the_run_goes_on(
 
     @contextmanager
     def refused(self: Layer, options: object, request: SiteRequest) -> Iterator[FakeSite]:
-        if request.beside and request.environment == "two":
+        if request.joined_site and request.environment == "two":
             raise EnvironmentLost("the engine refused")
         with plain(self, options, request) as site:
             yield site

@@ -18,20 +18,15 @@ from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 from weighbridge.runner.precision import OutOfReach, Precision, comparisons_of
-from weighbridge.runner.session import Session
 from weighbridge.statistics import Looks
 from weighbridge.store.extensions import extend, extensions, unfinished
 from weighbridge.store.run import RunStore
 
 from . import world as world_module
-from .world import USERLAND, Act, Told, World, context, study, usual
+from .world import Act, Told, World, study, usual
+from .world import go as run_session
 
 SOLO = "cpu: {kind: fake-solo}"
-
-
-@pytest.fixture(autouse=True)
-def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
 
 
 def noisy(world: World, **noise: float) -> None:
@@ -48,14 +43,7 @@ def noisy(world: World, **noise: float) -> None:
 
 def go(path: Path, made, told: Told | None = None) -> Counter[str]:
     """Run a session; gives how many good trials each environment has."""
-    with RunStore(path / "run", writable=True) as store, context(path) as run:
-        if "study" not in store.info():
-            store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, told or Told()).go()
-    return counted(path)
-
-
-def counted(path: Path) -> Counter[str]:
+    run_session(path, made, told)
     with RunStore(path / "run") as store:
         return Counter(str(trial.environment) for trial in store.trials())
 
@@ -277,12 +265,11 @@ OTHERS = Flag(FlagCode.OTHER_WORK, figures={"cpus": 1.4})
 
 def disturbed_session(path: Path, repetitions: str, *, flags: tuple[Flag, ...] = (OTHERS,)) -> Told:
     """A session whose every trial has these flags."""
-    made, told = study(SOLO, repetitions=repetitions), Told()
-    with RunStore(path / "run", writable=True) as store, context(path) as run:
-        store.begin(made, {"run_id": run.id})
-        session = Session(made, store, run, USERLAND, told, completed=lambda record: replace(record, flags=flags))
-        with contextlib.suppress(TrialsFailed):
-            session.go()
+    told = Told()
+    with contextlib.suppress(TrialsFailed):
+        run_session(
+            path, study(SOLO, repetitions=repetitions), told, completed=lambda record: replace(record, flags=flags)
+        )
     return told
 
 
@@ -293,7 +280,7 @@ def test_that_the_target_is_out_of_reach_beside_others_is_told_after_the_first_b
     assert trials == 6 * 4 and isinstance(found, OutOfReach)
     assert (found.blocks, found.baseline, found.target, found.comparisons) == (6, "native", 0.02, 2)
     assert found.disturbance.trials == found.disturbance.disturbed == 12 and len(found.expected) == 2
-    assert all(0.03 < least < most < 0.4 for least, most in found.expected) and not found.beside and not found.polled
+    assert all(0.03 < least < most < 0.4 for least, most in found.expected) and not (found.other_run or found.polled)
 
 
 def test_an_environment_without_a_result_is_not_told_of(world: World, tmp_path: Path):

@@ -9,7 +9,6 @@ from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.cli.approval import decides_sentence
 from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
-from weighbridge.linux import cpus
 from weighbridge.linux.memory_room import MemoryBudget
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.plugin import Readiness
@@ -22,7 +21,7 @@ from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, with_blocks
 from weighbridge.study.source import parse
 
-from .world import USERLAND, Told, World, context, study
+from .world import USERLAND, Told, World, begun, study
 
 START = "study: s\nquestion: q\nbaseline: n\nenvironments: {n: {kind: native}}\n"
 TCP = "workloads: {tcp: {kind: iperf3}}\n"
@@ -303,12 +302,6 @@ def test_what_may_refuse_traffic_or_files_is_told_where_it_is_in_force(monkeypat
 INSTALL = Readiness(False, "podman is not installed", "apt-get install podman")
 
 
-@pytest.fixture(autouse=True)
-def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
-    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
-
-
 def readiness(world: World):
     """What `weighbridge.runner.planned.readiness_of` gives, without launchers and storage."""
     return lambda made: {arm.name: world.environments[arm.kind].ready(arm.options) for arm in made.arms}
@@ -317,9 +310,7 @@ def readiness(world: World):
 def go(path: Path, made: Study, world: World, told: Told | None = None) -> tuple[Told, dict[str, int]]:
     """Run a study into a directory, as ``run_study`` does; how many trials each environment has."""
     told = told or Told()
-    with RunStore(path / "run", writable=True) as store, context(path) as run:
-        if "study" not in store.info():
-            store.begin(made, {"run_id": run.id})
+    with begun(path, made) as (store, run):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(planned, "readiness_of", readiness(world))
             rest = running.leave_out(made, store, told, continued=True)

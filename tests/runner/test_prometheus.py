@@ -8,7 +8,6 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge.errors import StudyError, Unavailable
-from weighbridge.linux import cpus
 from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.flag import Flag, FlagCode
@@ -17,19 +16,13 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.runner import planned
 from weighbridge.runner import run as running
-from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
 
 from .test_session import failing
-from .world import USERLAND, Told, World, context, study
+from .world import Told, World, study
+from .world import go as run_session
 
 SERVER = "prometheus: {url: 'http://127.0.0.1:9090', queries: {load: {query: node_load1, unit: '1'}}}"
-
-
-@pytest.fixture(autouse=True)
-def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
-    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
 
 
 def body(parameters) -> bytes:
@@ -42,7 +35,7 @@ def body(parameters) -> bytes:
 
 def go(world: World, path: Path, ask) -> Told:
     """Run a session whose server answers as ``ask`` does."""
-    made, told = study("cpu: {kind: fake-solo}", blocks=1, more=SERVER), Told()
+    made = study("cpu: {kind: fake-solo}", blocks=1, more=SERVER)
     assert made.file.prometheus is not None
 
     @contextmanager
@@ -50,10 +43,7 @@ def go(world: World, path: Path, ask) -> Told:
         assert all(program.stopped for program in world.programs), "nothing runs while it is asked"
         yield ask
 
-    with RunStore(path / "run", writable=True) as store, context(path) as run:
-        store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, told, completed=Watched(made.file.prometheus, open_).completed).go()
-    return told
+    return run_session(path, made, completed=Watched(made.file.prometheus, open_).completed)
 
 
 def saved(path: Path):

@@ -21,7 +21,6 @@ from weighbridge.errors import (
     TrialsFailed,
     Unavailable,
 )
-from weighbridge.linux import cpus
 from weighbridge.model.command import Command
 from weighbridge.model.facts import layers_of
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
@@ -36,36 +35,12 @@ from weighbridge.runner import run as running
 from weighbridge.runner import session as session_module
 from weighbridge.runner.estimate import Forecast, TimeLeft, seconds
 from weighbridge.runner.recorder import Ending
-from weighbridge.runner.session import Session
 from weighbridge.runner.sites import Sites, limits_of
 from weighbridge.store.run import RunStore
 
-from .world import USERLAND, Act, FakeSite, FakeWorkload, Told, World, context, study, usual
+from .world import Act, FakeSite, FakeWorkload, Told, World, finished, go, study, usual
 
 ARMS = ["native", "one", "two", "native-again"]
-
-
-@pytest.fixture(autouse=True)
-def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
-    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
-
-
-def go(path: Path, made: Study, told: Told | None = None, act=None) -> Told:
-    """Run a session into a directory, as ``run_study`` does."""
-    told = told or Told()
-    with RunStore(path / "run", writable=True) as store, context(path) as run:
-        if "study" not in store.info():
-            store.begin(made, {"run_id": run.id})
-        if act:
-            act(store)
-        Session(made, store, run, USERLAND, told).go()
-    return told
-
-
-def finished(path: Path) -> dict[Trial, Outcome]:
-    with RunStore(path / "run") as store:
-        return store.finished()
 
 
 def failing(world: World, *failures: tuple[int, str]) -> None:
@@ -225,9 +200,7 @@ def test_the_first_time_left_is_the_plan_s_and_then_what_was_seen(
     monkeypatch.setattr(Sites, "open_all", open_all)
     monkeypatch.setattr(FakeWorkload, "expected_s", lambda *_: 2.0)
     made, told = study("cpu: {kind: fake-solo}", blocks=20), Told()
-    with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
-        store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, told, completed=saved).go()
+    go(tmp_path, made, told, completed=saved)
     least, most = seconds(made)
     assert least <= told.left[0].last_s <= most
     assert told.left[1].last_s <= 80 * 4
@@ -252,12 +225,8 @@ def test_a_run_that_goes_on_knows_its_pace_from_the_begin(
     monkeypatch.setattr(session_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     made = study("cpu: {kind: fake-solo}", blocks=20)
     for told in (Told(at_begin=interrupt), again := Told()):
-        with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
-            if not store.finished():
-                store.begin(made, {"run_id": run.id})
-            session = Session(made, store, run, USERLAND, told, completed=saved)
-            with suppress(Interrupted):
-                session.go()
+        with suppress(Interrupted):
+            go(tmp_path, made, told, completed=saved)
     assert again.left[0].last_s == pytest.approx(10 * len(ARMS) * 3), "2 s each, one every 3 s"
 
 
@@ -288,10 +257,7 @@ def test_without_a_time_in_the_study_nothing_is_forecast_before_a_program_has_ru
 ):
     """ "at most 5 s left" of a run `--within 2s` was made of what a program takes by the schema's default."""
     _taking(monkeypatch, 40.0)
-    made, told = study("cpu: {kind: fake-solo}", blocks=12), Told()
-    with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
-        store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, told, timed=False).go()
+    told = go(tmp_path, study("cpu: {kind: fake-solo}", blocks=12), timed=False)
     assert told.left[0].last_s == math.inf and told.left[1].last_s == 40.0 * (12 * len(ARMS) - 1)
 
 
@@ -301,15 +267,12 @@ def test_a_time_too_short_for_a_verdict_is_refused_after_the_first_run(
 ):
     _taking(monkeypatch, 40.0)  # six blocks of four: 960 s
     made, told = _limited(study("cpu: {kind: fake-solo}", blocks=12), limit), Told()
-    with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
-        store.begin(made, {"run_id": run.id})
-        session = Session(made, store, run, USERLAND, told, short_time="refuse")
-        if trials is None:
-            session.go()
-        else:
-            with raises_sentence(TimeTooShort):
-                session.go()
-            assert len(store.finished()) == trials and told.times == [], "one time is told, that of the refusal"
+    if trials is None:
+        go(tmp_path, made, told, short_time="refuse")
+    else:
+        with raises_sentence(TimeTooShort):
+            go(tmp_path, made, told, short_time="refuse")
+        assert len(finished(tmp_path)) == trials and told.times == [], "one time is told, that of the refusal"
     assert world.left() == []
 
 
@@ -341,13 +304,10 @@ def test_a_run_that_is_refused_leaves_neither_report_nor_directory(
 def test_where_nobody_gave_a_time_the_first_look_is_waited_for(world: World, tmp_path: Path):
     made = _limited(study("cpu: {kind: fake-solo}", blocks=12), "1us")
     for short_time, blocks in (("keep", 1), ("extend", 10)):
-        with RunStore(tmp_path / short_time, writable=True) as store, context(tmp_path) as run:
-            store.begin(made, {"run_id": run.id})
-            told = Told()
-            Session(made, store, run, USERLAND, told, short_time=short_time).go()
-            assert max(trial.block for trial in store.finished()) == blocks
-            ((_, _, left),) = told.times
-            assert (left.ends_by, left.last_blocks) == (("block", 1) if blocks == 1 else ("blocks", 10))
+        path = tmp_path / short_time
+        ((_, _, left),) = go(path, made, short_time=short_time).times
+        assert max(trial.block for trial in finished(path)) == blocks
+        assert (left.ends_by, left.last_blocks) == (("block", 1) if blocks == 1 else ("blocks", 10))
 
 
 def test_costs_are_estimated_from_the_third_block_on(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -440,18 +400,17 @@ def test_a_site_that_cannot_be_opened_leaves_none_open(world: World, tmp_path: P
 
 
 def test_a_full_disk_ends_the_session_and_keeps_what_is_saved(world: World, tmp_path: Path, monkeypatch):
-    def limit(store: RunStore) -> None:
-        save, room = store.save, iter(range(5))
+    save, room = RunStore.save, iter(range(5))
 
-        def full(record):
-            if next(room, None) is None:
-                raise DiskFull("no space left")
-            return save(record)
+    def full(store: RunStore, record: TrialRecord):
+        if next(room, None) is None:
+            raise DiskFull("no space left")
+        return save(store, record)
 
-        monkeypatch.setattr(store, "save", full)
-
+    monkeypatch.setattr(RunStore, "save", full)
     with pytest.raises(DiskFull):
-        go(tmp_path, study(), act=limit)
+        go(tmp_path, study())
+    monkeypatch.setattr(RunStore, "save", save)
     assert len(finished(tmp_path)) == 5
     assert world.left() == []
     go(tmp_path, study())

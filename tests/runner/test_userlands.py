@@ -93,12 +93,12 @@ def test_an_environment_with_a_userland_of_its_own_has_programs_of_its_own(tmp_p
         (tmp_path / name).write_text(name)
     usual, own = (Userland("0" * 64, tmp_path / name, None, {}) for name in ("new", "old"))
     study = check(parse(OWN, "own.yaml"))
-    found = measured_programs(study, Userlands(usual, own={"before": own, "before-again": own}))
+    found = measured_programs(study, Userlands(usual, by_environment={"before": own, "before-again": own}))
     assert found == {
         "/app": hashlib.sha256(b"new/app").hexdigest(),
         "/app (before)": hashlib.sha256(b"old/app").hexdigest(),
     }
-    assert {*userland_facts(study, Userlands(usual, own={"before": own, "before-again": own}))} == {
+    assert {*userland_facts(study, Userlands(usual, by_environment={"before": own, "before-again": own}))} == {
         "userland", "userland packages", "userland of before", "userland of before packages",
     }  # fmt: skip
 
@@ -200,7 +200,7 @@ def test_the_program_of_an_engine_is_noted(tmp_path: Path):
     program.write_bytes(b"another engine")
     text = ENGINES.replace("new: {kind: docker}", f"new: {{kind: docker, dockerd: {program}}}")
     study = check(parse(text, "own.yaml"))
-    assert [(each.what, each.value) for each in external_resources(study)] == [(External.PROGRAM, str(program))]
+    assert [(each.kind, each.value) for each in external_resources(study)] == [(External.PROGRAM, str(program))]
     userlands = Userlands(Userland("0" * 64, tmp_path, None, {}, ProcessDefaults()))
     assert measured_programs(study, userlands) == {str(program): hashlib.sha256(b"another engine").hexdigest()}
     program.unlink()
@@ -242,7 +242,7 @@ repetitions: {blocks: 1}
 """
     study = check(parse(text, "own.yaml"))
     first = ensure_userlands(study, tmp_path, print)
-    assert len(first.usual.digest) == 64 and first.own["netns"].digest == first.usual.digest
+    assert len(first.usual.digest) == 64 and first.by_environment["netns"].digest == first.usual.digest
     assert ensure_userlands(study, tmp_path, print).usual.digest == first.usual.digest
     program.write_text("another")
     assert ensure_userlands(study, tmp_path, print).usual.digest != first.usual.digest

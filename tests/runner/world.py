@@ -15,7 +15,7 @@ from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.facts import NetworkPath
 from weighbridge.model.host import Capabilities, Group, Host, HostTraits, NetworkLink, RunContext
 from weighbridge.model.isolation import Layers
-from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Measurement, Metric, Outcome, ProgramFailed, Unparseable
 from weighbridge.model.names import RunId
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Readiness
@@ -27,6 +27,8 @@ from weighbridge.model.userland import Userland, Userlands
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.precision import PrecisionStatus
+from weighbridge.runner.session import Session
+from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -147,7 +149,7 @@ class FakeSite:
     layers: Layers = field(init=False)
     title: str = field(init=False)
     counted: bool = True
-    way_s: float = 0.0
+    round_trip_s: float = 0.0
     reached: Mapping[int, int] = field(default_factory=dict)
     assigned_ports: Mapping[int, int] = field(default_factory=dict)
 
@@ -444,6 +446,29 @@ class Told:
 
     def costs_estimated(self, blocks: int, estimates: Sequence[object]) -> None:
         self.estimates.append((blocks, estimates))
+
+
+@contextmanager
+def begun(path: Path, made: Study) -> Iterator[tuple[RunStore, RunContext]]:
+    """The run in a directory, which begins with the study or goes on."""
+    with RunStore(path / "run", writable=True) as store, context(path) as run:
+        if "study" not in store.info():
+            store.begin(made, {"run_id": run.id})
+        yield store, run
+
+
+def go(path: Path, made: Study, told: Told | None = None, **session: Any) -> Told:
+    """Run a session into a directory, as ``run_study`` does."""
+    told = told or Told()
+    with begun(path, made) as (store, run):
+        Session(made, store, run, USERLAND, told, **session).go()
+    return told
+
+
+def finished(path: Path) -> dict[Trial, Outcome]:
+    """The trials in a directory, and how they ended."""
+    with RunStore(path / "run") as store:
+        return store.finished()
 
 
 if TYPE_CHECKING:

@@ -79,16 +79,16 @@ def test_unlike_spreads_widen_the_interval():
 def test_a_plain_change():
     found = made(logs(15), logs(15, math.log(0.9), 2), floor=0.02)
     assert found.low < 0.9 < found.high and found.typical == pytest.approx(0.9, abs=0.02)
-    assert found.worsening.low < 10 < found.worsening.high
+    assert found.penalty.low < 10 < found.penalty.high
     assert found.with_allowance.low == pytest.approx(found.low / 1.01)
-    assert found.worsening_with_allowance.high > found.worsening.high
+    assert found.penalty_with_allowance.high > found.penalty.high
     assert (found.blocks, found.exploratory, found.equivalent) == ((15, 15), False, False)
     assert verdict(found, found.p_value) == "different"
 
 
 def test_lower_is_better_is_worse_when_it_rises():
-    assert made(logs(15), logs(15, 0.1, 2), better="lower").worsening.estimate > 5
-    assert made(logs(15), logs(15, 0.1, 2), better="higher").worsening.estimate < -5
+    assert made(logs(15), logs(15, 0.1, 2), better="lower").penalty.estimate > 5
+    assert made(logs(15), logs(15, 0.1, 2), better="higher").penalty.estimate < -5
 
 
 def test_the_same_twice_is_equivalent_only_beyond_the_allowance():
@@ -160,7 +160,7 @@ def test_values_that_do_not_vary_prove_only_what_their_number_does():
 def test_by_difference_in_the_unit():
     found = change([5.0, 6, 7, 5, 6, 7, 5, 6, 7, 5], [15.0, 16, 17, 15, 16, 17, 15, 16, 17, 15], better="lower",
                    scale="difference", equivalence=0.03, floor=3.0)  # fmt: skip
-    assert found.typical == pytest.approx(10) and found.worsening.estimate == pytest.approx(10)
+    assert found.typical == pytest.approx(10) and found.penalty.estimate == pytest.approx(10)
     assert found.with_allowance == found.interval and found.allowance == 0
     assert (found.equivalent, verdict(found, found.p_value)) == (None, "different")
     assert change([0.0] * 10, [0.0] * 10, better="lower", scale="difference", equivalence=0.03).equivalent

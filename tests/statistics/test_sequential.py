@@ -68,7 +68,7 @@ def sides(ratio, blocks=12, noise=0.01, seed=3):
 def test_a_cost_is_tested_against_its_limit(better, ratio):
     values = sides(ratio)
     cost = compare(*values, better=better)
-    size = cost.worsening.estimate
+    size = cost.penalty.estimate
     far = limit_p_values(values, cost, size - 5, 1)
     assert far.by_t < 1e-4 and far.exact == far.smallest == 2**-11, "each block is above it"
     near = limit_p_values(values, cost, size - 0.05, 1)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.model.study import Study
 from weighbridge.study.loader import check
@@ -26,12 +27,6 @@ workloads:
 
 def loaded(text: str = TEXT) -> Study:
     return check(parse(text, "s.yaml"))
-
-
-def told(before: str, after: str) -> str:
-    with pytest.raises(StudyError) as raised:
-        loaded(TEXT.replace(before, after))
-    return str(raised.value)
 
 
 def test_a_workload_with_a_client_has_a_cell_for_the_clients_of_each_host():
@@ -74,18 +69,19 @@ def test_options_of_an_environment_hold_for_the_clients_of_every_host():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "says"),
+    ("before", "after"),
     [
-        (", clients: [here]", "", "clients: [here]"),
-        ("native}", "native, clients: [here]}", "baseline"),
-        ("clients: [here]", "clients: [her]", "Did you mean 'here'?"),
-        ("clients: [here]", "clients: []", "no client"),
-        ("clients: [here]", "clients: here", "clients"),
-        ("[here, elsewhere]", "[here, here]", "twice"),
-        ("[here, elsewhere]", "[]", "client"),
-        ("[here, elsewhere]", "[here, there]", "there is no host 'there'"),
-        ("elsewhere: {kind: testbed}", "elsewhere: {kind: local}", "this machine"),
+        (", clients: [here]", ""),
+        ("native}", "native, clients: [here]}"),
+        ("clients: [here]", "clients: [her]"),
+        ("clients: [here]", "clients: []"),
+        ("clients: [here]", "clients: here"),
+        ("[here, elsewhere]", "[here, here]"),
+        ("[here, elsewhere]", "[]"),
+        ("[here, elsewhere]", "[here, there]"),
+        ("elsewhere: {kind: testbed}", "elsewhere: {kind: local}"),
     ],
 )
-def test_mistakes(before: str, after: str, says: str):
-    assert says in told(before, after)
+def test_mistakes(before: str, after: str):
+    with raises_sentence(StudyError):
+        loaded(TEXT.replace(before, after))

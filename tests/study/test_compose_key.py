@@ -136,7 +136,7 @@ def test_another_compose_file_is_another_study(reader: Reader):
 
 def test_what_it_brings_is_shown(reader: Reader, tmp_path: Path):
     for study in (loaded(reader), with_blocks(loaded(reader), 3)):
-        brought = {(each.what, each.place, each.value) for each in external_resources(study)}
+        brought = {(each.kind, each.place, each.value) for each in external_resources(study)}
         assert brought >= {
             (External.COMPOSE, "compose.file", str(tmp_path / "compose.yaml")),
             (External.IMAGE, "userland.image", "shop:1.4"),

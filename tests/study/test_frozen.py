@@ -159,7 +159,7 @@ def test_what_an_explaining_arm_of_a_run_brings_is_shown():
     options = {**arm["options"], "dockerd": "/opt/x/dockerd"}
     document["arms"].append({**arm, "name": "bridge-without-seccomp", "options": options, "explains": explains})
     (brought,) = external_resources(thawed(document))
-    assert (brought.what, brought.value) == (External.PROGRAM, "/opt/x/dockerd")
+    assert (brought.kind, brought.value) == (External.PROGRAM, "/opt/x/dockerd")
 
 
 # -- in a run --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from weighbridge.model.environment import misplaced
 from weighbridge.model.options import External
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
-from weighbridge.runner.planned import readiness_of, whereabouts
+from weighbridge.runner.planned import describe_locations, readiness_of
 from weighbridge.study.external import _lines_of_ssh, external_resources
 
 from .texts import loaded as text_loaded
@@ -106,21 +106,21 @@ def test_pods_are_on_nodes_alone():
 
 def test_a_role_outside_of_all_is_in_a_pod_with_the_nodes_network():
     study = loaded("inside: [server, client]", "inside: [server]")
-    environment, options = registry.the_host(study.file.hosts["a"].traits)
+    environment, options = registry.bare_host(study.file.hosts["a"].traits)
     assert (environment.kind, options.network) == ("pod", "host")
 
 
 def test_native_needs_privileged_pods_and_is_the_host_then():
     privileged = TWO % (", privileged: true", ", privileged: true")
     study = loaded(TWO % ("", ""), privileged)
-    environment, _ = registry.the_host(study.file.hosts["a"].own_traits)
+    environment, _ = registry.bare_host(study.file.hosts["a"].own_traits)
     assert environment.kind == "native" and study.file.hosts["a"].description.endswith(", privileged")
     assert not misplaced(environment, study.file.hosts["b"].own_traits)
 
 
 def test_a_level_of_pod_security_leaves_no_pod_the_nodes_network():
     options = KubernetesOptions(kind="kubernetes", pod_security="baseline")
-    assert not registry.has_itself(options.own_traits) and options.description.endswith("pods at level baseline")
+    assert not registry.has_bare_host(options.own_traits) and options.description.endswith("pods at level baseline")
 
 
 def test_a_host_is_told_in_the_plan():
@@ -146,7 +146,7 @@ def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
     )
     more = f", kubeconfig: {kubeconfig}, images: {{load: [ssh, worker-2, ctr, '-']}}"
     brought = external_resources(loaded(TWO % ("", ""), TWO % (f", kubeconfig: {kubeconfig}", more)))
-    shown = {(each.what, each.place): each for each in brought}
+    shown = {(each.kind, each.place): each for each in brought}
     assert shown[External.KUBECONFIG, "hosts.b.kubeconfig"].lines == (
         "server: https://evil:6443", "insecure-skip-tls-verify: True", "certificate-authority: /ca",
         "proxy-url: socks5://p", "tokenFile: /root/.vault-token", "client-certificate: /c", "client-key: /k",
@@ -170,7 +170,7 @@ def test_whatever_a_kubeconfig_holds_the_plan_is_shown(tmp_path: Path, text: str
     (tmp_path / "config").write_text(text)
     more = f", kubeconfig: {tmp_path}/config"
     study = loaded(TWO % ("", ""), TWO % (more, more))
-    assert any(each.what is External.KUBECONFIG for each in external_resources(study))
+    assert any(each.kind is External.KUBECONFIG for each in external_resources(study))
 
 
 def test_a_padded_file_hides_no_program(tmp_path: Path):
@@ -178,7 +178,7 @@ def test_a_padded_file_hides_no_program(tmp_path: Path):
     (tmp_path / "config").write_text(f'{padding}{{"users": [{{"user": {{"exec": {{"command": "evil.sh"}}}}}}]}}')
     (tmp_path / "ssh").write_text(f"{padding}Host x\n  ProxyCommand evil.sh\n")
     more = f", kubeconfig: {tmp_path}/config"
-    brought = {each.what: each for each in external_resources(loaded(TWO % ("", ""), TWO % (more, more)))}
+    brought = {each.kind: each for each in external_resources(loaded(TWO % ("", ""), TWO % (more, more)))}
     unknown = ("it is larger than 256 KiB, so the programs that it starts are unknown",)
     assert brought[External.KUBECONFIG].lines == unknown
     ssh = f"{{kind: ssh, destination: x, config: {tmp_path}/ssh}}"
@@ -187,7 +187,7 @@ def test_a_padded_file_hides_no_program(tmp_path: Path):
         "inside: [server]\nbaseline: native\nenvironments: {native: {kind: native}, netns: {kind: netns}}\n"
         "workloads: {tcp: {kind: iperf3, duration: 1s}}\nrepetitions: {blocks: 6}\n"
     )
-    assert {each.what: each for each in external_resources(study)}[External.SSH_CONFIGURATION].lines == unknown
+    assert {each.kind: each for each in external_resources(study)}[External.SSH_CONFIGURATION].lines == unknown
 
 
 QUOTED = (
@@ -240,8 +240,8 @@ def test_the_cluster_is_asked_about_each_environment_before_a_run(monkeypatch: p
 
 def test_a_plan_names_the_cluster_once(monkeypatch: pytest.MonkeyPatch):
     kind = registry.hosts()["kubernetes"]
-    monkeypatch.setattr(type(kind), "whereabouts", lambda *_: "cluster: context prod")
+    monkeypatch.setattr(type(kind), "describe_location", lambda *_: "cluster: context prod")
     monkeypatch.setattr("weighbridge.runner.planned.lacking_here", lambda _: None)
-    assert whereabouts(loaded()) == ["cluster: context prod"]
+    assert describe_locations(loaded()) == ["cluster: context prod"]
     monkeypatch.setattr("weighbridge.runner.planned.lacking_here", lambda _: Readiness(False))
-    assert whereabouts(loaded()) == []
+    assert describe_locations(loaded()) == []

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.study import Study
@@ -47,20 +48,14 @@ def test_a_run_keeps_which_are_optional():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "says"),
+    ("before", "after"),
     [
-        (
-            "native: {kind: native}",
-            "native: {kind: native, optional: true}",
-            "s.yaml:6: native is the baseline",
-        ),
-        ("native: {kind: native}", "native: {kind: native, optional: true}", "it cannot be optional"),
-        ("optional: true", "optional: perhaps", "optional"),
-        ("optional: true", "optional: 1", "optional"),
-        ("optional: true", "optionl: true", "Did you mean 'optional'"),
+        ("native: {kind: native}", "native: {kind: native, optional: true}"),
+        ("optional: true", "optional: perhaps"),
+        ("optional: true", "optional: 1"),
+        ("optional: true", "optionl: true"),
     ],
 )
-def test_mistakes(before: str, after: str, says: str):
-    with pytest.raises(StudyError) as raised:
+def test_mistakes(before: str, after: str):
+    with raises_sentence(StudyError):
         loaded(TEXT.replace(before, after))
-    assert says in str(raised.value)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.study import profiles
 from weighbridge.study.loader import load
@@ -26,17 +27,20 @@ def test_a_profile_may_be_changed_too():
     assert [*study.file.hosts] == ["a"]
 
 
-@pytest.mark.parametrize(("setting", "problem"), [
-    ("hosts.a.node", "write KEY=VALUE"),
-    ("=x", "write KEY=VALUE"),
-    ("hosts.c.node=x", r"there is no 'c' in hosts"),
-    ("host.a.node=x", r"there is no 'host'.*hosts"),
-    ("hosts.a.node=[", "not YAML"),
-    ("hosts.a.nod=x", "nod"),
-    ("hosts.a.node.x=y", "node"),
-    ("hosts.a.image.load=kind", "image"),
-    ("study=other", "cannot change 'study'"),
-])  # fmt: skip
-def test_what_cannot_be_set_is_said(setting: str, problem: str):
-    with pytest.raises(StudyError, match=problem):
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "hosts.a.node",
+        "=x",
+        "hosts.c.node=x",
+        "host.a.node=x",
+        "hosts.a.node=[",
+        "hosts.a.nod=x",
+        "hosts.a.node.x=y",
+        "hosts.a.image.load=kind",
+        "study=other",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_set_is_said(setting: str):
+    with raises_sentence(StudyError):
         with_settings(load("kubernetes-network"), [setting])

@@ -186,7 +186,7 @@ def test_a_study_names_its_source():
     assert study("").file.userland.kind == "packages"
     assert study("userland: host").file.userland.kind == "host"
     chosen = study("userland: {kind: directory, path: /srv/root}")
-    assert [(each.what, each.place, each.value) for each in external_resources(chosen)] == [
+    assert [(each.kind, each.place, each.value) for each in external_resources(chosen)] == [
         ("file", "userland.path", "/srv/root")
     ]
 

@@ -1,4 +1,4 @@
-"""A run's numbers, compared: every cost with its interval, verdict and remarks."""
+"""Computes the results of a run: every cost with its interval, verdict and remarks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -73,8 +73,8 @@ class Depth(StrEnum):
 def analyse(store: RunStore, depth: Depth = Depth.FULL) -> Analysis:
     """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
 
-    `weighbridge.statistics.verdicts` says how verdicts come about, `weighbridge.analysis.judgement` how trust does.
-    Raises RunDirectoryError where the store cannot be read or is damaged.
+    `weighbridge.statistics.verdicts` explains verdicts, and `weighbridge.analysis.judgement` explains trust. Raises
+    RunDirectoryError if the store cannot be read or is damaged.
     """
     require_consistent(store)
     info, plan, facts = store.info(), plan_of(store), store.facts()
@@ -154,7 +154,7 @@ def analyse(store: RunStore, depth: Depth = Depth.FULL) -> Analysis:
 
 
 def _telling_values(store: RunStore, rate: ReadingRate | None) -> list[Value]:
-    """The values without figures that are a selection, and without counts of rare events that never happened."""
+    """Return the values without selections, and without counts of rare events that never happened."""
     robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
     values = without_selections(store.values(), rate, robbed)
     happened = {each.metric_id for each in values if is_rare_event(each.metric) and each.value}
@@ -194,7 +194,7 @@ def _metric_reports(
     *,
     disturbed: bool,
 ) -> tuple[list[MetricReport], list[ControlCheck], list[PValues | None]]:
-    """Give the reports before Holm, the A/A checks, and the p-values of every comparison in their order."""
+    """Return the reports before Holm's correction, the A/A checks, and the p-values of all comparisons in order."""
     reports: list[MetricReport] = []
     checks: list[ControlCheck] = []
     p_values: list[PValues | None] = []

@@ -1,16 +1,16 @@
-"""Runs of one question compared: what changed between them, and by what each cost did.
+"""Compares runs of one question: what changed between them, and by how much each cost changed.
 
-Each run gives its own within-block log ratios; `weighbridge.statistics.between` says what of their difference may be
-claimed. Verdicts are corrected (Holm) in the families that a report has, in each pair of runs apart.
+Each run has its own log ratios within blocks; `weighbridge.statistics.between` decides which claims their difference
+allows. Verdicts are corrected (Holm) in the same families as in a report, separately for each pair of runs.
 
     first, second = read_run(RunStore(one)), read_run(RunStore(other))
     (pair,) = compare_runs(first, second).pairs
     row = pair.row(MetricId(CellId("tcp", Level()), "throughput"), "bridge")
-    row.change.worsening_with_allowance, row.verdict
+    row.change.penalty_with_allowance, row.verdict
 
-**Own values.** Costs of two runs are each made inside blocks, so that a machine that is slower today slows both
-sides. An absolute rate has nothing of that: two runs are "all of A, then all of B". So rates are compared only where
-the facts of the machine agree and the A/A arms of both runs hold, and then they get an interval, but no verdict.
+**Own values.** A cost is measured within blocks, so a machine that is slower today slows both sides. This does not
+hold for an absolute rate, because two runs are "all of A, then all of B". Rates are therefore compared only if the
+facts of the machine agree and the A/A arms of both runs hold. They then get an interval, but no verdict.
 """
 
 import math
@@ -43,12 +43,12 @@ from weighbridge.store.blocks import arm_values
 
 
 class NoChange(StrEnum):
-    """Why there is no change of a cost although both runs have the comparison."""
+    """The reason why a cost has no change although both runs have the comparison."""
 
     NO_COST = "no-cost"
     """A run has no complete block."""
     BROKE = "broke"
-    """In a run the environment or the baseline broke under the load in every block."""
+    """In one run, the environment or the baseline broke under the load in every block."""
     FEW = "few-blocks"
     """A run has a single block."""
     UNIT = "other-unit"
@@ -57,7 +57,7 @@ class NoChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """The change of a cost between two runs, and the data behind it: each run's effects, block by block."""
+    """The change of a cost between two runs, with each run's effects by block."""
 
     first: Sequence[float]
     second: Sequence[float]
@@ -67,7 +67,7 @@ class CostChange:
 def why_no_change(
     reports: tuple[MetricReport, MetricReport], sides: tuple[Comparison, Comparison]
 ) -> NoChange | None:
-    """Give why there is no change of a comparison that both runs have; None where there is one."""
+    """Return why a comparison that both runs have has no change; None if it has one."""
     before, after = reports
     if (before.unit, before.better) != (after.unit, after.better):
         return NoChange.UNIT
@@ -88,10 +88,10 @@ def cost_change(
     equivalence: float | None = None,
     allowance: float = between.SESSION_ALLOWANCE,
 ) -> CostChange:
-    """Give the change of a cost that both runs have (`why_no_change` is None).
+    """Return the change of a cost that both runs have (`why_no_change` is None).
 
-    It is one of ratios where the metric is compared so and both costs are, else one of differences. An A/A arm has no
-    noise floors, as these are made of it.
+    It is a change of ratios if the metric is compared by ratio and both costs are ratios, otherwise of differences.
+    An A/A arm has no noise floors because they are computed from it.
     """
     before, after = reports
     metric_scale = scale_of(before.metric, before.unit)
@@ -116,21 +116,21 @@ def cost_change(
 
 
 class WhyNot(StrEnum):
-    """Why absolute rates are not compared."""
+    """The reason why absolute rates are not compared."""
 
     MACHINE = "machine"
     """Facts of the machine differ."""
     UNTRUSTED = "untrusted"
-    """A run's A/A arm shows a cost where there is none."""
+    """A run's A/A arm shows a cost although there is none."""
     NOT_KNOWN = "not-known"
     """A run has no A/A arm, or too few blocks of it."""
     DISTURBED = "disturbed"
-    """Others took more of the machine in one run than in the other."""
+    """Other processes took more of the machine in one run than in the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNoOwnValues:
-    """A reason; ``about`` are the facts that differ, or the runs that are not trusted, or not disturbed alike."""
+    """A reason; ``about`` has the facts that differ, or the names of the runs concerned."""
 
     reason: WhyNot
     about: tuple[str, ...]
@@ -140,21 +140,21 @@ class WhyNoOwnValues:
 class OwnValues:
     """One environment's own values of a metric in both runs: medians in its unit, and the shift between them.
 
-    ``worsening``: positive is worse, in percent, or in the metric's unit by difference; None with too few blocks.
+    ``penalty`` is positive if worse, in percent, or in the metric's unit for a difference; None with too few blocks.
     """
 
     environment: str
     before: float
     after: float
-    worsening: Interval | None
+    penalty: Interval | None
     scale: str
     blocks: tuple[int, int]
 
 
 def disturbed_alike(first: ComparedRun, second: ComparedRun, environment: str | None = None) -> bool:
-    """Whether others took about as much of the machine in both runs: else what differs may differ with that.
+    """Return whether both runs were disturbed about equally; otherwise a difference can come from the disturbance.
 
-    In the trials of the baseline, and in those of an environment: of every one that both have where none is named.
+    The baseline's trials count, and the environment's; without a name, the trials of all environments that both have.
     """
     one, other = first.analysis, second.analysis
     names = first.environments if environment is None else (one.baseline, environment)
@@ -166,9 +166,9 @@ def disturbed_alike(first: ComparedRun, second: ComparedRun, environment: str | 
 def why_no_own_values(
     first: ComparedRun, second: ComparedRun, facts: Sequence[FactChange]
 ) -> tuple[WhyNoOwnValues, ...]:
-    """Give the reasons for which absolute rates of two runs cannot be compared; empty where they can.
+    """Return the reasons why absolute rates of two runs cannot be compared; empty if they can.
 
-    ``facts`` are those that changed, without what was changed on purpose.
+    ``facts`` are the facts that changed, without those changed on purpose.
     """
     runs = first, second
     reasons = []
@@ -186,7 +186,7 @@ def why_no_own_values(
 def own_values(
     first: ComparedRun, second: ComparedRun, before: MetricReport, after: MetricReport
 ) -> tuple[OwnValues, ...]:
-    """Give the own values of every environment that both runs have, the baseline first."""
+    """Return the own values of all environments that both runs have, the baseline first."""
     baseline = first.analysis.baseline
     theirs = {row.environment for row in after.comparisons if not row.aa}
     names = [baseline, *(row.environment for row in before.comparisons if row.environment in theirs and not row.aa)]
@@ -202,13 +202,13 @@ def _of(
     positive = min(map(min, sides)) > 0
     on = scale_of(before.metric, before.unit) or ("ratio" if positive else "difference")
     on = on if positive else "difference"
-    worsening = None
+    penalty = None
     if min(map(len, sides)) >= MIN_BLOCKS_INTERVAL:
         values = [[math.log(each) for each in side] if on == "ratio" else side for side in sides]
         shift = between.change(*values, better=before.better, scale=on, allowance=0.0)
-        worsening = shift.worsening
+        penalty = shift.penalty
     blocks = len(sides[0]), len(sides[1])
-    return OwnValues(environment, median(sides[0]), median(sides[1]), worsening, on, blocks)
+    return OwnValues(environment, median(sides[0]), median(sides[1]), penalty, on, blocks)
 
 
 # -- whole runs ---------------------------------------------------------------------------------
@@ -218,22 +218,22 @@ Failing = Collection[ArmId]
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """One environment's cost on one metric in both runs, and by what it changed."""
+    """One environment's cost on one metric in both runs, and its change."""
 
     environment: str
     aa: bool
-    """Whether this is the A/A arm: what it shows is noise, and has no verdict."""
+    """Whether this is the A/A arm, which shows only noise and has no verdict."""
     before: Comparison
     after: Comparison
     change: between.CostShift | None
     unknown: NoChange | None
-    """Why there is no change."""
+    """The reason why there is no change."""
     adjusted_p: float | None
     verdict: Verdict
     untrusted: bool = False
-    """Whether a run's A/A arm shows a cost where there is none: then there is no verdict but "hidden"."""
+    """Whether a run's A/A arm shows a cost although there is none; the only verdict is then "hidden"."""
     disturbed: bool = False
-    """Whether others took more of the machine in one run than in the other: then it is never "different"."""
+    """Whether other processes took more of the machine in one run; the verdict is then never "different"."""
 
     @property
     def few(self) -> bool:
@@ -248,24 +248,24 @@ class MetricChanges:
     before: MetricReport
     after: MetricReport
     rows: tuple[ChangeRow, ...]
-    """Of the environments that both have, in the first run's order; the A/A arm is last."""
+    """The environments that both runs have, in the first run's order; the A/A arm is last."""
     own: tuple[OwnValues, ...] = ()
-    """The environments' own values, the baseline's first; empty where they cannot be compared."""
+    """The environments' own values, the baseline's first; empty if they cannot be compared."""
 
     @property
     def headline(self) -> bool:
-        """Whether it is the metric that its workload is about."""
+        """Whether this is the workload's headline metric."""
         return self.before.headline
 
     @property
     def floor(self) -> float | None:
-        """Both runs' noise floors together: a fraction, or in the metric's unit where compared by difference."""
+        """The combined noise floor of both runs: a fraction, or in the metric's unit for differences."""
         return next((row.change.floor for row in self.rows if row.change is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """One run against the first one."""
+    """One run compared with the first one."""
 
     first: ComparedRun
     second: ComparedRun
@@ -274,9 +274,9 @@ class RunPair:
     only: tuple[OnlyIn, ...]
     metrics: tuple[MetricChanges, ...]
     no_own_values: tuple[WhyNoOwnValues, ...]
-    """Why the environments' own values are not compared; empty where they are."""
+    """The reasons why own values are not compared; empty if they are."""
     on_purpose: tuple[FactChange, ...] = ()
-    """Those of ``facts`` that were changed on purpose: they keep no own values from being compared."""
+    """The ``facts`` that were changed on purpose; they do not prevent a comparison of own values."""
 
     @property
     def headlines(self) -> tuple[MetricChanges, ...]:
@@ -285,11 +285,11 @@ class RunPair:
 
     @property
     def untrusted(self) -> tuple[ComparedRun, ...]:
-        """The runs whose A/A arm shows a cost where there is none."""
+        """The runs whose A/A arm shows a cost although there is none."""
         return tuple(run for run in (self.first, self.second) if run.analysis.trust.trusted is False)
 
     def row(self, metric_id: MetricId, environment: str) -> ChangeRow | None:
-        """Return one comparison; None if not both runs have it."""
+        """Return one comparison; None unless both runs have it."""
         for each in self.metrics:
             if each.before.metric_id == metric_id:
                 return next((row for row in each.rows if row.environment == environment), None)
@@ -298,7 +298,7 @@ class RunPair:
 
 @dataclass(frozen=True, slots=True)
 class RunsCompared:
-    """Runs of one question: each against the first."""
+    """Runs of one question, each compared with the first."""
 
     first: ComparedRun
     pairs: tuple[RunPair, ...]
@@ -318,11 +318,12 @@ def compare_runs(
 ) -> RunsCompared:
     """Compare each of the other runs with the first.
 
-    `allowance` is by how much a cost ratio may differ between two sessions of the same, `margin` that of equivalence:
-    without one the smaller of the two studies'. Both are fractions. `on_purpose` names facts that were changed on
-    purpose (`FactChange.is_named`).
-    Raises `OtherQuestionError` where two runs have another baseline or nothing in common, `FactNotChangedError` where
-    a named fact is the same in all runs, or in none.
+    `allowance` is how much a cost ratio can differ between two sessions of the same thing. `margin` is the margin of
+    equivalence; by default the smaller one of the two studies. Both are fractions. `on_purpose` names facts that were
+    changed on purpose (`FactChange.is_named`).
+
+    Raises `OtherQuestionError` if two runs have different baselines or nothing in common, and `FactNotChangedError`
+    if a named fact is the same in all runs, or in none.
     """
     for other in others:
         require_one_question(first, other)
@@ -370,7 +371,7 @@ def _metric(
     before: MetricReport, after: MetricReport, runs: tuple[ComparedRun, ComparedRun], failing: Sequence[Failing],
     allowance: float, margin: float | None,
 ) -> MetricChanges:  # fmt: skip
-    """Give both runs' comparisons on a metric, still without verdicts."""
+    """Return both runs' comparisons on a metric, without verdicts."""
     theirs = {row.environment: row for row in after.comparisons if not row.aa}
     sides = [(row, theirs[row.environment]) for row in before.comparisons if row.environment in theirs and not row.aa]
     if before.aa is not None and after.aa is not None:
@@ -396,12 +397,12 @@ def _row(
 def _after_holm(
     metrics: Sequence[MetricChanges], failing: Sequence[Failing], runs: tuple[ComparedRun, ComparedRun]
 ) -> list[MetricChanges]:
-    """Return the changes of each metric with their verdicts, after Holm."""
+    """Return the changes of each metric with their verdicts, after Holm's correction."""
     rows = [row for each in metrics for row in each.rows]
     p_values = [row.change.p_value if row.change is not None and not row.aa else None for row in rows]
     adjusted = iter(after_holm([family_of(each.before) for each in metrics for _ in each.rows], p_values))
     names = dict.fromkeys(row.environment for row in rows)
-    disturbed = {name: not disturbed_alike(*runs, name) for name in names}  # it looks at every trial
+    disturbed = {name: not disturbed_alike(*runs, name) for name in names}  # it reads every trial
     return [
         replace(
             each,
@@ -418,7 +419,7 @@ def _judge_row(
     metric: MetricChanges, row: ChangeRow, adjusted_p: float | None, failing: Sequence[Failing],
     runs: tuple[ComparedRun, ComparedRun], *, disturbed: bool,
 ) -> ChangeRow:  # fmt: skip
-    """Give a row with its verdict: what takes one from a comparison of either run takes it from the change too."""
+    """Return a row with its verdict. Anything that prevents a verdict in either run prevents it for the change."""
     reports = metric.before, metric.after
     contexts = [_context(run) for run in runs]
     environments = row.before.environment, row.after.environment

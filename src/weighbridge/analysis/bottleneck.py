@@ -1,9 +1,8 @@
-"""What limited the trials of both sides of a comparison, where that hides a difference between them.
+"""Limits of trials on both sides of a comparison that hide a difference between them.
 
-A full cable, and a generator on another machine that ran out of CPU, give both sides the same result whatever
-the environment costs. A rate that was asked for and met does so with rates only: its latency, jitter and loss are the
-environment's own. The CPU of what is inside the environment, its quota and its disks show a cost. Resource use is
-never hidden.
+A full cable, or a generator on another machine without spare CPU, gives both sides the same result whatever the
+environment costs. A requested rate that was met hides only rates; latency, jitter and loss still belong to the
+environment. CPU inside the environment, its quota and its disks show a cost. Resource use is never hidden.
 """
 
 from collections import Counter
@@ -16,7 +15,7 @@ from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
 HIDES_ALL = frozenset({FlagCode.CABLE, FlagCode.GENERATOR})
 HIDES_RATES = frozenset({FlagCode.ASKED_RATE})
 MOST = 0.5
-"""Share of the trials of each side that have to have met a limit."""
+"""The share of each side's trials that must have met a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +26,10 @@ class Bottleneck:
     share: float
     """Median share of the limit that was used, as a fraction."""
     rate: float | None
-    """Median of the limit itself in ``unit``, where it is a rate."""
+    """Median of the limit itself in ``unit``, if it is a rate."""
     unit: str
     trials: int
-    """How many trials met it."""
+    """The number of trials that met it."""
     of: int
 
     @property
@@ -40,19 +39,19 @@ class Bottleneck:
 
 
 def is_rate(unit: str) -> bool:
-    """Whether a metric is so much per second: what a rate that was asked for decides."""
+    """Return whether a metric is an amount per second, which a requested rate determines."""
     return unit.endswith("/s")
 
 
 def limit_of(flags: Sequence[Flag]) -> Flag | None:
-    """The bottleneck among the flags of one trial; None in runs of before there were any."""
+    """Return the bottleneck among the flags of one trial; None in runs from before it was recorded."""
     return next((flag for flag in flags if flag.code in BOTTLENECKS), None)
 
 
 def shared_limit(first: Sequence[Flag | None], second: Sequence[Flag | None], unit: str) -> Bottleneck | None:
-    """Give the one limit that more than half of the trials of each side met, where it hides a metric in ``unit``.
+    """Return the limit that more than half of each side's trials met, if it hides a metric in ``unit``.
 
-    A side that met another limit than the other one is no better known for that: their difference shows.
+    Sides with different limits are not hidden: their difference is visible.
     """
     (one, other) = (limit_of_most(side, unit) for side in (first, second))
     if one is None or other is None or one[0] != other[0]:
@@ -67,7 +66,7 @@ def shared_limit(first: Sequence[Flag | None], second: Sequence[Flag | None], un
 
 
 def limit_of_most(side: Sequence[Flag | None], unit: str) -> tuple[FlagCode, int] | None:
-    """What limited more than half of one side's trials so that a metric in ``unit`` is the limit's, and how many."""
+    """Return the limit of a metric in ``unit`` in more than half of a side's trials, and in how many."""
     hiding = HIDES_ALL | HIDES_RATES if is_rate(unit) else HIDES_ALL
     met = Counter(flag.code for flag in side if flag is not None and flag.code in hiding)
     for code, trials in met.most_common(1):
@@ -78,13 +77,13 @@ def limit_of_most(side: Sequence[Flag | None], unit: str) -> tuple[FlagCode, int
 
 @dataclass(frozen=True, slots=True)
 class LimitCounts:
-    """In how many ``of`` some good trials each kind of bottleneck was reached; in some nothing may be known of it."""
+    """The number of good trials, out of ``of``, that reached each kind of bottleneck; it can be unknown for some."""
 
     by_kind: Mapping[str, int]
     of: int
 
 
 def counts(limits: Sequence[Flag | None]) -> LimitCounts:
-    """Return in how many of some trials each kind of bottleneck was reached."""
+    """Return how many trials reached each kind of bottleneck."""
     kinds = (flag.code.removeprefix("bottleneck-") for flag in limits if flag is not None)
     return LimitCounts(Counter(kinds), len(limits))

@@ -1,4 +1,4 @@
-"""Runs that are compared with one another: what each keeps, and which facts and settings differ between two."""
+"""Runs to compare: the data of each, and the facts and settings that differ between two."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ SETTINGS_APART = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """An environment, or a workload at a level, as the study has it."""
+    """An environment, or a workload at a level, with the options in the study."""
 
     kind: str
     options: Mapping[str, Any]
@@ -40,22 +40,22 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run, read once. ``name`` is what the user calls it (its folder)."""
+    """A run, read once. ``name`` is the name of its folder."""
 
     name: str
     analysis: Analysis
     created: float
-    """When it was begun, in seconds since the epoch; 0 where it is not known."""
+    """The start of the run in seconds since the epoch; 0 if unknown."""
     version: str
-    """The version of Weighbridge that made it."""
+    """The version of Weighbridge that made the run."""
     facts: Sequence[Fact] = field(repr=False)
     environments: Mapping[str, Described]
-    """Without the A/A arm, which is the baseline again."""
+    """The environments without the A/A arm, which repeats the baseline."""
     cells: Mapping[CellId, Described]
     own_options: Mapping[ArmId, Mapping[str, Any]]
-    """The options that a workload has in one environment alone."""
+    """Options that a workload has in only one environment."""
     settings: Mapping[str, Any] | None
-    """The rest of the study file, with its defaults; None of a run from before it was kept as data."""
+    """The rest of the study file with its defaults; None for a run from before it was stored as data."""
     values: Mapping[MetricId, Sequence[Value]] = field(repr=False)
 
     @property
@@ -67,7 +67,7 @@ class ComparedRun:
 def read_run(store: RunStore, name: str = "") -> ComparedRun:
     """Read a run for `weighbridge.analysis.between_runs.compare_runs`.
 
-    Raises RunDirectoryError where the store cannot be read or is damaged.
+    Raises RunDirectoryError if the store cannot be read or is damaged.
     """
     analysis, info, study = analyse(store), store.info(), store.study()
     shown: Callable[[Any], Any] = hidden_options if store.secrets() is None else lambda options: options
@@ -100,7 +100,7 @@ def read_run(store: RunStore, name: str = "") -> ComparedRun:
 
 
 class FactKind(StrEnum):
-    """What a fact is about, in the order in which a reader looks for it."""
+    """The subject of a fact, in the order that readers look for it."""
 
     KERNEL = "kernel"
     ENGINE = "engine"
@@ -118,9 +118,9 @@ class FactKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """A fact that is not the same in both runs; "" where a run does not have it.
+    """A fact that differs between two runs; "" if a run does not have it.
 
-    ``place`` is a host ("" for this machine); ``environments`` are those at whose sites it is so.
+    ``place`` is a host ("" for this machine). ``environments`` are the ones whose sites have the fact.
     """
 
     kind: FactKind
@@ -131,12 +131,12 @@ class FactChange:
     environments: tuple[str, ...] = ()
 
     def is_named(self, name: str) -> bool:
-        """Whether ``name`` is the fact's: as it is kept, or ``sysctl:vm.swappiness`` for ``sysctl vm.swappiness``."""
+        """Return whether ``name`` names the fact: as stored, or with a colon as in ``sysctl:vm.swappiness``."""
         return self.fact in _names_of(name)
 
     @property
     def of_machine(self) -> bool:
-        """Whether another machine (or kernel, or way to idle) is behind it: absolute rates cannot be compared."""
+        """Whether the fact means another machine, kernel or way to idle, which makes absolute rates incomparable."""
         return self.kind in (
             FactKind.KERNEL, FactKind.MITIGATIONS, FactKind.CPU, FactKind.IDLE, FactKind.MACHINE,
         ) and not self.environments  # fmt: skip
@@ -148,14 +148,14 @@ _HOST_KINDS = {
     "link": FactKind.PATH, "CPU": FactKind.CPU, "CPUs online": FactKind.CPU, "CPUs": FactKind.CPU,
     "cores": FactKind.CPU, "microcode": FactKind.CPU, "SMT": FactKind.CPU, "frequency governor": FactKind.CPU,
 }  # fmt: skip
-"""Facts of a host; all others are of the machine."""
+"""The kinds of a host's facts; all other facts are about the machine."""
 _ENGINE_VERSION = re.compile(r"version of (.+)")
 _VOLATILE = ("load", "steal", "address", "clock", "packages", "userland", NODE, MACHINE_ID, PLACED_BY)
-"""Facts that are never the same twice, or digests of what is told by names; and names of machines."""
+"""Facts that are never the same twice, digests of facts that are also listed by name, and names of machines."""
 _LATER = ("model", "firmware")
-"""Facts that older runs do not have: that one run has none is no change."""
+"""Facts that older runs do not have; a missing value is not a change."""
 _TIMED = "CPU time of"
-"""How facts begin that are measured, and differ each time."""
+"""The prefix of measured facts, which always differ."""
 _SITE_ENGINE = frozenset({
     "docker", "dockerd", "containerd", "runc", "podman", "storage driver", "cgroup driver", "runtime", "seccomp",
     "network", "rootless", "lxc",
@@ -163,7 +163,7 @@ _SITE_ENGINE = frozenset({
 
 
 def changed_facts(first: ComparedRun, second: ComparedRun) -> tuple[FactChange, ...]:
-    """Give every fact that differs, in the order of `FactKind`; of several sessions of a run the last one's."""
+    """Return every fact that differs, in the order of `FactKind`; a run with several sessions has the last one's."""
     changes = [
         *_of_hosts(first, second),
         *_of_sites(first, second),
@@ -182,11 +182,11 @@ _LISTED, _LONGEST = 20, 100
 
 
 class FactNotChangedError(ValueError):
-    """A fact that is said to have changed on purpose is the same in all runs, or in none: a sentence for people."""
+    """A fact that was named as changed on purpose is the same in all runs, or in none; one sentence for users."""
 
 
 def _names_of(name: str) -> tuple[str, str]:
-    """The names by which a fact may be kept that somebody calls so: ``sysctl:vm.swappiness`` has a space there."""
+    """Return the names under which a fact can be stored; ``sysctl:vm.swappiness`` is stored with a space."""
     return name, name.replace(":", " ", 1)
 
 
@@ -211,7 +211,7 @@ def require_changed(name: str, changes: Sequence[Sequence[FactChange]], runs: Se
 def _by_scope(run: ComparedRun) -> dict[str, dict[str, str]]:
     by_scope: dict[str, dict[str, str]] = {}
     for scope, key, value, _ in run.facts:
-        if scope == HOST_DIFFERENCES:  # of each run's own hosts and neighbours: no fact that changed between two runs
+        if scope == HOST_DIFFERENCES:  # about a run's own hosts and neighbours, so it is not a change
             continue
         by_scope.setdefault(scope, {})[key] = idle_code(value) if key == IDLE_CPUS else value
     return by_scope
@@ -226,14 +226,14 @@ def _differing_facts(before: Mapping[str, str], after: Mapping[str, str]) -> Ite
 
 
 def _of_hosts(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
-    """Facts of this machine and of other hosts; of volatile ones the interfaces that stood before the run."""
+    """Yield changed facts of this machine, of other hosts, and of interfaces that existed before the run."""
     one, other = _by_scope(first), _by_scope(second)
     for scope in (each for each in one if each in other):  # a host that only one has is a difference of the study
         if scope.partition(" ")[0] == "host":
             for key, before, after in _differing_facts(one[scope], other[scope]):
                 yield FactChange(_kind_of_host_fact(key), key, before, after, scope.partition(" ")[2])
     stood = [each.get("before", {}) for each in (one, other)]
-    for key in stood[0]:  # one that only one run has met may be what another run made
+    for key in stood[0]:  # an interface of only one run can be left over from another run
         if key.startswith("interface ") and stood[1].get(key, stood[0][key]) != stood[0][key]:
             yield FactChange(FactKind.PATH, key, stood[0][key], stood[1][key])
 
@@ -243,9 +243,9 @@ def _kind_of_host_fact(key: str) -> FactKind:
 
 
 def machine_facts(facts: Iterable[Fact], hosts: Sequence[str]) -> tuple[Mapping[str, str], ...]:
-    """Give the facts of the machine of each of these hosts, its node and id among them; the last session's.
+    """Return the facts of the machine of each host, including its node and id, from the last session.
 
-    A host that does not say which node it is, is on this machine: it has the facts of this machine, and its own.
+    A host without a node is on this machine: it has this machine's facts and its own.
     """
     by_scope: dict[str, dict[str, str]] = {}
     for scope, key, value, _ in facts:
@@ -256,7 +256,7 @@ def machine_facts(facts: Iterable[Fact], hosts: Sequence[str]) -> tuple[Mapping[
 
 
 def comparable_facts(facts: Mapping[str, str]) -> dict[str, str]:
-    """Give those of a machine's facts that another one can have in common with it."""
+    """Return the facts of a machine that another machine can share."""
     return {
         key: value
         for key, value in facts.items()
@@ -265,7 +265,7 @@ def comparable_facts(facts: Mapping[str, str]) -> dict[str, str]:
 
 
 def path_facts(paths: Paths) -> dict[str, str]:
-    """Give what is known of each environment's path: ``MTU in bridge``."""
+    """Return the known facts of each environment's path, such as ``MTU in bridge``."""
     return {
         f"{fact} in {environment}": value
         for (environment, _), path in paths.by_environment.items()
@@ -275,7 +275,7 @@ def path_facts(paths: Paths) -> dict[str, str]:
 
 
 def _of_sites(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
-    """Differing facts of sites of environments that both runs have; those with the same change are named together."""
+    """Yield differing facts of sites in environments that both runs have; equal changes are grouped."""
     one, other = _by_scope(first), _by_scope(second)
     environments = {*first.environments} & {*second.environments} | {OUTSIDE}
     alike: dict[tuple[FactKind, str, str, str], list[str]] = {}
@@ -296,7 +296,7 @@ def _kind_of_site_fact(key: str) -> FactKind:
 
 
 def _of_layers(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
-    """The hypervisors that an environment is in: KVM then, an emulator now."""
+    """Yield changes of an environment's hypervisors, such as from KVM to an emulator."""
     for name in (each for each in first.environments if each in second.environments):
         before, after = (_layers(run.analysis.isolation.get(name)) for run in (first, second))
         if before != after:
@@ -311,7 +311,7 @@ def _layers(isolation: Isolation | None) -> str:
 
 
 def _of_paths(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
-    """What differs between the paths of an environment: loopback, MTU, MSS, segmentation offload, translation."""
+    """Yield differences between an environment's paths: loopback, MTU, MSS, segmentation offload, translation."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     one, other = first.analysis.paths.by_environment, second.analysis.paths.by_environment
     for where in (each for each in one if each in other and each[0] in first.environments):
@@ -328,7 +328,7 @@ def _of_paths(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
 
 def _path_changes(before: NetworkPath, after: NetworkPath) -> Iterable[tuple[str, str, str]]:
     sides = [_figures(path) for path in (before, after)]
-    loopback = before.loopback and after.loopback  # whose MSS follows the window, from one connection to the next
+    loopback = before.loopback and after.loopback  # its MSS depends on the window of each connection
     for fact in sides[0]:
         was, now = (side[fact] for side in sides)
         if was != now and not (fact == "MSS" and loopback):
@@ -346,7 +346,7 @@ def _figures(path: NetworkPath) -> dict[str, str]:
 
 
 def _of_packages(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
-    """Packages of other versions; where there are none, a userland whose digest differs."""
+    """Yield changed package versions; if there are none, a root filesystem with a different digest."""
     sides = [_by_scope(run) for run in (first, second)]
     own = [own_userland_scope(name) for name in first.environments]
     for scope in (USUAL_SCOPE, CLIENTS_SCOPE, *own):
@@ -360,7 +360,7 @@ def _of_packages(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange
 
 
 def _of_programs(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
-    """Measured programs that are other files; one that a run does not name is a difference of the study."""
+    """Yield measured programs whose files differ. A program missing in a run is a difference of the study."""
     before, after = (_by_scope(run).get("programs", {}) for run in (first, second))
     for name in before:
         if after.get(name, before[name]) != before[name]:
@@ -376,7 +376,7 @@ def _of_weighbridge(first: ComparedRun, second: ComparedRun) -> Iterable[FactCha
 
 
 class Part(StrEnum):
-    """Which part of a study."""
+    """The part of a study that a setting belongs to."""
 
     STUDY = "study"
     ENVIRONMENT = "environment"
@@ -386,7 +386,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """A setting that is not the same in both studies; ``name`` is the environment's or the workload's, or ""."""
+    """A setting that differs between two studies; ``name`` is the environment, the workload or ""."""
 
     part: Part
     name: str
@@ -397,7 +397,7 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class OnlyIn:
-    """What one run has and the other has not; ``second``: whether it is the second that has it."""
+    """Something that only one run has; ``second`` is whether it is the second run."""
 
     part: Part
     name: str
@@ -405,11 +405,11 @@ class OnlyIn:
 
 
 class OtherQuestionError(ValueError):
-    """Two runs cannot be compared: one sentence for people."""
+    """Two runs cannot be compared; one sentence for users."""
 
 
 def require_one_question(first: ComparedRun, second: ComparedRun) -> None:
-    """Raise OtherQuestionError where the runs have another baseline, or nothing to compare in common."""
+    """Raise OtherQuestionError if the runs have different baselines, or nothing in common to compare."""
     one, other = first.analysis, second.analysis
     names = f"'{first.name}' and '{second.name}'"
     if one.baseline != other.baseline:
@@ -429,7 +429,7 @@ def require_one_question(first: ComparedRun, second: ComparedRun) -> None:
 
 
 def changed_settings(first: ComparedRun, second: ComparedRun) -> tuple[SettingChange, ...]:
-    """Give each setting that differs: of the study, of environments and of workloads that both have."""
+    """Return each setting that differs: of the study, and of environments and workloads that both have."""
     changes: list[SettingChange] = []
     titles = (first.analysis.study, second.analysis.study)
     if titles[0] != titles[1]:
@@ -448,7 +448,7 @@ def changed_settings(first: ComparedRun, second: ComparedRun) -> tuple[SettingCh
 
 
 def _own_options(first: ComparedRun, second: ComparedRun) -> Iterable[SettingChange]:
-    """Differences between the options that a workload has in one environment alone; without any it has its own."""
+    """Yield differences between options in one environment; by default, the workload's options apply."""
     for arm in dict.fromkeys((*first.own_options, *second.own_options)):
         if all(arm.cell in run.cells and arm.environment in run.environments for run in (first, second)):
             one, other = (run.own_options.get(arm, run.cells[arm.cell].options) for run in (first, second))
@@ -458,13 +458,13 @@ def _own_options(first: ComparedRun, second: ComparedRun) -> Iterable[SettingCha
 def described_changes(
     part: Part, before: Mapping[str, Described], after: Mapping[str, Described]
 ) -> tuple[SettingChange, ...]:
-    """Give each setting that differs of the environments, or of the workloads, that both have."""
+    """Return each setting that differs for the environments, or the workloads, that both have."""
     common = [name for name in before if name in after]
     return tuple(change for name in common for change in _description_changes(part, name, before[name], after[name]))
 
 
 def only_in(first: ComparedRun, second: ComparedRun) -> tuple[OnlyIn, ...]:
-    """Give the environments, workloads and metrics that only one of the runs has."""
+    """Return the environments, workloads and metrics that only one of the runs has."""
     one_sided: list[OnlyIn] = []
     for part, one, other in (
         (Part.ENVIRONMENT, _environments(first), _environments(second)),
@@ -477,7 +477,7 @@ def only_in(first: ComparedRun, second: ComparedRun) -> tuple[OnlyIn, ...]:
 
 
 def _environments(run: ComparedRun) -> list[str]:
-    """Every environment with a trial of its own, the A/A arm too, by which both are judged."""
+    """Return every environment with its own trials, including the A/A arm, which helps to judge both runs."""
     return [name for name in run.analysis.environments if name != run.analysis.baseline]
 
 
@@ -486,7 +486,7 @@ def _named_cells(run: ComparedRun) -> list[str]:
 
 
 def _metrics(run: ComparedRun, other: ComparedRun) -> list[str]:
-    """The metrics of the workloads that both have measured."""
+    """Return the metrics of workloads that both runs measured."""
     measured = {report.label for report in other.analysis.metrics}
     return [report.metric_id.label for report in run.analysis.metrics if report.label in measured]
 
@@ -498,7 +498,7 @@ def _description_changes(part: Part, name: str, before: Described, after: Descri
 
 
 def _changes(part: Part, name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[SettingChange]:
-    """Changes of settings that both runs have: every default is kept, so one is missing in an older version."""
+    """Return changes of settings that both runs have. Every default is stored, so only old runs have missing ones."""
     common = before.keys() & after.keys()
     one, other = ({key: value for key, value in each.items() if key in common} for each in (before, after))
     return [
@@ -508,7 +508,7 @@ def _changes(part: Part, name: str, before: Mapping[str, Any], after: Mapping[st
 
 
 def _plain(value: object) -> object:
-    """A value that can be kept in a set: lists as tuples, maps as their items."""
+    """Return a value that a set can hold: lists as tuples, mappings as their items."""
     if isinstance(value, Mapping):
         return tuple((str(key), _plain(each)) for key, each in value.items())
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):

@@ -1,24 +1,17 @@
-"""Contrasts of a run's environments on one metric: the blocks that have them all, cost, medians, p-value.
+"""Contrasts of a run's environments on one metric: complete blocks, cost, medians and p-value.
 
-**Families** are comparisons whose verdicts are corrected together (Holm), so that none is a chance among many.
+`weighbridge.analysis.judgement` describes the families of comparisons whose verdicts are corrected together.
 
-A headline answers the question that a study asks; its percentiles and deviations, and what it cost, answer further
-ones. In one family a headline would be demoted by what is only said beside it. So there are three, of the comparisons
-with the baseline: the headlines of all workloads and levels, their further metrics, and resource use. The steps of a
-ladder are a fourth. In each the chance of any false "different" is at most 5 %: of a whole report it can be more,
-which the page says.
+**The ladder of a study** has environments that each add one step to another, and the cost of each step. A step is its
+own paired comparison of two environments within the same blocks. It is never the difference of two costs against the
+baseline: their intervals would add up, and their typical values could come from different runs.
 
-**The ladder of a study**: environments of which each adds one step to another, and what each step costs.
+The steps of all workloads' own metrics are one family for Holm's correction, so a ladder takes nothing from the
+comparisons with the baseline. Resource use has no ladder. A step is judged like any other comparison, with the
+metric's noise floor.
 
-A step is a paired comparison of its own, of two environments inside the same blocks. It is never the difference of
-two costs against the baseline, whose intervals would add up and whose typical values need not be from the same runs.
-
-The steps of all the workloads' own metrics are a family of their own for Holm: asking for a ladder takes nothing from
-the comparisons with the baseline. Resource use has no ladder. A step is judged like any other comparison; its noise
-floor is the metric's.
-
-An environment that has no trial of a workload and level is absent there: the steps that add to it are against what it
-itself adds to.
+An environment without a trial of a cell is absent there. Steps that add to it are then compared with the environment
+that it adds to.
 """
 
 import math
@@ -51,12 +44,12 @@ def values_by_metric(values: Iterable[Value]) -> dict[MetricId, list[Value]]:
 
 
 def difference_unit(unit: str) -> str:
-    """Give the unit of a difference of values in `unit`: percentages differ by points."""
+    """Return the unit of a difference between values in `unit`; percentages differ by points."""
     return "points" if unit == "%" else unit
 
 
 def per_block(values: Sequence[Value], environment: str) -> list[float]:
-    """Give one value a block: of the first attempt that has one."""
+    """Return one value per block, from the first attempt that has one."""
     mine = sorted((v for v in values if v.environment == environment), key=lambda v: (v.block, v.attempt))
     first: dict[int, float] = {}
     for value in mine:
@@ -66,23 +59,23 @@ def per_block(values: Sequence[Value], environment: str) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class ContrastCost:
-    """A contrast on one metric of a run. ``values`` are those of its arms, in the ``blocks`` that have them all."""
+    """The cost of a contrast on one metric. ``values`` are the values of its arms in the complete ``blocks``."""
 
     blocks: tuple[int, ...]
     values: tuple[Sequence[float], ...]
     cost: Cost
     p_values: PValues
-    """For Holm, with its family."""
+    """The p-values for Holm's correction within the family."""
     standard_error: float | None
-    """That of the mean of the blocks' effects: of logarithms, or in the metric's unit; None of a single block."""
+    """The standard error of the mean effect: of logarithms, or in the metric's unit; None for a single block."""
 
 
 def contrast_cost(
     values: Sequence[Value], contrast: Contrast, plan: Comparisons, confidence: float = 0.95, on: Scale | None = None
 ) -> ContrastCost | None:
-    """Give what a contrast of environments is worth, from the values of one metric; None without a whole block.
+    """Return the cost of a contrast of environments from the values of one metric; None without a complete block.
 
-    It is on the scale ``on``; without one on that of the metric.
+    ``on`` is the scale; by default the metric's.
     """
     complete = complete_blocks(values, contrast.arms)
     if not complete:
@@ -102,7 +95,10 @@ def contrast_cost(
 
 
 def on_differences(row: Comparison, better: Better, looks: Looks) -> Comparison:
-    """Give a comparison with its cost as a difference in the metric's unit, from the same blocks; else as it is."""
+    """Return a comparison whose cost is a difference in the metric's unit, from the same blocks.
+
+    It stays unchanged if its cost is a difference already, or if it has none.
+    """
     if row.cost is None or row.cost.scale == "difference":
         return row
     sides = ([pair.baseline for pair in row.pairs], [pair.value for pair in row.pairs])
@@ -115,9 +111,9 @@ def on_differences(row: Comparison, better: Better, looks: Looks) -> Comparison:
 def comparison(
     values: Sequence[Value], plan: Comparisons, environment: str, against: str
 ) -> tuple[Comparison, PValues | None]:
-    """Give an environment against another, still without verdict and remarks, and its p-values for Holm.
+    """Return the comparison of two environments without verdict and remarks, with its p-values for Holm.
 
-    `values` are those of one metric.
+    `values` are the values of one metric.
     """
     contrast = contrast_cost(values, Contrast.between(environment, against), plan)
     mine = per_block(values, environment)
@@ -155,7 +151,7 @@ def without_cost(
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A comparison with another environment than the baseline, ``against``, that is judged with its whole family."""
+    """A comparison with another environment than the baseline, ``against``, to be judged with its family."""
 
     report: MetricReport
     against: str
@@ -164,7 +160,7 @@ class Unjudged:
 
 
 def judged_together(family: Sequence[Unjudged], context: Context) -> list[Comparison]:
-    """Give the comparisons of a family with verdicts and remarks, in their order."""
+    """Return the comparisons of a family with verdicts and remarks, in their order."""
     after, failing = verdicts.adjusted([each.p_values for each in family]), context.failing()
     rows = []
     for each, p_value, level in zip(family, after, holm_levels(after), strict=True):
@@ -185,7 +181,7 @@ def analyse_ladder(
     plan: Comparisons,
     context: Context,
 ) -> tuple[Ladder, ...]:
-    """Give the steps of each of the workloads' own metrics, the headline metrics first; none without a ladder."""
+    """Return the steps on each of the workloads' own metrics, headline metrics first; empty without a ladder."""
     own = sorted((each for each in reports if not each.resource_use), key=lambda each: not each.headline)
     changes_between = cache(partial(changes, store))
     ladders: list[Ladder] = []
@@ -208,7 +204,7 @@ def analyse_ladder(
 
 
 def _pairs(ladder: Sequence[Rung], present: Collection[str]) -> Iterator[tuple[str, str]]:
-    """What is compared where only the environments that are `present` were measured: (against, environment)."""
+    """Yield the pairs to compare, (against, environment), if only the environments in `present` were measured."""
     for name in (rung.name for rung in ladder if rung.name in present):
         base = nearest_base(ladder, name, present)
         if base is not None:
@@ -216,7 +212,7 @@ def _pairs(ladder: Sequence[Rung], present: Collection[str]) -> Iterator[tuple[s
 
 
 def _stand(report: MetricReport, environment: str, scale: Scale | None) -> float | None:
-    """Where an environment stands against the baseline on a scale: its own typical ratio or difference."""
+    """Return an environment's typical ratio to the baseline, or its difference, on a scale."""
     rows = {row.environment: row.cost for row in report.comparisons}
     if environment not in rows:  # the baseline itself
         return 0.0 if scale == "difference" else 1.0

@@ -1,6 +1,6 @@
-"""Under which conditions a run was measured, read from its facts: hypervisors, durability, sizes, idle CPUs.
+"""The conditions of a run's measurement, read from its facts: hypervisors, durability, packet sizes, idle CPUs.
 
-What is to be said of them beside a cost is in `weighbridge.analysis.remarks`.
+`weighbridge.analysis.remarks` derives remarks from them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,36 +32,36 @@ from weighbridge.model.power_cut import PowerCut, power_cut_of
 from weighbridge.model.site import ROUTE_TO_SUPPORTING_SERVICES
 
 Fact = tuple[str, str, str, float]
-"""Scope, key, value, when."""
+"""The scope, key, value and time of a fact."""
 
 COMPARED = (
     "userland", "packages", "user", "limits", QUALITY_OF_SERVICE, ADDED_CONTAINERS, LIMITS_ABOVE, OUTERMOST_GROUP,
     OPEN_FILES, PROCESSES, ROUTE_TO_SUPPORTING_SERVICES, *MEMORY_FOLDERS.values(),
 )  # fmt: skip
-"""Facts of a site that have to be the same in every environment; so do those with one of `COMPARED_BEGINNINGS`."""
+"""Facts of a site that must be the same in every environment, like facts that start with `COMPARED_BEGINNINGS`."""
 COMPARED_BEGINNINGS = ("version", ULIMIT)
 
 READABLE = 40
-"""Letters from which a value is a digest, or a list, that says nothing to a reader."""
+"""The length from which a value is a digest or a list that means nothing to a reader."""
 
 PACKET_SIZES = "packet sizes"
-"""Scope of the size of what each workload sends in each environment: "ENVIRONMENT/WORKLOAD LABEL" -> "1418 B"."""
+"""The scope of packet sizes: "ENVIRONMENT/WORKLOAD LABEL" -> "1418 B"."""
 
 
 def packet_sizes(facts: Iterable[Fact]) -> dict[str, str]:
-    """Give the facts of scope "packet sizes": "ENVIRONMENT/WORKLOAD LABEL" -> "1418 B", perhaps "1472 B (probed)"."""
+    """Return the packet sizes: "ENVIRONMENT/WORKLOAD LABEL" -> "1418 B" or "1472 B (probed)"."""
     return {key: value for scope, key, value, _ in facts if scope == PACKET_SIZES}
 
 
 def bare(size: str) -> str:
-    """A packet size without how it was found: a probed and a given size are the same when they are as large."""
+    """Return a packet size without its origin: a probed and a given size are equal if their bytes are."""
     return size.split(" (", maxsplit=1)[0]
 
 
 def interrupt_times(facts: Iterable[Fact]) -> frozenset[str]:
-    """Give the `InterruptTime` of this machine and of the other hosts; empty for a run made before it was noted.
+    """Return the `InterruptTime` of this machine and of the other hosts; empty for runs before it was recorded.
 
-    Where all roles were elsewhere this machine's is among them too.
+    This machine is included even if all roles ran elsewhere.
     """
     return frozenset(
         value for scope, key, value, _ in facts if key == INTERRUPT_TIME and scope.partition(" ")[0] == "host"
@@ -73,10 +73,10 @@ def interrupt_times(facts: Iterable[Fact]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """The hypervisors in which an environment's programs ran; of those of its two roles each once."""
+    """The hypervisors that an environment's programs ran in, each once for both roles."""
 
     sites: tuple[SiteLayers, ...] = ()
-    """Those without another that is in the same hypervisors and in more."""
+    """Sites, except those whose hypervisors are all part of another site's."""
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -85,7 +85,7 @@ class Isolation:
 
     @property
     def emulated(self) -> bool:
-        """Whether a part of what was measured ran on an emulator."""
+        """Whether any measured program ran on an emulator."""
         return any(site.emulated for site in self.sites)
 
 
@@ -93,7 +93,7 @@ NO_HYPERVISOR = Isolation()
 
 
 def isolations(facts: Iterable[Fact], environments: Sequence[str]) -> dict[str, Isolation]:
-    """Give the hypervisors of each environment that is in some. RunDirectoryError where a fact cannot be read."""
+    """Return the hypervisors of each environment that has any. Raises RunDirectoryError if a fact cannot be read."""
     sites = [(key, _read(key, value)) for scope, key, value, _ in facts if scope == SCOPE]
     return {name: Isolation(each) for name, each in by_environment(sites, environments).items()}
 
@@ -106,7 +106,7 @@ def _read(place: str, stored: str) -> SiteLayers:
 
 
 def emulators(isolation: Isolation) -> tuple[str, ...]:
-    """Give the names of the layers that are emulated."""
+    """Return the names of the emulated layers."""
     return tuple(layer.name for layer in isolation.layers if layer.emulated)
 
 
@@ -116,19 +116,19 @@ DURABILITY = "durability"
 """Scope of the durability of each workload in each environment: "ENVIRONMENT/WORKLOAD LABEL" -> "synchronous"."""
 
 Durabilities = Mapping[str, tuple[str, ...]]
-"""The durabilities that a workload has, each with the environments in which it has it."""
+"""The durabilities of a workload, each with the environments that have it."""
 
 PowerCuts = tuple[PowerCut, ...]
 """The latest check by power cut of each environment and promise."""
 
 
 def durabilities(facts: Iterable[Fact]) -> dict[str, str]:
-    """Give the facts of that scope."""
+    """Return the facts with the scope "durability"."""
     return {key: value for scope, key, value, _ in facts if scope == DURABILITY}
 
 
 def by_label(by_place: Mapping[str, str]) -> dict[str, Durabilities]:
-    """Per workload label its durability, or several with the environments of each."""
+    """Return for each workload label its durability, or several with their environments."""
     kinds: dict[str, dict[str, tuple[str, ...]]] = {}
     for place, kind in by_place.items():
         environment, _, label = place.partition("/")
@@ -138,9 +138,9 @@ def by_label(by_place: Mapping[str, str]) -> dict[str, Durabilities]:
 
 
 def power_cuts(facts: Iterable[Fact], environments: Collection[str]) -> PowerCuts:
-    """Give the latest check of each of these environments and promise.
+    """Return the latest check of each environment and promise.
 
-    What does not add up, and what a newer version has kept otherwise, is left out.
+    Inconsistent checks, and checks that a newer version stored differently, are left out.
     """
     checks: dict[str, PowerCut] = {}
     for scope, key, value, _ in facts:
@@ -155,10 +155,10 @@ def power_cuts(facts: Iterable[Fact], environments: Collection[str]) -> PowerCut
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What the machine's last calibration says. ``about``: whether it is about this run.
+    """The result of the machine's last calibration. ``about`` is whether it applies to this run.
 
-    It was made with one host and without cables, whose idle CPUs halt: it says nothing of another path, or of CPUs
-    that poll.
+    Calibration uses one host, no cables, and idle CPUs that halt. It does not apply to other paths, or to CPUs that
+    poll.
     """
 
     about: Literal["this-run", "another-path", "halting-cpus"]
@@ -166,12 +166,12 @@ class Calibration:
 
 
 def polled(facts: Iterable[Fact]) -> bool:
-    """Whether the run's idle CPUs polled: then nobody waited for one to wake up, in any environment."""
+    """Return whether the run's idle CPUs polled, so that no environment waited for one to wake up."""
     return any((scope, key, idle_code(value)) == ("host", IDLE_CPUS, POLL) for scope, key, value, _ in facts)
 
 
 def calibration_of(facts: Iterable[Fact]) -> Calibration | None:
-    """Give the machine's last calibration, the latest of the run's facts; None where there is none."""
+    """Return the machine's last calibration, from the latest facts of the run; None if there is none."""
     facts = list(facts)
     figures = {key: value for scope, key, value, _ in facts if scope == "calibration"}
     if not figures:

@@ -1,4 +1,4 @@
-"""What is known of a run as a whole, beside which each comparison is judged."""
+"""The context of a run, which every comparison needs to be judged."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,37 +22,37 @@ Data = TypeVar("Data")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is known of the run as a whole."""
+    """Data about the whole run."""
 
     plan: Comparisons
     trials: Sequence[TrialRow]
     cells: Sequence[CellId]
     """Every workload and level of the study."""
     facts: Sequence[Fact]
-    """All of the run's."""
+    """All facts of the run."""
     study: StoredFile | None
-    """The study as the run keeps it."""
+    """The study that is stored with the run."""
     sizes: Mapping[str, str]
     """Packet sizes by "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.analysis.conditions.packet_sizes`."""
     durability: Mapping[str, str]
-    """By "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.analysis.conditions.durabilities`."""
+    """Durability by "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.analysis.conditions.durabilities`."""
     readings: ReadingRate | None
-    """How often the meters read; None where no trial has readings."""
+    """How often the meters read; None if no trial has readings."""
     interrupts: Collection[str]
-    """`InterruptTime` of each of the run's hosts, as far as the run has it."""
+    """The `InterruptTime` of each host, if the run recorded it."""
     limits: Mapping[ArmId, Sequence[Flag | None]]
     """The bottleneck of each good trial."""
     broken: Mapping[ArmId, Breakage]
-    """Where trials broke under their load."""
+    """The arms with trials that broke under their load."""
     paths: Paths
     isolation: Mapping[str, Isolation]
-    """The hypervisors of the environments that are in some."""
+    """The hypervisors of the environments that run in any."""
     shifted: Collection[bool] = ()
-    """Of each metric in which the A/A arm shows a cost where there is none, whether it is a headline."""
+    """For each metric whose A/A arm shows a cost although there is none, whether it is a headline."""
     against: str | None = None
-    """What stands in the baseline's place in comparisons beside those with the baseline; None in these."""
+    """The environment that replaces the baseline in further comparisons; None in comparisons with the baseline."""
     results: dict[Hashable, Any] = field(default_factory=dict)
-    """What `once` has given."""
+    """The results of `once`."""
 
     @property
     def baseline(self) -> str:
@@ -60,39 +60,40 @@ class Context:
         return self.plan.baseline if self.against is None else self.against
 
     def unproven(self, *, headline: bool) -> bool:
-        """Whether no cost of a headline, or of another metric, is proven in this session.
+        """Return whether this session proves no cost of a headline, or of another metric.
 
-        That is so where the A/A arm shows a cost in a headline; of another metric where it does so in any.
+        A headline is unproven if the A/A arm shows a cost in a headline; another metric, if it shows a cost in any
+        metric.
         """
         return any(self.shifted) or (bool(self.shifted) and not headline)
 
     @property
     def tolerance(self) -> float | None:
-        """The disagreement of means that is no news, as a fraction."""
+        """The disagreement of means that is too small to report, as a fraction."""
         return self.plan.target or self.plan.equivalence
 
     def durabilities(self, one: str, other: str, label: str) -> tuple[str, str]:
-        """Return what two environments keep of a workload's data; "" where it is not recorded."""
+        """Return the durability of a workload in two environments; "" if it is not recorded."""
         return self.durability.get(f"{one}/{label}", ""), self.durability.get(f"{other}/{label}", "")
 
     def keep_alike(self, one: str, other: str, label: str) -> bool:
-        """Whether two environments keep alike what they acknowledged; where that is unknown, on the same storage."""
+        """Return whether two environments have the same durability or, if it is unknown, the same storage."""
         mine, its = self.durabilities(one, other, label)
         same = one == other or self._storage(one) == self._storage(other) is not None
         return mine == its and (mine != "unknown" or same)
 
     def _storage(self, environment: str) -> Any:
-        """What the study says of an environment's storage; None where that is not known."""
+        """Return an environment's storage in the study; None if unknown."""
         name = self.plan.baseline if environment == self.plan.aa_arm else environment
         written = self.study.environments.get(name) if self.study is not None else None
         return (written.model_extra or {}).get("storage") if written is not None else None
 
     def with_against(self, environment: str) -> "Context":
-        """Return the same with another environment in the baseline's place."""
+        """Return the same context with another environment in place of the baseline."""
         return replace(self, against=environment)
 
     def once(self, key: Hashable, work_out: Callable[[], Data]) -> Data:
-        """Return what `work_out` gave when it was first called for this key: an arm is in many comparisons."""
+        """Return the result of the first call of `work_out` for this key, because an arm is in many comparisons."""
         if key not in self.results:
             self.results[key] = work_out()
         result: Data = self.results[key]
@@ -108,9 +109,10 @@ class Context:
         return self.once("trials by arm", lambda: grouped(self.trials, lambda trial: trial.arm)).get(arm, ())
 
     def block_s(self, cell: CellId) -> float:
-        """Return how long one block of a workload takes, in seconds, with the pauses between its trials.
+        """Return the seconds that one block of a workload takes, including pauses between trials.
 
-        Of each environment it is the mean, as more blocks have slow trials too: medians were a third too short.
+        Each environment counts with its mean because additional blocks also have slow trials; medians were a third
+        too short.
         """
 
         def mean_s() -> float:

@@ -1,21 +1,21 @@
-"""A rising load: what each environment reaches at each level, where it is highest, has errors, and broke.
+"""Load curves: the results of each environment at each level of a rising load, with peaks, errors and breakage.
 
-**A point** is the median over the blocks' values, with the 95 % interval of the typical value: the exact signed-rank
-interval (below ten blocks Student's t), of the logarithms where all values are positive, as for costs. It spans what
-differs between blocks too, so that two bands may overlap where the paired cost is clear.
+**A point** is the median over the blocks, with the 95% interval of the typical value. This is the exact signed-rank
+interval (Student's t below ten blocks), of logarithms if all values are positive. It includes differences between
+blocks, so two bands can overlap although the paired cost is clear.
 
-**The peak** is the level with the highest median. The median has an uncertainty, and so has the peak: it is told in
-how many blocks that level was the highest, and which other levels were the highest in some block.
+**The peak** is the level with the highest median. It is uncertain because the median is. Reports therefore show how
+many blocks had their highest value at that level, and which other levels were the highest in some block.
 
-**The ratio of peaks** is paired by block: the environment's highest value in it against the baseline's, each at
-whichever level that was. A level that broke has no value, and so is not the highest; a block counts if both have a
-result, measured or broken, at every level.
+**The ratio of peaks** is paired by block: the environment's highest value in a block against the baseline's, each at
+its own level. A level that broke has no value and cannot be the highest. A block counts if both have a result,
+measured or broken, at every level.
 
-**Over all levels**: per block the geometric mean over those levels at which neither broke in any block; its ratio is
-that of the areas under the two curves where values are logarithmic and the levels stand at even distances.
+**The mean over all levels** is the geometric mean of a block over the levels at which neither broke in any block. If
+values are logarithmic and the levels are evenly spaced, its ratio is the ratio of the areas under the curves.
 
-A block that was run again counts with its first result (see `weighbridge.analysis.overload`), for the two costs with
-its first attempt in which both sides have one.
+A repeated block counts with its first result (see `weighbridge.analysis.overload`). For the two costs, it counts with
+the first attempt that has a result on both sides.
 """
 
 import json
@@ -50,32 +50,31 @@ class SweptLevel:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """One environment at one level on one metric. Values are in the metric's unit."""
+    """One environment's point on one metric at one level, in the metric's unit."""
 
     level: SweptLevel
     blocks: int
     """Number of blocks that have a value."""
     value: Interval | None
-    """The median over the blocks with the 95 % interval of the typical value (infinite limits for a single block);
-    None where there is no value."""
+    """The median over the blocks with the 95% interval of the typical value; None without a value."""
     broke: Breakage | None
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePeak:
-    """The level with an environment's highest median, and how sure that level is."""
+    """The level with an environment's highest median, and how certain that level is."""
 
     level: SweptLevel
     value: float
-    """The median there, in the metric's unit."""
+    """The median at that level, in the metric's unit."""
     highest: int
-    """In how many blocks this level was the highest."""
+    """The number of blocks with their highest value at this level."""
     of: int
-    """Blocks in which every level has a result; 0 where there is none, and nothing is known of how sure it is."""
+    """The number of blocks with a result at every level; 0 if there are none and the certainty is unknown."""
     others: tuple[SweptLevel, ...]
     """The other levels that were the highest in some block, ascending."""
     edge: Literal["", "lowest", "highest"]
-    """Whether it is the first or the last level with values, so that the true peak may lie beyond."""
+    """Whether this is the first or last level with values, so that the true peak can lie beyond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +83,22 @@ class EnvironmentCurve:
 
     environment: str
     points: tuple[CurvePoint, ...]
-    """One for each level, ascending, also where there is no value."""
+    """One point for each level, ascending, including levels without a value."""
     peak: CurvePeak | None
-    """Of a throughput, its own; of other metrics, that of the throughput they belong to."""
+    """A throughput's own peak; other metrics have the peak of the throughput that they belong to."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeCost:
-    """What an environment costs over the whole curve, paired by block. A family of its own: no verdict."""
+    """The cost of an environment over the whole curve, paired by block. It has no verdict."""
 
     environment: str
     peak_cost: Cost | None
-    """Its highest value in a block against the baseline's, each at its own level; only of a throughput."""
+    """The environment's highest value in a block against the baseline's, at any level; only for throughputs."""
     mean: Cost | None
-    """Ratio of the geometric means over `levels`: of the areas under the curves where both axes are logarithmic."""
+    """The ratio of the geometric means over `levels`; on two logarithmic axes, of the areas under the curves."""
     levels: int
-    """How many levels `mean` is about: those at which neither of the two broke."""
+    """The number of levels in `mean`, at which neither of the two broke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,82 +109,82 @@ class MetricCurve:
     unit: str
     better: Better
     curves: tuple[EnvironmentCurve, ...]
-    """In the study's order."""
+    """The curves in the study's order."""
     whole_costs: tuple[WholeCost, ...]
-    """Every environment but the baseline, the A/A arm last."""
+    """The costs of all environments but the baseline, the A/A arm last."""
 
     @property
     def throughput(self) -> bool:
-        """Whether it is a rate of which more is better: what a peak is the highest of."""
+        """Whether this is a rate for which more is better, so that it has a peak."""
         return is_throughput(self.unit, self.better)
 
     @property
     def nothing(self) -> bool:
-        """Whether it is zero everywhere, as most counts of errors are."""
+        """Whether all values are zero, as for most counts of errors."""
         values = [point.value for curve in self.curves for point in curve.points if point.value is not None]
         return all(value.estimate == value.high == 0 for value in values)
 
 
 def is_throughput(unit: str, better: Better) -> bool:
-    """Whether a metric is a rate of which more is better."""
+    """Return whether a metric is a rate for which more is better."""
     return better == "higher" and unit.endswith("/s")
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorsFrom:
-    """Where errors begin in one environment, counted in trials that gave a measurement all the same."""
+    """The load from which one environment has errors, counted in trials that still gave a measurement."""
 
     first: SweptLevel
     """The lowest level at which some block has errors."""
     blocks: int
     of: int
-    """In how many blocks of that level."""
+    """``blocks`` out of ``of`` had errors at that level."""
     most: SweptLevel | None
-    """The lowest level at which the median block has errors; None where none does."""
+    """The lowest level at which the median block has errors; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSweep:
-    """One workload under a rising load; other factors than the load are fixed in it."""
+    """One workload under a rising load; all other factors are fixed."""
 
     workload: str
     load: str
     """The option that is the load."""
     fixed: str
-    """The other factors: ``content=page``; empty where the load alone is swept."""
+    """The other factors, such as ``content=page``; empty if only the load varies."""
     levels: tuple[SweptLevel, ...]
-    """Ascending."""
+    """The levels, ascending."""
     metrics: tuple[MetricCurve, ...]
-    """What the workload measures, in its order; resource use is none of it."""
+    """The workload's own metrics in its order, without resource use."""
     errors: Mapping[str, ErrorsFrom]
-    """By environment; absent where no errors were counted."""
+    """Errors by environment; an environment without counted errors is absent."""
     broke: Mapping[str, tuple[tuple[SweptLevel, Breakage], ...]]
-    """By environment the levels at which it broke; absent where it did not."""
+    """For each environment that broke, the levels at which it did."""
 
     @property
     def title(self) -> str:
-        """The workload with its other factors."""
+        """The name of the workload with its other factors."""
         return f"{self.workload} ({self.fixed})" if self.fixed else self.workload
 
     @property
     def headline(self) -> MetricCurve | None:
-        """The sweep's first metric; None where every trial broke."""
+        """The first metric; None if every trial broke."""
         return self.metrics[0] if self.metrics else None
 
     @property
     def throughput(self) -> MetricCurve | None:
-        """The sweep's first throughput, which has the peak; None where it has no throughput."""
+        """The first throughput, which has the peak; None if there is none."""
         return next((each for each in self.metrics if each.throughput), None)
 
 
 @dataclass(slots=True)
 class Results:
-    """The trials of one sweep that gave a result, measured or broken, by level, block, attempt and environment."""
+    """The trials of one sweep with a result, measured or broken, by level, block, attempt and environment."""
 
     levels: tuple[SweptLevel, ...]
     trials: tuple[TrialRow, ...]
     blocks: list[int] = field(default_factory=list)
-    """Every block, ascending."""
+    """All blocks, ascending."""
     _by: dict[tuple[CellId, int], dict[int, dict[str, TrialRow]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -194,7 +193,7 @@ class Results:
         self.blocks = sorted({block for _, block in self._by})
 
     def first(self, level: SweptLevel, block: int, *environments: str) -> tuple[TrialRow, ...] | None:
-        """Give the environments' trials of a block's first attempt in which all of them have a result."""
+        """Return the trials of a block's first attempt with a result in all these environments; None without one."""
         attempts = self._by.get((level.cell, block), {})
         for attempt in sorted(attempts):
             if all(name in attempts[attempt] for name in environments):
@@ -202,11 +201,11 @@ class Results:
         return None
 
     def has_whole_block(self, level: SweptLevel, contrast: Contrast) -> bool:
-        """Whether all arms of a contrast have a result in some block of a level."""
+        """Return whether some block of a level has a result in all arms of a contrast."""
         return any(self.first(level, block, *contrast.arms) for block in self.blocks)
 
     def measured(self, level: SweptLevel, environment: str, metric: str) -> list[float]:
-        """Give an environment's values at a level, one a block."""
+        """Return an environment's values at a level, one per block."""
         rows = [trials[0] for block in self.blocks if (trials := self.first(level, block, environment))]
         return [row.values[metric] for row in rows if metric in row.values]
 
@@ -223,9 +222,9 @@ def curves_of(
     throughput: bool,
     of: Sequence[EnvironmentCurve] = (),
 ) -> tuple[EnvironmentCurve, ...]:
-    """Give the curve of every environment that has a result. ``of``: the curves of which the peaks are taken.
+    """Return the curve of every environment that has a result.
 
-    A throughput has peaks of its own.
+    A throughput has its own peaks. Other metrics take them from the curves in ``of``.
     """
     others = {each.environment: each.peak for each in of}
     curves = []
@@ -244,7 +243,7 @@ def curves_of(
 
 
 def _peak(results: Results, metric: str, curve: EnvironmentCurve) -> CurvePeak | None:
-    """The level with the highest median, of those at which it broke in less than half of the trials."""
+    """Return the level with the highest median, among the levels that broke in less than half of the trials."""
     bearing = [each for each in curve.points if each.broke is None or 2 * each.broke.trials < each.broke.of]
     medians = [(each.value.estimate, each.level) for each in bearing if each.value is not None]
     if not medians:
@@ -261,7 +260,7 @@ def _peak(results: Results, metric: str, curve: EnvironmentCurve) -> CurvePeak |
 
 
 def _top(results: Results, metric: str, curve: EnvironmentCurve, block: int) -> SweptLevel | None:
-    """The level that was the highest in a block; None unless every level has a result there, and one a value."""
+    """Return the level with a block's highest value; None unless every level has a result and one has a value."""
     values: list[tuple[float, SweptLevel]] = []
     for point in curve.points:
         if point.value is None and point.broke is None:
@@ -275,7 +274,7 @@ def _top(results: Results, metric: str, curve: EnvironmentCurve, block: int) -> 
 
 
 def _transfer_peak(peak: CurvePeak | None, curve: EnvironmentCurve) -> CurvePeak | None:
-    """Another metric's peak on this curve: its level with the value here."""
+    """Return another metric's peak on this curve: its level with the value here."""
     point = next((each for each in curve.points if peak is not None and each.level == peak.level), None)
     return replace(peak, value=point.value.estimate) if peak and point and point.value else None
 
@@ -284,7 +283,7 @@ def _transfer_peak(peak: CurvePeak | None, curve: EnvironmentCurve) -> CurvePeak
 
 
 def errors_from(results: Results, environment: str, counts: Sequence[str]) -> ErrorsFrom | None:
-    """Give the lowest levels at which some block, and the median block, counted errors of any kind."""
+    """Return the lowest levels at which some block, and the median block, had errors of any kind."""
     first: tuple[SweptLevel, int, int] | None = None
     for level in results.levels:
         rows = [trials[0] for block in results.blocks if (trials := results.first(level, block, environment))]
@@ -300,7 +299,7 @@ def errors_from(results: Results, environment: str, counts: Sequence[str]) -> Er
 
 
 def whole_costs(results: Results, metric: str, unit: str, better: Better, plan: Comparisons) -> tuple[WholeCost, ...]:
-    """Give each environment's costs over the whole curve against the baseline; none for counts and shares."""
+    """Return each environment's costs over the whole curve against the baseline; none for counts and shares."""
     if scale_of(metric, unit) == "difference":
         return ()
     costs = []
@@ -327,7 +326,7 @@ def _breaks(results: Results, level: SweptLevel, contrast: Contrast) -> bool:
 
 
 def _peaks(results: Results, levels: Sequence[SweptLevel], metric: str, contrast: Contrast) -> _Blocks:
-    """The highest value of each arm in each block with a result at every level."""
+    """Return the highest value of each arm in each block with a result at every level."""
     peaks: _Blocks = []
     for block in results.blocks:
         rows = [results.first(level, block, *contrast.arms) for level in levels]
@@ -339,7 +338,7 @@ def _peaks(results: Results, levels: Sequence[SweptLevel], metric: str, contrast
 
 
 def _means(results: Results, levels: Sequence[SweptLevel], metric: str, contrast: Contrast) -> _Blocks:
-    """The geometric mean over the levels, of each block with values at all; empty where one is not positive."""
+    """Return the geometric mean over the levels for each block with all values; empty if one is not positive."""
     means: _Blocks = []
     for block in results.blocks:
         rows = [results.first(level, block, *contrast.arms) for level in levels]
@@ -353,10 +352,10 @@ def _means(results: Results, levels: Sequence[SweptLevel], metric: str, contrast
 
 
 LEAST = 3
-"""Levels from which there is a curve to be drawn."""
+"""The fewest levels for a curve."""
 
 ERRORS = "errors"
-"""How the names of metrics begin that count what went wrong in a trial that gave a measurement all the same."""
+"""The prefix of metrics that count errors in trials that still gave a measurement."""
 
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(\S*)\s*")
 
@@ -368,7 +367,7 @@ def load_sweeps(
     plan: Comparisons,
     broken: Mapping[ArmId, Breakage],
 ) -> tuple[LoadSweep, ...]:
-    """Give every workload that names its load, apart for each level of its other factors, in the study's order."""
+    """Return a sweep for each workload that names its load, and for each level of its other factors, in order."""
     loads: dict[str, str] = json.loads(store.info().get("loads", "{}"))
     cells = [cell.id for cell in store.cells()]
     rows = without_retries(trials)
@@ -389,7 +388,7 @@ def load_sweeps(
 
 
 def numbers(texts: Sequence[str]) -> list[float] | None:
-    """Give levels as numbers, those with units in the base unit; None where one is no number, or units differ."""
+    """Return levels as numbers in their base unit; None if one is not a number, or if units differ."""
     unit_factors = {**TIME_UNITS, **SIZE_UNITS, **RATE_UNITS}
     parts = [match.groups() for text in texts if (match := _NUMBER.fullmatch(text))]
     units = {unit for _, unit in parts}
@@ -401,7 +400,7 @@ def numbers(texts: Sequence[str]) -> list[float] | None:
 def _group_by_load(
     cells: Sequence[CellId], loads: Mapping[str, str]
 ) -> list[tuple[str, str, tuple[SweptLevel, ...]]]:
-    """The workloads that name their load, with their other factors and the levels, where these are enough."""
+    """Return workloads that name their load, with their other factors and levels, if there are enough levels."""
     swept = []
     with_load = [cell for cell in cells if cell.level.value_of(loads.get(cell.workload, "")) is not None]
     groups = grouped(with_load, lambda cell: (cell.workload, cell.level.without(loads[cell.workload]).label))
@@ -417,7 +416,7 @@ def _group_by_load(
 def _metrics(
     results: Results, reports: "Sequence[MetricReport]", plan: Comparisons, broken: Mapping[ArmId, Breakage]
 ) -> tuple[MetricCurve, ...]:
-    """Each metric's curves. A latency's peak is that of the throughput named before it, else of the first one."""
+    """Return each metric's curves. A latency has the peak of the throughput before it, or of the first one."""
     units = {each.metric: (each.unit, each.better) for each in reports}
     rates = {
         metric: curves_of(results, metric, plan.environments, broken, throughput=True)

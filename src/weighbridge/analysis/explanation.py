@@ -1,9 +1,9 @@
-"""Why an environment costs what it does: what each of its mechanisms costs, all together, and what stays unexplained.
+"""Explains the cost of an environment: the cost of each mechanism, of all together, and the unexplained rest.
 
-Every part is a contrast of logarithms (or differences) inside the same blocks, never a difference of two printed
-costs: of which arms each is made says `weighbridge.model.explained`. The unexplained rest is the arm with all of them
-off against the baseline. So the parts add up only as far as what was measured does. All of them, of all headlines,
-are one family for Holm, and what moved with the mechanisms another one.
+Every part is a contrast of logarithms (or differences) within the same blocks, never a difference of two printed
+costs. `weighbridge.model.explained` defines the arms of each contrast. The unexplained rest is the arm with all
+mechanisms off against the baseline. The parts therefore add up only if the measurements do. All parts of all
+headlines are one family for Holm's correction, and the counters of mechanisms are another.
 """
 
 import math
@@ -46,33 +46,33 @@ from weighbridge.store.run import RunStore, Value
 
 @dataclass(frozen=True, slots=True)
 class _Environment:
-    """An environment that is explained: its arms by what is off in them, as far as they were measured."""
+    """An environment to explain: its measured arms by the mechanisms that are off in them."""
 
     name: str
     arms: Mapping[Off, str]
     mechanisms: Sequence[DescribedMechanism]
     why_not: Mapping[str, str]
-    """Why a mechanism was not switched, by its kind; "" where the run does not say it."""
+    """The reason why a mechanism was not switched, by its kind; "" if the run does not say."""
     proofs: Mapping[str, "_Proven"]
-    """Of those that were switched, by kind."""
+    """The proofs of switched mechanisms, by kind."""
     rules: Mapping[str, tuple[str, str]]
-    """How many rules of packet filters a probe matched with each of them and without it; "" where nobody tells."""
+    """The number of packet filter rules that a probe matched with each mechanism and without it; "" if unknown."""
 
     @property
     def all_off_arm(self) -> str:
-        """The arm that has all of the switched mechanisms off; "" where there is none."""
+        """The arm with all switched mechanisms off; "" if there is none."""
         every = all_off(self.mechanisms, self.arms)
         return "" if every is None else self.arms[every]
 
     def without(self, mechanism: DescribedMechanism) -> str:
-        """The first arm that has a mechanism off, beside one that has it; "" where there is none."""
+        """Return the first arm without a mechanism that has a counterpart with the mechanism; "" if there is none."""
         return next((self.arms[off] for _, off in sides(mechanism, self.arms)), "")
 
 
 _Proven = tuple[ProofState, tuple[str, str]]
-"""Whether facts show that a mechanism is off, and what they say with it and without it."""
+"""Whether facts show that a mechanism is off, and the values of the facts with it and without it."""
 _Part = tuple[Literal["mechanism", "pair", "together", "rest"], *tuple[str, ...]]
-"""Which part of a cost, with the kinds of its mechanisms."""
+"""A part of a cost, with the kinds of its mechanisms."""
 _Judged = Mapping[tuple[str, MetricId, _Part], Comparison]
 """Comparisons by environment, metric and part."""
 
@@ -84,7 +84,7 @@ def explanations(
     plan: Comparisons,
     context: Context,
 ) -> tuple[Explanation, ...]:
-    """Give why each explained environment costs what it does on each headline metric, largest costs first."""
+    """Return the parts of each explained environment's cost on each headline metric, largest costs first."""
     stored = store.study()
     if stored is None or not stored.mechanisms:
         return ()
@@ -113,10 +113,10 @@ def explanations(
 
 
 def second_pass(explanation: Explanation) -> tuple[str, ...]:
-    """Return the mechanisms to switch in every combination, the largest first, `MOST_CROSSED` at most.
+    """Return the mechanisms to switch in every combination, the largest first, at most `MOST_CROSSED`.
 
-    These are the ones that show a cost by themselves; where fewer than two do, and their interaction is proven, all
-    that were switched: one of two that cost the same alone hides the other. None where there are no two.
+    These are the mechanisms that show a cost of their own. If fewer than two do and an interaction is proven, these
+    are all switched mechanisms, because one of two with the same effect hides the other. Empty if there are not two.
     """
     switched = [each for each in explanation.mechanisms if each.row is not None]
     shown = [each for each in switched if each.row is not None and each.row.verdict == "different"]
@@ -151,7 +151,7 @@ def _explained(
 
 
 def _parts(environment: _Environment, plan: Comparisons) -> Iterator[tuple[_Part, Mapping[str, float], str]]:
-    """Give the parts of a cost that can be told, as weights of arms, and the arm that each is against."""
+    """Yield the parts of a cost that can be measured, as weights of arms, with the arm that each is compared with."""
     mechanisms, arms, all_off_arm = environment.mechanisms, environment.arms, environment.all_off_arm
     for each in mechanisms:
         if weights := _named(environment, single_cost(each, arms)):
@@ -194,7 +194,7 @@ def _compared(
     weights: Mapping[str, float],
     against: str,
 ) -> Unjudged:
-    """Give a contrast of arms on one metric, of two with the values of both."""
+    """Return a contrast of arms on one metric; for two arms, with the values of both."""
     mine = values[report.metric_id]
     if len(weights) == 2 and weights.get(against) == -1:
         (arm,) = weights.keys() - {against}
@@ -217,7 +217,7 @@ def _explanation(
     counters: _Judged,
     reports: Sequence[MetricReport],
 ) -> Explanation:
-    """Give an explanation of judged parts, of which the largest are first."""
+    """Return an explanation from judged parts, the largest first."""
 
     def part(*which: str) -> Comparison | None:
         return parts.get((environment.name, report.metric_id, which))  # type: ignore[arg-type]
@@ -255,7 +255,7 @@ def _explanation(
 
 
 def _size(row: Comparison | None) -> float:
-    """How large a cost is, on the scale on which costs of one metric add up; without one -1."""
+    """Return the size of a cost, on a scale that lets costs of one metric add up; -1 without a cost."""
     if row is None or row.cost is None:
         return -1.0
     typical = row.cost.typical
@@ -266,7 +266,7 @@ def _size(row: Comparison | None) -> float:
 
 
 def _proven_everywhere(mechanism: DescribedMechanism, arms: Mapping[Off, str], context: Context) -> _Proven:
-    """Give what facts show of a mechanism in all arms that have it off, by the one that says least."""
+    """Return the weakest proof that a mechanism is off, over all arms without it."""
     shown = [
         proven(mechanism.proof, context, arms[with_it], arms[without]) for with_it, without in sides(mechanism, arms)
     ]
@@ -275,7 +275,7 @@ def _proven_everywhere(mechanism: DescribedMechanism, arms: Mapping[Off, str], c
 
 
 def proven(proof: Proof | None, context: Context, with_it: str, without: str) -> tuple[ProofState, tuple[str, str]]:
-    """Give whether facts show that a mechanism is off in the arm ``without``, and what they say in both."""
+    """Return whether facts show that a mechanism is off in the arm ``without``, and their values in both arms."""
     if proof is None:
         return ProofState.UNKNOWN, ("", "")
     read = partial(_of_path, context) if proof.of == PATH else partial(_of_sites, context)
@@ -288,7 +288,7 @@ def proven(proof: Proof | None, context: Context, with_it: str, without: str) ->
 
 
 def _rules_matched(mechanism: DescribedMechanism, arms: Mapping[Off, str], context: Context) -> tuple[str, str]:
-    """Give how many rules of packet filters a probe matched with a mechanism, and without it."""
+    """Return the number of packet filter rules that a probe matched with a mechanism and without it."""
     pairs = sides(mechanism, arms)
     with_it, without = (
         set().union(*(_of_path(context, "rules", arms[pair[side]]) for pair in pairs)) for side in (0, 1)
@@ -297,7 +297,7 @@ def _rules_matched(mechanism: DescribedMechanism, arms: Mapping[Off, str], conte
 
 
 def _of_sites(context: Context, fact: str, environment: str) -> set[str]:
-    """The values of a fact in all sites of an environment."""
+    """Return the values of a fact in all sites of an environment."""
     return {
         value
         for scope, key, value, _ in context.facts
@@ -306,7 +306,7 @@ def _of_sites(context: Context, fact: str, environment: str) -> set[str]:
 
 
 def _of_path(context: Context, fact: str, environment: str) -> set[str]:
-    """The values of a field of an environment's network paths."""
+    """Return the values of a field in an environment's network paths."""
     paths = (path for (name, _), path in context.paths.by_environment.items() if name == environment)
     values = (getattr(path, fact, None) for path in paths)
     return {str(value) for value in values if value not in (None, "")}

@@ -1,15 +1,15 @@
-"""Whether costs keep what is required of them: kept, exceeded, or not to be told from this run.
+"""Judges whether costs meet requirements: kept, exceeded, or undecided in this run.
 
-A cost is known as its interval. Only where the whole interval is on one side of the bound is there an answer. What
-takes a verdict from a comparison (a bottleneck that hides the cost, resource use or few blocks within the noise
-floor, too many failed trials, an untrusted session) takes the answer too.
+A cost is an interval, and the answer is definite only if the whole interval is on one side of the bound. Anything
+that prevents a verdict also prevents an answer: a bottleneck that hides the cost, resource use or few blocks within
+the noise floor, too many failed trials, or an untrusted session.
 
-`judge` asks each comparison by its own 95 % interval, as a report does. `judge_gate` gives one answer for a run. It
-passes where every comparison is within its budget, each by its own interval. That needs no correction: to pass
-wrongly, one that is above its budget must be seen below it, which happens to that one in 2.5 % at most, however many
-others there are (intersection-union test: Berger, Technometrics 24 (1982)). To fail, one is enough, and among many
-some would seem above their budget by chance: a comparison fails the gate only where its own interval is above the
-budget and Holm's correction across the gate agrees. A gate may have looked before: each look has its share of the
+`judge` judges each comparison by its own 95% interval, as a report does. `judge_gate` gives one answer for a run. The
+gate passes if every comparison is within its budget by its own interval. This needs no correction: to pass wrongly, a
+comparison that is above its budget must appear below it, which happens with a chance of 2.5% at most, however many
+others there are (intersection-union test: Berger, Technometrics 24 (1982)). One comparison is enough to fail, and
+among many some would exceed their budget by chance. A comparison therefore fails the gate only if its own interval is
+above the budget and Holm's correction across the gate agrees. If a gate looked before, each look has its share of the
 error (`gate_looks`, `statistics.sequential`).
 """
 
@@ -49,26 +49,26 @@ Reason = Literal[
     "many", "spent", "other-unit", "durability", "path", "disturbed",
     "own-budget",
 ]  # fmt: skip
-"""Why: ``above`` and ``within`` the bound; everything else is why it cannot be told.
+"""The reason for an outcome. All but ``above`` and ``within`` explain why a cost is undecided.
 
-Only a gate gives ``many``: above the bound by its own interval, but not among so many comparisons; ``spent``: earlier
-looks at the run have left nothing of the error for this one; and ``disturbed``, of a change above the bound: others
-took more of the machine in one of the runs; and ``own-budget``, of a headline whose cost is in another unit than the
-bound of the pattern that matches it.
+Only gates use four of them. ``many``: above the bound by its own interval, but not after correction for all
+comparisons. ``spent``: earlier looks at the run have used up the error. ``disturbed``: a change above the bound,
+while other processes took more of the machine in one of the runs. ``own-budget``: a headline metric whose cost has
+another unit than the bound of the pattern that matches it.
 """
 GateAnswer = Literal["passed", "failed", "undecided", "untrusted"]
 MORE_BLOCKS: frozenset[Reason] = frozenset({"interval", "blocks", "noise", "many"})
-"""Reasons for which more blocks may help."""
+"""Reasons that more blocks can remove."""
 Side = tuple[MetricReport, Comparison, Analysis]
-"""A comparison in one of the runs that it was made in, with its metric."""
+"""A comparison in one run, with its metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The outcome of one requirement for one comparison.
 
-    ``cost``: positive is worse, in ``unit``; None without a complete block. Where the requirement is about a change
-    since another run it is that change.
+    ``cost`` is in ``unit``, and positive is worse; None without a complete block. If the requirement is about the
+    change since another run, it is that change.
     """
 
     requirement: Requirement
@@ -79,11 +79,11 @@ class Finding:
     unit: str = ""
     blocks: int = 0
     confidence: float | None = None
-    """That of the interval of ``cost``, as a fraction; None without a cost."""
+    """The confidence level of the interval of ``cost``, as a fraction; None without a cost."""
 
 
 TestedFinding = tuple[Finding, PValues | float | None]
-"""A finding, and its p-values of "not above the bound" with what it may spend of the error (None: without a cost)."""
+"""A finding with its p-values of "not above the bound", which include its share of the error; None without a cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ class Gate:
     findings: tuple[Finding, ...]
     answer: GateAnswer
     earlier: tuple[GateLook, ...] = ()
-    """The looks of gates at the run before this one."""
+    """Earlier looks of gates at the run."""
     share: float = 1.0
-    """What this look spends of the error."""
+    """The share of the error that this look spends."""
     not_judged: int = 0
-    """The number of costs that patterns match and no budget judges, as they are in another unit."""
+    """The number of costs that patterns match but no budget judges, because their unit differs."""
 
     @property
     def looks(self) -> int:
@@ -106,7 +106,7 @@ class Gate:
 
     @property
     def open(self) -> tuple[ArmId, ...]:
-        """The comparisons that more blocks may decide; none where the answer cannot change."""
+        """The comparisons that more blocks can decide; none if the answer cannot change."""
         if self.answer != "undecided":
             return ()
         undecided = (each for each in self.findings if each.outcome == "undecided" and each.reason in MORE_BLOCKS)
@@ -114,17 +114,17 @@ class Gate:
 
 
 def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | None:
-    """Return the smallest cost that would have been over its budget in four of five runs like this one, in ``unit``.
+    """Return the smallest cost that would have exceeded its budget in four of five runs like this one.
 
-    Of an undecided cost that more blocks may decide, but of resource use and beside others; Holm's correction as if
-    all others were as undecided.
+    It is in ``unit``, and exists only for an undecided cost that more blocks can decide, not for resource use or in
+    disturbed runs. Holm's correction assumes that all other findings are undecided too.
     """
     row, report = finding.target.row, finding.target.report
     if finding.outcome != "undecided" or finding.reason not in MORE_BLOCKS or finding.requirement.about != "cost":
         return None
     if row is None or report is None or row.cost is None or not row.standard_error or gate.share <= 0:
         return None
-    if report.resource_use or report.disturbed:  # the noise floor keeps it from that, too; so in the report
+    if report.resource_use or report.disturbed:  # the noise floor prevents it, as in the report
         return None
     looks = Looks() if analysis.context is None else analysis.context.plan.looks_beside_gates
     judged = sum(each.reason != "own-budget" for each in gate.findings)
@@ -139,9 +139,9 @@ def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | 
 
 
 def judge(requirements: Sequence[Requirement], analysis: Analysis) -> tuple[Finding, ...]:
-    """Return what requirements come to in every comparison that they are about, each by its 95 % interval.
+    """Return the outcome of requirements in all comparisons that they apply to, each by its 95% interval.
 
-    Raises RequirementError where one names what the run does not have, or has another unit than the cost.
+    Raises RequirementError if one names something that the run does not have, or has another unit than the cost.
     """
     judged = ((requirement, each) for requirement in requirements for each in _judged_by(requirement, analysis))
     return tuple(
@@ -151,7 +151,7 @@ def judge(requirements: Sequence[Requirement], analysis: Analysis) -> tuple[Find
 
 
 def _judged_by(requirement: Requirement, analysis: Analysis) -> Iterator[Target]:
-    """What a requirement is about; where it is written in a metric's own unit, the costs are differences in that."""
+    """Yield the comparisons that a requirement applies to, with costs as differences if its unit is the metric's."""
     looks = Looks() if analysis.context is None else analysis.context.plan.looks
     for target in targets(requirement, analysis):
         report, row = target.report, target.row
@@ -165,7 +165,7 @@ def _judged_by(requirement: Requirement, analysis: Analysis) -> Iterator[Target]
 
 
 def failed_workloads(findings: Sequence[Finding], analysis: Analysis) -> list[str]:
-    """Return the workloads that a finding is about without a complete block, as their trials failed."""
+    """Return the workloads with a finding but without a complete block because their trials failed."""
     without_cost = {each.target.label: each.target.workload for each in findings if each.reason == "no-cost"}
     return [
         workload
@@ -181,9 +181,9 @@ def judge_gate(
     spending: Spending,
     changes: Sequence[TestedFinding] = (),
 ) -> Gate:
-    """Return what a gate with these budgets says of a run. Raises RequirementError as `judge`.
+    """Return the outcome of a gate with these budgets for a run. Raises RequirementError as `judge` does.
 
-    ``changes`` are judged with it, as one family; ``spending``: which share of the error each may spend.
+    ``changes`` belong to the same family; ``spending`` is the share of the error that each comparison can spend.
     """
     costs = _Costs(store, analysis)
     every = [(budget, each) for budget in budgets for each in _judged_by(budget, analysis)]
@@ -203,15 +203,15 @@ def judge_gate(
 
 
 def _no_ratio(requirement: Requirement, target: Target) -> bool:
-    """Whether a requirement is in percent, and the cost is none of a ratio: a value was zero or negative."""
+    """Return whether a requirement is in percent, but the cost is not a ratio because a value was not positive."""
     cost = target.row.cost if target.row is not None else None
     return requirement.unit == "%" and cost is not None and cost.scale == "difference"
 
 
 def _leaves_to_own_unit(requirement: Requirement, target: Target) -> bool:
-    """Whether a budget in percent leaves a cost to one in the metric's unit: a value was zero, a good one.
+    """Return whether a budget in percent leaves a cost to one in the metric's unit: a value was zero, which is good.
 
-    Where higher is better a zero is the worst there is, and a budget in percent must not pass over it.
+    If higher is better, zero is the worst value, and a budget in percent must not ignore it.
     """
     cost = target.row.cost if target.row is not None else None
     return _no_ratio(requirement, target) and cost is not None and cost.better == "lower"
@@ -220,10 +220,10 @@ def _leaves_to_own_unit(requirement: Requirement, target: Target) -> bool:
 def _in_other_units(
     budgets: Sequence[Requirement], judged: Collection[str], analysis: Analysis
 ) -> tuple[list[Finding], int]:
-    """What patterns match but cannot judge, as its cost is in another unit: findings, and the number of the others.
+    """Return findings for costs that patterns match but cannot judge because of their unit, and the number of others.
 
-    ``judged``: the names of what some budget does judge. A headline that may have become worse is a finding, so that
-    the gate does not pass over it.
+    ``judged`` has the names that some budget judges. A headline that might have become worse is a finding, so that
+    the gate does not ignore it.
     """
     matched: dict[str, tuple[Requirement, Target]] = {}
     for budget in budgets:
@@ -239,23 +239,23 @@ def _in_other_units(
 
 
 def _may_be_worse(row: Comparison | None) -> bool:
-    """Whether a cost is different and worse, or undecided: not proven small, and not proven a gain."""
+    """Return whether a cost is worse or undecided: neither proven small nor a proven gain."""
     if row is None or row.cost is None:
         return True
-    return not (row.verdict == "equivalent" or (row.verdict == "different" and row.cost.worsening.estimate <= 0))
+    return not (row.verdict == "equivalent" or (row.verdict == "different" and row.cost.penalty.estimate <= 0))
 
 
 def _own_budget(budget: Requirement, target: Target) -> Finding:
-    """A headline in another unit, with the cost that the report has."""
+    """Return a finding for a headline in another unit, with the cost of the report."""
     cost, report = target.row.cost if target.row is not None else None, target.report
     if cost is None or report is None:
         return Finding(budget, target, "undecided", "own-budget")
     unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
-    return Finding(budget, target, "undecided", "own-budget", cost.worsening, unit, cost.blocks, cost.confidence)
+    return Finding(budget, target, "undecided", "own-budget", cost.penalty, unit, cost.blocks, cost.confidence)
 
 
 def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[GateOutcome, Reason]:
-    """Return where an interval lies; a cost that is exactly the bound is above it only where that is strict."""
+    """Return on which side of a bound an interval lies; a cost equal to a strict bound is above it."""
     above = interval.low >= bound if strict else interval.low > bound
     within = interval.high < bound if strict else interval.high <= bound
     if above:
@@ -266,10 +266,10 @@ def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[G
 def rule(
     requirement: Requirement, interval: Interval, bound: float, sides: Sequence[Side], *, in_noise: bool
 ) -> tuple[GateOutcome, Reason]:
-    """Return what a cost, or a change between two runs, comes to whose interval is known.
+    """Return the outcome of a cost, or of a change between two runs, from its interval.
 
-    ``sides``: the comparison in each run, which may take the answer away; ``in_noise``: no larger than the noise
-    floor, so that it does not count as above a bound.
+    ``sides`` is the comparison in each run, which can make the outcome undecided. ``in_noise`` is whether the cost is
+    within the noise floor, so that it does not count as above a bound.
     """
     outcome, reason = place_interval(interval, bound, strict=requirement.strict)
     for side in sides:
@@ -281,7 +281,7 @@ def rule(
 
 
 def _unusable(outcome: GateOutcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
-    """Why a comparison of a run can be held against nothing, whatever its interval; None where it can."""
+    """Return why a comparison cannot be judged, whatever its interval; None if it can."""
     context = analysis.context
     unknown = context is not None and context.paths.missing(report.cell, analysis.baseline, row.environment)
     unlike = context is not None and never_equivalent(context, report, row.environment, ())
@@ -291,14 +291,14 @@ def _unusable(outcome: GateOutcome, report: MetricReport, row: Comparison, analy
         "hidden": str(row.verdict) == "hidden",
         "blocks": row.blocks < MIN_BLOCKS_VERDICT,
         "path": unknown,
-        "durability": outcome == "kept" and unlike,  # what keeps less is quick for that
-        "failed": outcome == "kept" and bool(selection),  # the runs that succeeded prove no small cost
+        "durability": outcome == "kept" and unlike,  # keeping less data is faster
+        "failed": outcome == "kept" and bool(selection),  # successful runs alone prove no small cost
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 def _judge_cost(requirement: Requirement, target: Target, analysis: Analysis, cost: Cost | None) -> Finding:
-    """One comparison against one requirement, by its cost at the confidence that is wanted."""
+    """Judge one comparison against one requirement, by its cost at the wanted confidence."""
     report, row = target.report, target.row
     bound = bound_in_unit(requirement, report) if report else requirement.bound
     if report is None or row is None or row.cost is None or cost is None:
@@ -307,13 +307,13 @@ def _judge_cost(requirement: Requirement, target: Target, analysis: Analysis, co
     reason: Reason = "no-ratio"
     if not _no_ratio(requirement, target):
         sides = [(report, row, analysis)]
-        outcome, reason = rule(requirement, cost.worsening, bound, sides, in_noise=report.within_noise(row))
+        outcome, reason = rule(requirement, cost.penalty, bound, sides, in_noise=report.within_noise(row))
     unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
-    return Finding(requirement, target, outcome, reason, cost.worsening, unit, row.blocks, cost.confidence)
+    return Finding(requirement, target, outcome, reason, cost.penalty, unit, row.blocks, cost.confidence)
 
 
 def _test_cost(budget: Requirement, target: Target, costs: "_Costs", spending: Spending) -> TestedFinding:
-    """One comparison against its budget, and its p-value as if it had all of the error to spend."""
+    """Judge one comparison against its budget, with its p-value as if it had all of the error to spend."""
     report, row, share = target.report, target.row, spending.share(target.arm)
     if report is None or row is None or row.cost is None:
         return _judge_cost(budget, target, costs.analysis, None), None
@@ -327,7 +327,10 @@ def _test_cost(budget: Requirement, target: Target, costs: "_Costs", spending: S
 
 
 def _among_many(finding: Finding, adjusted: float | None, family: int) -> Finding:
-    """A finding after Holm: what is above by its own interval may be so by chance, in few blocks or among several."""
+    """Return a finding after Holm's correction.
+
+    With few blocks or among several comparisons, an interval can be above the bound by chance.
+    """
     if finding.outcome != "exceeded" or adjusted is None or adjusted <= verdicts.ALPHA:
         return finding
     return replace(finding, outcome="undecided", reason="many" if family > 1 else "interval")
@@ -335,7 +338,7 @@ def _among_many(finding: Finding, adjusted: float | None, family: int) -> Findin
 
 def _answer(findings: Sequence[Finding]) -> GateAnswer:
     outcomes = {each.outcome for each in findings}
-    if "exceeded" in outcomes:  # of a session that can be trusted: in another one nothing is
+    if "exceeded" in outcomes:  # only possible in a trusted session
         return "failed"
     if any(each.reason == "untrusted" for each in findings):
         return "untrusted"
@@ -344,7 +347,7 @@ def _answer(findings: Sequence[Finding]) -> GateAnswer:
 
 @dataclass(slots=True)
 class _Costs:
-    """The costs of a run at any confidence."""
+    """The costs of a run at any confidence level."""
 
     store: RunStore
     analysis: Analysis
@@ -356,7 +359,7 @@ class _Costs:
         self.looks = looks_beside(self.store)
 
     def at(self, report: MetricReport, environment: str, share: float) -> tuple[Cost, Paired]:
-        """The cost with an interval that errs in ``share`` of 5 %, and the values that it is made of."""
+        """Return the cost with an interval that errs in ``share`` of 5%, and the values behind it."""
         values = self._values[report.metric_id]
         baseline, other = arm_values(values, (self.analysis.baseline, environment))
         sides = (baseline, other)

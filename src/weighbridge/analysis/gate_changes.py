@@ -1,7 +1,8 @@
-"""Whether costs changed for the worse against another run, by more than a margin: judged as budgets are.
+"""Judges whether costs became worse than in another run by more than a margin.
 
-The change is that of `weighbridge.statistics.between`, its interval with the session allowance. It is asked of every
-workload's first metric that both runs have. What takes the answer from a cost in either run takes it from the change.
+The change comes from `weighbridge.statistics.between`, and its interval includes the session allowance. It is judged
+for every workload's first metric that both runs have. Anything that prevents the judgement of a cost in either run
+also prevents the judgement of its change.
 """
 
 from collections.abc import Iterator
@@ -19,16 +20,16 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.sequential import margin_p_value
 
 Runs = tuple[ComparedRun, ComparedRun]
-"""The earlier run, and the one that is judged."""
+"""The earlier run, and the run that is judged."""
 
 
 def judge_changes(
     margin: Requirement, now: ComparedRun, against: ComparedRun, spending: Spending, looks: Looks
 ) -> tuple[TestedFinding, ...]:
-    """Return by what each headline cost changed from the run ``against`` to the run ``now``, held against a margin.
+    """Return the change of each headline cost from the run ``against`` to the run ``now``, judged by a margin.
 
-    ``margin`` is in percent; ``looks`` is how often the runs were looked at, beside the looks of ``spending``. Raises
-    OtherQuestionError where the runs have another baseline, nothing or no such metric in common.
+    ``margin`` is in percent; ``looks`` is how often the runs were looked at, in addition to the looks of
+    ``spending``. Raises OtherQuestionError if the runs have different baselines, or no such metric in common.
     """
     require_one_question(against, now)
     changes = tuple(_test_change(margin, sides, (against, now), spending, looks) for sides in _common(now, against))
@@ -40,7 +41,7 @@ def judge_changes(
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """One comparison in both runs; ``target`` is the judged run's."""
+    """One comparison in both runs; ``target`` belongs to the judged run."""
 
     target: Target
     report: MetricReport
@@ -48,9 +49,9 @@ class _Sides:
 
 
 def _common(now: ComparedRun, against: ComparedRun) -> Iterator[_Sides]:
-    """The headline comparisons of the earlier run that the judged one was to measure, too.
+    """Yield the headline comparisons of the earlier run that the judged run planned to measure too.
 
-    One without values in the judged run is no reason to pass. A margin in percent is about ratios alone.
+    A comparison without values in the judged run is not a reason to pass. A margin in percent only applies to ratios.
     """
     left_out = {each.environment for each in now.analysis.left_out}
     common = ({*now.analysis.environments} | left_out) - {now.analysis.baseline}
@@ -66,7 +67,7 @@ def _common(now: ComparedRun, against: ComparedRun) -> Iterator[_Sides]:
 
 
 def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spending, looks: Looks) -> TestedFinding:
-    """One change against the margin, and its p-value as if it had all of the error to spend."""
+    """Test one change against the margin, with its p-value as if it had all of the error to spend."""
     target, earlier = sides.target, sides.earlier
     row, share = target.row, spending.share(target.arm)
 
@@ -86,7 +87,7 @@ def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spend
         return undecided("spent")
     changed_cost = cost_change(reports, both, runs, looks=looks, confidence=1 - verdicts.ALPHA * share)
     change = changed_cost.change
-    interval = change.worsening_with_allowance
+    interval = change.penalty_with_allowance
     in_runs = [(sides.report, side, run.analysis) for run, side in zip(runs, both, strict=True)]
     outcome, reason = rule(margin, interval, margin.bound, in_runs, in_noise=change.within_noise)
     if outcome == "exceeded" and not disturbed_alike(*runs, target.environment):

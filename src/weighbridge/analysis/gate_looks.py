@@ -1,8 +1,8 @@
-"""A gate's looks at a run, which share one error: what they have spent of it, and those that are planned.
+"""The looks of gates at a run, which share one error: how much they have spent, and which are planned.
 
-Every look is kept with the run, whoever took it and however: so all of them together, those after an interruption
-and those after somebody made the run longer too, never spend more than the whole. A look spends for the whole run, of
-which any budget may be asked: other budgets at the same blocks are the same look.
+The run records every look. All looks together never spend more than the whole error, including looks after an
+interruption or after the run was made longer. A look spends for the whole run and for any budget, so other budgets at
+the same blocks belong to the same look.
 """
 
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ from weighbridge.store.run import RunStore
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """How much of the error the judgement of a comparison spends: 1 is all of the 5 %."""
+    """The share of the error that judging a comparison spends; 1 is the whole 5%."""
 
     looks: tuple[GateLook, ...] = ()
-    """Those that were taken before; without ``now`` the last one is this look."""
+    """Earlier looks; if ``now`` is None, the last one is this look."""
     now: float | None = None
-    """The share of a look that is taken now; None where the run has not grown since the last one."""
+    """The share of a look that happens now; None if the run has not grown since the last look."""
 
     @property
     def left(self) -> float:
@@ -45,7 +45,7 @@ class Spending:
         return self.now if self.now is not None else self.looks[-1].share if self.looks else 1.0
 
     def share(self, arm: ArmId | None) -> float:
-        """Return the share of the last look that saw new blocks of a comparison: of this one if it does."""
+        """Return the share of the last look that saw new blocks of a comparison; this look counts too."""
         extended = [arm is not None and each.goes_on(arm) for each in self.looks]
         following = len(extended) - extended[::-1].index(True) if any(extended) else 0
         if following < len(self.looks):
@@ -54,10 +54,10 @@ class Spending:
 
 
 def spending_of(store: RunStore) -> Spending:
-    """Return how a run is judged that is not to be extended: as at its last look, or at a new one where it has grown.
+    """Return the spending for judging a run without extending it: at its last look, or a new one if it has grown.
 
-    It has grown where it has more trials, so that a block completed after a look is a new one. Beyond the blocks that
-    the last look had asked for every comparison has grown.
+    A run has grown if it has more trials, so a block completed after a look is new. Beyond the blocks that the last
+    look asked for, every comparison has grown.
     """
     looks, blocks = store.gate_looks(), blocks_of(store)
     if looks and not _has_grown(looks[-1], store):
@@ -69,28 +69,28 @@ def spending_of(store: RunStore) -> Spending:
 
 
 def share_of_end(store: RunStore) -> float:
-    """The share of the error of the run's end that a look may spend now: before that it may be any block's."""
+    """Return the share of the error for a look at the run's end; an unfinished run could end at any block."""
     return INTERIM_SHARE if unfinished(store.info()) else 1.0
 
 
 def look_of(store: RunStore, spending: Spending, still_open: tuple[ArmId, ...]) -> GateLook:
-    """Return the look at the run as it is, as the run is to keep it."""
+    """Return the look at the run as it is now, to record in the run."""
     trials = len(store.trials())
     return GateLook(blocks=blocks_of(store), trials=trials, share=spending.spent, open=still_open)
 
 
 def looks_beside(store: RunStore) -> Looks:
-    """Return how often a run was looked at, the looks of gates excepted, which share the error themselves."""
+    """Return how often a run was looked at, without looks of gates, which share their own error."""
     return plan_of(store).looks_beside_gates
 
 
 def looks_of_both(store: RunStore, earlier: Comparisons | None) -> Looks:
-    """Return the looks of a run, or of the earlier one it is held against, whichever leave less of the error."""
+    """Return the looks of a run or of the earlier run to compare with, whichever leaves less of the error."""
     return min(looks_beside(store), earlier.looks if earlier else Looks(), key=looks_share)
 
 
 def blocks_of(store: RunStore) -> int:
-    """Return how many blocks a run has trials of. RunDirectoryError: more than any run has."""
+    """Return the number of blocks with trials. Raises RunDirectoryError if the number is impossible."""
     blocks = max((trial.block for trial in store.trials()), default=0)
     if blocks > LARGEST_COUNT:
         raise RunDirectoryError(f"{store.directory} is damaged: a trial has the impossible round number {blocks}")
@@ -104,7 +104,7 @@ def _has_grown(last: GateLook, store: RunStore) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GatePlan:
-    """Numbers of blocks at which it is looked, the present one first, and the share of the error that each spends."""
+    """The numbers of blocks for looks, the present one first, and the share of the error that each look spends."""
 
     looks: tuple[int, ...]
     shares: tuple[float, ...]
@@ -115,15 +115,15 @@ class GatePlan:
         return len(self.looks) > 1
 
     def share(self, blocks: int) -> float:
-        """Return what the look after so many blocks spends; 0 where none is planned."""
+        """Return the share that the look after this many blocks spends; 0 if none is planned."""
         return sum(share for look, share in self._spent() if look == blocks)
 
     def left(self, blocks: int) -> float:
-        """Return what the looks after more blocks have to spend."""
+        """Return the share that looks after more blocks spend."""
         return sum(share for look, share in self._spent() if look > blocks)
 
     def next_share(self, blocks: int) -> float:
-        """Return what the first look after more blocks spends; 0 after the last one."""
+        """Return the share that the first look after more blocks spends; 0 after the last one."""
         return next((share for look, share in self._spent() if look > blocks), 0.0)
 
     def following(self, blocks: int) -> int | None:
@@ -131,7 +131,7 @@ class GatePlan:
         return next((look for look in self.looks if look > blocks), None)
 
     def plans(self, blocks: int) -> bool:
-        """Whether a look after so many blocks is one of them."""
+        """Return whether a look is planned after this many blocks."""
         return blocks in self.looks
 
     def _spent(self) -> Iterator[tuple[int, float]]:
@@ -139,9 +139,10 @@ class GatePlan:
 
 
 def plan_gate(store: RunStore, limit_s: float, spending: Spending) -> GatePlan:
-    """Plan the looks of so many seconds, by what a block of the run took so far, and by what is left of the error.
+    """Plan the looks within a number of seconds, from the time per block so far and the remaining error.
 
-    They are planned before the first is taken. A look that was taken before at what there is spends nothing more.
+    All looks are planned before the first one. If there was already a look at the present blocks, it spends nothing
+    more.
     """
     blocks, trials = blocks_of(store), store.trials()
     spent_s = store.spent_s() + len(trials) * pause_s(trials)

@@ -1,4 +1,4 @@
-"""The runs of a folder in order of time: their headline costs, and the facts that changed from one to the next."""
+"""The runs of a folder in chronological order: their headline costs, and the facts that changed between them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from weighbridge.store.run import DATABASE, RunStore
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A folder that holds no run that can be read, and why; "" where it holds none at all."""
+    """A folder without a readable run, and the reason; "" if it contains no run at all."""
 
     name: str
     why: str
@@ -20,9 +20,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """One run of the folder. ``changed``: what is not as in the run before it of the same ``series``.
+    """One run of the folder. ``changed`` has the differences from the previous run of the same ``series``.
 
-    That is a number from 1: runs of one study and baseline, whose workloads do the same.
+    A series is a number from 1. Its runs have the same study, baseline and workloads.
     """
 
     run: ComparedRun
@@ -44,7 +44,7 @@ class PastRun:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The runs, oldest first, and what was skipped."""
+    """The runs, oldest first, and the folders that were skipped."""
 
     folder: Path
     runs: tuple[PastRun, ...]
@@ -52,9 +52,9 @@ class History:
 
 
 def history(folder: Path, progress: Callable[[str], None] = lambda _: None) -> History:
-    """Read the runs of a folder, also those of folders in it. ``progress`` is told each run's name.
+    """Read the runs of a folder and of its subfolders. ``progress`` is called with each run's name.
 
-    Raises OSError where the folder cannot be listed.
+    Raises OSError if the folder cannot be listed.
     """
     read: list[ComparedRun] = []
     skipped: list[Skipped] = []
@@ -68,7 +68,7 @@ def history(folder: Path, progress: Callable[[str], None] = lambda _: None) -> H
                 read.append(read_run(store, name))
         except (RunDirectoryError, OSError) as why:
             skipped.append(Skipped(name, str(why)))
-        except (ValueError, KeyError, TypeError) as why:  # a value that no run of ours has
+        except (ValueError, KeyError, TypeError) as why:  # a value that Weighbridge never writes
             skipped.append(Skipped(name, type(why).__name__))
     last: dict[int, ComparedRun] = {}
     runs = []
@@ -81,9 +81,9 @@ def history(folder: Path, progress: Callable[[str], None] = lambda _: None) -> H
 
 
 def _same_programs(one: ComparedRun, other: ComparedRun) -> bool:
-    """Whether two runs are of one study and baseline, and the workloads that both have do the same.
+    """Return whether two runs have the same study and baseline, and the same programs in shared workloads.
 
-    Two commands of `weigh` may make studies of one name.
+    Two `weigh` commands can create studies with the same name.
     """
     question, others = ((run.analysis.study, run.analysis.baseline) for run in (one, other))
     if question != others or not one.cells.keys() & other.cells.keys():
@@ -92,9 +92,9 @@ def _same_programs(one: ComparedRun, other: ComparedRun) -> bool:
 
 
 def run_places(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the run directories in a folder and in folders of it, and itself where it is one; folders without any.
+    """Return the run directories in a folder, and the subfolders without a run.
 
-    A directory that several links lead to is given once.
+    The folder itself and its subfolders are searched. A directory that several links lead to is returned once.
     """
     directories, foreign = [folder] if (folder / DATABASE).exists() else [], []
     for each in sorted(folder.iterdir()) if not directories else ():

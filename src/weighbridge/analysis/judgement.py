@@ -1,24 +1,24 @@
-"""Verdicts by the same rules whatever is compared with what, and whether their session can be trusted.
+"""Rules for the verdicts of all comparisons, and for whether their session can be trusted.
 
-**Families** are comparisons whose verdicts are corrected together (Holm), so that none is a chance among many.
-A headline answers the question that a study asks; its percentiles and deviations, and what it cost, answer further
-ones. In one family a headline would be demoted by what is only said beside it. So there are three, of the comparisons
-with the baseline: the headlines of all workloads and levels, their further metrics, and resource use. The steps of a
-ladder are a fourth (`comparisons.analyse_ladder`). In each the chance of any false "different" is at most 5 %: of a
-whole report it can be more, which the page says.
+**Families** are comparisons whose verdicts are corrected together (Holm), so that none is a chance among many. A
+headline answers the question of a study. Its percentiles, its deviations and its resource use answer further
+questions, and in one family they would weaken the headline. So comparisons with the baseline have three families: the
+headlines of all workloads and levels, their further metrics, and resource use. The steps of a ladder are a fourth
+(`comparisons.analyse_ladder`). In each family the chance of any false "different" is at most 5%. For a whole report
+it can be more; the page says so.
 
-**The noise floor** of a session is the median over the headline metrics (the first of each workload) in which the
-A/A arm is not hidden: behind a limit there is no noise to see. Of an even number it is the noisier of the two in the
-middle, so that it is that of one metric. The largest one is named beside it.
+**The noise floor** of a session is the median over the headline metrics (the first of each workload) whose A/A arm is
+not hidden; noise is invisible behind a limit. With an even number, it is the noisier of the two in the middle, so
+that it belongs to one metric. Reports also name the largest one.
 
-**Trusted**: a 99 % interval per metric would raise a false alarm in one session of seven with fifteen metrics. The
-session is untrusted if, for any metric, the A/A arm's 99 % interval excludes "no cost" and its p-value is at most 1 %
-after Holm in its family: the headlines are one, everything else is the other, so that a shift of a headline is not
-lost among the percentiles and meters beside it. At most two sessions in a hundred are so called untrusted for
-nothing, however many metrics there are. Of fewer blocks than any verdict needs (`MIN_BLOCKS_VERDICT`) nothing is said
-of it.
+**Trusted**: a 99% interval per metric would raise a false alarm in one of seven sessions with fifteen metrics. A
+session is untrusted if, for any metric, the A/A arm's 99% interval excludes "no cost" and its p-value is at most 1%
+after Holm's correction in its family. The headlines are one family, and all other metrics are the other, so that a
+shift of a headline is not lost among percentiles and meters. At most two in a hundred sessions are called untrusted
+by mistake, however many metrics there are. Metrics with fewer blocks than any verdict needs (`MIN_BLOCKS_VERDICT`)
+are not checked.
 
-What a check finds that finds nothing: `Trust.visible_shift`, by `weighbridge.statistics.visible_effect`.
+`Trust.visible_shift` is the shift that a check would have found, from `weighbridge.statistics.visible_effect`.
 """
 
 import math
@@ -46,9 +46,9 @@ def judged(
     context: Context,
     failing: Collection[ArmId],
 ) -> Comparison:
-    """Return a comparison of a metric, with the context's baseline, with its verdict; without remarks.
+    """Return a comparison of a metric with the context's baseline, with its verdict but without remarks.
 
-    ``p_value`` is the one after Holm, ``failing`` what `Context.failing` gives.
+    ``p_value`` is corrected with Holm's method; ``failing`` comes from `Context.failing`.
     """
     unproven = context.unproven(headline=report.headline) and not row.aa
     never = unproven or never_equivalent(context, report, row.environment, failing)
@@ -81,14 +81,14 @@ def judged(
 
 
 def never_equivalent(context: Context, report: MetricReport, environment: str, failing: Collection[ArmId]) -> bool:
-    """Whether one of the two sides is among the `failing`, or they do not keep alike what they acknowledged."""
+    """Return whether equivalence is impossible: a side is in `failing`, or the sides' durability differs."""
     sides = context.baseline, environment
     alike = context.keep_alike(*sides, report.label)
     return not alike or any(ArmId(report.cell, name) in failing for name in sides)
 
 
 def _hiding_limit(context: Context, report: MetricReport, environment: str) -> Bottleneck | None:
-    """What hides a difference between an environment and the baseline; nothing hides resource use."""
+    """Return the limit that hides a difference from the baseline; nothing hides resource use."""
     if report.resource_use:
         return None
     baseline, other = (context.limits.get(ArmId(report.cell, name), ()) for name in (context.baseline, environment))
@@ -99,7 +99,7 @@ def _hiding_limit(context: Context, report: MetricReport, environment: str) -> B
 
 
 class Family(StrEnum):
-    """What is corrected together."""
+    """A group of comparisons that are corrected together."""
 
     HEADLINES = "primary metrics"
     FURTHER = "further metrics"
@@ -111,7 +111,7 @@ class Family(StrEnum):
 
 
 def family_of(report: MetricReport) -> Family:
-    """Give the family of a metric's comparisons with the baseline."""
+    """Return the family of a metric's comparisons with the baseline."""
     if is_event(report.metric):
         return Family.EVENTS
     if report.resource_use:
@@ -127,7 +127,7 @@ def by_family(
     p_values: Sequence[Tested],
     corrected: Callable[[list[Tested]], Sequence[float | None]],
 ) -> list[float | None]:
-    """Give what a correction makes of the p-values of each family by itself, in the order of all comparisons."""
+    """Return the results of a correction within each family, in the order of all comparisons."""
     results: list[float | None] = [None] * len(families)
     for family in Family:
         places = [place for place, each in enumerate(families) if each is family]
@@ -137,14 +137,14 @@ def by_family(
 
 
 def after_holm(families: Sequence[Family], p_values: Sequence[PValues | float | None]) -> list[float | None]:
-    """Give the adjusted p-values of comparisons of these families, in their order; None stays None."""
+    """Return the adjusted p-values of comparisons in these families, in their order; None stays None."""
     return by_family(families, p_values, verdicts.adjusted)
 
 
 def holm_levels(adjusted_p: Sequence[float | None]) -> list[float | None]:
-    """Give what the p-value of each comparison of a family would have to be for Holm to leave it; None stays None.
+    """Return the p-value that each comparison of a family needs to be significant after Holm; None stays None.
 
-    Those of the others that are significant are rejected before it, and count no more.
+    Other significant comparisons are rejected first and no longer count.
     """
     tested = [p_value for p_value in adjusted_p if p_value is not None]
     rejected = sum(p_value <= verdicts.ALPHA for p_value in tested)
@@ -158,12 +158,11 @@ def holm_levels(adjusted_p: Sequence[float | None]) -> list[float | None]:
 
 
 def with_visible_cost(report: MetricReport, row: Comparison, level: float | None, context: Context) -> Comparison:
-    """Return a comparison that is judged with the smallest cost that it would have shown, and what would settle it.
+    """Return a judged comparison with the smallest cost that it would have shown, and the effort to decide it.
 
-    ``level`` is what `holm_levels` gives. Nothing is said of fewer blocks than a verdict needs among so many
-    comparisons, nor where all blocks are the same: such a cost has no spread to go by. Nor where nothing can be
-    *different*, without both paths or in a session that proves nothing, and of resource use and beside others, where
-    the noise floor keeps from that, too.
+    ``level`` comes from `holm_levels`. The comparison stays unchanged if it has fewer blocks than a verdict needs in
+    this family, or if all blocks are the same, because such a cost has no spread. It also stays unchanged if nothing
+    can be *different*: without both paths, in an unproven session, for resource use and in disturbed runs.
     """
     cost, error = row.cost, row.standard_error
     if cost is None or row.few or row.aa or level is None or not error or report.resource_use or report.disturbed:
@@ -175,7 +174,7 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
         return row
     effect = visible_effect(error, cost.blocks, level * share)
     settled = None
-    # no number of blocks changes another verdict, nor that of what is never equivalent
+    # more blocks change no other verdict, and never prove equivalence if it is impossible
     undecided = row.verdict == "inconclusive" and not cost.equivalent and not row.never_equivalent
     if undecided and cost.scale == "ratio" and context.plan.equivalence:
         margin = math.log1p(context.plan.equivalence)
@@ -187,12 +186,12 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
 
 
 def _fewest_with_limits(blocks: int, share: float) -> int:
-    """Of how many blocks an exact interval has limits; 0 where so few have one of Student's t."""
+    """Return the fewest blocks with which an exact interval has limits; 0 if Student's t is used."""
     return fewest_differences(1 - verdicts.ALPHA * share) if blocks >= MIN_BLOCKS_SIGNED_RANK else 0
 
 
 def _as_cost(effect: float, cost: Cost) -> float:
-    """An effect as a cost of the worse direction: in percent, or in the metric's unit."""
+    """Return an effect as a cost in the worse direction, in percent or in the metric's unit."""
     if cost.scale == "difference":
         return effect
     return 100 * (-math.expm1(-effect) if cost.better == "higher" else math.expm1(min(effect, 700.0)))
@@ -202,27 +201,27 @@ def _as_cost(effect: float, cost: Cost) -> float:
 
 
 DISTRUST = 0.01
-"""Chance of calling a good session untrusted, by its headlines and by all of its other metrics."""
+"""The chance of calling a good session untrusted, for its headlines and for all of its other metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControlCheck:
-    """The A/A arm on one metric: its cost at 99 % confidence, its p-value, and what it would have shown."""
+    """The A/A arm's cost on one metric at 99% confidence, with its p-value and standard error."""
 
     report: MetricReport
     cost: Cost | None
-    """None where the signs of the blocks show at once that it holds."""
+    """None if the signs of the blocks already show that the control holds."""
     p_values: PValues | float
     standard_error: float | None
 
     @property
     def enough(self) -> bool:
-        """Whether it has as many blocks as any verdict needs."""
+        """Whether there are as many blocks as any verdict needs."""
         return self.cost is None or self.cost.blocks >= MIN_BLOCKS_VERDICT
 
 
 def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]:
-    """Give the metrics in which the A/A arm is shifted: any of them makes a session untrusted."""
+    """Return the metrics with a shifted A/A arm; any of them makes a session untrusted."""
     families = [[each for each in checks if each.enough and each.report.headline is own] for own in (True, False)]
     return tuple(
         each.report
@@ -235,11 +234,11 @@ def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]
 TRUSTED: Mapping[TrustReason, bool | None] = {
     TrustReason.NO_CONTROL: None, TrustReason.FEW_BLOCKS: None, TrustReason.SHIFTED: False, TrustReason.HOLDS: True,
 }  # fmt: skip
-"""Whether a session is trusted; None where there is no control to ask."""
+"""Whether a session is trusted; None if there is no usable control."""
 
 
 def trust_reason(checks: Sequence[ControlCheck], shifted: Sequence[MetricReport], aa_arm: str | None) -> TrustReason:
-    """Return why a session can be trusted, or cannot; ``shifted`` is what `shifted_controls` gives of the checks."""
+    """Return why a session is trusted or not; ``shifted`` comes from `shifted_controls` with the same checks."""
     if aa_arm is None:
         return TrustReason.NO_CONTROL
     if not any(each.enough for each in checks):
@@ -254,7 +253,7 @@ def session_trust(
     aa_arm: str | None,
     looks: Looks,
 ) -> Trust:
-    """Judge the session; ``shifted`` is what `shifted_controls` gives of the checks."""
+    """Judge the session; ``shifted`` comes from `shifted_controls` with the same checks."""
     headlines = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
     floors = [(each.noise_floor, each) for each in headlines if each.noise_floor is not None]
     ranked = sorted(floors, key=lambda each: each[0])

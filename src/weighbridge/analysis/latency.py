@@ -1,7 +1,7 @@
-"""Latency from HDR histograms: merged over the runs of an environment. Percentiles are never averaged.
+"""Latency from HDR histograms, merged over the runs of an environment. Percentiles are never averaged.
 
-The merged percentile is that of all requests of all runs. Its cost is a comparison of the runs' own percentiles,
-paired by block, because requests within a run are not independent; it is not part of any family and has no verdict.
+A merged percentile covers all requests of all runs. Its cost compares the runs' own percentiles, paired by block,
+because requests within a run are not independent. The cost belongs to no family and has no verdict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,20 +18,20 @@ from weighbridge.store.run import RunStore, Value
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """The merged latency of one environment: percentiles of all requests of all runs, never averaged.
+    """The merged latency of one environment, with percentiles over all requests of all runs.
 
-    ``costs`` compare the runs' own percentiles with the baseline's block by block; None where there is no pair, for
-    the baseline itself, and for percentiles with too few requests beyond them.
+    ``costs`` compare the runs' own percentiles with the baseline's by block. They are None without a pair, for the
+    baseline itself, and for percentiles with too few requests beyond them.
     """
 
     environment: str
     runs: int
     requests: int
     percentiles: tuple[float, ...]
-    """In seconds, of the percents in `weighbridge.analysis.latency.PERCENTS`."""
+    """The percentiles in `weighbridge.analysis.latency.PERCENTS`, in seconds."""
     costs: tuple[Cost | None, ...]
     curve: tuple[tuple[float, float], ...]
-    """Percent and seconds, ever nearer to 100 %."""
+    """Pairs of percent and seconds, closer and closer to 100%."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class LatencyReport(HasMetricId):
 
     metric_id: MetricId
     rows: tuple[Latency, ...]
-    """In the study's order."""
+    """One row per environment, in the study's order."""
 
 
 PERCENTS = (50.0, 90.0, 99.0, 99.9)
 """The percentiles that are shown."""
 
 BEYOND = 10
-"""Requests that each run needs beyond a percentile before its cost is given: with fewer it is one request's luck."""
+"""Requests that each run needs beyond a percentile before its cost is shown; fewer are left to chance."""
 
 NANOSECONDS = 1e-9
 """Histograms count nanoseconds."""
@@ -108,7 +108,7 @@ def _environments(
 
 
 def _place(trial: TrialRow, metric: str) -> Value:
-    """Where a trial's histogram belongs, as the rule of what is paired with what reads it."""
+    """Return a trial's histogram as a value, so that blocks can be paired."""
     return Value(
         trial.id, trial.block, trial.attempt, trial.environment, trial.workload, trial.level, metric, "s", "lower",
         0.0, trial.started_at, trial.flags,
@@ -124,7 +124,7 @@ def _cost(sides: Sequence[tuple[Histogram, Histogram]], percent: float, plan: Co
 
 
 def _curve(histogram: Histogram) -> tuple[tuple[float, float], ...]:
-    """Points at even distances on the scale of 1 / (1 - share), as far as there are requests beyond."""
+    """Return points that are evenly spaced on the scale of 1 / (1 - share), up to the last request."""
     requests = histogram.count
     beyond = (10 ** (-step / PER_DECADE) for step in range(1, DECADES * PER_DECADE + 1))
     percents = [100 * (1 - share) for share in beyond if requests * share >= 1]

@@ -1,4 +1,4 @@
-"""The workloads of a run, each with the levels of its load in their order."""
+"""The workloads of a run, each with the levels of its load in order."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from weighbridge.store.run import RunStore
 
 @dataclass(frozen=True, slots=True)
 class LoadLevel:
-    """One level of a workload: as it is written at a span, and its cell."""
+    """One level of a workload, as text and as a cell."""
 
     text: str
     cell: CellId
@@ -19,18 +19,18 @@ class LoadLevel:
 
 @dataclass(frozen=True, slots=True)
 class LevelGroup:
-    """A workload with all levels of its load; other factors are fixed in it."""
+    """A workload with all levels of its load; other factors are fixed."""
 
     workload: str
     title: str
     load: str
-    """The name of the factor that its levels are of; empty where nothing is swept."""
+    """The name of the swept factor; empty if there is none."""
     levels: tuple[LoadLevel, ...]
-    """Rising where they are numbers, in the study's order otherwise."""
+    """Levels in ascending order if they are numbers, otherwise in the study's order."""
 
 
 def groups_of(store: RunStore) -> list[LevelGroup]:
-    """Give the workloads of a run, each with its levels in order; other factors than the load make groups apart."""
+    """Return the workloads of a run with their levels in order; factors other than the load make separate groups."""
     loads: dict[str, str] = json.loads(store.info().get("loads", "{}"))
     groups: dict[tuple[str, str], tuple[LevelGroup, list[LoadLevel]]] = {}
     for workload, cells in grouped(store.cells(), lambda cell: cell.workload).items():
@@ -53,7 +53,7 @@ def _number(cell: CellRow, factor: str) -> float | None:
 
 
 def _load(cells: Sequence[CellRow], named: str) -> str:
-    """The factor that is the load: of those swept over numbers, the one that the workload has named or the first."""
+    """Return the load: of the factors swept over numbers, the one that the workload named, or the first."""
     swept = []
     for name in dict.fromkeys(name for cell in cells for name in cell.level.factors):
         numbers = [_number(cell, name) for cell in cells if name in cell.level.factors]

@@ -1,10 +1,10 @@
-"""What the meters read in the trials of a run, as quantities of the server, the generator and their hosts.
+"""Readings of the meters in a run's trials, as quantities of the server, the generator and their hosts.
 
-Everything that is drawn or told of use over time is made of these series, and nobody else knows their names.
+All charts and sentences about use over time are based on these series. No other module knows their names.
 
-A rate stands at the end of the time that it is a mean of (`weighbridge.meters.series`); a level is taken to have held
-since the reading before it. Of several network interfaces or disks of a place the busiest at each moment counts: the
-same bytes pass several of them (a bridge and its ports, a loop device and the disk below it).
+A rate is the mean of the time up to its reading (`weighbridge.meters.series`); a level is assumed to hold since the
+previous reading. If a place has several network interfaces or disks, the busiest one at each moment counts. The same
+bytes pass through several of them, such as a bridge and its ports, or a loop device and its disk.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from weighbridge.model.trial import PROMETHEUS, Series
 from weighbridge.store.run import RunStore
 
 PLACES = {"server": "server", "client": "generator", "solo": "program"}
-"""Roles as the report calls their sites here."""
+"""The names of the roles' sites in reports."""
 HOST = "host "
-"""How the places of a host's own series begin."""
+"""The prefix of places that are hosts."""
 
 CPU, MEMORY, READ, WRITTEN, IN, OUT = "CPU", "memory", "disk read", "disk written", "network in", "network out"
 QUANTITIES = (CPU, MEMORY, READ, WRITTEN, IN, OUT)
@@ -31,15 +31,15 @@ KINDS = {
     "user": "user", "nice": "user", "system": "system", "irq": "interrupts", "softirq": "interrupts",
     "iowait": "waiting for disks", "steal": "steal",
 }  # fmt: skip
-"""Kinds of a host's CPU time as they are drawn; idle is what is left."""
+"""The kinds of a host's CPU time in charts; the rest is idle."""
 BUSY = ("user", "system", "interrupts")
-"""Those in which a CPU of the host works for it."""
+"""The kinds of time that a CPU spends working for its host."""
 
 SLOW_S = 1.0
-"""As `weighbridge.meters.sampler` has it."""
+"""The same value as in `weighbridge.meters.sampler`."""
 
 SHORTEST_S = 0.05
-"""The shortest time that a reading of its own is about, in seconds."""
+"""The shortest time that one reading covers, in seconds."""
 
 _NAMES = (
     (re.compile(r"cpu(?:_(\w+))?_share"), CPU),
@@ -51,12 +51,12 @@ _NAMES = (
 )
 
 ValuesBySecond = dict[float, float]
-"""Value by the second of the trial at which it was read."""
+"""Values by second of the trial."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class QuantityId:
-    """A quantity of a place; of a host's CPU time each kind is one of its own."""
+    """A quantity of a place; each kind of a host's CPU time is a quantity of its own."""
 
     place: str
     what: str
@@ -65,7 +65,7 @@ class QuantityId:
 
 @lru_cache(maxsize=4096)  # each trial has the same series
 def quantity_of(name: str) -> tuple[str, str] | None:
-    """What a series is of by its name (`QUANTITIES`), and of which kind, interface or disk; None for any other."""
+    """Return the quantity of a series (`QUANTITIES`) and its kind, interface or disk; None for other series."""
     for pattern, what in _NAMES:
         if match := pattern.fullmatch(name):
             return what, match[1] or ""
@@ -83,15 +83,15 @@ class Metered:
         self._windows = {trial.id: trial.window for trial in store.trials() if trial.window is not None}
 
     def quantities(self, trial: int) -> dict[QuantityId, ValuesBySecond]:
-        """What was read in a trial (its id) of each quantity."""
+        """Return the readings of each quantity in a trial, by its id."""
         return quantities(self._store.series_by_trial().get(trial, ()), self._hosts)
 
     def about_s(self, key: QuantityId) -> float:
-        """Seconds between two readings of a quantity."""
+        """Return the seconds between two readings of a quantity."""
         return about_s(key, self._every_s)
 
     def used(self, trial: int) -> dict[QuantityId, float]:
-        """Each quantity as one number: means over the time of the measured program, of memory the most."""
+        """Return each quantity as one number: the mean while the measured program ran; for memory, the maximum."""
         window = self._windows.get(trial, (0.0, math.inf))
         values = {
             key: most(read, window) if key.what == MEMORY else mean(read, window, self.about_s(key))
@@ -102,13 +102,13 @@ class Metered:
 
 
 def hosts_of(store: RunStore) -> tuple[str, ...]:
-    """The names of the study's hosts: an environment's own variants of them are shown under these."""
+    """Return the names of the study's hosts; an environment's own variants of a host appear under its name."""
     return tuple(store.study_file().hosts)
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The mean of the readings from one second of a trial to another."""
+    """The mean of readings between two moments of a trial, in seconds."""
 
     start: float
     end: float
@@ -116,10 +116,10 @@ class Stretch:
 
 
 def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[QuantityId, ValuesBySecond]:
-    """Give what was read of each quantity. ``hosts``: the study's names of hosts, of which variants are made."""
+    """Return the readings of each quantity. ``hosts`` are the names in the study, which variants are derived from."""
     by_key: dict[QuantityId, ValuesBySecond] = {}
     parts: dict[str, dict[str, ValuesBySecond]] = {}
-    owners: dict[str, str] = {}  # of two variants of one host in a trial, the first: it is one machine
+    owners: dict[str, str] = {}  # the first of two variants of a host in a trial: both are the same machine
     for each in series:
         place = place_of(each.place, tuple(hosts))
         if owners.setdefault(place, each.place) != each.place:
@@ -141,7 +141,7 @@ def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[Quan
 
 @lru_cache(maxsize=4096)  # each trial has the same series
 def _key_of(place: str, name: str) -> QuantityId | None:
-    """What a series is a part of; None for one of a site's own CPU time or of memory."""
+    """Return the quantity that a series belongs to; None for a site's own CPU time and for memory."""
     if place == PROMETHEUS:
         return QuantityId(PROMETHEUS, name)
     what, part = quantity_of(name) or ("", "")
@@ -154,7 +154,7 @@ def _key_of(place: str, name: str) -> QuantityId | None:
 
 @lru_cache(maxsize=1024)
 def place_of(place: str, hosts: tuple[str, ...] = ()) -> str:
-    """A series' place as it is shown: roles in words; an environment's own host under its host's name."""
+    """Return the place of a series for display: a role in words, an environment's own host under its host's name."""
     if place.startswith(HOST):
         name = place.removeprefix(HOST)
         mine = [each for each in hosts if name == each or name.startswith(f"{each}-")]
@@ -163,7 +163,7 @@ def place_of(place: str, hosts: tuple[str, ...] = ()) -> str:
 
 
 def _of_a_place(place: str, mine: dict[str, ValuesBySecond]) -> dict[QuantityId, ValuesBySecond]:
-    """CPU and memory: what a site's programs hold (files in the cache are not theirs), a host's in use."""
+    """Return the CPU time and memory of a place; a site's memory does not include cached files."""
     by_key: dict[QuantityId, ValuesBySecond] = {}
     kinds = {quantity_of(name): read for name, read in mine.items()}
     if not place.startswith(HOST):
@@ -182,7 +182,7 @@ def _of_a_place(place: str, mine: dict[str, ValuesBySecond]) -> dict[QuantityId,
 def _join(
     by_key: dict[QuantityId, ValuesBySecond], key: QuantityId, read: ValuesBySecond, *, busiest: bool = False
 ) -> None:
-    """Add readings to those of the same key (or keep the larger ones), moment by moment."""
+    """Add readings to earlier readings of the same key, or keep the larger ones, for each moment."""
     total = by_key.get(key)
     if total is None:
         by_key[key] = {at: max(0.0, value) for at, value in read.items()} if busiest else dict(read)
@@ -192,16 +192,16 @@ def _join(
 
 
 def about_s(key: QuantityId, every_s: float) -> float:
-    """Seconds between two readings of a quantity: what disks did is read once a second at most."""
+    """Return the seconds between two readings of a quantity; disks are read once a second at most."""
     return max(every_s, SLOW_S) if key.what in (READ, WRITTEN) and key.place != PROMETHEUS else every_s
 
 
 def stretches(read: ValuesBySecond, least_s: float = 0.0, every_s: float = 0.0) -> list[Stretch]:
-    """Give readings as means over the time that each is about, several of them together until `least_s` are full.
+    """Return readings as means over the time that each covers, merged until each mean covers at least `least_s`.
 
-    The first one's time is that to the second or `every_s`, if that is longer, but not before the trial. What is
-    shorter than SHORTEST_S is put to what follows, and left out at the end: a first level is read in the first
-    milliseconds of a trial.
+    The first reading covers the time to the second one, or `every_s` if that is longer, but not time before the
+    trial. A stretch shorter than SHORTEST_S is merged with the next one, and dropped at the end: the first level is
+    read in the first milliseconds of a trial.
     """
     at = sorted(read)
     if not at:
@@ -221,7 +221,7 @@ def stretches(read: ValuesBySecond, least_s: float = 0.0, every_s: float = 0.0) 
 
 
 def mean(read: ValuesBySecond, window: tuple[float, float], every_s: float = 0.0) -> float | None:
-    """The mean of readings in a part of a trial, each as long as it lasted; None without any."""
+    """Return the mean of readings in a part of a trial, weighted by their duration; None without readings."""
     total = lasted = 0.0
     for each in stretches(read, every_s=every_s):
         overlap = min(each.end, window[1]) - max(each.start, window[0])
@@ -231,6 +231,6 @@ def mean(read: ValuesBySecond, window: tuple[float, float], every_s: float = 0.0
 
 
 def most(read: ValuesBySecond, window: tuple[float, float]) -> float | None:
-    """The largest reading in a part of a trial, or just after it; None without any."""
+    """Return the largest reading in a part of a trial or right after it; None without readings."""
     after = min((at for at in read if at >= window[1]), default=math.inf)
     return max((value for at, value in read.items() if window[0] <= at <= max(window[1], after)), default=None)

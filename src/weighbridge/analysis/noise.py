@@ -1,8 +1,8 @@
-"""How noisy a machine is: how far two runs of the same program differ, how long a precision takes, what is behind it.
+"""Noise of a machine: how much two runs of a program differ, the time for a precision, and causes.
 
-The run has one environment and its A/A arm, both of them natively. ``variation`` is the standard deviation of the
-within-block log ratios of the two: what blocks have to average out, and no more of the machine's changes than happen
-within a block. `weighbridge.statistics.precision` says what follows for a comparison whose runs are as noisy.
+The run has one native environment and its A/A arm. ``variation`` is the standard deviation of the log ratios of the
+two within blocks. Blocks have to average it out; it contains only those changes of the machine that happen within a
+block. `weighbridge.statistics.precision` derives the effort of a comparison whose runs are equally noisy.
 """
 
 import math
@@ -21,7 +21,7 @@ from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore
 
 TARGETS = (0.05, 0.02, 0.01)
-"""The relative half-widths of which is told how long they take."""
+"""Relative half-widths for which the required time is shown."""
 _OF_THE_MACHINE = (
     FlagCode.STEAL, FlagCode.OTHER_WORK, FlagCode.MEMORY_PRESSURE, FlagCode.IO_PRESSURE, FlagCode.CLOCKS,
 )  # fmt: skip
@@ -29,7 +29,7 @@ _OF_THE_MACHINE = (
 
 @dataclass(frozen=True, slots=True)
 class WorkloadNoise:
-    """How noisy one workload is; ``variation`` is a fraction (0.02: 2 %), ``trial_s`` the seconds of a trial."""
+    """The noise of one workload; ``variation`` is a fraction (0.02 is 2%), ``trial_s`` is the seconds of a trial."""
 
     workload: str
     kind: str
@@ -38,19 +38,19 @@ class WorkloadNoise:
     trial_s: float
 
     def blocks(self, target: float) -> int:
-        """Blocks that a comparison needs for this half-width; at least those of the first look."""
+        """Return the blocks that a comparison needs for this half-width, at least up to the first look."""
         return blocks_needed(self.variation, target)
 
     def seconds(self, target: float) -> float:
-        """Seconds that the trials of two environments take for this half-width."""
+        """Return the seconds that the trials of two environments take for this half-width."""
         return 2 * self.trial_s * self.blocks(target)
 
 
 @dataclass(frozen=True, slots=True)
 class MachineNoise:
-    """All that was seen: of each workload, how often trials were disturbed and by what, and facts of the machine.
+    """The noise of each workload, the number of disturbed trials by cause, and facts of the machine.
 
-    ``interrupts``: those of devices that came often, of which the run's own writes and packets are part.
+    ``interrupts`` are frequent device interrupts; the run's own writes and packets cause some of them.
     """
 
     rows: tuple[WorkloadNoise, ...]
@@ -60,7 +60,7 @@ class MachineNoise:
 
 
 def machine_noise(store: RunStore) -> MachineNoise:
-    """Give the noise of a run with an A/A arm. Raises RunDirectoryError where the store is damaged."""
+    """Return the noise of a run with an A/A arm. Raises RunDirectoryError if the store is damaged."""
     analysis = analyse(store)
     kinds = {cell.workload: cell.kind for cell in store.cells()}
     rows = [
@@ -83,9 +83,9 @@ def _log_ratios(store: RunStore, workload: str, metric: str, analysis: Analysis)
 
 
 def _trial_s(analysis: Analysis, workload: str) -> float:
-    """Seconds of a trial, with those that stand between two trials.
+    """Return the seconds of a trial, including the pause before the next one.
 
-    Of these the median, as a step of the clock looks like a very long or a negative one.
+    The pause is a median because a step of the clock looks like a very long or negative pause.
     """
     between_s = [later.started_at - each.started_at - each.duration_s for each, later in pairwise(analysis.trials)]
     mine_s = [each.duration_s for each in analysis.trials if each.workload == workload]

@@ -1,4 +1,4 @@
-"""Trials that broke under their load: how many, why, and what that means where a block is run again."""
+"""Trials that broke under their load: their number, the reason, and the consequence for repeated blocks."""
 
 import re
 from collections import Counter
@@ -12,17 +12,17 @@ from weighbridge.store.run import Value
 
 @dataclass(frozen=True, slots=True)
 class Breakage:
-    """How many trials of one environment at one level broke under its load, of those that had a result, and why."""
+    """The number of trials of one arm that broke under load, out of those with a result, and the reason."""
 
     environment: str
     trials: int
     of: int
     reason: str
-    """What the trials said, one sentence; the most frequent where they said several things."""
+    """The most frequent message of the broken trials, one sentence."""
     lost: int
-    """Blocks that have no value because of it."""
+    """The number of blocks without a value because of it."""
     measured: int
-    """Blocks that have one all the same."""
+    """The number of blocks that still have a value."""
 
     @property
     def always(self) -> bool:
@@ -53,14 +53,14 @@ def reason(trials: Iterable[TrialRow]) -> str:
 
 
 def without_figures(text: str) -> str:
-    """Return a message without its figures, so that two which differ only in them are equal."""
+    """Return a message without its figures, so that messages that differ only in them are equal."""
     return re.sub(r"[\d\s.,]+", " ", text)
 
 
 def without_retries(trials: Iterable[TrialRow]) -> list[TrialRow]:
-    """Give the trials without the repetitions of those that broke: a break is a result, which is not tried away.
+    """Return the trials without repetitions of trials that broke, because breaking is a result.
 
-    A block is run again where another environment failed in it; what broke in it before stays its result.
+    A block is repeated if another environment failed in it; trials that broke in it before keep their result.
     """
     trials = list(trials)
     first: dict[tuple[ArmId, int], int] = {}
@@ -76,6 +76,6 @@ def _in_block(trial: TrialRow) -> tuple[ArmId, int]:
 
 
 def standing_values(values: Iterable[Value], trials: Iterable[TrialRow]) -> list[Value]:
-    """Give the values of the trials that `without_retries` gives."""
+    """Return the values of the trials that `without_retries` returns."""
     standing = {trial.id for trial in without_retries(trials)}
     return [value for value in values if value.trial_id in standing]

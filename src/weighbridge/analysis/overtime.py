@@ -1,7 +1,7 @@
-"""Resource use over the time of one block, with its trials as marked spans: what ran when, and what it used then.
+"""Resource use over the time of one block, with a span for each trial.
 
-One block of each workload is drawn, the one whose values are nearest to the medians of all blocks. Time in which
-nothing of the workload ran (other workloads of the block did) is cut out. Nothing here is compared.
+The chart shows one block of each workload, the one whose values are nearest to the medians of all blocks. Time
+without a trial of the workload is cut out. Nothing here is compared.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from weighbridge.model.trial import PROMETHEUS
 from weighbridge.store.run import RunStore
 
 POINTS, MOST_POINTS = 16_000, 5_600
-"""Points in all pictures together, and in one: in long blocks each is the mean of a longer time."""
+"""The most points in all charts together, and in one; in long blocks each point is the mean of a longer time."""
 
 MOST_QUERIES = 12
-"""Series of a Prometheus server that are drawn of a workload, in the order of their names."""
+"""The most series of a Prometheus server that are drawn for a workload, in the order of their names."""
 
 KEPT_GAP_S = 1.0
-"""A longer time between two trials of a workload is cut out but for this much."""
+"""A longer gap between two trials of a workload is shortened to this."""
 
 ENOUGH_BLOCKS = 3
-"""Complete blocks from which one is the nearest to the median."""
+"""The fewest complete blocks for choosing the one nearest to the median."""
 
 IDLE_CPUS, IDLE_BYTES = 0.005, 1.0
-"""What a quantity must exceed somewhere to be drawn."""
+"""A quantity is only drawn if it exceeds this somewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialSpan:
-    """One trial in the picture: from its second ``start`` to ``end`` there; ``wall_s`` after the block began."""
+    """One trial in the chart, from second ``start`` to ``end``; ``wall_s`` is the time since the block started."""
 
     trial: TrialRow
     level: str
@@ -61,12 +61,12 @@ class TrialSpan:
 
 
 StepCurve = tuple[tuple[float, ...], tuple[float, ...]]
-"""Where each step begins, in the picture's seconds, and its value; the last value appears twice, at its end."""
+"""The start of each step, in seconds of the chart, and its value; the last value appears twice, at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimelinePanel:
-    """One quantity of one place over the picture's time. ``curves``: by kind (of a host's CPU time) and span."""
+    """One quantity of one place over the chart's time. ``curves`` are by kind (of a host's CPU time) and span."""
 
     place: str
     what: str
@@ -75,7 +75,7 @@ class TimelinePanel:
 
     @property
     def most(self) -> float:
-        """The largest value; of several kinds the largest sum would be higher."""
+        """The largest value; for several kinds, their sum can be higher."""
         return max((max(values) for kind in self.curves.values() for _, values in kind.values()), default=0.0)
 
 
@@ -84,7 +84,7 @@ ChoiceReason = Literal["nearest", "only", "most-results", "first-of-most-results
 
 @dataclass(frozen=True, slots=True)
 class BlockChoice:
-    """Why it is this block: of ``complete`` ones the nearest to the medians, or the one (the first) with most."""
+    """The reason for the block: nearest to the medians of ``complete`` blocks, or the first with the most results."""
 
     why: ChoiceReason
     complete: int
@@ -92,7 +92,7 @@ class BlockChoice:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One block of a workload: its trials in the order in which they ran, and what was used meanwhile."""
+    """One block of a workload: its trials in chronological order, and the resource use at that time."""
 
     group: LevelGroup
     block: int
@@ -100,15 +100,15 @@ class Picture:
     spans: tuple[TrialSpan, ...]
     panels: tuple[TimelinePanel, ...]
     queries: tuple[TimelinePanel, ...]
-    """What a Prometheus server had; ``what`` is the query's name with its labels."""
+    """Queries of a Prometheus server; their ``what`` names the query and its labels."""
     further: int
-    """How many more series of that server are kept with the run."""
+    """The number of further series of that server in the run."""
     step_s: float
-    """The time that a point is the mean of, at least; 0 where each reading is a point."""
+    """The shortest time that a point is the mean of; 0 if each reading is a point."""
 
 
 def pictures(store: RunStore, analysis: Analysis) -> list[Picture]:
-    """Give what can be drawn, one picture for each workload; none where the run has no readings over time."""
+    """Return one chart for each workload; empty if the run has no readings over time."""
     groups, metered = groups_of(store), Metered(store)
     drawings = []
     for group in groups:
@@ -124,7 +124,7 @@ def pictures(store: RunStore, analysis: Analysis) -> list[Picture]:
 
 
 def _block(analysis: Analysis, group: LevelGroup) -> tuple[int, BlockChoice, list[TrialRow]] | None:
-    """The block to draw, why it is that one, and its trials; None without a trial."""
+    """Return the block to draw, the reason, and its trials; None without a trial."""
     cells = {level.cell for level in group.levels}
     blocks = grouped((trial for trial in analysis.trials if trial.cell in cells), lambda trial: trial.block)
     if not blocks:
@@ -142,12 +142,12 @@ def _block(analysis: Analysis, group: LevelGroup) -> tuple[int, BlockChoice, lis
 
 
 def _result(trial: TrialRow) -> bool:
-    """Whether a trial is a result: one that broke under its load is."""
+    """Return whether a trial is a result, including breaking under its load."""
     return trial.ok or trial.outcome == "broke"
 
 
 def _nearest(analysis: Analysis, blocks: Mapping[int, Sequence[TrialRow]]) -> int:
-    """The block with the smallest mean distance, as a logarithm, of the headline values from their medians."""
+    """Return the block with the smallest mean distance, as a logarithm, of headline values from their medians."""
     headlines = {report.cell: report.metric for report in analysis.headlines}
     values: dict[ArmId, dict[int, float]] = {}
     for number, trials in blocks.items():
@@ -174,7 +174,7 @@ def _picture(
     read = [metered.quantities(trial.id) for trial in trials]
     drawn = {key for each in read for key in each}
     lasted = sum(span.end - span.start for span in spans)
-    # A step is kept apart for each span, so that each adds one point at its end.
+    # Steps do not cross spans, so each span adds one point at its end.
     steps = max(1, points // max(1, len(drawn)) - 2 * len(spans))
     step_s = lasted / steps
     fastest = min((_every(mine) for each in read for mine in each.values()), default=0.0)
@@ -182,7 +182,7 @@ def _picture(
     curves: dict[QuantityId, dict[int, StepCurve]] = {}
     for number, (span, mine) in enumerate(zip(spans, read, strict=True)):
         for key, values in mine.items():
-            if key != QuantityId(key.place, CPU) or not key.place.startswith(HOST):  # of a host the kinds are drawn
+            if key != QuantityId(key.place, CPU) or not key.place.startswith(HOST):  # for hosts, kinds are drawn
                 curves.setdefault(key, {})[number] = _curve(span, values, step_s, metered.about_s(key))
     panels = _panels(curves)
     queries = [panel for panel in panels if panel.place == PROMETHEUS]
@@ -193,7 +193,7 @@ def _picture(
 
 
 def _spans(group: LevelGroup, trials: Sequence[TrialRow]) -> tuple[TrialSpan, ...]:
-    """The trials one after the other, with at most KEPT_GAP_S between them."""
+    """Return the trials in sequence, with at most KEPT_GAP_S between them."""
     texts = {level.cell: level.text for level in group.levels}
     spans: list[TrialSpan] = []
     place = ended = 0.0
@@ -217,7 +217,7 @@ def _curve(span: TrialSpan, read: ValuesBySecond, step_s: float, apart_s: float)
 
 
 def _every(read: ValuesBySecond) -> float:
-    """Seconds between two readings."""
+    """Return the seconds between two readings."""
     at = sorted(read)
     return (at[-1] - at[0]) / (len(at) - 1) if len(at) > 1 else math.inf
 
@@ -229,7 +229,7 @@ def _round_up(seconds: float) -> float:
 
 
 def _panels(curves: Mapping[QuantityId, Mapping[int, StepCurve]]) -> list[TimelinePanel]:
-    """By quantity, and in each the server before the generator and the hosts; without those that were never used."""
+    """Return panels by quantity, the server's before the generator's and the hosts', without unused quantities."""
     by_panel: dict[tuple[str, str], dict[str, Mapping[int, StepCurve]]] = {}
     for key, mine in curves.items():
         by_panel.setdefault((key.place, key.what), {})[key.kind] = mine

@@ -1,4 +1,4 @@
-"""The network paths of a run: in what they differ besides the isolation, and what the trials used of them."""
+"""Network paths of a run: their differences besides the isolation, and how trials used them."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -21,12 +21,12 @@ SCOPE = "path"
 """Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`model.facts.NetworkPath`)."""
 
 SAME_MSS = 0.05
-"""Relative difference of two MSS up to which they are the same: a header's option more or less."""
+"""The largest relative difference between two MSS that count as equal: about one header option."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientPlace:
-    """Where clients are; ``host`` names theirs where that tells it from others."""
+    """The place of clients; ``host`` names their host if there are several."""
 
     kind: Literal["this-machine", "beside-the-server", "elsewhere", "on-a-host"]
     host: str = ""
@@ -50,12 +50,12 @@ class PathFigures:
 
 @dataclass(frozen=True, slots=True)
 class ProxiedFigures(PathFigures):
-    """The same where the client's connection ends at a proxy: the MSS is that of the connection to it."""
+    """Figures of a path through a proxy; the MSS belongs to the connection between client and proxy."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathDifference:
-    """A path that differs from that of ``baseline``."""
+    """A path that differs from the path of ``baseline``."""
 
     here: PathFigures
     there: PathFigures
@@ -64,9 +64,9 @@ class PathDifference:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Every path of a run that is known, by environment and host of the client.
+    """Every known path of a run, by environment and host of the client.
 
-    ``networked`` are the workloads that need a path; None where the run is from before paths were recorded.
+    ``networked`` are the workloads that need a path; None if the run is from before paths were recorded.
     """
 
     by_environment: Mapping[tuple[str, str], NetworkPath] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Paths:
     """The name of the server's host."""
 
     def place(self, client: str) -> ClientPlace:
-        """Where the clients on a host are."""
+        """Return the place of the clients on a host."""
         if client == self.local:
             return ClientPlace("this-machine")
         if client == self.server:
@@ -86,35 +86,33 @@ class Paths:
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """The hosts of clients, in the order in which their paths were probed."""
+        """The hosts of clients, in the order that their paths were probed."""
         return tuple(dict.fromkeys(client for _, client in self.by_environment))
 
     def client_of(self, level: Level) -> str:
-        """The host of the client at a level, which is the only one where the study has only one."""
+        """Return the host of the client at a level, or the only one."""
         chosen = level.value_of(CLIENT)
         return chosen if chosen in self.clients else next(iter(self.clients), "")
 
     def of(self, environment: str, level: Level) -> NetworkPath | None:
-        """The path of an environment at a level."""
+        """Return the path of an environment at a level."""
         return self.by_environment.get((environment, self.client_of(level)))
 
     def needed(self, workload: str) -> bool:
-        """Whether a workload needs a path and the run recorded paths."""
+        """Return whether a workload needs a path and the run recorded paths."""
         return self.networked is not None and workload in self.networked
 
     def missing(self, cell: CellId, *environments: str) -> bool:
-        """Whether a comparison of these environments lacks the path of one of them: then it is none."""
+        """Return whether a comparison is impossible because the path of one of its environments is unknown."""
         return self.needed(cell.workload) and any(self.of(name, cell.level) is None for name in environments)
 
     def difference(self, cell: CellId, environment: str, baseline: str) -> PathDifference | None:
-        """In what an environment's path differs from the baseline's; None where in nothing."""
+        """Return how an environment's path differs from the baseline's; None if it does not."""
         one, other = self.of(environment, cell.level), self.of(baseline, cell.level)
         if not self.needed(cell.workload) or one is None or other is None or environment == baseline:
             return None
         figures, baseline_figures = PathFigures.of(one), PathFigures.of(other)
-        if (
-            figures.loopback and baseline_figures.loopback
-        ):  # whose MSS follows the window, from one connection to the next
+        if figures.loopback and baseline_figures.loopback:  # their MSS depends on the window of each connection
             return None
         unlike = (
             figures.loopback != baseline_figures.loopback
@@ -126,7 +124,7 @@ class Paths:
 
 
 def paths_of(facts: Iterable[tuple[str, str, str, float]], info: Mapping[str, str]) -> Paths:
-    """Give the paths from a run's facts and keys; what cannot be read is not known."""
+    """Return the paths from a run's facts and keys; unreadable ones count as unknown."""
     paths = {}
     for scope, key, value, _ in facts:
         environment, _, client = key.rpartition("@")
@@ -146,7 +144,7 @@ def _same_mss(one: int | None, other: int | None) -> bool:
 
 
 FIGURES = (RETRANSMITS, SOFTIRQ_SHARE, ALL_CPU, SWITCHES)
-"""How the names of the metrics begin that tell how a path works, in the order in which they are shown."""
+"""Prefixes of the metrics that show how a path works, in display order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +160,8 @@ class PathMechanism:
 class PathTable:
     """The paths of all environments for the clients on one host, with the figures of one workload.
 
-    ``client`` is that host and ``place`` where that is; empty and None where all clients are on one.
-    ``metrics`` are name and unit of the figures.
+    ``client`` is that host and ``place`` its position; empty and None if all clients are on one host. ``metrics`` has
+    the names and units of the figures.
     """
 
     client: str
@@ -174,7 +172,7 @@ class PathTable:
 
 
 def path_tables(analysis: "Analysis") -> tuple[PathTable, ...]:
-    """Give a table for each workload that needs a network, in the order of the report."""
+    """Return a table for each workload that needs a network, in the order of the report."""
     paths, several = analysis.paths, len(analysis.paths.clients) > 1
     tables = []
     for label in analysis.labels:

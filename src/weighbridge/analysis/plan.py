@@ -1,4 +1,4 @@
-"""The comparisons that a study asks for: their design, and how often the costs are examined."""
+"""The design of a study's comparisons, and how often their costs are examined."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from weighbridge.store.extensions import RunExtension, extensions, looks_at_chan
 from weighbridge.store.run import METERS_HZ, RunStore
 
 FASTEST_HZ = 10.0
-"""What a study may ask of the meters (`weighbridge.model.study.Meters`)."""
+"""The highest rate that a study can set for the meters (`weighbridge.model.study.Meters`)."""
 _ABSENT = TypeAdapter(frozenset[ArmId])
 
 
@@ -33,45 +33,45 @@ class Comparisons:
     looks: Looks
     planned_blocks: int | None
     ladder: tuple[Rung, ...] = ()
-    """Environments and those to which each adds one step, bases first; empty where the study has no ladder.
+    """Environments with the ones to which each adds one step, bases first; empty if the study has no ladder.
 
-    Those that are left out are in it, so that what adds to them is linked to what they add to.
+    Environments that are left out are included, so that the steps that add to them still have a base.
     """
 
     absent: frozenset[ArmId] = frozenset()
     """The environments that the study does not measure on a workload at a level."""
 
     def compared_on(self, cell: CellId) -> tuple[str, ...]:
-        """The environments that are compared with the baseline on a workload at a level; the A/A arm is last."""
+        """Return the environments that are compared with the baseline on a cell; the A/A arm is last."""
         return tuple(name for name in self.compared if ArmId(cell, name) not in self.absent)
 
     explaining: frozenset[str] = frozenset()
-    """The environments that are parts of another, to explain its cost; they are compared with no baseline."""
+    """The environments that explain the cost of another one; they are not compared with the baseline."""
     changes: tuple[RunExtension, ...] = ()
-    """How the number of blocks was changed after the run had begun."""
+    """How the number of blocks was changed after the run had started."""
     changes_of_gates: frozenset[RunExtension] = frozenset()
-    """Those of the changes that gates asked for, whose looks share an error of their own."""
+    """The ``changes`` that gates asked for; their looks share an error of their own."""
     blocks: int = 0
-    """How many there are so far."""
+    """The number of blocks so far."""
     unfinished: bool = False
-    """Whether the run did not come to its end: it was stopped, or is still going on."""
+    """Whether the run did not reach its end: it was stopped, or is still running."""
 
     @property
     def control_looks(self) -> Looks:
-        """How often the A/A arm may be looked at: a further look must not make a check less strict."""
+        """The looks at the A/A arm; further looks must not make its check less strict."""
         return Looks(self.looks.planned)
 
     @property
     def looks_beside_gates(self) -> Looks:
-        """How often the run was looked at but by gates, whose looks count themselves that it is not finished."""
+        """The looks at the run without looks of gates, which account for an unfinished run themselves."""
         changes = [each for each in self.changes if each not in self.changes_of_gates]
         return _looks(self.looks.planned, changes)
 
     @property
     def next_looks(self) -> Looks:
-        """How often a run will have been looked at that comes to its end, or that somebody adds blocks to.
+        """The looks at the run when it reaches its end, or when blocks are added to it.
 
-        Whoever adds blocks has seen what there is.
+        Anyone who adds blocks has seen the present costs.
         """
         if self.unfinished:
             return replace(self.looks, interim=False)
@@ -85,13 +85,13 @@ class Comparisons:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Those without the A/A arm."""
+        """The compared environments without the A/A arm."""
         left = {self.baseline, self.aa_arm, *self.explaining}
         return tuple(name for name in self.environments if name not in left)
 
 
 def plan_of(store: RunStore) -> Comparisons:
-    """Give the plan that a run was begun with. Raises RunDirectoryError where the store cannot be read."""
+    """Return the design of a run's comparisons. Raises RunDirectoryError if the store cannot be read."""
     info, arms = store.info(), store.environments()
     repetitions = json.loads(info.get("repetitions", "{}"))
     target = repetitions.get("target")
@@ -130,7 +130,7 @@ def _arms(store: RunStore) -> Sequence[StoredArm]:
 
 
 def _looks(planned: int, changes: Sequence[RunExtension]) -> Looks:
-    """The looks at a run that was changed so; of one that was cut short in the end, its end may be any block's."""
+    """Return the looks at a run with these changes; if the last one cut it short, its end can be at any block."""
     cut = _shortened(changes)
     counted = changes[:-1] if cut else changes
     return Looks(planned, len(looks_at_changes(counted, MIN_BLOCKS_VERDICT)), interim=cut)
@@ -141,7 +141,7 @@ def _shortened(changes: Sequence[RunExtension]) -> bool:
 
 
 def _of_gates(changes: Sequence[RunExtension], looks: Sequence[GateLook]) -> Iterator[RunExtension]:
-    """The changes that gates made: blocks up to a next look, and fewer where that was never reached."""
+    """Yield the changes that gates made: blocks up to a next look, and fewer if that look was never reached."""
     wanted = {(each.blocks, each.until) for each in looks}
     until = {each.until for each in looks}
     for change in changes:
@@ -150,7 +150,7 @@ def _of_gates(changes: Sequence[RunExtension], looks: Sequence[GateLook]) -> Ite
 
 
 KIND = "kind"
-"""The setting of a `StepChange` between environments of two kinds."""
+"""The setting of a `StepChange` between two kinds of environments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,9 @@ class StepChange:
 
 
 def changes(store: RunStore, previous: str, environment: str) -> tuple[StepChange, ...]:
-    """Give which settings an environment has that the one to which it adds a step has not.
+    """Return the settings that differ between an environment and the one to which it adds a step.
 
-    Where their kinds differ, most settings have no counterpart and the kinds say enough: they alone are given.
+    If their kinds differ, only the kinds are returned because most settings have no counterpart.
     """
     arms = {name: (kind, options) for name, kind, options, _ in store.environments()}
     (kind_before, before), (kind, now) = arms[previous], arms[environment]
@@ -175,12 +175,12 @@ def changes(store: RunStore, previous: str, environment: str) -> tuple[StepChang
 
 
 def differing(before: Mapping[str, object], now: Mapping[str, object]) -> tuple[StepChange, ...]:
-    """Give what differs between the options of two environments of one kind."""
+    """Return the differing options of two environments of one kind."""
     return tuple(_differing("", before, now))
 
 
 def _differing(setting: str, before: object, now: object) -> Iterator[StepChange]:
-    """What differs inside of a setting, under the words that lead there; of other kinds their kinds alone."""
+    """Yield the differences inside a setting, with the path of words to it; for different kinds, only the kinds."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         if before != now:
             yield StepChange(setting, before, now)
@@ -192,7 +192,7 @@ def _differing(setting: str, before: object, now: object) -> Iterator[StepChange
 
 
 def meters_hz(store: RunStore) -> float:
-    """Give how often the meters read in a second; of a run of an older version what its study asked for, or 1."""
+    """Return how often the meters read per second; for an older run, the rate in its study, or 1."""
     hz = store.info().get(METERS_HZ) or store.study_file().meters.hz
     try:
         rate_hz = float(hz)

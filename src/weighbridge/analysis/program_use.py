@@ -1,6 +1,6 @@
-"""What the programs of trials used, each alone, as the launcher of its site tells it (getrusage(2)).
+"""Resource use of each program in a trial, reported by the launcher of its site (getrusage(2)).
 
-Beside it what the whole site used: the launcher, and whatever else ran there.
+For comparison, also the use of the whole site: the launcher, and everything else that ran there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,16 @@ from weighbridge.model.address import grouped
 from weighbridge.store.run import RunStore
 
 SITE_CPU = "cpu_s"
-"""What a site's meters gave of the whole trial, its warm-up too."""
+"""CPU time of a site over the whole trial, including its warm-up."""
 GUEST_CPU, GUEST_STEAL = "guest_cpu_s", "guest_steal_s"
-"""The same as the site's own kernel sees it, where it has one: without its devices and its hypervisor."""
+"""The same seen by the site's own kernel, if it has one, without its devices and hypervisor."""
 OF_SITES = (SITE_CPU, GUEST_CPU, GUEST_STEAL)
 UNITS = {
     "program_cpu_user_s": "s", "program_cpu_system_s": "s", "program_peak_bytes": "B", "program_switches": "count",
     "program_preemptions": "count", "program_minor_faults": "count", "program_major_faults": "count",
     "program_outside_s": "s",
 }  # fmt: skip
-"""What is kept of each program, with its unit; the last is its wall time as seen from outside of the site."""
+"""Recorded values of each program with their units. The last is its wall time seen from outside the site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ProgramUse:
 
 
 def program_use(store: RunStore, analysis: Analysis) -> dict[str, tuple[ProgramUse, ...]]:
-    """Give by workload label what each role's program used; nothing of runs from before launchers told it."""
+    """Return the resource use of each role's program by label; empty for runs before launchers reported it."""
     samples: dict[tuple[int, str], dict[str, float]] = {}
     for sample in store.samples(*UNITS, *OF_SITES):
         if sample.site in PLACES:
@@ -56,7 +56,7 @@ def program_use(store: RunStore, analysis: Analysis) -> dict[str, tuple[ProgramU
 def _use(
     samples: Mapping[tuple[int, str], Mapping[str, float]], environment: str, role: str, trials: Sequence[TrialRow]
 ) -> ProgramUse | None:
-    """The medians of an environment's trials; None where no launcher told anything."""
+    """Return the medians of an environment's trials; None if no launcher reported anything."""
     read = [mine for trial in trials if (mine := samples.get((trial.id, role))) is not None and UNITS.keys() & mine]
     names = [name for name in (*UNITS, *OF_SITES) if any(name in mine for mine in read)]
     medians = {name: median(mine[name] for mine in read if name in mine) for name in names}

@@ -1,9 +1,9 @@
-"""How often the meters read during the trials, whether that is often enough, and which figures are a selection.
+"""How often the meters read during trials, whether that is often enough, and which figures are a selection.
 
-**A selection**: figures that are missing where they are small. CPU time of all who worked is not told where it is
-below what the counters resolve, nor software interrupts' share where there were few ticks of either. In short trials
-that leaves the trials with much of it, and more of them in one environment than in another. Such a figure is left out
-for the whole workload and level.
+**A selection** is a figure that is missing if it is small. The CPU time of all sites is missing if it is below the
+resolution of the counters, and the share of software interrupts if there were few ticks of either. In short trials,
+only trials with large values remain, and more of them in one environment than in another. Such a figure is left out
+for the whole cell.
 """
 
 import math
@@ -20,12 +20,12 @@ from weighbridge.statistics.verdicts import FAILING
 from weighbridge.store.run import RunStore, Value
 
 ENOUGH_READINGS = 5
-"""Readings in the measured time of a trial below which a mean or a peak says little."""
+"""The fewest readings in the measured time of a trial for a useful mean or peak."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingRate:
-    """Readings a second, the measured seconds of each trial, and whether a pilot block has chosen how many."""
+    """Readings per second, the measured seconds of each trial, and whether a pilot block chose the trial lengths."""
 
     hz: float
     measured_s: Mapping[int, float]
@@ -36,18 +36,18 @@ class ReadingRate:
         return median(self.measured_s[each] for each in trials) if trials else math.inf
 
     def enough(self, trials: Sequence[int]) -> bool:
-        """Whether the median trial has enough readings."""
+        """Return whether the median trial has enough readings."""
         return self.median_s(trials) * self.hz >= ENOUGH_READINGS
 
     def enough_hz(self, trials: Sequence[int]) -> int | None:
-        """Return how many readings a second would be enough; None where the meters cannot read so often."""
+        """Return how many readings per second would be enough; None if the meters cannot read that often."""
         seconds = self.median_s(trials)
         needed_hz = math.ceil(ENOUGH_READINGS / seconds) if seconds > 0 else math.inf
         return None if needed_hz > FASTEST_HZ else int(max(needed_hz, math.floor(self.hz) + 1))
 
 
 def readings(store: RunStore) -> ReadingRate | None:
-    """How often the meters of a run read; None where its trials have no readings over time."""
+    """Return how often the meters of a run read; None if its trials have no readings over time."""
     good = [trial for trial in store.trials() if trial.outcome is Outcome.OK]
     measured = {trial.id: trial.measured_s for trial in good if trial.measured_s is not None}
     first = next(iter(measured), None)
@@ -59,19 +59,18 @@ def readings(store: RunStore) -> ReadingRate | None:
 # -- selections ---------------------------------------------------------------------------------
 
 SELECTED = (ALL_CPU, SOFTIRQ_SHARE)
-"""How the names of metrics begin that are absent where they are small."""
+"""Prefixes of metrics that are absent if they are small."""
 READ_MEANWHILE = ("memory_client_",)
-"""How the names of metrics begin that are what a meter happened to read while the measured program ran."""
+"""Prefixes of metrics that depend on the moments when a meter read during the measured program."""
 
 
 def without_selections(
     values: Sequence[Value], rate: ReadingRate | None, robbed: Collection[int] = ()
 ) -> list[Value]:
-    """Return the values without figures that more than one in ten of an environment's good trials lack.
+    """Return the values without figures that are missing in more than one in ten of an environment's good trials.
 
-    ``robbed``: trials from which a hypervisor took CPU time. They lack them for that, whatever their size. Likewise
-    without those that meters read too seldom: fewer than `ENOUGH_READINGS` times in the median trial. The values of
-    one cell stay in their order.
+    A hypervisor took CPU time in ``robbed`` trials, so their figures are missing whatever their size. Figures with
+    fewer than `ENOUGH_READINGS` readings in the median trial are left out too. The values of one cell stay in order.
     """
     kept: list[Value] = []
     for of_cell in grouped(values, lambda value: value.cell).values():

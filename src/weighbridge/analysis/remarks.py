@@ -1,10 +1,10 @@
-"""What a reader has to know beside a number: each remark is a class, and below it stands the rule that finds it.
+"""Remarks: facts that a reader should know about a number. Each is a class with the rule that finds it below.
 
-A remark has a code, and figures and names in its fields: ``report --json`` has them as they are. Its words are in
-`weighbridge.report.text.remarks`. Nothing here changes a number.
+A remark has a code, and its fields hold names and figures, which ``report --json`` contains unchanged. The sentences
+are in `weighbridge.report.text.remarks`. Remarks never change a number.
 
-Remarks stand in the order of their rules, those that weigh most first. A rule is about one of these: a comparison, an
-environment's values of a metric, its trials, what the facts of a site say, or the run as a whole.
+Remarks are in the order of their rules, the most important first. The subject of a rule is a comparison, an
+environment's values of a metric, its trials, the facts of a site, or the whole run.
 """
 
 from collections import Counter
@@ -54,7 +54,7 @@ Rule = Callable[[Subject], Iterable[Remark]]
 
 
 class Rules(Generic[Subject]):
-    """The rules about subjects of one type, in the order of their remarks. An instance decorates a rule."""
+    """The rules about subjects of one type, in the order of their remarks. An instance is a decorator for rules."""
 
     def __init__(self) -> None:
         self._rules: list[Rule[Subject]] = []
@@ -65,13 +65,13 @@ class Rules(Generic[Subject]):
         return rule
 
     def remarks(self, subject: Subject) -> list[Remark]:
-        """Return what the rules find."""
+        """Return the remarks of all rules."""
         return [remark for rule in self._rules for remark in rule(subject)]
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonInRun:
-    """A comparison with its metric and what is known of its run."""
+    """A comparison with its metric and the context of its run."""
 
     report: MetricReport
     row: Comparison
@@ -90,7 +90,7 @@ class ComparisonInRun:
 
 @dataclass(frozen=True, slots=True)
 class ArmValues:
-    """An environment's values of a metric in the order in which they ran, and what looks wrong with them."""
+    """An environment's values of a metric in chronological order, and suspicious trends in them."""
 
     environment: str
     metric: str
@@ -100,7 +100,7 @@ class ArmValues:
 
 @dataclass(frozen=True, slots=True)
 class ArmTrials:
-    """An environment's trials of a workload at a level, and whether they broke under its load."""
+    """An environment's trials of one cell, and whether they broke under load."""
 
     environment: str
     trials: Sequence[TrialRow]
@@ -109,7 +109,10 @@ class ArmTrials:
 
 @dataclass(frozen=True, slots=True)
 class SiteFacts:
-    """The facts of an environment's site, and of the baseline's site of the same role (else of the userland)."""
+    """The facts of an environment's site, and of the baseline's site with the same role.
+
+    The baseline's facts include the facts of the root filesystem.
+    """
 
     environment: str
     facts: Mapping[str, str]
@@ -122,13 +125,13 @@ about_values: Rules[ArmValues] = Rules()
 about_trials: Rules[ArmTrials] = Rules()
 about_site: Rules[SiteFacts] = Rules()
 about_run: Rules[Context] = Rules()
-"""What differs in the run besides the isolation."""
+"""Rules about differences in the run besides the isolation."""
 on_top: Rules[Context] = Rules()
-"""What stands before all costs of the run."""
+"""Rules about facts that a report shows before all costs."""
 
 
 def remarks_about(report: MetricReport, row: Comparison, context: Context) -> tuple[Remark, ...]:
-    """Return every remark about one comparison, the ones that weigh most first."""
+    """Return all remarks about one comparison, the most important first."""
     comparison = ComparisonInRun(report, row, context)
     remarks = about_comparison.remarks(comparison)
     for environment in comparison.sides:
@@ -140,7 +143,7 @@ def remarks_about(report: MetricReport, row: Comparison, context: Context) -> tu
 
 
 def _arm_remarks(comparison: ComparisonInRun, environment: str) -> list[Remark]:
-    """What is to be known of an environment's own values of a metric and of its trials."""
+    """Return remarks about an environment's own values of a metric and about its trials."""
     report, context = comparison.report, comparison.context
     arm = ArmId(report.cell, environment)
 
@@ -159,10 +162,10 @@ def _arm_remarks(comparison: ComparisonInRun, environment: str) -> list[Remark]:
 def confounders(
     facts: Iterable[Fact], baseline: str, environments: Sequence[str], study: StoredFile | None = None
 ) -> tuple[Remark, ...]:
-    """Return what differs besides the isolation: between hosts, and between the sites of environments.
+    """Return the differences besides the isolation, between hosts and between the sites of environments.
 
-    A site's facts have the scope ``ENVIRONMENT`` or ``ENVIRONMENT/ROLE``. Then come options that a workload of
-    `study` has in one environment alone, and packet sizes that are not the baseline's.
+    The scope of a site's facts is ``ENVIRONMENT`` or ``ENVIRONMENT/ROLE``. The last remarks are about options that a
+    workload of `study` has in only one environment, and about packet sizes that differ from the baseline's.
     """
     facts = list(facts)
     sites: dict[tuple[str, str], dict[str, str]] = {}
@@ -180,9 +183,9 @@ def confounders(
 
 
 def _confounders_of(context: Context) -> tuple[Remark, ...]:
-    """Confounders of a run; options that workloads have of their own are named beside costs against its baseline."""
+    """Return the confounders of a run. Workloads' own options count only against the run's own baseline."""
     study = context.study if context.against is None else None
-    left = context.plan.explaining if context.against is None else frozenset()  # each differs as what it is a part of
+    left = context.plan.explaining if context.against is None else frozenset()  # they repeat another arm's remarks
     environments = [name for name in context.plan.environments if name not in left]
     return context.once(
         ("confounders", context.against),
@@ -192,26 +195,26 @@ def _confounders_of(context: Context) -> tuple[Remark, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AboutEnvironment(Remark):
-    """What is about one environment's own values, trials or sites."""
+    """A remark about one environment's own values, trials or sites."""
 
     environment: str
 
 
 class AboutCost(Remark):
-    """What is about the cost itself: where a comparison has too few blocks for one, nothing of it is said."""
+    """A remark about the cost itself, which is left out if a comparison has too few blocks for a cost."""
 
     __slots__ = ()
 
 
 class PartOfCost(Remark):
-    """What makes a part of the cost: it is said in the sentence of the comparison."""
+    """A remark about something that causes a part of the cost; the sentence of the comparison mentions it."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Confounder(AboutEnvironment):
-    """What differs in an environment besides the isolation."""
+    """A difference of an environment besides the isolation."""
 
     code = "confounder"
 
@@ -221,7 +224,7 @@ class Confounder(AboutEnvironment):
 
 @dataclass(frozen=True, slots=True)
 class AAArm(Remark):
-    """The comparison is that of the baseline with itself."""
+    """The comparison is between the baseline and itself."""
 
     code = "control"
     baseline: str
@@ -235,7 +238,7 @@ def _aa_arm(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class EmulatedCost(AboutEnvironment):
-    """A side of a comparison was measured under emulation; ``both``: the other, too (``layers`` are of both)."""
+    """A side of a comparison was measured under emulation; with ``both``, both sides and their ``layers`` were."""
 
     code = "emulated"
     layers: tuple[str, ...]
@@ -254,9 +257,9 @@ def _emulated_cost(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Nested(Remark):
-    """These environments were measured on a host that is a guest itself, in ``layers``, the outermost first.
+    """Environments that were measured on a host that is itself a guest, in ``layers``, the outermost first.
 
-    ``environments`` is empty beside a comparison whose sides both were on it. ``everywhere``: they are all.
+    ``environments`` is empty in a comparison if both sides were on the host. ``everywhere`` means all environments.
     """
 
     code = "nested"
@@ -268,7 +271,7 @@ class Nested(Remark):
 
 @about_comparison
 def _nested_sides(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """Where one such host is that of both sides it is told once; where only one side was on one, the top tells."""
+    """Yield the nested hosts of both sides, a shared one once; for a single side, the top of the report is enough."""
     sides = {name: _nested(comparison.context.isolation.get(name, NO_HYPERVISOR)) for name in comparison.sides}
     environment, baseline = reversed(sides)
     common = [each for each in sides[environment] if each in sides[baseline]]
@@ -280,7 +283,7 @@ def _nested_sides(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 def _nested(isolation: Isolation) -> list[Nested]:
-    """The hosts that are guests themselves."""
+    """Return the hosts that are guests themselves."""
     return [
         Nested((), site.host, tuple(layer.name for layer in site.of_host)) for site in isolation.sites if site.of_host
     ]
@@ -317,7 +320,7 @@ def _one_block(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Exploratory(AboutCost):
-    """Fewer than ten blocks."""
+    """There are fewer than ten blocks."""
 
     code = "exploratory"
     rounds: int
@@ -331,7 +334,7 @@ def _exploratory(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Incomplete(Remark):
-    """Fewer blocks than were planned or tried."""
+    """There are fewer blocks than were planned or tried."""
 
     code = "incomplete"
     rounds: int
@@ -352,9 +355,9 @@ def _incomplete(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Extended(Remark):
-    """The number of blocks was changed; ``looked_after``: how many had finished at each change.
+    """The number of blocks was changed; ``looked_after`` has the number of finished blocks at each change.
 
-    ``rounds``: those that ran, or that an unfinished run is to have. ``by_gate``: whether a gate asked for some.
+    ``rounds`` is how many ran, or the target of an unfinished run. ``by_gate`` is whether a gate asked for some.
     """
 
     code = "extended"
@@ -375,7 +378,7 @@ def _extended(context: Context) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished(Remark):
-    """The run has not come to its end after so many ``blocks``; ``planned`` is None where it stops on precision."""
+    """The run has not reached its end after so many ``rounds``; ``planned`` is None if the run stops on precision."""
 
     code = "unfinished"
     rounds: int
@@ -403,7 +406,7 @@ def _extended_run(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class TargetMissed(AboutCost):
-    """The precision asked for was not reached. ``target`` and ``half_width`` are fractions, this perhaps infinite."""
+    """The requested precision was not reached. ``target`` and ``half_width`` are fractions, and can be infinite."""
 
     code = "target"
     target: float
@@ -414,7 +417,7 @@ class TargetMissed(AboutCost):
 
 @about_comparison
 def _target_missed(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """The target is about each workload's headline metric, in the comparisons with the run's baseline."""
+    """Yield a missed target; targets apply to headline metrics in comparisons with the run's baseline."""
     row, context = comparison.row, comparison.context
     target = context.plan.target if context.against is None else None
     if target is None or row.cost is None or row.aa or not comparison.report.headline:
@@ -425,7 +428,10 @@ def _target_missed(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 def _blocks_to_target(cost: Cost, target: float, context: Context) -> int | None:
-    """Return after how many blocks the interval likely has the target: it widens, as who adds blocks has seen it."""
+    """Return after how many blocks the interval will likely reach the target.
+
+    Adding blocks widens the interval, because the user has seen the costs before.
+    """
     now, then = (ALPHA * looks_share(looks) for looks in (context.plan.looks, context.plan.next_looks))
     width = widened(cost.half_width, now, then)
     blocks = blocks_to_target(width, cost.blocks, target, LATEST)
@@ -434,7 +440,7 @@ def _blocks_to_target(cost: Cost, target: float, context: Context) -> int | None
 
 @dataclass(frozen=True, slots=True)
 class AsDifference(AboutCost):
-    """The cost is a difference in ``unit``, positive is worse."""
+    """The cost is a difference in ``unit``; positive is worse."""
 
     code = "difference"
     difference: Interval
@@ -445,12 +451,12 @@ class AsDifference(AboutCost):
 def _as_difference(comparison: ComparisonInRun) -> Iterator[Remark]:
     cost = comparison.row.cost
     if cost is not None and cost.scale == "difference":
-        yield AsDifference(cost.worsening, comparison.report.unit)
+        yield AsDifference(cost.penalty, comparison.report.unit)
 
 
 @dataclass(frozen=True, slots=True)
 class Identical(AboutCost):
-    """All blocks say the same, and are too few to rule out chance."""
+    """All blocks have the same result, and are too few to rule out chance."""
 
     code = "identical"
     rounds: int
@@ -465,7 +471,7 @@ def _identical(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class NotAfterHolm(AboutCost):
-    """The interval excludes no cost, the adjusted p-value does not."""
+    """The interval excludes "no cost", but the adjusted p-value does not."""
 
     code = "holm"
     adjusted_p: float
@@ -480,7 +486,7 @@ def _not_after_holm(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Unproven(AboutCost):
-    """The control of the session shows a cost where there is none, so this one proves nothing."""
+    """This cost proves nothing because the session's control shows a cost although there is none."""
 
     code = "unproven"
 
@@ -494,9 +500,10 @@ def _unproven(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class WithinNoise(AboutCost):
-    """The cost is no larger than the metric's noise floor: of resource use, or of few blocks.
+    """The cost is not larger than the metric's noise floor: of resource use, few blocks or a disturbed run.
 
-    It is a fraction, and the costs within it in percent; None where the cost is a difference.
+    ``noise_floor`` is a fraction; ``low`` and ``high`` are costs in percent. All are None if the cost is a
+    difference.
     """
 
     code = "noise"
@@ -514,14 +521,14 @@ def _within_noise(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 def _undecided_beside_no_cost(row: Comparison) -> bool:
-    """Whether a comparison is inconclusive although its own interval excludes "no cost"."""
+    """Return whether a comparison is inconclusive although its own interval excludes "no cost"."""
     cost = row.cost if row.verdict == "inconclusive" and not row.aa else None
     return cost is not None and excludes_no_cost(cost) and not cost.equivalent
 
 
 @dataclass(frozen=True, slots=True)
 class Stalls(Remark):
-    """The mean cost, in percent, is far from the typical one."""
+    """The mean cost is far from the typical cost; both are in percent."""
 
     code = "stalls"
     mean_percent: Interval
@@ -530,12 +537,12 @@ class Stalls(Remark):
 
 @about_comparison
 def _stalls(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """With few blocks, neither of the two means says much."""
+    """Yield a large disagreement of the two means, unless there are too few blocks to rely on them."""
     cost, tolerance = comparison.row.cost, comparison.context.tolerance
     if cost is None or cost.exploratory or cost.disagreement is None or tolerance is None:
         return
     if cost.disagreement > tolerance and not cost.arithmetic.low <= cost.typical <= cost.arithmetic.high:
-        yield Stalls(cost_percent(cost.arithmetic, cost.better), cost.worsening)
+        yield Stalls(cost_percent(cost.arithmetic, cost.better), cost.penalty)
 
 
 # -- about what was measured under which conditions ------------------------------------------------
@@ -543,7 +550,7 @@ def _stalls(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class OtherPacketSize(PartOfCost):
-    """A comparison of two packet sizes: "1418 B"."""
+    """A comparison of two different packet sizes, such as "1418 B"."""
 
     code = "packet-size"
     size: str
@@ -552,7 +559,7 @@ class OtherPacketSize(PartOfCost):
 
 @about_comparison
 def _other_packet_size(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """A size that was probed and one that was given are the same when they are as large."""
+    """Yield a difference of sizes; a probed and a given size are equal if their bytes are."""
     baseline_size, size = (_packet_size(comparison, name) for name in comparison.sides)
     if size and baseline_size and size != baseline_size:
         yield OtherPacketSize(size, baseline_size)
@@ -564,7 +571,7 @@ def _packet_size(comparison: ComparisonInRun, environment: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PacketSizes(AboutEnvironment):
-    """An environment's packet sizes where they are not the baseline's, each with the workloads concerned."""
+    """Packet sizes of an environment that differ from the baseline's, each with the affected workloads."""
 
     code = "packet-size"
     baseline: str
@@ -572,7 +579,7 @@ class PacketSizes(AboutEnvironment):
 
     @property
     def labels(self) -> frozenset[str]:
-        """Every workload concerned."""
+        """All affected workloads."""
         return frozenset(label for _, labels in self.sizes for label in labels)
 
 
@@ -590,7 +597,7 @@ def _other_sizes(sizes: Mapping[str, str], baseline: str, environments: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Capped(PartOfCost):
-    """Something limited most trials of one side (``trials`` of ``of``), and not those of the other."""
+    """Something limited most trials of one side (``trials`` out of ``of``), but not of the other side."""
 
     code = "capped"
     environment: str
@@ -602,7 +609,7 @@ class Capped(PartOfCost):
 
 @about_comparison
 def _capped(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """Which of the two could do no better: where both could not for the same reason, the verdict says so."""
+    """Yield the side that was limited; if both met the same limit, the verdict already says so."""
     report, row, context = comparison.report, comparison.row, comparison.context
     if report.resource_use or row.cost is None or row.aa:
         return
@@ -621,7 +628,7 @@ UDP_HEADERS = 28
 
 @dataclass(frozen=True, slots=True)
 class Fragments(PartOfCost):
-    """What an environment's datagrams carry (``size``) is more than its path takes in one piece (bytes, both)."""
+    """An environment's datagrams (``size``) do not fit into one packet of its path; both sizes are in bytes."""
 
     code = "fragments"
     environment: str
@@ -631,7 +638,7 @@ class Fragments(PartOfCost):
 
 @about_comparison
 def _fragments(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """Which of the two alone sends its datagrams in pieces: that is a cost of their size on this path."""
+    """Yield the only side that fragments its datagrams, which is a cost of their size on this path."""
     fragments = []
     for name in comparison.sides:
         path, size = comparison.context.paths.of(name, comparison.report.level), _packet_size(comparison, name)
@@ -644,7 +651,7 @@ def _fragments(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class NoPath(Remark):
-    """The network path of one of the two is not known."""
+    """The network path of one side is unknown."""
 
     code = "no-path"
 
@@ -658,9 +665,9 @@ def _no_path(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class OtherPath(Remark):
-    """The environments' network path is another one than the baseline's.
+    """The environments' network path differs from the baseline's.
 
-    ``environments`` is empty beside a comparison, ``place`` None where all clients are in one.
+    ``environments`` is empty in a comparison. ``place`` is None if all clients are in one place.
     """
 
     code = "path"
@@ -679,16 +686,16 @@ def _other_path(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class PathsUnrecorded(Remark):
-    """The run is from before network paths were recorded."""
+    """The run was made before network paths were recorded."""
 
     code = "path"
 
 
 @dataclass(frozen=True, slots=True)
 class OtherDurability(PartOfCost):
-    """The environment keeps otherwise what it acknowledged; empty where it is not known.
+    """The environment's durability differs from the baseline's; empty if unknown.
 
-    Beside a comparison without ``environment`` and ``labels``.
+    In a comparison, ``environment`` and ``labels`` are empty.
     """
 
     code = "durability"
@@ -708,7 +715,7 @@ def _other_durability(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class InterruptTimeApart(Remark):
-    """A site's CPU time leaves out interrupts: surely, or perhaps."""
+    """A site's CPU time does not include interrupts, certainly (``sure``) or possibly."""
 
     code = "interrupt-time"
     sure: bool
@@ -725,7 +732,7 @@ def _interrupt_time_apart(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class GuestTicks(AboutEnvironment):
-    """CPU time of an environment is by the ticks of ``host``, a guest on an emulator, which tells it of no steal."""
+    """CPU time is counted in ticks of ``host``, a guest on an emulator, which does not report steal time."""
 
     code = "guest-ticks"
     host: str
@@ -733,7 +740,7 @@ class GuestTicks(AboutEnvironment):
 
 @about_comparison
 def _guest_ticks(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """Whose CPU time an emulated host counts; that of an emulator's process on a real machine is real."""
+    """Yield sides on emulated hosts. A real machine counts the CPU time of an emulator's process correctly."""
     if comparison.report.metric.startswith(CPU_TIME):
         yield from dict.fromkeys(
             GuestTicks(name, site.host)
@@ -745,9 +752,9 @@ def _guest_ticks(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class FewReadings(Remark):
-    """The meters, at ``hz``, read so often in the median trial; ``wanted_hz`` would do, None where nothing would.
+    """The meters took ``readings`` per trial in the median at ``hz``; ``wanted_hz`` is enough, None if no rate is.
 
-    ``chosen``: a pilot block has chosen the trials' lengths, so that there is nothing to be changed.
+    ``chosen`` means that a pilot block chose the trial lengths, so that the user has nothing to change.
     """
 
     code = "readings"
@@ -759,14 +766,14 @@ class FewReadings(Remark):
 
 @about_comparison
 def _few_readings(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """What a host used and what memory peaked at is read a few times a second: short trials have too few readings."""
+    """Yield too few readings: short trials have few, because meters read a few times per second."""
     if is_difference_itself(comparison.report.metric):
         few = few_readings(comparison.context.readings, [trial.id for trial in comparison.trials if trial.ok])
         yield from [few] if few else []
 
 
 def few_readings(rate: ReadingRate | None, trials: Sequence[int]) -> FewReadings | None:
-    """Return that the median of these trials has too few readings, and how many a second would do; None if enough."""
+    """Return a remark if the median of these trials has too few readings, with the rate that would be enough."""
     if rate is None or rate.enough(trials):
         return None
     return FewReadings(rate.hz, round(rate.median_s(trials) * rate.hz), rate.enough_hz(trials), rate.chosen)
@@ -777,7 +784,7 @@ def few_readings(rate: ReadingRate | None, trials: Sequence[int]) -> FewReadings
 
 @dataclass(frozen=True, slots=True)
 class Outliers(AboutEnvironment):
-    """How many of its runs are far from the others."""
+    """The number of runs that are far from the others."""
 
     code = "outliers"
     outliers: int
@@ -791,13 +798,13 @@ def _outliers(values: ArmValues) -> Iterator[Remark]:
 
 
 HELD_BACK_S = (0.0395, 0.0455)
-"""A latency between these may be that of an acknowledgement which Linux has held back: for 40 ms at the least, beside
-what the network takes (TCP_DELACK_MIN in include/net/tcp.h, a 25th of a second)."""
+"""A latency between these limits can come from an acknowledgement that Linux delays for at least 40 ms
+(TCP_DELACK_MIN in include/net/tcp.h, a 25th of a second), plus the time on the network."""
 
 
 @dataclass(frozen=True, slots=True)
 class DelayedAck(AboutEnvironment):
-    """A latency in seconds that stands at the time for which Linux holds acknowledgements back, with CPUs idle."""
+    """A latency in seconds that matches the time for which Linux delays acknowledgements, with idle CPUs."""
 
     code = "delayed-ack"
     seconds: float
@@ -819,7 +826,7 @@ def _delayed_ack(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Drift(AboutEnvironment):
-    """Its values rise or fall during the session (Kendall's tau)."""
+    """The values rise or fall during the session (Kendall's tau)."""
 
     code = "drift"
     tau: float
@@ -834,7 +841,7 @@ def _drift(values: ArmValues) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Autocorrelation(AboutEnvironment):
-    """Its successive runs resemble one another."""
+    """Successive runs resemble each other."""
 
     code = "autocorrelation"
 
@@ -846,12 +853,12 @@ def _autocorrelation(values: ArmValues) -> Iterator[Remark]:
 
 
 MEMORY_PER_SITE = "memory_per_site"
-"""The growth of all of the machine's used memory with each site: no site uses less than nothing."""
+"""The growth of the machine's total used memory per site; no site can use less than nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unresolved(AboutEnvironment):
-    """In ``count`` of ``trials`` the growth of the machine's memory was zero or less: it hides that of the sites."""
+    """In ``count`` of ``trials``, the machine's memory grew by zero or less, which hides the sites' memory."""
 
     code = "unresolved"
     count: int
@@ -872,7 +879,7 @@ def _unresolved(values: ArmValues) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class BrokeUnderLoad(AboutEnvironment):
-    """Its trials broke under their load."""
+    """The trials broke under their load."""
 
     code = "overloaded"
     overloaded: Breakage
@@ -886,7 +893,7 @@ def _broke_under_load(arm: ArmTrials) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class FailedTrials(AboutEnvironment):
-    """How many of its ``trials`` gave no measurement; ``outcomes`` by frequency."""
+    """The number of ``trials`` without a measurement; ``outcomes`` are ordered by frequency."""
 
     code = "failed"
     trials: int
@@ -902,7 +909,7 @@ def _failed_trials(arm: ArmTrials) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Selected(AboutEnvironment):
-    """So many trials failed that the cost is that of a selection."""
+    """Too many trials failed, so the cost is based on a selection of them."""
 
     code = "selected"
 
@@ -915,7 +922,7 @@ def _selected(arm: ArmTrials) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class FigureRange:
-    """The smallest and largest value of one figure of several flags."""
+    """The smallest and largest value of one figure in several flags."""
 
     name: str
     low: float
@@ -924,7 +931,7 @@ class FigureRange:
 
 @dataclass(frozen=True, slots=True)
 class FlaggedTrials(AboutEnvironment):
-    """How many of its ``trials`` have a flag of one kind."""
+    """The number of ``trials`` that have a flag of one kind."""
 
     code = "trial"
     flag: FlagKind
@@ -935,7 +942,7 @@ class FlaggedTrials(AboutEnvironment):
 
 @dataclass(frozen=True, slots=True)
 class ProgramErrors(FlaggedTrials):
-    """How many of its trials' programs reported errors."""
+    """The number of trials whose programs reported errors."""
 
     code = "errors"
 
@@ -946,7 +953,7 @@ def _flagged_trials(arm: ArmTrials) -> Iterator[Remark]:
 
 
 def flagged_trials(environment: str, trials: Sequence[TrialRow]) -> list[FlaggedTrials]:
-    """Return each kind of flag that an environment's trials have, the most frequent first."""
+    """Return each kind of flag in an environment's trials, the most frequent first."""
     by_kind = _flags_by_kind(trials)
     return [
         (ProgramErrors if kind.code == FlagCode.PROGRAM_ERRORS else FlaggedTrials)(
@@ -957,11 +964,11 @@ def flagged_trials(environment: str, trials: Sequence[TrialRow]) -> list[Flagged
 
 
 NEARLY_ALL = 0.75
-"""Share of the environments from which a flag is said once for all of them."""
+"""The share of environments from which a flag is reported once for all of them."""
 
 
 def common_flags(trials: Sequence[TrialRow]) -> list[FlaggedTrials]:
-    """Return the kinds that are about nearly all environments, so that they need not be said of each of them."""
+    """Return the kinds of flags that affect nearly all environments, so that they are reported once."""
     arms = grouped(trials, lambda trial: trial.environment)
     concerned = Counter(kind for mine in arms.values() for kind in _trials_by_kind(mine))
     by_kind = _flags_by_kind(trials)
@@ -973,17 +980,17 @@ def common_flags(trials: Sequence[TrialRow]) -> list[FlaggedTrials]:
 
 
 def without_flags(remarks: Iterable[Remark], kinds: Collection[FlagKind]) -> list[Remark]:
-    """Return the remarks but for those about these kinds of flags."""
+    """Return the remarks that are not about these kinds of flags."""
     return [each for each in remarks if not (isinstance(each, FlaggedTrials) and each.flag in kinds)]
 
 
 def kind_of(flag: Flag) -> FlagKind:
-    """Return what a flag is about, without its figures: flags of one kind are counted together."""
+    """Return the kind of a flag, without its figures; flags of one kind are counted together."""
     return FlagKind(flag.code, flag.where, flag.text if flag.code == FlagCode.OTHER else "")
 
 
 def figure_ranges(of: Iterable[Flag]) -> tuple[FigureRange, ...]:
-    """Return the smallest and the largest of each figure that flags have."""
+    """Return the smallest and largest value of each figure in some flags."""
     values: dict[str, list[float]] = {}
     for flag in of:
         for name, value in flag.figures.items():
@@ -992,7 +999,7 @@ def figure_ranges(of: Iterable[Flag]) -> tuple[FigureRange, ...]:
 
 
 def _trials_by_kind(trials: Sequence[TrialRow]) -> Counter[FlagKind]:
-    """How many trials have each kind. Of a bottleneck the verdicts tell, where it hides something."""
+    """Return the number of trials with each kind of flag, without bottlenecks, which the verdicts cover."""
     by_trial = ([flag for flag in trial.flags if flag.code not in BOTTLENECKS] for trial in trials)
     return Counter(each for mine in by_trial for each in sorted({kind_of(flag) for flag in mine}))
 
@@ -1006,7 +1013,7 @@ def _flags_by_kind(trials: Sequence[TrialRow]) -> dict[FlagKind, list[Flag]]:
 
 @dataclass(frozen=True, slots=True)
 class HostsDiffer(Remark):
-    """The run's hosts differ; of a run of before this was data, ``sentence`` says how."""
+    """The run's hosts differ. In old runs, ``sentence`` describes the difference."""
 
     code = "confounder"
     difference: HostDifference | None
@@ -1031,7 +1038,7 @@ def _hosts_differ(differences: Mapping[str, str]) -> Iterator[HostsDiffer]:
 
 @dataclass(frozen=True, slots=True)
 class NotHonoured(Confounder):
-    """A limit that an environment could not honour: which, and what its fact says."""
+    """A limit that an environment could not honour, with the value of its fact."""
 
     limit: str
     why: str
@@ -1039,7 +1046,7 @@ class NotHonoured(Confounder):
 
 @dataclass(frozen=True, slots=True)
 class NotMetered(Confounder):
-    """What no meter of an environment reads, and why."""
+    """A quantity that no meter of an environment reads, and the reason."""
 
     quantity: str
     why: str
@@ -1056,7 +1063,7 @@ def _not_honoured_or_metered(site: SiteFacts) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class OtherValue(Confounder):
-    """A fact of its site that is not the baseline's; both values are empty where they are digests, or too long."""
+    """A fact of a site that differs from the baseline's; both values are empty if they are digests or too long."""
 
     fact: str
     baseline: str
@@ -1066,7 +1073,7 @@ class OtherValue(Confounder):
 
 @about_site
 def _other_value(site: SiteFacts) -> Iterator[Remark]:
-    """Of the compared facts and of the confinement, those for which nothing asked: else they are the question."""
+    """Yield differences of compared facts and of the confinement, except those that the study asked for."""
     if site.environment in (site.baseline, OUTSIDE):
         return
     compared = {*COMPARED, *_confinement_not_asked_for(site)}
@@ -1081,7 +1088,10 @@ def _other_value(site: SiteFacts) -> Iterator[Remark]:
 
 
 def _confinement_not_asked_for(site: SiteFacts) -> set[str]:
-    """Facts of confinement that neither side has by its kind and options; none in a run of before this was noted."""
+    """Return the facts of confinement that are not due to the kind or options of either side.
+
+    Old runs did not record this and have none.
+    """
     sides = [facts.get(ASKED_CONFINEMENT) for facts in (site.facts, site.baseline_facts)]
     asked = {each for side in sides if side is not None for each in side.split(", ")}
     return set() if None in sides else {*CONFINEMENT} - asked
@@ -1089,7 +1099,7 @@ def _confinement_not_asked_for(site: SiteFacts) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class OwnOptions(Confounder):
-    """Options that workloads have in this environment alone."""
+    """Options that workloads have in only this environment."""
 
     workloads: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
@@ -1097,7 +1107,7 @@ class OwnOptions(Confounder):
 def _own_options(
     study: StoredFile | None, environments: Sequence[str], sizes: Sequence[PacketSizes]
 ) -> Iterator[OwnOptions]:
-    """Of the workloads whose packet sizes are not said already. ``weigh`` says in its question what it compares."""
+    """Yield own options of workloads, unless packet sizes cover them or the question of ``weigh`` names them."""
     if study is None or is_weighed(study.study):
         return
     for name in environments:
@@ -1146,14 +1156,14 @@ def _other_paths(context: Context) -> Iterator[Remark]:
 
 
 FIXED_TIME_SPREAD, FIXED_TIME_S = 0.005, 0.5
-"""Between the shortest and the longest trial, as a share; of a program that takes at least so many seconds."""
+"""The largest spread between the shortest and longest trial, as a share, and the shortest time of the program."""
 WHOLE_SECONDS_SPREAD, BEYOND_WHOLE_S = 0.02, 0.15
-"""Between the shortest and the middle trial, where that takes whole seconds and no more than so much beyond them."""
+"""The largest spread between the shortest and the median trial, and the largest excess over whole seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedTime(Remark):
-    """A program took as long in most trials (``seconds``): its time seems to be fixed, and then shows no cost."""
+    """A program took the same time in most trials (``seconds``), so its time seems to be fixed and shows no cost."""
 
     code = "fixed-time"
     label: str
@@ -1162,7 +1172,7 @@ class FixedTime(Remark):
 
 @on_top
 def _fixed_time(context: Context) -> Iterator[Remark]:
-    """Of programs of the user's whose time is the headline, in every environment."""
+    """Yield programs of the user whose headline is their time, if it seems to be fixed in every environment."""
     written = context.study.workloads if context.study is not None else {}
     for cell in context.cells:
         options = written.get(cell.workload, {})
@@ -1176,7 +1186,10 @@ def _fixed_time(context: Context) -> Iterator[Remark]:
 
 
 def _seem_fixed(times: Sequence[float]) -> bool:
-    """Whether trials took nearly as long; on a busy machine the half of them, of a program that is told seconds."""
+    """Return whether trials took nearly the same time.
+
+    On a busy machine, half of the trials are enough if the time is close to whole seconds.
+    """
     least = min(times)
     whole = least >= 1 and least % 1 <= BEYOND_WHOLE_S and median(times) <= (1 + WHOLE_SECONDS_SPREAD) * least
     return whole or max(times) <= (1 + FIXED_TIME_SPREAD) * least
@@ -1191,10 +1204,10 @@ about_run(_unfinished)
 
 @dataclass(frozen=True, slots=True)
 class Emulated(Remark):
-    """These environments were measured under emulation: what they cost is the cost of the emulators in ``layers``.
+    """Environments that were measured under emulation: their cost is the cost of the emulators in ``layers``.
 
-    ``baseline`` is its name where it is one of them, else empty: every cost is then one of an emulator.
-    ``everywhere``: they are all environments.
+    ``baseline`` is the baseline's name if it was emulated, otherwise empty. If it was, every cost is relative to an
+    emulator. ``everywhere`` means all environments.
     """
 
     code = "emulated"
@@ -1227,12 +1240,12 @@ def _nested_environments(context: Context) -> Iterator[Remark]:
 
 
 UNVERIFIED = "unverified"
-"""Scope of what was never seen to work on real hardware: environment or "host NAME" -> what of it."""
+"""The scope of facts about unverified kinds: environment or "host NAME" -> the unverified part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unverified(Remark):
-    """An environment, or a ``host``, of a kind that was never seen to work on real hardware: ``what`` was not."""
+    """An environment or ``host`` whose part ``what`` was never seen to work on real hardware."""
 
     code = "unverified"
     environment: str
@@ -1246,7 +1259,7 @@ def _unverified(context: Context) -> Iterable[Remark]:
 
 
 def unverified(facts: Iterable[Fact], environments: Sequence[str]) -> tuple[Remark, ...]:
-    """Return what a run has of that scope, each once."""
+    """Return the unverified parts of a run, each once."""
     stated = dict.fromkeys((key, value) for scope, key, value, _ in facts if scope == UNVERIFIED)
     return tuple(
         Unverified(key, "", what) if key in environments else Unverified("", key.removeprefix("host "), what)

@@ -1,7 +1,7 @@
-"""What a cost is required to be, ``bridge.tcp.throughput<=35%``, and the comparisons of a run that this is about.
+"""Requirements on costs, such as ``bridge.tcp.throughput<=35%``, and the comparisons of a run that they apply to.
 
-It is written in three ways: as a budget, which says what a cost may be; as a limit (``report --fail-if``), which says
-what it must not be; and as the margin by which all costs may have become worse since another run.
+A budget is an allowed cost, a limit (``report --fail-if``) is a forbidden cost, and a margin is the allowed increase
+of all costs since another run.
 """
 
 import math
@@ -20,31 +20,31 @@ from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS, parse
 
 EVERY = "*"
 _EXPRESSION = re.compile(r"\s*([^<>]+?)\s*([<>]=?)\s*([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d{1,3})?)\s*(\S*)\s*")
-_DOT = re.compile(r"\.(?![^\[]*\])")  # none of those in [clients=50]
+_DOT = re.compile(r"\.(?![^\[]*\])")  # but not inside [clients=50]
 _PARTS = 5
-"""Parts of a pattern that a right spelling is looked for."""
+"""The most parts of a pattern for which a correct spelling is suggested."""
 _MOST_FACTORS = 6
-"""Of a level of which any may be named: of more all or none are."""
+"""The most factors of a level for which any subset can be named; with more, all or none."""
 
 Sign = Literal["<", "<=", ">", ">="]
 Operand = Literal["cost", "change"]
 
 
 class RequirementError(ValueError):
-    """The expression is no requirement, or names what is not in the run: one sentence for people."""
+    """The expression is not a requirement, or names something that is not in the run; one sentence for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How a requirement is written. ``strict``: by its sign, whether a cost of exactly the bound breaks it."""
+    """A way to write requirements. ``strict`` is whether a cost equal to the bound breaks it, by its sign."""
 
     word: Literal["budget", "limit", "margin"]
     strict: Mapping[Sign, bool]
     form: str
-    """How one is written, for people who wrote something else."""
+    """The syntax, shown to users who wrote something else."""
     about: Operand = "cost"
     patterns: bool = False
-    """Whether ``*`` is any run of characters; else it is a whole environment or workload."""
+    """Whether ``*`` matches any characters; otherwise it is a whole environment or workload."""
 
 
 BUDGET = Spelling(
@@ -63,9 +63,9 @@ MARGIN = Spelling("margin", {"<=": False}, "a percentage of 0 or more, like '3%'
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A bound that a cost must not exceed, or, where it is strict, not reach.
+    """A bound that a cost must not exceed or, if it is strict, not reach.
 
-    ``names``: what its left side has between its dots; none of a margin, which is about every cost's change.
+    ``names`` are the parts of the left side between its dots. A margin has none because it applies to every cost.
     """
 
     text: str
@@ -77,44 +77,44 @@ class Requirement:
 
     @property
     def strict(self) -> bool:
-        """Whether a cost of exactly the bound breaks it."""
+        """Whether a cost equal to the bound breaks the requirement."""
         return self.spelling.strict[self.sign]
 
     @property
     def about(self) -> Operand:
-        """Whether it is about a cost, or about its change since another run."""
+        """Whether the requirement is about a cost or about its change since another run."""
         return self.spelling.about
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One comparison that a requirement is about; ``report`` and ``row`` are None where it was not measured."""
+    """One comparison that a requirement applies to; ``report`` and ``row`` are None if it was not measured."""
 
     environment: str
     label: str
-    """The workload with its level, as people read it."""
+    """The workload with its level, for people."""
     metric: str
     report: MetricReport | None = None
     row: Comparison | None = None
 
     @property
     def workload(self) -> str:
-        """The workload with its level as a requirement writes it: ``redis[clients=50]``."""
+        """The workload with its level in the syntax of requirements: ``redis[clients=50]``."""
         return _as_written(self.label)
 
     @property
     def name(self) -> str:
-        """The comparison as a requirement writes it: ``bridge.redis[clients=50].requests``."""
+        """The comparison in the syntax of requirements: ``bridge.redis[clients=50].requests``."""
         return f"{self.environment}.{self.workload}.{self.metric}"
 
     @property
     def arm(self) -> ArmId | None:
-        """The arm that was measured for the target; None where the workload was not measured."""
+        """The measured arm; None if the workload was not measured."""
         return None if self.report is None else ArmId(self.report.cell, self.environment)
 
 
 def parse_requirement(text: str, spelling: Spelling) -> Requirement:
-    """Return the requirement that ``text`` says. Raises RequirementError with how one is written."""
+    """Return the requirement in ``text``. Raises RequirementError, which explains the syntax."""
     requirement = _parse_margin(text) if spelling is MARGIN else _parse_expression(text, spelling)
     if requirement is None:
         raise RequirementError(f"'{text}' is not a {spelling.word}: write {spelling.form}")
@@ -140,15 +140,15 @@ def _parse_expression(text: str, spelling: Spelling) -> Requirement | None:
 
 
 def targets(requirement: Requirement, analysis: Analysis) -> tuple[Target, ...]:
-    """Return every comparison that a requirement is about, at least one.
+    """Return all comparisons that a requirement applies to, at least one.
 
-    Raises RequirementError, with the nearest right spelling, for names that the run does not have, and for a unit in
-    which it has none of these costs.
+    Raises RequirementError for names that the run does not have, with the nearest correct spelling, and for a unit
+    that none of these costs has.
 
-    A workload without its level is every level. In a budget ``*`` is any run of characters of
-    ``ENVIRONMENT.WORKLOAD.METRIC``, so that ``*.latency_p99`` is that of every environment and workload, and
-    ``bridge.*`` all of the bridge; in a limit it is every environment or workload that was measured. Neither means
-    the A/A arm.
+    A workload without a level means all levels. In a budget, ``*`` matches any characters in
+    ``ENVIRONMENT.WORKLOAD.METRIC``: ``*.latency_p99`` is this metric in every environment and workload, and
+    ``bridge.*`` is all metrics of the bridge. In a limit, ``*`` is any environment or workload that was measured.
+    Neither matches the A/A arm.
     """
     pattern = ".".join(requirement.names)
     if requirement.spelling.patterns and EVERY in pattern:
@@ -157,7 +157,7 @@ def targets(requirement: Requirement, analysis: Analysis) -> tuple[Target, ...]:
 
 
 def targets_in_other_units(requirement: Requirement, analysis: Analysis) -> tuple[Target, ...]:
-    """Return the comparisons that a pattern matches and `targets` leaves out: their costs are in another unit."""
+    """Return comparisons that match a pattern but are left out by `targets` because their costs have another unit."""
     pattern = ".".join(requirement.names)
     if not requirement.spelling.patterns or EVERY not in pattern:
         return ()
@@ -166,9 +166,9 @@ def targets_in_other_units(requirement: Requirement, analysis: Analysis) -> tupl
 
 
 def reports_named(pattern: str, analysis: Analysis) -> tuple[MetricReport, ...]:
-    """Return the metrics whose comparisons a pattern means, ``*.tcp.throughput``, as a budget writes it.
+    """Return the metrics whose comparisons match a pattern in the syntax of budgets, such as ``*.tcp.throughput``.
 
-    Raises RequirementError where nothing that was measured is called so.
+    Raises RequirementError if nothing that was measured matches.
     """
     named = {id(each.report) for each, names in _candidates(pattern, analysis) if _matches(pattern, names)}
     reports = tuple(each for each in analysis.metrics if id(each) in named)
@@ -179,15 +179,16 @@ def reports_named(pattern: str, analysis: Analysis) -> tuple[MetricReport, ...]:
 
 
 def unit_of_bound(report: MetricReport) -> str:
-    """Return the unit in which a bound of the metric's cost is written; empty of a count."""
+    """Return the unit for a bound of the metric's cost; empty for a count."""
     own = difference_unit(report.unit) if scale_of(report.metric, report.unit) == "difference" else "%"
     return "" if own in ("count", "1") else own
 
 
 def bound_in_unit(requirement: Requirement, report: MetricReport) -> float:
-    """Return the bound in percent, or in the metric's own unit where it is written in one: then of a difference.
+    """Return the bound in percent, or in the metric's unit for a bound on a difference.
 
-    Raises RequirementError where the requirement has another unit, or percent of what has no telling ratio.
+    Raises RequirementError if the requirement has another unit, or is in percent although ratios of the metric mean
+    nothing.
     """
     own, unit = difference_unit(report.unit), requirement.unit
     has_ratio = scale_of(report.metric, report.unit) is None
@@ -206,21 +207,21 @@ def bound_in_unit(requirement: Requirement, report: MetricReport) -> float:
 
 
 def _workload_of(label: str) -> tuple[str, tuple[str, ...]]:
-    """A cell's workload and the factors of its level (``clients=50``), from its label."""
+    """Return a cell's workload and the factors of its level (``clients=50``) from its label."""
     name, _, swept = label.partition(" (")
     return name, tuple(swept.removesuffix(")").split(", ")) if swept else ()
 
 
 def _as_written(label: str) -> str:
-    """A cell's workload with its level as requirements write it, from its label."""
+    """Return a cell's workload with its level in the syntax of requirements, from its label."""
     name, level = _workload_of(label)
     return f"{name}[{','.join(level)}]" if level else name
 
 
 def _parse_targets(requirement: Requirement, analysis: Analysis) -> tuple[Target, ...]:
-    """The comparisons of an environment, workload and metric, two of which may be ``*``.
+    """Return the comparisons of an environment, a workload and a metric; two of these can be ``*``.
 
-    Names may have dots: each way to read them is tried.
+    Names can contain dots, so every way to split them is tried.
     """
     readings = [(reading, _unknown(reading, analysis)) for reading in _readings(requirement.names)]
     right = [reading for reading, problems in readings if not problems]
@@ -235,14 +236,14 @@ def _parse_targets(requirement: Requirement, analysis: Analysis) -> tuple[Target
 
 
 def _readings(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Every way to read the names between dots as environment, workload and metric."""
+    """Yield every way to split the names between dots into environment, workload and metric."""
     for second in range(1, len(names) - 1):
         for third in range(second + 1, len(names)):
             yield ".".join(names[:second]), ".".join(names[second:third]), ".".join(names[third:])
 
 
 def _cells(workload_pattern: str, analysis: Analysis) -> list[str]:
-    """The labels of the cells that a workload's name means, perhaps with some factors of its level."""
+    """Return the labels of the cells that a workload name means, possibly restricted by factors of the level."""
     if workload_pattern == EVERY:
         return list(analysis.labels)
     name, _, level = workload_pattern.partition("[")
@@ -256,7 +257,7 @@ def _cells(workload_pattern: str, analysis: Analysis) -> list[str]:
 
 
 def _unknown(reading: tuple[str, str, str], analysis: Analysis) -> list[str]:
-    """What a reading names that the run does not have, a sentence each."""
+    """Return one sentence for each part of a reading that the run does not have."""
     environment, workload, metric = reading
     problems = []
     if environment == analysis.baseline:
@@ -298,14 +299,14 @@ def _comparisons(environment: str, workload: str, metric: str, analysis: Analysi
 
 
 def _matching(requirement: Requirement, pattern: str, analysis: Analysis) -> tuple[Target, ...]:
-    """The comparisons that a pattern means, but for those whose cost has another unit, unless all have."""
+    """Return the comparisons that a pattern matches, without costs in other units unless all have another unit."""
     matches = [target for target, names in _candidates(pattern, analysis) if _matches(pattern, names)]
     if not matches:
         nearest = _nearest_pattern(requirement, pattern, analysis)
         raise RequirementError(f"'{requirement.text}' matches nothing measured{nearest}")
     right = [target for target in matches if _in_its_unit(requirement, target)]
     if not right and (report := matches[0].report) is not None:
-        bound_in_unit(requirement, report)  # raises what is wrong
+        bound_in_unit(requirement, report)  # raises the error
     return tuple(right)
 
 
@@ -317,10 +318,10 @@ def _in_its_unit(requirement: Requirement, target: Target) -> bool:
 
 
 def _candidates(pattern: str, analysis: Analysis) -> Iterator[tuple[Target, list[str]]]:
-    """Every comparison of the run that a pattern may mean, with the ways to write its name.
+    """Yield every comparison of the run with the ways to write its name, for a pattern to match.
 
-    Of a workload without any measurement, and of an environment that was left out, the metrics are not known: it is
-    taken to have the one that is asked for.
+    The metrics are unknown for a workload without measurements and for an environment that was left out. These are
+    assumed to have the metric in the pattern.
     """
     for report in analysis.metrics:
         for row in report.comparisons:
@@ -329,7 +330,7 @@ def _candidates(pattern: str, analysis: Analysis) -> Iterator[tuple[Target, list
                 yield target, _spellings(target)
     metric = _DOT.split(pattern)[-1].replace(EVERY, "")
     measured = {report.label for report in analysis.metrics}
-    left_out = [each.environment for each in analysis.left_out]  # they were to be measured: no reason to pass
+    left_out = [each.environment for each in analysis.left_out]  # planned, so a gate must not pass without them
     for label in analysis.labels:
         for name in (*left_out, *(analysis.others if label not in measured else ())):
             target = Target(name, label, metric or EVERY)
@@ -337,7 +338,7 @@ def _candidates(pattern: str, analysis: Analysis) -> Iterator[tuple[Target, list
 
 
 def _spellings(target: Target) -> list[str]:
-    """The names of a comparison: without its workload's level, and with each choice of the level's factors."""
+    """Return the names of a comparison, without its workload's level and with each choice of the level's factors."""
     name, factors = _workload_of(target.label)
     sizes = range(len(factors) + 1) if len(factors) <= _MOST_FACTORS else (0, len(factors))
     chosen = [some for size in sizes for some in combinations(factors, size)]
@@ -351,7 +352,7 @@ def _matches(pattern: str, names: Sequence[str]) -> bool:
 
 
 def _nearest_pattern(requirement: Requirement, pattern: str, analysis: Analysis) -> str:
-    """The nearest pattern that matches something, as the end of a sentence; else what there is."""
+    """Return the nearest pattern that matches something, as the end of a sentence, or else the known names."""
     every = [(target, names) for target, names in _candidates(pattern, analysis) if target.report is not None]
     columns: list[set[str]] = [set(), set(), set()]
     for target, _ in every:
@@ -369,7 +370,7 @@ def _nearest_pattern(requirement: Requirement, pattern: str, analysis: Analysis)
 
 
 def _near(part: str, words: set[str]) -> list[str]:
-    """Words that a part of a pattern may have meant: those that have it in them, then those that are alike."""
+    """Return words that a part of a pattern could mean: words that contain it, then similar words."""
     bare = part.replace(EVERY, "")
     if not bare:
         return []
@@ -378,7 +379,7 @@ def _near(part: str, words: set[str]) -> list[str]:
 
 
 def _nearest(word: str, choices: Iterable[str]) -> str:
-    """``. Did you mean 'X'?``, or what there is where nothing is near."""
+    """Return ``. Did you mean 'X'?``, or the known names if none is similar."""
     names = list(dict.fromkeys(choices))
     near = get_close_matches(word, names, n=1, cutoff=0.6)
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")

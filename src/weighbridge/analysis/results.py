@@ -1,4 +1,4 @@
-"""What a report contains, as frozen data: every other module of the report only words or draws it."""
+"""Frozen data with everything that a report contains; other modules only format it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,21 +30,21 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCK
 from weighbridge.statistics.verdicts import noise_range, within_noise
 
 EXTENDED_ERROR = 0.08
-"""How many of the runs that are extended until something is different have a false alarm, at most and about.
+"""The highest share of false alarms among runs that are extended until something is different.
 
-2.6 to 7.7 % of those of one comparison (`benchmarks/rule.py`, ``extended``)."""
+Simulations of one comparison gave 2.6% to 7.7% (`benchmarks/rule.py`, ``extended``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a reader has to know beside a number; each class (`weighbridge.analysis.remarks`) is one thing to say."""
+    """A fact that a reader should know about a number; `weighbridge.analysis.remarks` has one class per kind."""
 
     code: ClassVar[str]
-    """Stable: ``report --json`` has it."""
+    """A stable identifier, part of ``report --json``."""
 
     @property
     def unresolved_in(self) -> str:
-        """The environment whose value is below what can be resolved; empty of other remarks."""
+        """The environment whose value is too small to be resolved; empty for all other remarks."""
         return ""
 
 
@@ -52,19 +52,19 @@ class Remark:
 class VisibleCost:
     """The smallest cost that a comparison would have called different in four of five runs like this one.
 
-    And what would settle an undecided one: blocks in all, and seconds of further trials, after which a cost of the
-    equivalence margin shows and no cost is proven to be within it. None where nothing is open, or no number of blocks
-    that can be measured would do.
+    An undecided comparison also has the total number of blocks, and the seconds of further trials, that would decide
+    it. After these blocks, a cost as large as the equivalence margin is visible, and a cost of zero is proven to be
+    within it. Both are None if nothing is open, or if no feasible number of blocks would be enough.
     """
 
     cost: float
-    """Positive is worse: in percent, or in the metric's unit where the cost is a difference."""
+    """A positive cost is worse. It is in percent, or in the metric's unit if the cost is a difference."""
     blocks: int | None = None
     seconds: float | None = None
 
 
 class BlockPair(NamedTuple):
-    """A block that was compared, with the values of both sides in the metric's unit."""
+    """One compared block, with the values of both sides in the metric's unit."""
 
     block: int
     baseline: float
@@ -73,38 +73,38 @@ class BlockPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One environment against the baseline on one metric of one workload at one level."""
+    """The comparison of one environment with the baseline on one metric of one cell."""
 
     environment: str
     aa: bool
-    """Whether this is the A/A arm: the baseline measured a second time."""
+    """Whether this is the A/A arm, which measures the baseline a second time."""
     cost: Cost | None
-    """None where no block has both values."""
+    """None if no block has both values."""
     baseline_value: float | None
-    """The baseline's median over the blocks that were compared, in the metric's unit; None without such a block."""
+    """The baseline's median over the compared blocks, in the metric's unit; None if there are none."""
     value: float | None
-    """The environment's median over the same blocks; without any, over its own good trials."""
+    """The environment's median over the same blocks; if there are none, over its own good trials."""
     slow: SlowRuns | None
     adjusted_p: float | None
-    """p-value of "no cost" after Holm within its family; None for the A/A arm and where there is no cost."""
+    """The p-value of "no cost" after Holm's correction within the family; None for the A/A arm and without a cost."""
     verdict: Verdict
-    """The report's verdict, after Holm; `cost.verdict` is the one before."""
+    """The verdict of the report, after Holm's correction; `cost.verdict` is the verdict before it."""
     remarks: tuple[Remark, ...]
     proven: bool = False
-    """Whether it is equivalent, and would be different if there were no margin: a small cost is proven."""
+    """Whether a small cost is proven: equivalent, but different if there were no margin."""
     never_equivalent: bool = False
-    """Whether a side failed too often, or the two are not alike, so that no number of blocks proves it equivalent."""
+    """Whether no number of blocks can prove equivalence: a side failed too often, or the sides are not comparable."""
     broke: Breakage | None = None
-    """Of the environment's trials of this workload and level; None where none broke. Then of the baseline's."""
+    """How the environment's trials of this cell broke; None if none did. ``baseline_broke`` is about the baseline."""
     baseline_broke: Breakage | None = None
     hidden: Bottleneck | None = None
-    """The limit that both sides met, where the verdict is "hidden"."""
+    """The limit that both sides met, if the verdict is "hidden"."""
     standard_error: float | None = None
-    """That of the mean of the blocks' effects: of logarithms, or in the metric's unit."""
+    """The standard error of the mean effect of the blocks: of logarithms, or in the metric's unit."""
     visible: VisibleCost | None = None
-    """What this comparison would have shown; None where it has too few blocks, or nothing can be different."""
+    """The cost that this comparison would have shown; None with too few blocks, or if nothing can be different."""
     pairs: tuple[BlockPair, ...] = ()
-    """The values that the cost is computed from, in the order of the blocks."""
+    """The pairs that the cost is computed from, in the order of the blocks."""
 
     @property
     def blocks(self) -> int:
@@ -113,34 +113,34 @@ class Comparison:
 
     @property
     def unresolved(self) -> tuple[str, ...]:
-        """Which of the two environments have a value below what can be resolved."""
+        """The environments, out of the two, whose value is too small to be resolved."""
         return tuple(filter(None, (remark.unresolved_in for remark in self.remarks)))
 
     @property
     def few(self) -> bool:
-        """Whether the cost is made of so few blocks that the values are shown instead of it."""
+        """Whether there are so few blocks that reports show the values instead of a cost."""
         return self.cost is not None and self.cost.blocks < MIN_BLOCKS_VERDICT
 
     @property
     def decided(self) -> bool:
-        """Whether it is known to matter, or not to."""
+        """Whether the cost is known to matter, or known not to matter."""
         return self.verdict in ("different", "equivalent")
 
     @property
     def shown_as(self) -> str:
-        """What colours and words go by: the verdict, or "aa", "broke", "few" where that says more."""
+        """The key for colours and words: the verdict, or "aa", "broke" or "few" if that is more important."""
         if self.aa:
             return "aa"
         return "broke" if self.broke_instead else "few" if self.few else self.verdict
 
     @property
     def exploratory(self) -> bool:
-        """Whether the cost is made of fewer than ten blocks."""
+        """Whether the cost is based on fewer than ten blocks."""
         return self.cost is not None and self.cost.exploratory
 
     @property
     def broke_instead(self) -> tuple[Breakage, ...]:
-        """The breakages shown in place of a cost, the environment's first; empty with a cost."""
+        """The breakages that are shown instead of a cost, the environment's first; empty with a cost."""
         if self.cost is not None:
             return ()
         return tuple(each for each in (self.broke, self.baseline_broke) if each is not None)
@@ -148,34 +148,35 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class MetricReport(HasMetricId):
-    """Every comparison on one metric of one workload at one level."""
+    """All comparisons on one metric of one cell."""
 
     metric_id: MetricId
     unit: str
     better: Better
     headline: bool
-    """Whether it is its workload's first metric: the one that the sentences on top are about."""
+    """Whether this is its workload's first metric, which the sentences at the top are about."""
     baseline_value: float | None
-    """The baseline's median over all blocks' first good attempts, in `unit`."""
+    """The baseline's median over the first good attempts of all blocks, in `unit`."""
     noise_floor: float | None
-    """The smallest cost that stands out of the noise, as a fraction; see `weighbridge.statistics.verdicts`."""
+    """The smallest cost that stands out from the noise, as a fraction; see `weighbridge.statistics.verdicts`."""
     comparisons: tuple[Comparison, ...]
-    """In the study's order; the A/A arm is last."""
+    """The comparisons in the study's order, with the A/A arm last."""
     disturbed: bool = False
-    """Whether others took CPU time in more than half of the baseline's trials in this run."""
+    """Whether other processes took CPU time in more than half of the baseline's trials in this run."""
     baseline_values: tuple[float, ...] = field(default=(), repr=False)
     """The baseline's value in each block."""
 
     @property
     def aa(self) -> Comparison | None:
-        """The A/A arm's comparison."""
+        """The comparison of the A/A arm with the baseline."""
         return next((each for each in self.comparisons if each.aa), None)
 
     def within_noise(self, row: Comparison) -> bool:
-        """Whether a cost counts for noise: no larger than the A/A arm's, of resource use, few blocks, beside others.
+        """Return whether a cost counts as noise because it is not larger than the cost of the A/A arm.
 
-        What others take comes in episodes of many trials, against which the order of trials is no help in few blocks.
-        Where the A/A arm has no noise floor for the metric, every cost of a disturbed run counts for noise.
+        This applies to resource use, to comparisons with few blocks and to disturbed runs. Disturbance comes in
+        episodes of many trials, and a random order of few blocks does not help against them. Without a noise floor
+        for the metric, every cost of a disturbed run counts as noise.
         """
         few = row.blocks < MIN_BLOCKS_SIGNED_RANK
         if row.cost is None or row.aa or not (self.resource_use or few or self.disturbed):
@@ -187,32 +188,32 @@ class MetricReport(HasMetricId):
 
     @property
     def noise(self) -> tuple[float, float] | None:
-        """The noise floor as the lowest and the highest cost, from `weighbridge.statistics.verdicts.noise_range`."""
+        """The noise floor as the lowest and highest cost, from `weighbridge.statistics.verdicts.noise_range`."""
         return noise_range(self.aa.cost) if self.aa is not None and not self.aa.few else None
 
     @property
     def resource_use(self) -> bool:
-        """Whether it is resource use, a family of its own, and not what the workload measures."""
+        """Whether this is resource use, which is a family of its own, and not a result of the workload."""
         return is_resource_use(self.metric)
 
 
 @dataclass(frozen=True, slots=True)
 class LadderStep:
-    """One step of the ladder on one metric: an environment against the one it adds to, paired in the same blocks."""
+    """One step of the ladder on one metric: an environment and the one that it extends, paired within blocks."""
 
     previous: str
-    """The environment that it adds to, or (where that is absent) the nearest one below it."""
+    """The environment that the step extends, or the nearest lower one if that is absent."""
     changes: tuple[StepChange, ...]
-    """The settings in which the two differ."""
+    """The settings that differ between the two."""
     row: Comparison
-    """Its ``baseline_value`` is the previous environment's. ``adjusted_p`` is of the family of the steps."""
+    """The comparison; ``baseline_value`` is the previous environment's, ``adjusted_p`` is from the steps' family."""
     start: float | None
-    """Where the previous environment stands: its ratio to the baseline, or difference in the unit; None: unknown."""
+    """The previous environment's ratio to the baseline, or its difference in the unit; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """The steps of one metric of one workload at one level, in the ladder's order."""
+    """All steps of the ladder on one metric of one cell, in the ladder's order."""
 
     report: MetricReport
     steps: tuple[LadderStep, ...]
@@ -220,45 +221,45 @@ class Ladder:
 
 @dataclass(frozen=True, slots=True)
 class CounterChange:
-    """A metric of resource use with a mechanism and without it."""
+    """The difference that a mechanism makes to one metric of resource use."""
 
     report: MetricReport
     row: Comparison
-    """With the mechanism, against without it; ``adjusted_p`` is of the family of all such rows."""
+    """With the mechanism against without it; ``adjusted_p`` is from the family of all such rows."""
 
 
 class ProofState(StrEnum):
-    """Whether a mechanism that was switched off is off by what its sites say."""
+    """Whether the facts of the sites show that a mechanism is off in the arm without it."""
 
     SHOWN = "shown"
     UNKNOWN = "unknown"
-    """Nothing that is read of them tells."""
+    """No recorded fact shows it."""
     NOT_OFF = "not-off"
-    """They say the same as with it, or that it is still there."""
+    """The facts are the same as with the mechanism, or show that it is still active."""
 
 
 @dataclass(frozen=True, slots=True)
 class MechanismCost:
-    """What one mechanism of an environment costs on a headline metric."""
+    """The cost of one mechanism of an environment on a headline metric."""
 
     mechanism: DescribedMechanism
     row: Comparison | None
-    """The environment with it against the one without, both without its ``off_with``; None: it was not measured."""
+    """The environment with the mechanism against without it, both without its ``off_with``; None if not measured."""
     without: str = ""
-    """The name of the arm that has it off; "" where none was measured."""
+    """The name of the arm without the mechanism; "" if none was measured."""
     why_not: str = ""
-    """Why it was not switched off here; "" where it was."""
+    """The reason why it was not switched off here; "" if it was."""
     proof: ProofState = ProofState.UNKNOWN
     facts: tuple[str, str] = ("", "")
-    """What its sites say with the mechanism and without it; "" where nothing tells."""
+    """The facts of the sites with the mechanism and without it; "" if no fact is known."""
     counters: tuple[CounterChange, ...] = ()
     rules: tuple[str, str] = ("", "")
-    """How many rules of packet filters a probe matched with the mechanism and without it; "" where nobody tells."""
+    """The number of packet filter rules that a probe matched with the mechanism and without it; "" if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class MechanismPair:
-    """What a mechanism costs more beside another one than without it, and that beside this one."""
+    """The interaction of two mechanisms: how much more one costs with the other than without it."""
 
     one: DescribedMechanism
     other: DescribedMechanism
@@ -267,41 +268,41 @@ class MechanismPair:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why an environment costs what it does on a headline metric: every part is measured, none is a remainder."""
+    """The parts of an environment's cost on a headline metric. Every part is measured; none is a remainder."""
 
     environment: str
     report: MetricReport
     total: Comparison
-    """The environment against the baseline, as everywhere in the report."""
+    """The environment against the baseline, as in the rest of the report."""
     mechanisms: tuple[MechanismCost, ...]
-    """Those that cost most first."""
+    """The mechanisms, the largest cost first."""
     interaction: Comparison | None
-    """What all of them cost together beyond the sum of the single ones; None with fewer than two."""
+    """The cost of all mechanisms together beyond the sum of the single costs; None with fewer than two."""
     unexplained: Comparison | None
-    """The environment with all of them off against the baseline; None where no arm has that."""
+    """The environment with all mechanisms off against the baseline; None if no arm has all of them off."""
     unexplained_arm: str = ""
     pairs: tuple[MechanismPair, ...] = ()
-    """Of mechanisms that were switched in every combination: what interacts with what, the largest first."""
+    """Interactions of mechanisms that were switched in every combination, the largest first."""
     crossed: bool = False
-    """Whether they were; all others of the environment's stayed on."""
+    """Whether mechanisms were switched in every combination; the environment's others stayed on."""
 
 
 class TrustReason(StrEnum):
-    """Why a session can be trusted, or cannot, or nothing is known."""
+    """The reason why a session is trusted, is not trusted, or cannot be judged."""
 
     NO_CONTROL = "no-control"
     FEW_BLOCKS = "few-rounds"
-    """The A/A arm has fewer than any verdict needs."""
+    """The A/A arm has fewer blocks than any verdict needs."""
     SHIFTED = "failed"
-    """It shows a cost where there is none."""
+    """The A/A arm shows a cost although there is none."""
     HOLDS = "passed"
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What the A/A arm says about the session. ``trusted`` is None where there is no A/A arm to ask.
+    """The result of the A/A check of a session. ``trusted`` is None if the check was not possible.
 
-    True says no more than that no false cost was seen: whether the session sees small costs, its noise floor says.
+    True only means that no false cost was seen. The noise floor shows whether the session can detect small costs.
     """
 
     trusted: bool | None
@@ -309,42 +310,42 @@ class Trust:
     noise_floor: float | None
     """Median of the headline metrics' noise floors, as a fraction: 0.5 is a ratio between 1 / 1.5 and 1.5.
 
-    Of an even number the larger one in the middle."""
+    With an even number of metrics, it is the larger of the two in the middle."""
     noise_floor_in: MetricReport | None
-    """The metric that has it."""
+    """The metric with the median noise floor."""
     largest_noise: float | None
-    """Largest of the headline metrics' noise floors, as a fraction."""
+    """The largest noise floor of the headline metrics, as a fraction."""
     largest_noise_in: MetricReport | None
-    """The metric that has it."""
+    """The metric with the largest noise floor."""
     blocks: int = 0
-    """Number of blocks of the A/A arm on the headline metrics that are checked, the smallest."""
+    """The smallest number of blocks of the A/A arm on the headline metrics that are checked."""
     unchecked: tuple[MetricReport, ...] = ()
-    """The headline metrics without a control: the A/A arm has fewer blocks of them than any verdict needs."""
+    """The headline metrics without a control: the A/A arm has fewer blocks than any verdict needs."""
     shifted: tuple[MetricReport, ...] = ()
-    """The metrics in which the A/A arm shows a cost."""
+    """The metrics that show a cost of the A/A arm."""
     visible_shift: float | None = None
-    """The shift of a headline that the check finds in four sessions of five, as a fraction; the largest one.
+    """The shift of a headline metric that the check finds in four of five sessions, as a fraction; the largest one.
 
-    Of those whose A/A arm is not hidden, as the noise floor is."""
+    Like the noise floor, it leaves out metrics whose A/A arm is hidden."""
     visible_shifts: int = 0
-    """Of how many headlines such a shift is known."""
+    """The number of headline metrics for which such a shift is known."""
     places: tuple[PlaceEffect, ...] = ()
-    """The metrics in which a trial's place in its block changes its value."""
+    """The metrics whose values depend on a trial's place in its block."""
 
     @property
     def noise(self) -> tuple[float, float] | None:
-        """The noise floor of that metric in percent."""
+        """The noise floor of ``noise_floor_in`` in percent."""
         return self.noise_floor_in.noise if self.noise_floor_in is not None else None
 
 
 def disturbance_among(trials: Iterable[TrialRow], environments: Collection[str | None]) -> Disturbance:
-    """Return what others took in the good trials of some environments."""
+    """Return the disturbance in the good trials of some environments."""
     return disturbance_of(trial.flags for trial in trials if trial.ok and trial.environment in environments)
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """A whole run, compared. Cheap to keep and to read; made by `weighbridge.analysis.analyse.analyse`."""
+    """A whole run, compared. It is cheap to keep and to read; `weighbridge.analysis.analyse.analyse` creates it."""
 
     run_id: str
     study: str
@@ -352,87 +353,87 @@ class Analysis:
     baseline: str
     aa_arm: str | None
     environments: tuple[str, ...]
-    """Every arm's name in the study's order, the A/A arm too, and those that are parts of another."""
+    """The names of all arms in the study's order, with the A/A arm and arms that explain another environment."""
     others: tuple[str, ...]
-    """Those that are compared with the baseline, in the study's order, without the A/A arm."""
+    """The environments that are compared with the baseline, in the study's order, without the A/A arm."""
     equivalence: float | None
     """The margin of "equivalent", as a fraction."""
     target: float | None
-    """The half-width that an adaptive run aims at, as a fraction."""
+    """The half-width that an adaptive run aims for, as a fraction."""
     labels: tuple[str, ...]
-    """Every workload and level of the study, also those without a finished trial."""
+    """The labels of all cells of the study, with or without a finished trial."""
     metrics: tuple[MetricReport, ...]
     trust: Trust
     trials: tuple[TrialRow, ...]
-    """In the order in which they ran."""
+    """The trials in chronological order."""
     confounders: tuple[Remark, ...] = ()
     polled: bool = False
-    """Whether idle CPUs of this machine polled and did not halt."""
+    """Whether idle CPUs of this machine polled instead of halting."""
     calibration: Calibration | None = None
-    """The machine's last calibration; None where there was none."""
+    """The machine's last calibration; None if there was none."""
     ladder: tuple[Ladder, ...] = ()
-    """The steps of each of the workloads' own metrics, headlines first; empty where the study has no ladder."""
+    """The steps on each of the workloads' own metrics, headlines first; empty if the study has no ladder."""
     latencies: tuple[LatencyReport, ...] = ()
-    """The merged histograms of the workloads that give them."""
+    """The merged latency histograms of the workloads that give them."""
     sweeps: tuple[LoadSweep, ...] = ()
-    """The workloads that name their load, with at least three levels of it."""
+    """The workloads that name their load and have at least three levels of it."""
     broken: Mapping[ArmId, Breakage] = field(default_factory=dict)
-    """Where trials broke under their load."""
+    """The arms with trials that broke under their load."""
     limits: Mapping[ArmId, Sequence[Flag | None]] = field(default_factory=dict, repr=False)
     """The bottleneck of each good trial."""
     durability: Mapping[str, Durabilities] = field(default_factory=dict)
-    """By label what a power cut leaves of what the workload's server has acknowledged."""
+    """For each workload label, the durability of acknowledged data, and the environments that have it."""
     power_cuts: PowerCuts = ()
-    """What `weighbridge durability` found out about the storage of environments."""
+    """The results of `weighbridge durability` for the storage of environments."""
     paths: Paths = field(default_factory=Paths)
     """The network path of each environment, for the clients of each host."""
     left_out: tuple[LeftOut, ...] = ()
-    """Environments of the study that could not be opened; they are none of ``environments``."""
+    """Environments of the study that could not be opened; ``environments`` does not include them."""
     lengths: tuple[TrialLength, ...] = ()
-    """How long trials worked, where a pilot block has chosen it."""
+    """The lengths of trials, if a pilot block chose them."""
     time_shared: bool = False
-    """Whether workloads took part in fewer blocks than others, as the time was short."""
+    """Whether some workloads took part in fewer blocks than others because time was short."""
     rungs: tuple[Rung, ...] = ()
-    """The study's ladder as written, with what is left out."""
+    """The study's ladder as written, including environments that are left out."""
     isolation: Mapping[str, Isolation] = field(default_factory=dict)
-    """The hypervisors of the environments that were measured in some, by environment."""
+    """For each environment that was measured in hypervisors, these hypervisors."""
     notices: tuple[Remark, ...] = ()
-    """What stands before all costs: which are an emulator's, which those inside of a guest, what is unverified."""
+    """Remarks that are shown before all costs, about emulators, nested guests and unverified kinds."""
     sessions: Sessions = field(default_factory=Sessions)
-    """How often the run was begun or went on, and which blocks are of which time."""
+    """Each start and continuation of the run, and the blocks that belong to it."""
     looks: Looks = field(default_factory=Looks)
-    """How often the run may be looked at in all: of several each spends less of the error."""
+    """The number of looks at the costs; with more looks, each one spends less of the error."""
     control_looks: Looks = field(default_factory=Looks)
-    """The same for the A/A arm, of planned looks alone."""
+    """The looks at the A/A arm; only planned looks count."""
     explanations: tuple[Explanation, ...] = ()
-    """Why environments cost what they do, a headline each; empty where the study does not ask for it."""
+    """The parts of each environment's cost, one headline metric each; empty if the study does not ask for them."""
     context: Context | None = field(default=None, repr=False, compare=False)
-    """What further comparisons of this run are judged by."""
+    """The data for judging further comparisons of this run."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
-    """The trials of each label that has any, in the order in which they ran."""
+    """The trials of each label that has any, in chronological order."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trials_of", grouped(self.trials, lambda trial: trial.label))
 
     @property
     def failed(self) -> tuple[TrialRow, ...]:
-        """The trials that gave no measurements, without those that broke, which is a result."""
+        """The trials without measurements. Trials that broke are not included, because breaking is a result."""
         return tuple(trial for trial in self.trials if not (trial.ok or trial.broke))
 
     @cached_property
     def bottlenecks(self) -> Mapping[ArmId, LimitCounts]:
-        """How many good trials had which bottleneck."""
+        """For each arm, the number of good trials with each bottleneck."""
         return {arm: counts(limits) for arm, limits in self.limits.items()}
 
     @cached_property
     def disturbance(self) -> Disturbance:
-        """What others took of the CPU time in the good trials of the baseline and its A/A arm."""
+        """The disturbance in the good trials of the baseline and its A/A arm."""
         return self.disturbance_in(self.baseline)
 
     def disturbance_in(self, environment: str) -> Disturbance:
-        """Return what others took in an environment's good trials; in those of the A/A arm, too, of the baseline's.
+        """Return the disturbance in an environment's good trials; the baseline's include the A/A arm's.
 
-        What the environment's own engine or proxy uses outside of its sites counts as taken by others.
+        CPU time that the environment's own engine or proxy uses outside of its sites counts as disturbance.
         """
         return disturbance_among(
             self.trials, {environment, self.aa_arm if environment == self.baseline else environment}
@@ -440,33 +441,33 @@ class Analysis:
 
     @property
     def on_nodes(self) -> bool:
-        """Whether its sites are pods on nodes of a cluster, which chooses their CPUs."""
+        """Whether the sites are pods on nodes of a cluster, which chooses their CPUs."""
         study = self.context.study if self.context is not None else None
         return study is not None and any(host.get("kind") == "kubernetes" for host in study.hosts.values())
 
     @cached_property
     def disturbances(self) -> Mapping[str, Disturbance]:
-        """What others took in the trials of each environment in which they took anything, as `disturbance_in`."""
+        """The disturbance of each environment that has any, from `disturbance_in`."""
         names = [name for name in self.environments if name != self.aa_arm]
         by_name = {name: self.disturbance_in(name) for name in names}
         return {name: disturbance for name, disturbance in by_name.items() if disturbance.taken}
 
     @property
     def extended(self) -> bool:
-        """Whether somebody changed the number of blocks after there were costs to look at."""
+        """Whether the number of blocks was changed after costs could be seen."""
         return self.looks.further > 0
 
     @property
     def confidence(self) -> float:
-        """The level of the intervals of costs: 0.95, or higher if the run was extended or is unfinished.
+        """The confidence level of the cost intervals: 0.95, or higher if the run was extended or is unfinished.
 
-        It says nothing about how many runs have a false alarm: of extended ones up to `EXTENDED_ERROR`.
+        It is not the share of runs without a false alarm: among extended runs, up to `EXTENDED_ERROR` have one.
         """
         return shown_level(self.looks)
 
     @property
     def unfinished(self) -> bool:
-        """Whether the run did not come to its end: it was stopped, or is still going on."""
+        """Whether the run did not reach its end: it was stopped, or is still running."""
         return self.context is not None and self.context.plan.unfinished
 
     @property
@@ -476,7 +477,7 @@ class Analysis:
 
     @property
     def compared(self) -> tuple[Comparison, ...]:
-        """Every comparison that has a cost, without the A/A arm."""
+        """All comparisons with a cost, without the A/A arm."""
         return tuple(row for each in self.metrics for row in each.comparisons if row.cost is not None and not row.aa)
 
     @property
@@ -486,20 +487,20 @@ class Analysis:
 
     @property
     def native_only(self) -> bool:
-        """Whether the study has no environment beside the baseline and its A/A arm."""
+        """Whether the study has only the baseline and its A/A arm."""
         return not self.others
 
     @property
     def few(self) -> bool:
-        """Whether every comparison has so few blocks that the values are shown instead of a cost."""
+        """Whether every comparison has so few blocks that reports show the values instead of a cost."""
         return bool(self.compared) and all(row.few for row in self.compared)
 
     def block_values(self, report: MetricReport, environment: str) -> tuple[float, ...]:
-        """The values of `by_block` alone."""
+        """Return the values of `by_block` without their blocks."""
         return tuple(self.by_block(report, environment).values())
 
     def by_block(self, report: MetricReport, environment: str) -> dict[int, float]:
-        """Return an environment's values of a metric, in its unit, by block: in each the first good attempt's."""
+        """Return an environment's values of a metric by block, in its unit, each from the first good attempt."""
         values: dict[int, float] = {}
         for trial in sorted(self.trials_of.get(report.label, ()), key=lambda each: (each.block, each.attempt)):
             if trial.environment == environment and report.metric in trial.values:
@@ -507,5 +508,5 @@ class Analysis:
         return values
 
     def of(self, label: str) -> tuple[MetricReport, ...]:
-        """The metrics of one workload and level."""
+        """Return the metrics of one workload and level."""
         return tuple(each for each in self.metrics if each.label == label)

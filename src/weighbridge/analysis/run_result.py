@@ -114,7 +114,7 @@ class Limits(Documented):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Worsening(Documented):
+class Penalty(Documented):
     """A cost with its limits; positive is worse."""
 
     cost: Number
@@ -163,7 +163,7 @@ class RemarkRow(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArmCost(Noise, Limits, Worsening, MetricPlace, InEnvironment):
+class ArmCost(Noise, Limits, Penalty, MetricPlace, InEnvironment):
     """One environment's cost on one metric against the baseline, as in ``costs.csv``."""
 
     unit: str
@@ -309,7 +309,7 @@ class ExplainedCost(MetricPlace):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Percentile(Limits, Worsening):
+class Percentile(Limits, Penalty):
     """One percentile of one environment's latencies."""
 
     value: float
@@ -465,7 +465,7 @@ class PowerCutResult(Documented):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LimitAnswer(Worsening, InEnvironment):
+class LimitAnswer(Penalty, InEnvironment):
     """The outcome of one ``--fail-if`` limit in one comparison."""
 
     limit: str

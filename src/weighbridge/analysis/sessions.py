@@ -1,7 +1,8 @@
-"""The sessions of a run: one for each time that it was begun or went on, and what differs between them.
+"""The sessions of a run, one for each start or continuation, and the differences between them.
 
-A session is told by its facts of this machine, which it notes before it opens anything; a trial is of the last
-session that had begun before it: by the ids of trials, and in runs of before these were kept by the clock.
+A session is identified by its facts of this machine, which it records before it opens anything. A trial belongs to
+the last session that started before it. This is decided by the ids of trials, and in older runs without them by the
+clock.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,12 +15,12 @@ from weighbridge.model.address import grouped
 from weighbridge.model.isolation import OUTSIDE
 
 HOST = "host"
-"""Scope of the facts of this machine."""
+"""The scope of facts about this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSession:
-    """One session that made trials: when it began, in seconds since the epoch, and the blocks of its trials."""
+    """One session with trials: its start in seconds since the epoch, and the blocks of its trials."""
 
     started_at: float
     blocks: tuple[int, ...]
@@ -27,10 +28,10 @@ class RunSession:
 
 @dataclass(frozen=True, slots=True)
 class SessionDifference:
-    """A fact that is not the same in all sessions.
+    """A fact that differs between sessions.
 
-    ``environments`` have it at their sites, none where it is this machine's; ``values`` are in the sessions' order,
-    "" where a session does not know it.
+    ``environments`` have the fact at their sites; empty if it is about this machine. ``values`` are in the order of
+    the sessions, "" if a session does not have the fact.
     """
 
     fact: str
@@ -40,11 +41,11 @@ class SessionDifference:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """All sessions of a run that made trials, in order."""
+    """All sessions of a run with trials, in order."""
 
     sessions: tuple[RunSession, ...] = ()
     mixed: tuple[int, ...] = ()
-    """Blocks in which good trials that are compared with one another are of several sessions."""
+    """Blocks with good trials from several sessions that are compared with each other."""
     differences: tuple[SessionDifference, ...] = ()
 
 
@@ -54,9 +55,9 @@ def sessions(
     kinds: Collection[str],
     last_trials: Mapping[float, int] = MappingProxyType({}),
 ) -> Sessions:
-    """Give the sessions of a run. ``kinds`` of environments: a site says its engine's version under that name.
+    """Return the sessions of a run. ``kinds`` are kinds of environments, which are also names of version facts.
 
-    ``facts`` are in the order in which they were noted; ``last_trials`` is `RunReader.session_starts`.
+    ``facts`` are in chronological order; ``last_trials`` comes from `RunReader.session_starts`.
     """
     facts = list(facts)
     starts = list(dict.fromkeys(at for scope, _, _, at in facts if scope == HOST))
@@ -74,7 +75,7 @@ def sessions(
 
 
 def _session_of(trial: TrialRow, starts: Sequence[float], last_trials: Mapping[float, int]) -> int:
-    """The last session that had begun before a trial."""
+    """Return the last session that started before a trial."""
     for number in range(len(starts) - 1, 0, -1):
         last = last_trials.get(starts[number])
         if trial.started_at >= starts[number] if last is None else trial.id > last:
@@ -85,7 +86,7 @@ def _session_of(trial: TrialRow, starts: Sequence[float], last_trials: Mapping[f
 def _differences(
     facts: Sequence[Fact], starts: Sequence[float], used: Sequence[int], compared: Collection[str]
 ) -> tuple[SessionDifference, ...]:
-    """The facts that differ between sessions; environments with the same difference are named together."""
+    """Return the facts that differ between sessions; environments with equal differences are grouped."""
     by_fact: dict[tuple[str, str], dict[int, str]] = {}
     number = 0
     for scope, key, value, at in facts:

@@ -1,27 +1,44 @@
-"""What the order of trials does to results: drift and autocorrelation of series, and the place in a block.
+"""Effects of the order of trials on results: drift and autocorrelation of series, and the place in a block.
 
-A series is an environment's values of one metric of a workload at a level, in the order in which they ran. A run has
-hundreds of series: tested each by itself at 1 %, a clean run had dozens of remarks. So the tests of all series, of
-drift and of autocorrelation, are one family for Holm, as the families of verdicts are: the chance that a clean run
-has any remark is at most 5 %, whatever the dependence, and series of the same trials do depend on one another. (The
-rate of Benjamini and Hochberg promises that only of independent series, and lets more through where one drifts.)
+A series is an environment's values of one metric of a cell, in chronological order. A run has hundreds of series, so
+testing each one at 1% gave dozens of remarks in a clean run. The tests of all series for drift and autocorrelation
+are therefore one family for Holm's correction, like the families of verdicts. The chance of any remark in a clean run
+is at most 5%, whatever the dependence, and series of the same trials do depend on each other. (Benjamini and
+Hochberg's rate promises this only for independent series, and lets more through if one drifts.)
 
-Simulated with 24 independent series: any remark in 5.5 % of 200 clean runs of 10 blocks and in 4 % of 100 of 40 (at
-a raw 1 % in 29 and 32 %); with 200 series in none of 15 runs of 20 blocks (at a raw 1 % in all, 4.3 remarks each). A
-drift by 3 standard deviations over the run, in one of the 24, is found in 0, 40 and 96 % of 25 runs of 10, 20 and 40
-blocks; one by 5 in 52, 96 and 100 %.
+Simulated clean runs with any remark:
 
-**The place in a block.** Blocks are in random order, so that a trial's place in its block biases no cost, but it
-adds noise, and says that trials are not as fresh as they should be: a cache is still warm, a port not yet free, a
-clock frequency falls. It is tested for each metric over all of its environments
-(`weighbridge.statistics.place_slopes`), corrected once for all metrics of the run (Holm, 5 %), and said beside trust:
-it makes no session untrusted by itself.
+    series  blocks  runs  with Holm  at a raw 1%
+        24      10   200       5.5%          29%
+        24      40   100       4.0%          32%
+       200      20    15       0.0%         100%
 
-Simulated with blocks in random order, 120 sessions each, without an effect p <= 5 % is seen: of 3 environments in 10
-blocks in 4 % (noise of 8 %), 7 (one run in ten slow), 3 (AR(1) 0.95), 3 (slow episodes) and 3 (heavy tails); of 7 in
-20 blocks in 4, 3, 0, 3 and 3 %. With noise of 2 %, and p <= 0.05 / 8, an effect of 1 % from place to place is found
-in 17 % of 40 sessions of 3 environments and 10 blocks, 47 % of 20 blocks, and in all of 4 environments and 40 blocks;
-a first trial that differs by 2 % in 10, 38 and 68 %.
+Simulated runs, 25 each, that find a drift over the run in one of 24 series:
+
+    drift                  10 blocks  20 blocks  40 blocks
+    3 standard deviations         0%        40%        96%
+    5 standard deviations        52%        96%       100%
+
+**The place in a block.** Blocks are in random order, so a trial's place in its block biases no cost. But it adds
+noise, and shows that trials are not as fresh as they should be: a cache is still warm, a port is not yet free, or a
+clock frequency falls. The place is tested for each metric over all of its environments
+(`weighbridge.statistics.place_slopes`) and corrected once for all metrics of the run (Holm, 5%). Reports show it next
+to the trust; by itself it makes no session untrusted.
+
+Simulated sessions, 120 each, without an effect but with p at most 5%:
+
+    noise                3 environments, 10 blocks  7 environments, 20 blocks
+    8%                                          4%                         4%
+    one slow run in ten                         7%                         3%
+    AR(1) 0.95                                  3%                         0%
+    slow episodes                               3%                         3%
+    heavy tails                                 3%                         3%
+
+Simulated sessions, 40 each, that find an effect with noise of 2% and p at most 0.05 / 8:
+
+    environments, blocks               3, 10  3, 20  4, 40
+    1% from place to place               17%    47%   100%
+    the first trial differs by 2%        10%    38%    68%
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,20 +56,20 @@ SeriesKey = tuple[ArmId, str]
 
 @dataclass(frozen=True, slots=True)
 class SeriesTrends:
-    """What looks wrong with a series; ``drifts`` and ``sticks``: after the correction for all series of the run."""
+    """The suspicious trends of a series; ``drifts`` and ``sticks`` are corrected for all series of the run."""
 
     flags: Flags
     drifts: bool
     sticks: bool
-    """Whether successive values resemble one another."""
+    """Whether successive values resemble each other."""
 
 
 NOTHING_WRONG = SeriesTrends(Flags((), None, None), drifts=False, sticks=False)
-"""Of a series without values."""
+"""The trends of a series without values."""
 
 
 def series_of(trials: Iterable[TrialRow]) -> dict[SeriesKey, list[float]]:
-    """Return every series of a run; ``trials`` are in the order in which they ran."""
+    """Return every series of a run; ``trials`` are in chronological order."""
     series: dict[SeriesKey, list[float]] = {}
     for trial in trials:
         arm = trial.arm
@@ -62,14 +79,14 @@ def series_of(trials: Iterable[TrialRow]) -> dict[SeriesKey, list[float]]:
 
 
 def run_trends(trials: Iterable[TrialRow]) -> Mapping[SeriesKey, SeriesTrends]:
-    """Return what looks wrong with each series of a run; ``trials`` are in the order in which they ran."""
+    """Return the trends of each series of a run; ``trials`` are in chronological order."""
     series = {key: flags(values) for key, values in series_of(trials).items()}
     survives = surviving(series.values())
     return {key: SeriesTrends(each, next(survives), next(survives)) for key, each in series.items()}
 
 
 def surviving(series: Iterable[Flags]) -> Iterator[bool]:
-    """Give of each series whether its drift and whether its autocorrelation is left after Holm, one by one."""
+    """Yield for each series whether its drift, and then whether its autocorrelation, survives Holm's correction."""
     tests = [trend for each in series for trend in (each.drift, each.autocorrelation)]
     adjusted: Sequence[float | None] = verdicts.adjusted([None if test is None else test.p_value for test in tests])
     return (p_value is not None and p_value <= verdicts.ALPHA for p_value in adjusted)
@@ -84,16 +101,16 @@ class PlaceEffect(HasMetricId):
 
     metric_id: MetricId
     per_place: float
-    """By how much a value typically rises from one place to the next: its logarithm, or in the metric's unit."""
+    """The typical rise of a value from one place to the next: of its logarithm, or in the metric's unit."""
     logs: bool
     adjusted_p: float
     blocks: int
 
 
 def place_effects(trials: Iterable[TrialRow]) -> tuple[PlaceEffect, ...]:
-    """Return the metrics of a run in which the place matters; ``trials`` are in the order in which they ran.
+    """Return the metrics of a run that depend on the place; ``trials`` are in chronological order.
 
-    A block that was run again is one more block. Of fewer blocks than a verdict needs nothing is said.
+    A repeated block is an additional block. Metrics with fewer blocks than a verdict needs are not tested.
     """
     tested: list[tuple[MetricId, bool, list[float]]] = []
     for cell, of_cell in grouped(trials, lambda trial: trial.cell).items():

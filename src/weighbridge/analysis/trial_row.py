@@ -14,7 +14,7 @@ class TrialRow(HasArm):
 
     id: int
     order: int
-    """Its place in the session, from 1."""
+    """The trial's position in the session, from 1."""
     block: int
     attempt: int
     environment: str
@@ -35,5 +35,5 @@ class TrialRow(HasArm):
 
     @property
     def broke(self) -> bool:
-        """Whether the load was more than its server bears: a result without measurements, not a failure."""
+        """Whether the load exceeded the server's capacity: a result without measurements, not a failure."""
         return self.outcome == "broke"

@@ -1,7 +1,7 @@
 """Resource use over the time of a trial: CPU by kind, memory and network of every place, by environment.
 
-Readings are averaged in steps of time (a second, or longer where trials are long), and at each step the median over
-the trials of an environment is drawn with the band from the smallest to the largest. Nothing here is compared.
+Readings are averaged in steps of time (a second, or longer for long trials). At each step, charts show the median
+over an environment's trials with a band from the smallest to the largest. Nothing here is compared.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Steps = NDArray[np.float64]
-    """A trial's value at each step of time; nan where there is none."""
+    """A trial's value at each step of time; nan if there is none."""
 
 MOST_STEPS, FEWEST_STEPS = 60, 10
 POINTS = 16_000
-"""Points in the whole page: with many workloads and environments the steps become longer."""
+"""The most points in the whole page; with many workloads and environments the steps become longer."""
 
 PANELS = 36
 """Panels of one workload, about: two hosts and two sites, each with CPU by kind, memory and network."""
 
 IDLE = 0.01
-"""CPUs below which a kind of CPU time is not drawn."""
+"""CPU time below this many CPUs is not drawn."""
 
 MEMORY_KINDS = ("", "used", "committed")
 """The kinds of memory that are drawn."""
@@ -66,14 +66,14 @@ class UsagePanel:
 
 @dataclass(frozen=True, slots=True)
 class UsagePanels:
-    """The panels of one workload and level; ``idle`` names the kinds of CPU time that were next to none anywhere."""
+    """The panels of one cell; ``idle`` names kinds of CPU time that were close to zero everywhere."""
 
     panels: tuple[UsagePanel, ...]
     idle: tuple[str, ...]
 
 
 def usage(store: RunStore, analysis: Analysis) -> dict[str, UsagePanels]:
-    """Give what can be drawn by workload label; empty where the run has no readings over time."""
+    """Return the panels of each workload label; empty if the run has no readings over time."""
     by_label = {}
     labels = {label: [t for t in analysis.trials_of.get(label, ()) if t.ok] for label in analysis.labels}
     for label, trials in labels.items():
@@ -110,7 +110,7 @@ def _rank(panel: UsagePanel) -> int:
 
 
 def _of_a_trial(read: Iterable[Series], step_s: float) -> dict[tuple[str, str, str], Steps]:
-    """A trial's panels; of several interfaces, the busier one at each step."""
+    """Return a trial's panels; for several interfaces, the busier one at each step."""
     panels: dict[tuple[str, str, str], Steps] = {}
     steps_of: dict[tuple[float, ...], tuple[NDArray[np.intp], NDArray[np.intp]]] = {}  # most were read together
     for series in read:
@@ -125,7 +125,7 @@ def _of_a_trial(read: Iterable[Series], step_s: float) -> dict[tuple[str, str, s
 
 @cache  # a run has few names of series, and each trial has all of them
 def _about(name: str) -> tuple[str, str] | None:
-    """What a series is called in the page, and its unit; None for one that is not drawn."""
+    """Return the name of a series in the page and its unit; None for a series that is not drawn."""
     what, part = quantity_of(name) or ("", "")
     if (what == CPU and part != "idle") or (what == MEMORY and part in MEMORY_KINDS):
         return (f"{what}, {part.replace('_', ' ')}" if part else what), UNITS[what]
@@ -133,7 +133,7 @@ def _about(name: str) -> tuple[str, str] | None:
 
 
 def _steps(at_s: Sequence[float], step_s: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The step of each reading, and how many readings each step has."""
+    """Return the step of each reading, and the number of readings per step."""
     import numpy as np
 
     steps = (np.asarray(at_s, float).clip(0) / step_s).astype(np.intp)
@@ -147,7 +147,7 @@ def _average_steps(steps: NDArray[np.intp], counts: NDArray[np.intp], values: Se
 
 
 def _busier(first: Steps, second: Steps) -> Steps:
-    """The larger value at each step; what only one of them has is kept."""
+    """Return the larger value at each step; steps that only one of them has are kept."""
     import numpy as np
 
     if first.size < second.size:
@@ -158,14 +158,14 @@ def _busier(first: Steps, second: Steps) -> Steps:
 
 
 def _points(trials: Sequence[Steps], step_s: float) -> tuple[Point, ...]:
-    """The steps that at least half of the trials reached: the last ones would be those of the slowest trial alone."""
+    """Return the steps that at least half of the trials reached; later steps would only show the slowest trial."""
     import numpy as np
 
     table = np.full((len(trials), max(each.size for each in trials)), np.nan)
     for row, each in zip(table, trials, strict=True):
         row[: each.size] = each
     reached = np.flatnonzero(2 * np.count_nonzero(~np.isnan(table), axis=0) >= len(trials))
-    ordered = np.sort(table[:, reached], axis=0)  # nan comes last; numpy's own nanmedian takes ten times as long
+    ordered = np.sort(table[:, reached], axis=0)  # nan comes last; numpy's own nanmedian is ten times slower
     counts, columns = np.count_nonzero(~np.isnan(ordered), axis=0), np.arange(reached.size)
     middle = ordered[(counts - 1) // 2, columns] / 2 + ordered[counts // 2, columns] / 2
     rows = np.column_stack((reached * step_s, middle, ordered[0], ordered[counts - 1, columns]))

@@ -1,6 +1,6 @@
 """Resource use of each trial as one number, and the median over the blocks by level and environment.
 
-CPU, disks and network are means over the time in which the measured program ran, memory the most that was read then.
+CPU, disks and network are means while the measured program ran; memory is the maximum in that time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ from weighbridge.statistics import has_median_interval, median_interval
 from weighbridge.store.run import RunStore
 
 GENERATOR = {FlagCode.GENERATOR_SATURATED, FlagCode.GENERATOR_LATE, FlagCode.GENERATOR_TOOK}
-"""Flags that say that the generator was the limit."""
+"""Flags that mean that the generator was the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class MedianUse:
-    """A quantity over the blocks, in the unit of `weighbridge.analysis.metered.UNITS`: the median with its limits."""
+    """The median of a quantity over the blocks with its limits; `weighbridge.analysis.metered.UNITS` has its unit."""
 
     middle: float
     low: float
@@ -29,19 +29,19 @@ class MedianUse:
 
     @property
     def interval(self) -> bool:
-        """Whether the limits are the 95 % interval of the median: below six blocks they are the extremes."""
+        """Whether the limits are the 95% interval of the median; below six blocks they are the extremes."""
         return has_median_interval(self.blocks)
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "MedianUse":
-        """Return the median, with its limits, of one value a block."""
+        """Return the median, with its limits, of one value per block."""
         interval = median_interval(values)
         return cls(interval.estimate, interval.low, interval.high, len(values))
 
 
 @dataclass(frozen=True, slots=True)
 class UseRow:
-    """One environment at one level: its use, and in how many of its trials what was flagged."""
+    """One environment at one level: its resource use, and the number of its trials with certain flags."""
 
     level: LoadLevel
     environment: str
@@ -50,9 +50,9 @@ class UseRow:
     broke: int
     """Trials without a value because the server broke; ``trials`` counts them too."""
     generator: int
-    """Trials in which the generator, and not the server, was the limit."""
+    """Trials that the generator limited, and not the server."""
     throttled: Mapping[str, int]
-    """Trials in which the server (or the program without a counterpart) was held back by its CPU limit, by place."""
+    """Trials whose server (or single program) was throttled by its CPU limit, by place."""
 
     @property
     def generator_limited(self) -> bool:
@@ -67,11 +67,11 @@ class ByLevel:
     group: LevelGroup
     quantities: tuple[QuantityId, ...]
     rows: tuple[UseRow, ...]
-    """LoadLevel by level, the environments in the study's order."""
+    """Rows by level, and within a level in the study's order of environments."""
 
 
 def by_level(store: RunStore, analysis: Analysis) -> list[ByLevel]:
-    """Give each workload's use by level; nothing for one without readings over time."""
+    """Return each workload's use by level; workloads without readings over time are left out."""
     metered = Metered(store)
     workloads = []
     for group in groups_of(store):
@@ -103,7 +103,7 @@ def _row(metered: Metered, level: LoadLevel, trials: Sequence[TrialRow]) -> UseR
 
 
 def generator_limited(trial: TrialRow) -> bool:
-    """Whether the generator, and not the server, was the limit in a trial."""
+    """Return whether the generator, and not the server, was the limit in a trial."""
     return any(flag.code in GENERATOR for flag in trial.flags)
 
 
@@ -112,7 +112,7 @@ def _throttled(trial: TrialRow, role: str) -> bool:
 
 
 def one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:
-    """Give the first trial of each block that gave a value."""
+    """Return the first trial of each block that gave a value."""
     return list({trial.block: trial for trial in reversed(trials) if trial.ok}.values())
 
 
@@ -123,11 +123,11 @@ def _order(key: QuantityId) -> tuple[int, str, int]:
 
 
 def unit_of(key: QuantityId) -> str:
-    """The unit of a quantity's values."""
+    """Return the unit of a quantity's values."""
     return UNITS[key.what]
 
 
 def never(use: ByLevel, key: QuantityId) -> bool:
-    """Whether a quantity was next to none everywhere, so that a picture of it would say nothing."""
+    """Return whether a quantity was close to zero everywhere, so that a chart of it would show nothing."""
     limit = 0.005 if key.what == CPU else 1.0
     return all(row.use[key].high <= limit for row in use.rows if key in row.use)

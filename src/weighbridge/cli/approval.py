@@ -111,7 +111,7 @@ def announce(study: Study, directory: Path, *, quick_test: bool = False, timed: 
     """
     if not quick_test and (why := preflight.too_few_blocks(study)):
         raise StudyError(why)
-    for line in planning.whereabouts(study):
+    for line in planning.describe_locations(study):
         err().print(line, markup=False)
     planned = planning.plan(study)
     planned.require()
@@ -256,8 +256,8 @@ def resource_lines(resources: Iterable[ExternalResource], width: int | None = No
         entries = [each for each in every if each.is_of_fleet == of_fleet]
         lines += [(0, heading)] if entries else []
         for each in entries:
-            what = "folder" if each.what == "file" and os.path.isdir(each.value) else each.what  # noqa: PTH112
-            about = _ABOUT_LINES.get(each.what, ":") if each.lines else ""
+            what = "folder" if each.kind == "file" and os.path.isdir(each.value) else each.kind  # noqa: PTH112
+            about = _ABOUT_LINES.get(each.kind, ":") if each.lines else ""
             lines.append((2, f"{what} {plain(each.value, 1000)} ({each.place}){about}"))
             lines += [(4, plain(line, 500)) for line in each.lines]
     if width is None:

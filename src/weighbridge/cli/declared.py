@@ -15,6 +15,8 @@ from weighbridge.cli.help import Command, Group
 
 _OPTION = "option"
 """The key of typer's description of an option in the metadata of a field."""
+_DEFERRED = "deferred"
+"""The key of the place that returns the type of a field, in the metadata of the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,15 @@ def argument(
     return _field(typer.Argument(metavar=metavar, help=about, rich_help_panel=panel, **settings), default)
 
 
+def deferred(place: str) -> Any:
+    """Return a field for more options: ``module:function`` returns their dataclass when the commands are made."""
+    return field(default=None, metadata={_DEFERRED: place})
+
+
+def _type_of(option: "Field[Any]") -> Any:
+    return later(option.metadata[_DEFERRED])() if _DEFERRED in option.metadata else option.type
+
+
 def _field(info: Any, default: Any) -> Any:
     if isinstance(default, list):
         return field(default_factory=default.copy, metadata={_OPTION: info})
@@ -101,8 +112,8 @@ def _callback(declared: Declared) -> Callable[..., None]:
 
 def _parameters(options: Any) -> Iterator[inspect.Parameter]:
     for each in fields(options):
-        if is_dataclass(each.type):
-            yield from _parameters(each.type)
+        if is_dataclass(group := _type_of(each)):
+            yield from _parameters(group)
         else:
             annotation = Annotated[each.type, each.metadata[_OPTION]] if each.metadata else each.type
             kind = inspect.Parameter.KEYWORD_ONLY
@@ -119,7 +130,7 @@ def _filled(options: Any, given: Mapping[str, Any]) -> Any:
     """Return an instance of the options, with the values that typer gives."""
     return options(
         **{
-            each.name: _filled(each.type, given) if is_dataclass(each.type) else given[each.name]
+            each.name: _filled(group, given) if is_dataclass(group := _type_of(each)) else given[each.name]
             for each in fields(options)
         }
     )

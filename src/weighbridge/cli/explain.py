@@ -90,7 +90,7 @@ def _chosen(analysis: Analysis, environment: str | None, workload: str | None) -
     ]
     proven = sorted(
         (each for each in asked if each[1].verdict == "different" and each[1].cost is not None),
-        key=lambda each: -(each[1].cost.worsening.estimate if each[1].cost is not None else 0.0),
+        key=lambda each: -(each[1].cost.penalty.estimate if each[1].cost is not None else 0.0),
     )
     if not proven:
         fail("the run has no significant cost to explain. Its report says what would decide the undecided costs", 1)

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from weighbridge.cli.declared import flag, later, option
+from weighbridge.cli.declared import deferred, flag, later, option
 from weighbridge.cli.help import DURATION, LIMITS, MEASURE, OUTPUT, WHAT, WHERE
 from weighbridge.cli.variables import offered
 
@@ -84,9 +84,4 @@ context_option = partial(
 namespace_option = partial(
     option, "--namespace NAME", "With --cluster: a namespace other than the context's.", WHERE, default=""
 )
-metrics_option = partial(
-    option,
-    "--metrics 127.0.0.1:PORT",
-    "Serve the progress of the run to Prometheus at this loopback address. Port 0 selects any free port.",
-    OUTPUT,
-)
+watching_options = partial(deferred, "weighbridge.cli.feature:watching")

@@ -242,7 +242,7 @@ def describe(planned: PlannedRun, *, quick_test: bool = False) -> PlanDocument:
         "decides": _decides(planned.decidable),
         "cpu_idle": "poll" if wants_polling(file) and not cannot_poll() else "halt",
         "brings": [
-            {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
+            {"what": str(each.kind), "place": each.place, "value": each.value, "lines": list(each.lines)}
             for each in resources
         ],
         "secrets": [*secrets_of(study)],
@@ -269,7 +269,7 @@ def _notes(planned: PlannedRun, unverified: Mapping[str, str], resources: Sequen
     study, states = planned.study, planned.readiness.values()
     notes = [*preflight.warnings(study), *(f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items())]
     notes += dict.fromkeys(f"{each.caveat}: {each.detail}" for each in states if each.caveat and each.detail)
-    if not study.approved and any(each.what not in (External.COMMAND, External.ARGUMENT) for each in resources):
+    if not study.approved and any(each.kind not in (External.COMMAND, External.ARGUMENT) for each in resources):
         notes.append(_NOT_EXAMINED.format("started only docker-compose" if study.compose else "started"))
     return notes
 
@@ -463,7 +463,7 @@ def _parts(document: PlanDocument, study: Study) -> Iterator[str | Text | Table]
     yield Text.from_markup(f"[bold]{escape(document['study'])}[/bold]: {escape(document['question'])}\n")
     yield _environment_table(document)
     yield from _explained_lines(document)
-    if hosts := [line for line in (hosts_line(study), *planning.whereabouts(study)) if line]:
+    if hosts := [line for line in (hosts_line(study), *planning.describe_locations(study)) if line]:
         yield "\n" + "\n".join(hosts)
     yield from _workload_lines(document)
     yield f"time: {clock_range(times['from'], times['to'])}, {set_up_line(study)}"

@@ -157,7 +157,7 @@ class Shown:
         missed, every = len(out_of_reach.expected), out_of_reach.comparisons
         number = "the cost" if every == 1 else f"{missed} of {every} costs"
         helps = what_helps(
-            out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.beside,
+            out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.other_run,
             on_nodes=out_of_reach.on_nodes, weighed=out_of_reach.weighed,
         )  # fmt: skip
         misses = f"{number} will probably miss {margin(out_of_reach.target)}"
@@ -339,14 +339,14 @@ def _cost(estimate: CostEstimate) -> str:
     word for its direction. Before the first verdict the interval is left out: if it excluded 0, it would look like a
     verdict.
     """
-    cost, worsening, metric = estimate.cost, estimate.cost.worsening, estimate.metric
+    cost, penalty, metric = estimate.cost, estimate.cost.penalty, estimate.metric
     after = f"after {plural(cost.blocks, 'round')}"
-    if not (estimate.few or cost.exploratory) and (worsening.low > 0 or worsening.high < 0):
-        word = metric_direction(metric, worse=worsening.estimate >= 0)
+    if not (estimate.few or cost.exploratory) and (penalty.low > 0 or penalty.high < 0):
+        word = metric_direction(metric, worse=penalty.estimate >= 0)
         effect = cost_effect(cost, metric.unit, word)
         return f"{effect.amount} {effect.relation} {after}"
     ratio = cost.scale == "ratio"
-    amount = percent_interval(worsening) if ratio else difference_interval(worsening, metric.unit)
+    amount = percent_interval(penalty) if ratio else difference_interval(penalty, metric.unit)
     return f"cost {amount.partition(' [')[0] if estimate.few else amount} {after}"
 
 

@@ -9,8 +9,8 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Analysis
 from weighbridge.cli import approval
 from weighbridge.cli.commands.measurements import RunOptions
+from weighbridge.cli.feature import Watch, watched, watches_of
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
-from weighbridge.cli.metrics import address, watched
 from weighbridge.cli.options import EXPLAIN
 from weighbridge.cli.output import err, out
 from weighbridge.cli.progress import Shown, show
@@ -42,7 +42,7 @@ def run(options: RunOptions) -> None:
     if options.study is None and (options.profile is not None or options.settings or options.explain):
         option = "--profile" if options.profile is not None else "--set" if options.settings else "--explain"
         fail(f"{option} needs a study, because a continued run already has one", WRONG_COMMAND_LINE)
-    address(options.metrics)  # report a wrong address first
+    watches = watches_of(options.watching)  # reports wrong values first
     if options.study is not None:
         loaded, origin = approval.load_named(options.study, options.profile, yes=yes)
         loaded = with_settings(loaded, [*options.settings, *([EXPLAIN] if options.explain else [])])
@@ -56,7 +56,7 @@ def run(options: RunOptions) -> None:
     living.require_alone(allow_concurrent=options.allow_concurrent)
     total = options.rounds if loaded is None else None
     yes = yes and needs_yes
-    trusted = measured(loaded, directory, yes=yes, metrics=options.metrics, rounds=total, env=options.env)
+    trusted = measured(loaded, directory, yes=yes, watches=watches, rounds=total, env=options.env)
     if options.strict and not trusted:
         raise Untrusted("the control failed: two copies of the baseline differ. Measure again on a quieter machine")
 
@@ -66,13 +66,13 @@ def measured(
     directory: Path,
     *,
     yes: bool,
-    metrics: str | None = None,
+    watches: Sequence[Watch] = (),
     rounds: int | None = None,
     env: Sequence[str] = (),
 ) -> bool:
     """Measure a study, or continue a run to ``rounds``, and write its report. Return whether the control passed.
 
-    ``metrics`` is the address for a monitoring server. ``yes`` and ``env`` (names of variables) go into the command
+    ``watches`` are what follows the run. ``yes`` and ``env`` (names of variables) go into the command
     that continues the run.
     """
     trusted: list[bool] = []
@@ -84,7 +84,7 @@ def measured(
         use_display_names(names_of_study(shown)),
         interruptible(),
         show() as progress,
-        watched(address(metrics), progress, study, directory) as listeners,
+        watched(watches, progress, study, directory) as listeners,
         continuable(directory, *continuing("run", str(directory), yes=yes, variables=env)),
     ):
 

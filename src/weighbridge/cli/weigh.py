@@ -170,7 +170,7 @@ def _weighed(options: WeighOptions, program: Mapping[str, Any], environments: Se
         shell=what.shell,
         parameters=dict(_parameter(each) for each in what.parameters),
         metrics=dict(_metric(each) for each in measurement.metrics),
-        beside=_unmeasured(what),
+        unmeasured=_unmeasured(what),
         further=_further(options),
         resources={name: value for name, value in resources.items() if value is not None},
         shm_size=limits.shm_size,

@@ -2,7 +2,7 @@
 
 The facts do not rely on the environment's own description. A few hundred kilobytes are sent from the client's site to
 the server's. The path crosses the netfilter rules whose counters rose meanwhile. The probe is repeated, with silences
-between, to separate the interfaces that carried it from other traffic (`weighbridge.facts.carried`).
+between, to separate the interfaces that carried it from other traffic (`weighbridge.facts.probed_interfaces`).
 """
 
 import time
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.facts import nft_tables, packet_filter
-from weighbridge.facts.carried import Carrier, Watch, carriers, undecided_ends, unsure
 from weighbridge.facts.packet_filter import Met, PacketFilter, crossed_rules
+from weighbridge.facts.probed_interfaces import Carrier, Watch, carriers, undecided_ends, unsure
 from weighbridge.linux.probing import listens, probe_of
 from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.facts import Interface, InterfaceKind, NetworkPath, Translation

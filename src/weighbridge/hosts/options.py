@@ -1,4 +1,4 @@
-"""The options of the kinds of hosts whose implementation needs them: testbed, guest, ssh and slurm."""
+"""The options of the kinds of hosts whose implementation needs them: testbed, guest and ssh."""
 
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
@@ -183,34 +183,3 @@ class SshOptions(HostOptions):
     def description(self) -> str:
         """Words for the plan."""
         return f"{self.kind}, {self.destination}"
-
-
-class SlurmOptions(HostOptions):
-    """A node of the job in which Weighbridge runs (``SLURM_JOB_ID``).
-
-    ``address`` is where the other hosts reach it (default: that of ``interface``, else the one that Slurm knows);
-    ``interface`` is the interface to which macvlan, ipvlan and bridged networks are attached.
-    """
-
-    traits: ClassVar[HostTraits] = HostTraits(networks=frozenset({"slurm"}))
-    kind: Literal["slurm"]
-    node: Annotated[
-        str | None,
-        Field(
-            pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$",
-            description="Name of the node; default: a node of the job that no other host uses",
-        ),
-        External.MACHINE,
-    ] = None
-    address: Annotated[
-        str | None, Field(pattern=r"^[0-9.]{7,15}$", description="IPv4 address of the node"), External.MACHINE
-    ] = None
-    interface: Annotated[
-        str | None,
-        Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$", description="Interface for macvlan, ipvlan and bridges"),
-    ] = None
-
-    @property
-    def description(self) -> str:
-        """Words for the plan."""
-        return f"Slurm node {self.node}" if self.node else "a node of the Slurm job"

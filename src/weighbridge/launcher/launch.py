@@ -127,7 +127,7 @@ class Launcher:
         """Return whether no process except the launcher is left in the site."""
         return frames.errno_of(self.ask(Frame(Kind.ALONE, next(self._numbers)), Kind.DATA)) == 1
 
-    def way_s(self) -> float:
+    def round_trip_s(self) -> float:
         """Measure the seconds of a request with its answer: the longest of a few."""
         took = []
         for _ in range(_WAYS):

@@ -31,7 +31,7 @@ class LaunchedSite(ABC):
         self.assigned_ports: Mapping[int, int] = {}
         self.host = host
         self.links: tuple[NetworkLink, ...] = ()
-        self.way_s = 0.0
+        self.round_trip_s = 0.0
         self.open_files = launcher.open_files
         self.layers: Layers = host.layers
         """The layers of its host; a hypervisor's site adds its own."""

@@ -46,9 +46,9 @@ class Adapter(Plugin):
 
 
 def safe_name(text: str) -> str:
-    """Return a metric's name made of what a program calls a benchmark: ``fib_n_20`` of ``Fib/n=20``.
+    """Return a metric's name for a program's name of a benchmark: ``fib_n_20`` for ``Fib/n=20``.
 
-    Small letters, digits and underscores, 60 at most. ValueError where nothing of it is left.
+    It has small letters, digits and underscores, 60 at most. Raises ValueError if nothing is left.
     """
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_LONGEST].rstrip("_")
     if not name:
@@ -57,5 +57,5 @@ def safe_name(text: str) -> str:
 
 
 def named_twice(names: Sequence[str]) -> str:
-    """Return the first name that stands more than once; empty where none does."""
+    """Return the first name that occurs more than once; empty if none does."""
     return next((name for name in names if names.count(name) > 1), "")

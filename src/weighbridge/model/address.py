@@ -1,4 +1,4 @@
-"""Identify what is measured: a workload at a level, one of its metrics, and an environment there."""
+"""Keys for the things that a run measures: a workload at a level, one of its metrics, an environment there."""
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How a study is run without Weighbridge: what a plug-in tells for it, as data."""
+"""Describes how to run a study without Weighbridge, as plug-ins provide it: data for ``weighbridge kit``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,27 +8,27 @@ from weighbridge.model.command import PublishedPort
 
 LOOPBACK = "127.0.0.1"
 LOOPBACK_PAYLOAD = 65507
-"""Bytes of the largest UDP payload on a loopback interface."""
+"""The bytes of the largest UDP payload on a loopback interface."""
 ETHERNET_PAYLOAD = 1472
-"""Bytes of the largest UDP payload that does not fragment on Ethernet."""
+"""The bytes of the largest UDP payload that does not fragment on Ethernet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value that only the user's machine can tell; it stands in the kit's settings under ``name``."""
+    """A value that depends on the user's machine; it is in the kit's settings under ``name``."""
 
     name: str
     value: str
-    about: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
 class ByHandRequest:
-    """What an environment is asked for: both roles are on one machine.
+    """The kit's request to an environment; both roles are on one machine.
 
-    ``number``: from 1 on, another one for each environment of a study, so that their subnets differ. ``ports``: those
-    on which clients reach its servers. ``inside``: the roles in the environment. ``network``: whether a workload
-    needs one.
+    ``number`` counts the environments of a study from 1, so that their subnets differ. ``ports`` are the ports on
+    which clients reach its servers, ``inside`` the roles in the environment, and ``network`` says whether a workload
+    needs a network.
     """
 
     number: int
@@ -39,12 +39,12 @@ class ByHandRequest:
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """How an environment is made by hand; where ``cannot`` says why, it is not.
+    """How to create an environment by hand; ``cannot`` has the reason if that is impossible.
 
-    ``listen``, ``address``, ``client`` and ``udp_payload`` are those of `weighbridge.model.workload.Endpoint`.
-    ``services`` has what Docker Compose is told of the service of each role inside, beside image, command, limits and
-    mounts; without services the programs run natively. A ``Setting`` may stand for any value. ``first`` are sentences
-    about what is to be done before, ``differs`` about what is otherwise than in a run of Weighbridge.
+    ``listen``, ``address``, ``client`` and ``udp_payload`` are as in `weighbridge.model.workload.Endpoint`.
+    ``services`` has the settings for Docker Compose of each role inside, without image, command, limits and mounts;
+    without services the programs run natively. Any value can be a ``Setting``. ``first`` has sentences about the
+    preparations, ``differs`` about differences from a run of Weighbridge.
     """
 
     cannot: str = ""
@@ -62,9 +62,10 @@ class ByHand:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A program of ours that an image builds from its sources: ``packages`` and ``commands`` are those of the build.
+    """A program of Weighbridge that an image builds from its sources.
 
-    ``files`` are the sources, by path; ``product`` is what comes of them, which belongs at ``place``.
+    ``packages`` and ``commands`` are for the build. ``files`` has the sources by path. The build makes ``product``,
+    which belongs at ``place``.
     """
 
     name: str
@@ -77,9 +78,9 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How an image with a study's programs is built by hand; where ``cannot`` says why, it is not.
+    """How to build an image with a study's programs by hand; ``cannot`` has the reason if that is impossible.
 
-    ``base`` is the image that it begins with, ``packages`` are Debian's, from the archive's ``components``.
+    ``base`` is its base image; ``packages`` are Debian's, from the ``components`` of its archive.
     """
 
     cannot: str = ""

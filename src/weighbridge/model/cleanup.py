@@ -1,6 +1,6 @@
-"""What a killed run leaves on a machine: what there is of it, whose it is, and how it goes.
+"""The protocol of cleanups: they find and remove the resources that a killed run left on a machine.
 
-No library is used here, as the agent of an ssh host has this module too.
+This module uses no library, because the agent of an ssh host imports it, too.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ from weighbridge.errors import WeighbridgeError
 from weighbridge.model.names import GroupName, RunId, SafeName
 
 NO_RUN = ""
-"""The run of what belongs to none."""
+"""The run of resources that belong to no run."""
 ENDING = "…"
-"""Stands before the last six digits of a run's id, where no more of it is known."""
+"""Stands before the last six digits of a run's id if the others are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """One thing that a run left: which run (`NO_RUN`, or after `ENDING` the end of its id), what kind, its name."""
+    """A resource that a run left. ``run`` is its id, `NO_RUN`, or `ENDING` and the end of the id."""
 
     run: str
     kind: str
@@ -30,10 +30,10 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True)
 class RunFolders:
-    """Where the runs of this machine keep their files, each in a folder with its id.
+    """The folders in which the runs of this machine keep their files, each in a folder with its id.
 
-    ``states`` has their sockets and notes, ``data`` what is on the disk for the length of a run. ``only``: the one
-    run that is asked about, for what is found by the notes of each; "": all.
+    ``states`` has their sockets and notes, ``data`` their files on disk. ``only`` is the one run to look for, or ""
+    for all.
     """
 
     states: Path
@@ -43,9 +43,10 @@ class RunFolders:
 
 @dataclass(frozen=True, slots=True)
 class OrphanedRun:
-    """A run of which nothing may stay on this machine, with its own folders of `RunFolders`.
+    """A dead run whose resources must be removed from this machine, with its own folders of `RunFolders`.
 
-    ``host``: only what it has here as this host of its study goes, since another host of it is on the same machine.
+    With ``host``, only its resources as this host of its study are removed, because another host of it is on the same
+    machine.
     """
 
     id: RunId
@@ -53,10 +54,10 @@ class OrphanedRun:
     data: Path
     host: str = ""
     of_all_users: bool = False
-    """Whether processes of other users go as well: who started them is known to have been this run."""
+    """Whether processes of other users are ended, too, because they are known to belong to this run."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for an id that is not a `RunId`."""
+        """Check the id. Raises ValueError if it is not a `RunId`."""
         RunId(self.id)
 
     @property
@@ -72,7 +73,7 @@ def group_of_host(run_id: RunId, host: SafeName) -> GroupName:
 
 @dataclass(frozen=True, slots=True)
 class RemoteRun:
-    """What a run, of whatever machine, has in a cluster that many machines reach. ``alive``: why it may still run."""
+    """The resources of a run from any machine in a shared cluster. ``alive``: why it could still be running."""
 
     id: str
     leftovers: tuple[Leftover, ...]
@@ -80,63 +81,63 @@ class RemoteRun:
 
 
 class Cleanup(ABC):
-    """One kind of things that runs make on a machine, and that may stay where a run is killed.
+    """A kind of resource that runs create on a machine, and that can stay there if a run is killed.
 
-    A plug-in names those of what it makes (`Plugin.cleanup`). ``weighbridge clean`` walks the kinds of all plug-ins;
-    the end of a run and the agent of an ssh host do so, too. An object of it is made without arguments.
+    A plug-in lists the kinds that it creates (`Plugin.cleanup`). ``weighbridge clean`` uses the kinds of all
+    plug-ins, as do the end of a run and the agent of an ssh host. An object is created without arguments.
     """
 
     label: ClassVar[str] = "what a plug-in made"
-    """What these things are called where they cannot be found or removed."""
+    """The name of these resources in error messages."""
 
     host_knows_owner: ClassVar[bool] = False
-    """Whether what belongs to one of two hosts of a run can be told where both are on one machine."""
+    """Whether it can distinguish the resources of two hosts of a run that are on one machine."""
 
     owner_may_be_unknown: ClassVar[bool] = False
-    """Whether it tells things of `NO_RUN`, or by `ENDING`: else what has no run's id is somebody's, and left out."""
+    """Whether it yields resources of `NO_RUN`, or with `ENDING`. If not, resources without a run's id are ignored."""
 
     portable: ClassVar[bool] = False
-    """Whether it removes the same on a machine that ssh reaches, too.
+    """Whether it also removes these resources on a machine that ssh reaches.
 
-    Its module then, with all of ours that it imports, needs only the standard library of Python 3.9.
+    Its module, and all modules of Weighbridge that it imports, then need only the standard library of Python 3.9.
     """
 
     @property
     def elsewhere(self) -> "Cleanup | None":
-        """What removes the same on a machine that ssh reaches; None where it is on this machine alone."""
+        """The cleanup for the same resources on a machine that ssh reaches; None if it is not portable."""
         return self if self.portable else None
 
     @abstractmethod
     def find(self, folders: RunFolders) -> Iterable[Leftover]:
-        """What runs have of it on this machine, living ones too. Changes nothing."""
+        """Return the resources of runs on this machine, including living runs. Changes nothing."""
 
     def find_at(self, context: str, namespace: str) -> Iterable[RemoteRun]:
-        """What runs of all machines have in a cluster (``clean --cluster``), as its users name it; "": the usual one.
+        """Return the resources of runs from all machines in a cluster (``clean --cluster``).
 
-        Changes nothing. Raises OSError.
+        An empty ``context`` or ``namespace`` means the default one. Changes nothing. Raises OSError.
         """
         return ()
 
     def remove_at(self, context: str, namespace: str, run: str) -> None:  # noqa: B027
-        """Remove what a run has there, which does not live. OSError where some stays."""
+        """Remove the resources of a dead run in a cluster. Raises OSError if some remain."""
 
     def end(self, run: OrphanedRun) -> None:  # noqa: B027
-        """Stop what of it still works. Called of every kind before the first `remove`. OSError where some goes on."""
+        """Stop active resources. Every kind is stopped before the first `remove`. Raises OSError if some continue."""
 
     def remove(self, run: OrphanedRun) -> None:  # noqa: B027
-        """Remove what the dead run left of this kind, once all of its processes have ended. OSError where some stays.
+        """Remove the dead run's resources, after all of its processes have ended. Raises OSError if some remain.
 
-        Only where `find` returns nothing of the run any more is its folder of `RunFolders.states` removed.
+        The run's folder in `RunFolders.states` is only removed when `find` returns nothing of the run any more.
         """
 
     def remove_ownerless(self, folders: RunFolders) -> None:  # noqa: B027
-        """Remove what belongs to no run, or to one that can no longer be told."""
+        """Remove resources that belong to no run, or to an unknown one."""
 
 
 def discard(run: OrphanedRun, kinds: Sequence[Cleanup]) -> list[str]:
-    """End and remove all of a run, the last kind first; return a sentence for each step that failed.
+    """End and remove all resources of a run, the last kind first; return a sentence for each step that failed.
 
-    A step that fails, however it does, keeps none of the others from being made.
+    A failed step does not stop the others.
     """
     last_first = [each for each in reversed(kinds) if each.host_knows_owner or not run.host]
     failures: list[str] = []
@@ -151,9 +152,9 @@ def discard(run: OrphanedRun, kinds: Sequence[Cleanup]) -> list[str]:
 
 @contextlib.contextmanager
 def noting_failure(failures: list[str], what: str) -> Iterator[None]:
-    """Add a sentence to the ``failures`` where the context fails, however it does, and go on behind it."""
+    """Add a sentence to ``failures`` if the body fails in any way, and continue after it."""
     try:
         yield
-    except Exception as error:  # also of a library, or of a plug-in of another package
+    except Exception as error:  # including errors of libraries and of plug-ins from other packages
         known = isinstance(error, (WeighbridgeError, OSError))
         failures.append(f"{what}: {error}" if known else f"{what}: {type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""What is asked of a machine (Command) and what came of it (Completed)."""
+"""A request to a machine (`Command`) and its result (`Completed`)."""
 
 import re
 import signal
@@ -10,13 +10,13 @@ Transport = Literal["tcp", "udp"]
 SITE_ENV: Mapping[str, str] = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
 }  # fmt: skip
-"""The environment variables of every program in every site: the user's own must not reach some of them only."""
+"""The environment variables of every program in every site: the user's own would reach only some of them."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedPort:
-    """A port of a server for an environment that publishes ports: ``reached`` of the host leads to ``listens``."""
+    """A published port of a server: the port ``reached`` of the host leads to ``listens``."""
 
     transport: Transport
     reached: int
@@ -24,7 +24,7 @@ class PublishedPort:
 
 
 def port_in_use(transport: Transport, port: int) -> str:
-    """Say that somebody else's program has a port that one of ours is to listen on."""
+    """Return a message that another program has the port that a server needs."""
     return f"{transport} port {port} is in use by another program"
 
 
@@ -32,8 +32,8 @@ def port_in_use(transport: Transport, port: int) -> str:
 class Command:
     """One process to run: an argument list, never a shell string.
 
-    ``deadline_s`` is the longest that it may run before it is killed (seconds). ``listens`` names the ports
-    on which a server must be listening before a client may be started. ``stop_signal`` ends a server.
+    ``deadline_s`` is its longest run time (seconds) before it is killed. ``listens`` names the ports on which a
+    server must be listening before its client starts. ``stop_signal`` ends a server.
     """
 
     argv: tuple[str, ...]
@@ -42,25 +42,25 @@ class Command:
     stdin: bytes = b""
     listens: tuple[tuple[Transport, int], ...] = ()
     says: str = ""
-    """A regular expression (re.search) of which a server prints a line once it is ready; "": it says nothing."""
+    """A regular expression (re.search) for a line that a server prints when it is ready; "" if it prints none."""
     stop_signal: int = signal.SIGTERM
     cwd: str = "/"
-    """The working directory, in a site alone; ``uid``, ``gid`` likewise: None is the launcher's own."""
+    """The working directory. It and ``uid``, ``gid`` apply only in a site; None means the launcher's own."""
     uid: int | None = None
     gid: int | None = None
     groups: tuple[int, ...] = ()
-    """Those beside ``gid``, where that is not None."""
+    """The supplementary groups, if ``gid`` is not None."""
 
     def wrapped(self, *prefix: str) -> "Command":
-        """The same command behind another program (nsenter, nice, ...)."""
+        """Return the same command behind another program (nsenter, nice, ...)."""
         return replace(self, argv=(*prefix, *self.argv))
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessDefaults:
-    """What the programs of a userland are started with, as an image's configuration has it: variables, cwd, user.
+    """The defaults for programs of a userland, as in an image's configuration: variables, folder, user.
 
-    ``groups``: its supplementary groups.
+    ``groups`` are the supplementary groups.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
@@ -70,25 +70,25 @@ class ProcessDefaults:
     groups: tuple[int, ...] = ()
 
     def user(self, launcher: str) -> str:
-        """Return as whom they run, in a site whose launcher runs as ``launcher`` says."""
+        """Return the user of the programs, in a site whose launcher runs as ``launcher``."""
         return launcher if self.uid is None else f"{self.uid}:{self.gid}"
 
     def of(self, command: Command) -> Command:
-        """Return the command as it is started in such a userland: its own variables go over these."""
+        """Return the command with these defaults; its own variables override them."""
         env = {**self.env, **command.env}
         return replace(command, env=env, cwd=self.cwd, uid=self.uid, gid=self.gid, groups=self.groups)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a process and those of its children whose end it awaited have used (getrusage(2))."""
+    """The resource use of a process and of the children that it waited for (getrusage(2))."""
 
     cpu_user_s: float
     cpu_system_s: float
     peak_memory: int
-    """Bytes, of the largest of them."""
+    """In bytes, for the largest of the processes."""
     switches: int
-    """Context switches because it waited; ``preemptions``: because another process was to run."""
+    """Context switches because it waited; ``preemptions``: because another process had to run."""
     preemptions: int
     minor_faults: int
     major_faults: int
@@ -98,11 +98,11 @@ class Usage:
 class Completed:
     """A process that ended. ``returncode`` is negative for a signal, as in subprocess.
 
-    ``timed_out`` says that it was killed at its deadline; ``duration_s`` is its wall time in seconds, as known in its
-    site. ``error`` is the number (errno(3)) of why it could not be started. ``outside_s`` is its wall time as seen
-    from outside of the site, ``too_much`` says that it printed more than is kept, for which it was killed,
-    ``left_running`` that processes which it had started went on when it had ended by itself, and were killed then;
-    ``disconnected_s`` for how long meanwhile there was no connection to its site, for which its end is heard late.
+    ``timed_out`` means that it was killed at its deadline. ``duration_s`` is its wall time in seconds by the site's
+    clock, ``outside_s`` its wall time by this machine's clock. ``error`` is the errno(3) if it could not be started.
+    ``too_much`` means that it was killed because its output exceeded the limit. ``left_running`` means that it ended
+    by itself, and that its remaining children were killed. ``disconnected_s`` is how long the site was disconnected
+    meanwhile, which delays the report of its end.
     """
 
     argv: tuple[str, ...]
@@ -120,7 +120,7 @@ class Completed:
 
     @property
     def text(self) -> str:
-        """Standard output as text; bytes that are not UTF-8 are shown as replacement characters."""
+        """Return standard output as text, with replacement characters for bytes that are not UTF-8."""
         return self.stdout.decode(errors="replace")
 
     @property
@@ -130,9 +130,9 @@ class Completed:
 
     @property
     def last_words(self) -> str:
-        """The last non-empty line of standard error, else of standard output: what a person would read first.
+        """The last non-empty line of standard error, else of standard output, without colours.
 
-        Without what colours it on a terminal. Of a program that was ended at its deadline, that first.
+        If the program was ended at its deadline, the text begins with that.
         """
         late = f"it did not finish within {self.duration_s:.0f} s" if self.timed_out else ""
         for stream in (self.stderr, self.stdout):
@@ -143,30 +143,30 @@ class Completed:
 
 
 class Running(Protocol):
-    """A process that was started and is to be waited for or stopped. Stopping twice is harmless."""
+    """A process that was started. Stopping it twice is harmless."""
 
     def poll(self) -> int | None:
         """Return the process's return code, or None while it runs."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait at most ``timeout_s`` seconds; True once it has ended."""
+        """Wait at most ``timeout_s`` seconds; return True once it has ended."""
 
     def stop(self, *, timed_out: bool = False) -> Completed:
-        """End it (its stop signal, then KILL after a grace period) and give what it left."""
+        """End it (its stop signal, then KILL after a grace period) and return its result."""
 
 
 class SiteProcess(Running, Protocol):
     """A process in a site."""
 
     def printed(self) -> tuple[bytes, bytes]:
-        """What it has written so far to standard output and standard error: of each the first 256 KiB at least."""
+        """Return its standard output and standard error so far: at least the first 256 KiB of each."""
 
 
 class HostProcess(Running, Protocol):
     """A process of a host itself."""
 
     pid: int
-    """As this machine or, by ssh, the other one numbers it; a testbed host has numbers of its own."""
+    """Its process id on this machine or on the ssh host; a testbed host has process ids of its own."""
 
     def output_so_far(self, start: int = 0) -> bytes:
         """Return what the process has written to standard output, from the byte ``start`` on."""
@@ -176,13 +176,13 @@ class HostProcess(Running, Protocol):
 
 
 class Stream(Protocol):
-    """Both ways between us and a program."""
+    """A connection to a program in both directions."""
 
     def send(self, data: bytes) -> None:
         """Send all of it. Raises OSError once the other end is closed."""
 
     def receive(self, timeout_s: float | None = None) -> bytes:
-        """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
+        """Return the next piece; empty at the end of the stream. Raises TimeoutError if none arrives in time."""
 
     def end(self) -> None:
         """Send no more."""

@@ -1,4 +1,4 @@
-"""What others took of the CPU time in the trials of a run: other processes, or the hypervisor of this machine."""
+"""Background load in the trials of a run: CPU time that other processes, or this machine's hypervisor, used."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from weighbridge.model.flag import Flag, FlagCode
 
 _FIGURES = {FlagCode.OTHER_WORK: "cpus", FlagCode.STEAL: "share"}
-"""The flags that say that others took CPU time, each with its figure."""
+"""The flags of background load, each with its figure."""
 _ALIKE = {FlagCode.OTHER_WORK: 0.5, FlagCode.STEAL: 0.05}
-"""By how much the means of that figure may differ between two runs that count as disturbed alike."""
+"""The largest difference between the means of that figure in two runs with the same background load."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What others took in the ``flagged`` trials: CPUs of other processes, or the hypervisor's share of all CPU time.
+    """Background load in the ``flagged`` trials: CPUs of other processes, or the hypervisor's share of all CPU time.
 
-    ``low`` and ``high`` are of the flagged trials; ``mean`` is over all trials, one without the flag counts as 0.
+    ``low`` and ``high`` belong to the flagged trials; ``mean`` is over all trials, with 0 for those without the flag.
     """
 
     code: FlagCode
@@ -30,7 +30,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """How many of the ``trials`` others have ``disturbed``, and what they took in these."""
+    """How many of the ``trials`` were ``disturbed`` by background load, and how large it was."""
 
     trials: int = 0
     disturbed: int = 0
@@ -38,15 +38,15 @@ class Disturbance:
 
     @property
     def heavy(self) -> bool:
-        """Whether others took CPU time in more than half of the trials."""
+        """Whether background load used CPU time in more than half of the trials."""
         return 2 * self.disturbed > self.trials
 
     def took(self, code: FlagCode) -> bool:
-        """Whether others took CPU time in the way of this flag."""
+        """Return whether background load of this kind used CPU time."""
         return any(each.code == code for each in self.taken)
 
     def alike(self, other: "Disturbance") -> bool:
-        """Whether others took about as much in both runs: within half a CPU, and 5 % of the CPU time."""
+        """Return whether both runs had about the same background load: within half a CPU, and 5% of the CPU time."""
         means = [{(each.code, each.host): each.mean for each in run.taken} for run in (self, other)]
         return all(
             abs(means[0].get(key, 0.0) - means[1].get(key, 0.0)) <= _ALIKE[key[0]] for key in {*means[0], *means[1]}
@@ -54,10 +54,11 @@ class Disturbance:
 
 
 def disturbance_of(flags_by_trial: Iterable[Sequence[Flag]]) -> Disturbance:
-    """Return what others took in trials with these flags.
+    """Return the background load in trials with these flags.
 
-    Of an environment's trials what its own engine or proxy uses is flagged likewise: ask those of the baseline. What
-    a hypervisor takes of another host is left out, as that of a guest host is a process of ours.
+    Pass the baseline's trials, because the flags of other environments include their own engine or proxy. The
+    hypervisor's share on another host is left out, because the hypervisor of a guest host is a process of
+    Weighbridge.
     """
     figures: dict[tuple[FlagCode, str], list[float]] = {}
     trials = disturbed = 0

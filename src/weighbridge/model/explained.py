@@ -1,20 +1,22 @@
-"""What a run keeps of the mechanisms that explain a cost, and of which arms each part of the cost is made.
+"""The mechanisms that explain a cost as a run stores them, and the arms that give each part of the cost.
 
-Its report needs no plug-in of theirs. With y(S) the logarithm of an environment without the mechanisms S, of the arms
+A report needs no plug-in for them. Let y(S) be the logarithm of an environment without the mechanisms S, for the arms
 that were measured:
 
-- a mechanism m costs y(S) - y(S + m). Switched one at a time: with S what has to be off with it (``off_with``).
-  Crossed, in every combination with others: the mean over all S that have both arms, its main effect.
-- a costs more beside b than without it by y(S) - y(S + a) - y(S + b) + y(S + a + b), which is the same of b beside a:
-  the mean over all S that have the four arms. This is twice what is called the interaction of a two-level design
-  (Box, Hunter and Hunter, *Statistics for Experimenters*, 2nd ed. 2005, chapter 5). Of two mechanisms of which one
-  cannot be off without the other there are no such four.
-- together, beyond the single ones: y() - y(all) - the sum of the mechanisms' costs. Of two that are crossed that is
-  0, as each main effect has half of what they cost together; of three a quarter of what all three do together.
+- A mechanism m costs y(S) - y(S + m). If it is switched alone, S are the mechanisms that must be off with it
+(``off_with``). If it is crossed with others, its cost is the mean over all S with both arms, its main effect.
 
-Crossed, every part is so made of all arms that tell of it: of k mechanisms and 2^k arms of equal noise a main effect
-has 2^(1-k) of the variance of the difference of two arms. Bounds, of a mechanism that is switched off first and last,
-would each be made of two arms alone.
+- A mechanism a costs y(S) - y(S + a) - y(S + b) + y(S + a + b) more with b than without b, and the same is true of b
+with a. It is the mean over all S with all four arms. This is twice the interaction of a two-level design (Box, Hunter
+and Hunter, *Statistics for Experimenters*, 2nd ed. 2005, chapter 5). If one mechanism cannot be off without the
+other, these four arms do not exist.
+
+- All mechanisms together cost y() - y(all) minus the sum of their costs. This is 0 for two crossed mechanisms,
+because each main effect has half of their common cost. For three, it is a quarter of the three-way effect.
+
+With crossing, every part uses all arms that contain information about it. For k mechanisms and 2^k arms with equal
+noise, a main effect has 2^(1-k) of the variance of the difference between two arms. Bounds from switching a mechanism
+off first and last would use two arms each.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,7 +27,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 PATH: Literal["path"] = "path"
-"""`Proof.of` where the fact is a field of the network path (`weighbridge.model.facts.NetworkPath`)."""
+"""The value of `Proof.of` for a field of the network path (`weighbridge.model.facts.NetworkPath`)."""
 
 
 class Proof(BaseModel):
@@ -46,7 +48,7 @@ class Proof(BaseModel):
 
 
 class Explains(BaseModel):
-    """Which environment an arm is, and which of its mechanisms are ``off`` there."""
+    """The environment that an arm is part of, and the mechanisms that are ``off`` in the arm."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     environment: str
@@ -56,10 +58,10 @@ class Explains(BaseModel):
 class DescribedMechanism(BaseModel):
     """A mechanism of one environment.
 
-    ``off_with``: those that are off on both sides of its comparison, as it cannot be off without them. ``takes``: the
-    titles of those that go with it, as they cannot be off before it. ``counters``: how the names of metrics begin
-    that tell of its work. ``refused``: why it cannot be switched off in this study; ""
-    where an arm has it off.
+    ``off_with`` are the mechanisms that are off on both sides of its comparison, because it cannot be off without
+    them. ``takes`` are the titles of mechanisms that depend on it, so that they are off with it. ``counters`` are
+    prefixes of metrics that show its work. ``refused`` is the reason why it cannot be switched off in this study, or
+    "" if an arm has it off.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -75,18 +77,18 @@ class DescribedMechanism(BaseModel):
     proof: Proof | None = None
     refused: str = ""
     crossed: bool = False
-    """Whether it was switched in every combination with the environment's others, not one at a time."""
+    """Whether it was switched in every combination with the environment's others, instead of one at a time."""
 
 
 Off = frozenset[str]
 """The kinds of the mechanisms that are off in an arm."""
 NOTHING: Off = frozenset()
 Weights = Mapping[Off, float]
-"""A part of a cost: what each arm counts for; they add up to 0. Empty where there is no such part."""
+"""A part of a cost: the weight of each arm; the weights add up to 0. Empty if the part does not exist."""
 
 
 def sides(mechanism: DescribedMechanism, arms: Collection[Off]) -> list[tuple[Off, Off]]:
-    """Return the pairs of ``arms`` that tell what a mechanism costs: with it, and without it."""
+    """Return the pairs of ``arms`` that show the cost of a mechanism: with it, and without it."""
     if mechanism.crossed:
         pairs = [(off, off | {mechanism.kind}) for off in arms if mechanism.kind not in off]
     else:
@@ -96,12 +98,12 @@ def sides(mechanism: DescribedMechanism, arms: Collection[Off]) -> list[tuple[Of
 
 
 def single_cost(mechanism: DescribedMechanism, arms: Collection[Off]) -> Weights:
-    """Return what a mechanism costs."""
+    """Return the cost of a mechanism."""
     return _mean([{with_it: 1, without: -1} for with_it, without in sides(mechanism, arms)])
 
 
 def pair_cost(one: DescribedMechanism, other: DescribedMechanism, arms: Collection[Off]) -> Weights:
-    """Return what a mechanism costs more beside another one than without it, of two that are crossed."""
+    """Return how much more one of two crossed mechanisms costs with the other than without it."""
     squares = [
         {off: 1, off | {one.kind}: -1, off | {other.kind}: -1, off | {one.kind, other.kind}: 1}
         for off in arms
@@ -113,20 +115,20 @@ def pair_cost(one: DescribedMechanism, other: DescribedMechanism, arms: Collecti
 def pair_costs(
     mechanisms: Sequence[DescribedMechanism], arms: Collection[Off]
 ) -> Iterator[tuple[DescribedMechanism, DescribedMechanism, Weights]]:
-    """Give the pairs of mechanisms that can be told apart, and what each of the two costs more beside the other."""
+    """Yield the pairs of mechanisms whose interaction can be measured, with its weights."""
     for one, other in combinations(mechanisms, 2):
         if weights := pair_cost(one, other, arms):
             yield one, other, weights
 
 
 def all_off(mechanisms: Sequence[DescribedMechanism], arms: Collection[Off]) -> Off | None:
-    """Return what is off in the arm that has all mechanisms off that were switched; None where no arm has."""
+    """Return the mechanisms that are off in the arm with all switched mechanisms off; None if no arm is like that."""
     every = frozenset(each.kind for each in mechanisms if sides(each, arms))
     return every if every and every in arms else None
 
 
 def cost_together(mechanisms: Sequence[DescribedMechanism], arms: Collection[Off]) -> Weights:
-    """Return what all mechanisms cost together beyond the single ones; empty where that is 0 by itself."""
+    """Return the cost of all mechanisms together beyond their single costs; empty if it is 0 by definition."""
     every = all_off(mechanisms, arms)
     if every is None:
         return {}

@@ -1,6 +1,6 @@
-"""Facts of sites, hosts and networks as a run keeps them: their keys, and models of those that are more than a text.
+"""Facts of sites, hosts and networks as a run stores them: their keys, and models of structured facts.
 
-Pure: `weighbridge.facts` finds them out.
+Pure: `weighbridge.facts` collects them.
 """
 
 import re
@@ -14,74 +14,77 @@ from weighbridge.model.command import Transport
 from weighbridge.model.isolation import SiteLayers
 
 KERNEL = "version: kernel"
-"""Release of the kernel that a site's programs call: a guest's own, gVisor's, else the host's."""
+"""The release of the kernel that a site's programs use: a guest's, gVisor's, or the host's."""
 USERLAND = "userland"
-"""The digest of the archive that a site's root folder was made of."""
+"""The digest of the archive from which a site's root folder was made."""
 PROCESSES = "processes of a site"
-"""How many processes there may be in it, by its control group and those above."""
+"""The limit of processes in a site, by its control group and the groups above."""
 FIRST_PROCESS = "first process"
-"""The name of the process with the number 1, as a site sees it: its launcher's, an init's, or the machine's own."""
+"""The name of the process with the number 1 in a site: a launcher, an init, or the machine's own."""
 OUTERMOST_GROUP = "outermost control group"
-"""In which it competes for CPUs: the kernel divides them among these first."""
+"""The outermost control group of a site, which competes for CPUs with the other outermost groups."""
 LIMITS_ABOVE = "limits of the groups above"
-"""What a user's slice, say, leaves to it: beside its own limits."""
+"""The limits of the control groups above a site, for example of a user's slice."""
 CPU_LIMIT, MEMORY_LIMIT = "CPU limit in force", "memory limit in force"
-"""What the control groups of a site say, its own and those above: "1 CPU, in each 100 ms", "256 MiB", "none"."""
+"""The limits of a site by its own control groups and those above: "1 CPU, in each 100 ms", "256 MiB", "none"."""
 QUALITY_OF_SERVICE = "quality of service"
-"""Of a pod, by its requests and limits: on a busy node a Guaranteed one has a larger share of the CPUs."""
+"""A pod's quality of service: on a busy node, Guaranteed pods get a larger share of the CPUs."""
 ADDED_CONTAINERS = "containers added"
-"""The names of those that a cluster has added to a pod: a mesh's are on the path of its network. Or "none"."""
+"""The names of containers that a cluster added to a pod, such as a mesh's, which are on the network path; or "none".
+"""
 OPEN_FILES = "open files of a process"
-"""How many files a process of the site may have open."""
+"""The number of files that a process of the site can have open."""
 SHARED_MEMORY = "size of /dev/shm"
-"""What it holds: a program that needs more fails with "No space left on device", or ends by SIGBUS."""
+"""The size of /dev/shm: a program that needs more fails with "No space left on device", or with SIGBUS."""
 SHARED = "/dev/shm"  # noqa: S108 - of a site
 MEMORY_FOLDERS = {SHARED: SHARED_MEMORY, "/tmp": "size of /tmp"}  # noqa: S108 - of a site
-"""Folders of a site that are in memory -> the fact of their size."""
+"""The folders of a site that are in memory -> the fact of their size."""
 ULIMIT = "ulimit"
 """The beginning of facts about limits of a site's processes (setrlimit(2)): ``ulimit: stack size``."""
 SYSCTL = "sysctl"
-"""The beginning of facts about settings of the kernel that a study asks for: ``sysctl net.core.somaxconn``."""
+"""The beginning of facts about kernel settings that a study requests: ``sysctl net.core.somaxconn``."""
 VARIABLES = "variables of the study"
-"""Those that a study gives some environment, as the first process of a site has them; "none"."""
+"""The variables that a study sets in any environment, with their values in a site's first process; or "none"."""
 ASKED_FOR = "asked for by the study"
-"""The fact that names those facts of a site whose values the study gave: their difference is its question."""
+"""The fact that names the facts of a site whose values the study sets: their difference is the study's question."""
 NETWORK_DRIVER = "network driver"
 DISK_DRIVER = "disk driver"
-"""The drivers that a guest's kernel has for its interface, and for the disk of its data."""
+"""The drivers of a guest's kernel for its network interface and for its data disk."""
 NETWORK_QUEUES = "network queues"
-"""How many a guest's interface has for packets that arrive, by the guest's own kernel."""
+"""The number of receive queues of a guest's network interface, from the guest's own kernel."""
 MEMORY_PAGES = "memory pages"
-"""Which a hypervisor has for its guest: "ordinary", "huge: 512 MiB of them"; as the host's kernel says it."""
+"""The kind of memory pages that a hypervisor uses for its guest, from the host's kernel: "ordinary", "huge: 512 MiB
+of them".
+"""
 DISK_CACHE = "disk cache"
-"""How the host caches a guest's data disk, as the hypervisor says it: QEMU's ``cache`` mode."""
+"""The host's cache mode for a guest's data disk, from the hypervisor: QEMU's ``cache`` mode."""
 DATA_FILE_SYSTEM = "storage: file system"
-"""The kind of file system on which a site's data is, by its own mount table."""
+"""The type of the file system with a site's data, from its own mount table."""
 GVISOR_PLATFORM = "gVisor: platform"
 GVISOR_NETWORK = "gVisor: network stack"
 GVISOR_FILES = "gVisor: direct file access"
 GVISOR_LAYERS = "gVisor: own layers"
-"""How a sandbox of gVisor's serves its container, by the command line of its process: values of runsc's flags."""
+"""How a gVisor sandbox serves its container: values of runsc's flags from the command line of its process."""
 SECCOMP = "seccomp"
-"""The filter of system calls that the kernel has for a site's programs: "off", "strict" or "filter"."""
+"""The kernel's system-call filter for a site's programs: "off", "strict" or "filter"."""
 CAPABILITIES = "capabilities"
-"""Those in force in a site, by name; "all", "none"."""
+"""The capabilities in force in a site, by name; "all", "none"."""
 NEW_PRIVILEGES = "new privileges"
-"""Whether a program may get more by set-user-id: "allowed" or "never" (no_new_privs)."""
+"""Whether set-user-id can give a program more privileges: "allowed" or "never" (no_new_privs)."""
 APPARMOR = "AppArmor profile"
-"""Under which a site is, "unconfined"; absent where the kernel has no AppArmor."""
+"""The AppArmor profile of a site, or "unconfined"; absent if the kernel has no AppArmor."""
 NAMESPACES = "namespaces"
-"""Those that a site has of its own, and not its host's."""
+"""The namespaces that a site does not share with its host."""
 CONFINEMENT = (SECCOMP, CAPABILITIES, NEW_PRIVILEGES, APPARMOR, NAMESPACES)
-"""How the kernel confines a site's programs, as the site's own /proc says."""
+"""How the kernel confines a site's programs, from the site's own /proc."""
 ASKED_CONFINEMENT = "confinement that was asked for"
-"""The fact that names those of `CONFINEMENT` which an environment has by its kind and options: they are its cost."""
+"""The fact that names the facts of `CONFINEMENT` which an environment's kind and options cause: its cost."""
 
 
 def confinement_of_container(*, filtered: bool) -> dict[str, str]:
-    """What an engine's container has of `CONFINEMENT` by its kind: a filter too where it is to be ``filtered``.
+    """Return the facts of `CONFINEMENT` for an engine's container, with a system-call filter if ``filtered``.
 
-    Each with the value that must be in force; "" where any is its own.
+    Each has the value that must be in force, or "" if any value belongs to the kind.
     """
     return {**dict.fromkeys((CAPABILITIES, APPARMOR, NAMESPACES), ""), **({SECCOMP: "filter"} if filtered else {})}
 
@@ -91,22 +94,23 @@ BRIDGE_NETFILTER = "bridge netfilter"
 CONNECTION_TRACKING = "connection tracking"
 """Whether the host's packet filter tracks connections: "off" with NOTRACK rules, else "on"."""
 FILTER_RULES = "further rules of the packet filter"
-"""How many rules that match nothing a study has on the host, in front of all others."""
+"""The number of rules on the host, before all others, that match no traffic of the study."""
 OFFLOADS = "offloads of its interface"
-"""Those of TSO, GSO, GRO and checksums that are on at a container's interface; "none"."""
+"""Which of TSO, GSO, GRO and checksum offloads are on at a container's interface; "none"."""
 VXLAN_OFFLOADS = "VXLAN offload of the host"
-"""Whether its interface takes VXLAN packets that are larger than its MTU: "on", "off"."""
+"""Whether the host's interface accepts VXLAN packets that are larger than its MTU: "on", "off"."""
 
 UNPRIVILEGED = "unprivileged"
 IN_NAMESPACE = "unprivileged in a user namespace"
-"""Whom programs run as that are not root's.
+"""The user of programs that do not run as root.
 
-There files of other users and groups are nobody's, so that a write to one may fail that a container allows.
+In a user namespace, files of other users and groups belong to the overflow user, so a write to one can fail
+that a container allows.
 """
 IDLE_CPUS = "idle CPUs"
 """The key of the fact."""
 HALT, POLL = "halt", "poll"
-"""Its values; in older runs words follow."""
+"""The values of the fact; in older runs, more text follows."""
 
 
 def idle_code(value: str) -> str:
@@ -115,50 +119,51 @@ def idle_code(value: str) -> str:
 
 
 HOST_DIFFERENCES = "host differences"
-"""Scope of the facts: what differs -> a `HostDifference` as JSON; of older runs a sentence."""
+"""The scope of the facts: a difference -> a `HostDifference` as JSON; in older runs, a sentence."""
 
 
 class HostDifference(BaseModel):
-    """One difference: of a ``fact`` with its value on each host, of a host's clock, or that hosts share CPUs.
+    """A difference between hosts: in a ``fact`` with its value on each host, in a clock, or in shared CPUs.
 
-    ``beside``: other runs measured on this machine meanwhile; each with its run directory, "" where not known.
+    ``beside`` lists other runs that measured on this machine at the same time, with their run directories ("" if
+    unknown).
     """
 
     model_config = ConfigDict(frozen=True)
     kind: Literal["fact", "clock", "shared-cpus", "beside"]
     fact: str = ""
     values: tuple[tuple[str, str], ...] = ()
-    """Host and value, of CPUs their machine (none: all hosts share this machine's); or run and directory."""
+    """Pairs of host and value (for shared CPUs, of host and machine, or none), or of run and directory."""
     host: str = ""
     ahead_s: float = 0.0
-    """By how many seconds the clock of ``host`` is ahead of this machine's."""
+    """How many seconds the clock of ``host`` is ahead of this machine's."""
 
 
 _LAYERS: TypeAdapter[SiteLayers] = TypeAdapter(SiteLayers)
 
 
 def layers_json(site: SiteLayers) -> str:
-    """A site's layers as a run keeps them."""
+    """Return a site's layers as a run stores them."""
     return _LAYERS.dump_json(site).decode()
 
 
 def layers_of(stored: str) -> SiteLayers:
-    """The layers that are kept as ``stored``. Raises ValueError where it is something else."""
+    """Return the layers that are stored in a text. Raises ValueError if it is something else."""
     return _LAYERS.validate_json(stored, strict=True)
 
 
 InterfaceKind = Literal["loopback", "bridge", "veth", "tap", "other"]
 Translation = Literal["none", "source", "destination", "source and destination", "proxy"]
-"""Whose address is another one at the server's end of a connection than at the client's.
+"""The addresses that differ between the server's and the client's end of a connection.
 
-``proxy``: a program in between ends the client's connection and makes one of its own to the server.
+``proxy`` means that a program in between ends the client's connection and makes its own to the server.
 """
 
 
 class Interface(BaseModel):
     """A network interface that the traffic crosses. ``mtu`` is in bytes; ``place`` is a role, or ``host NAME``.
 
-    ``offloads`` are those of TSO, GSO and GRO that are on; None where they could not be read.
+    ``offloads`` lists which of TSO, GSO and GRO are on; None if unreadable.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -170,14 +175,16 @@ class Interface(BaseModel):
 
 
 class NetworkPath(BaseModel):
-    """How a client reaches a server in one environment, from probes of that very path.
+    """How a client reaches a server in one environment, from probes of that path.
 
-    ``interfaces`` carried the probe's bytes, the client's side first. ``mss`` is the size in bytes of the segments
-    that the client's kernel sends on a TCP connection, ``mss_back`` the server's; None for UDP. ``routers`` is how
-    many forward the packets. ``hooks`` are the netfilter chains of the hosts (``nat OUTPUT``) whose counters rose
-    during the probe, ``rules`` how many of their rules did; None where they could not be read. ``unseen_rules``: how
-    many rules the hosts have that count nothing (nftables), so that nobody can tell whether they were crossed.
-    ``uncertain``: others sent so much at an end that all of its interfaces are named that may have carried it.
+    ``interfaces`` carried the probe's bytes, the client's side first. ``mss`` is the size in bytes of the TCP
+    segments that the client's kernel sends, ``mss_back`` the server's; None for UDP. ``routers`` is the number of
+    routers.
+
+    ``hooks`` are the netfilter chains of the hosts (``nat OUTPUT``) whose counters rose during the probe, ``rules``
+    is the number of their rules whose counters rose; None if unreadable. ``unseen_rules`` is the number of rules
+    without counters (nftables), which can have matched unnoticed. ``uncertain`` means that other traffic was so heavy
+    that ``interfaces`` lists all possible interfaces of one end.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -194,28 +201,28 @@ class NetworkPath(BaseModel):
 
     @property
     def loopback(self) -> bool:
-        """Whether it does not leave the loopback interface."""
+        """Whether it stays on the loopback interface."""
         return all(each.kind == "loopback" for each in self.interfaces)
 
     @property
     def segmentation(self) -> bool | None:
-        """Whether packets larger than the MTU go to its interfaces (TSO and GSO); None where that is not known."""
+        """Whether packets larger than the MTU pass its interfaces (TSO and GSO); None if unknown."""
         offloads = [each.offloads for each in self.interfaces if each.offloads is not None]
         return all({"tso", "gso"} <= {*on} for on in offloads) if offloads else None
 
     @property
     def mtu(self) -> int | None:
-        """The smallest MTU of its interfaces, in bytes; None where none is known."""
+        """The smallest MTU of its interfaces, in bytes; None if none is known."""
         return min((each.mtu for each in self.interfaces), default=None)
 
 
 InterruptCounts = Mapping[tuple[int, str, int], int]
-"""By the number of the interrupt, its device and the CPU: how often, since the machine was started."""
+"""Counts since the machine was started, by interrupt number, device and CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptRate:
-    """How often a device interrupted a CPU in a second."""
+    """The number of interrupts per second of a CPU by a device."""
 
     number: int
     device: str
@@ -224,7 +231,7 @@ class InterruptRate:
 
 
 def interrupts_of(text: str) -> InterruptCounts:
-    """Read /proc/interrupts: the rows that have a number, which are devices'. Others are the CPUs' own."""
+    """Read /proc/interrupts: the rows with a number, which belong to devices. Other rows are the CPUs' own."""
     head, *rows = text.splitlines() or [""]
     cpus = [int(name) for name in re.findall(r"\bCPU(\d{1,6})\b", head)]
     interrupt_counts: dict[tuple[int, str, int], int] = {}
@@ -243,7 +250,7 @@ def interrupts_of(text: str) -> InterruptCounts:
 def interrupt_rates(
     before: InterruptCounts, after: InterruptCounts, seconds: float, least_per_s: float
 ) -> tuple[InterruptRate, ...]:
-    """Give which came more often than that between two readings, the most frequent first."""
+    """Return the rates between two readings that are at least ``least_per_s``, the highest first."""
     rates = [
         InterruptRate(*where, (count - before[where]) / seconds) for where, count in after.items() if where in before
     ]

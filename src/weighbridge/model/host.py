@@ -1,6 +1,6 @@
-"""A machine on which sites are opened: what it does, what is known of it beforehand, and what belongs to it.
+"""The protocol of hosts: the machines on which sites are opened, their traits before that, and their parts.
 
-No library is used here, as the agent of an ssh host has this module too.
+This module uses no library, because the agent of an ssh host imports it, too.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -18,22 +18,22 @@ from weighbridge.model.userland import Userland, Userlands
 
 T = TypeVar("T")
 HERE = "host"
-"""This machine, which local and testbed hosts share."""
+"""The name of this machine, which local and testbed hosts share."""
 INTERRUPT_TIME = "interrupt time"
 """The fact of a host whose value is an `InterruptTime`."""
 NODE = "node"
-"""The fact of a host that is the name by which people know its machine."""
+"""The fact with the name that people use for a host's machine."""
 MACHINE_ID = "machine id"
-"""The fact that tells its machine from others, a hash of machine-id(5); absent where it has none."""
+"""The fact with a hash of machine-id(5), which identifies a host's machine; absent if it has none."""
 PLACED_BY = "placed by"
-"""The fact that says which scheduler had the run measure there: ``Slurm job 17 on n1``."""
+"""The fact with the scheduler that placed the run: ``Slurm job 17 on n1``."""
 InterruptTime = Literal["accounted apart", "charged to the interrupted task", "unknown"]
-"""What becomes of it. Control groups, and so the sites' own CPU time, hold it only where it is charged to a task.
+"""How the kernel accounts the time of interrupts. A site's CPU time includes it only if it is charged to a task.
 
-No enum: what an ssh host runs must do with Python 3.9.
+This is not an enum, because the agent of an ssh host must work with Python 3.9.
 """
 SWARM_BRIDGE = "docker_gwbridge"
-"""The network that an engine makes when it becomes a member of a swarm, and keeps when it leaves."""
+"""The network that an engine creates when it joins a swarm, and keeps when it leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Limits:
     memory: int | None = None
     cpuset: str | None = None
     cpu_period_us: int = 100_000
-    """Within each so many microseconds ``cpus`` is kept: it is a quota of CPU time per period."""
+    """The period of the CPU quota in microseconds: ``cpus`` is enforced within each period."""
 
     @property
     def cpu_quota_us(self) -> int | None:
-        """Microseconds of CPU time per period."""
+        """The CPU quota in microseconds per period."""
         return None if self.cpus is None else max(1000, round(self.cpus * self.cpu_period_us))
 
     def __str__(self) -> str:
@@ -59,10 +59,10 @@ class Limits:
 
 @dataclass(slots=True)
 class RunContext:
-    """What every site of one run shares.
+    """The context that all sites of one run share.
 
-    ``id`` labels each resource that the run makes, ``state`` is a folder for sockets and notes that
-    ``weighbridge clean`` reads, ``stack`` closes what is shared when the run ends.
+    ``id`` labels each resource of the run. ``state`` is a folder for sockets and notes that ``weighbridge clean``
+    reads. ``stack`` closes shared resources when the run ends.
     """
 
     id: RunId
@@ -71,13 +71,13 @@ class RunContext:
     stack: ExitStack
     say: Callable[[str], None] = field(default=lambda _: None)
     step: Callable[[str], None] = field(default=lambda _: None)
-    """Says what is done now, as one of many like it."""
+    """Shows one of many similar steps."""
     userlands: Userlands | None = None
-    """Those of its sites, where they are known before its hosts are open."""
+    """The userlands of its sites, if they are known before its hosts are open."""
     _shared: dict[str, Any] = field(default_factory=dict)
 
     def share(self, key: str, make: Callable[[], AbstractContextManager[T]]) -> T:
-        """The thing named ``key``, made at first use and closed at the end of the run."""
+        """Return the object named ``key``, created at first use and closed at the end of the run."""
         if key not in self._shared:
             self._shared[key] = self.stack.enter_context(make())
         value: T = self._shared[key]
@@ -86,7 +86,7 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """By how many seconds another machine's clock is ahead of this one's, and within how many that is known."""
+    """How many seconds another machine's clock is ahead of this one's, and the uncertainty of that in seconds."""
 
     ahead_s: float
     within_s: float
@@ -103,14 +103,14 @@ class NetworkLink:
     rate: float
     """Bits per second of Ethernet in each direction."""
     carried: Callable[[], Mapping[str, float]]
-    """Bits carried so far on the wire (with preamble, FCS, gap), by direction; what is unreadable is absent."""
+    """Returns the bits carried so far on the wire (with preamble, FCS, gap), by direction, if readable."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskSpeed:
-    """A limit of a disk: requests and bytes per second, both ways together. It stands for a kind of disk.
+    """A limit of a disk in requests and bytes per second, for both directions together, that imitates a kind of disk.
 
-    A request that has to wait for it is late; one that does not is as fast as the disk below.
+    A request within the limit is as fast as the disk below; other requests wait.
     """
 
     name: str
@@ -118,14 +118,14 @@ class DiskSpeed:
     bytes: int
 
     def __str__(self) -> str:
-        """What it is, for facts."""
+        """Return the speed as text, for facts."""
         return f"{self.name}: at most {self.requests} requests and {self.bytes / 1e6:g} MB per second"
 
 
 SPEEDS: Mapping[str, DiskSpeed] = {
     each.name: each for each in (DiskSpeed("hdd-like", 120, 120_000_000), DiskSpeed("ssd-like", 5000, 400_000_000))
 }
-"""By name: about what a disk of 7200 revolutions a minute does, and a SATA SSD of its time."""
+"""The speeds by name: roughly a disk with 7,200 revolutions per minute, and a SATA SSD of its time."""
 
 
 class Group(Protocol):
@@ -137,109 +137,110 @@ class Group(Protocol):
 
     @property
     def everywhere(self) -> list[Path]:
-        """As ``procs``, also of hierarchies in which it has no limits: for what makes groups of its own in all."""
+        """Like ``procs``, with hierarchies that have no limits: for programs that create groups everywhere."""
 
     def limit(self, limits: Limits) -> dict[str, str]:
-        """Set the limits; gives those that could not be honoured, each with why."""
+        """Set the limits; return those that could not be set, each with the reason."""
 
     def freeze(self) -> None:
-        """Stop every process in it but those that are exempt; returns when they are stopped."""
+        """Stop every process in it except exempt ones; return when they are stopped."""
 
     def thaw(self) -> None:
         """Let every process in it run again."""
 
     def exempt_file_servers(self) -> None:
-        """Exempt from freezing what serves file systems by FUSE in it: who waits for its answer cannot be frozen."""
+        """Exempt FUSE servers in it from freezing: a process that waits for their answer cannot be frozen."""
 
     def meters(self) -> Mapping[str, float]:
-        """``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what is unreadable is absent."""
+        """Return ``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``, without unreadable ones."""
 
     def scope(self) -> Mapping[str, str]:
-        """Its files that tell its use over time, by label."""
+        """Return its files with its resource use over time, by label."""
 
     def kill(self) -> None:
         """End every process in it."""
 
     def remove(self) -> bool:
-        """Remove it and all below it; True when nothing is left."""
+        """Remove it and all groups below it; return whether nothing is left."""
 
 
 class Host(Protocol):
-    """A machine on which sites are opened and commands run. Raises EnvironmentLost once it has gone."""
+    """A machine on which sites are opened and commands run. Raises EnvironmentLost if it has disappeared."""
 
     name: str
     machine: str
-    """The machine that it is on: `HERE`, or "host NAME", of the first host of a run that is on it."""
+    """The machine of the host: `HERE`, or "host NAME" with the first host of the run on that machine."""
     this_machine: bool
-    """Whether it is this machine itself, with whatever else runs there."""
+    """Whether it is this machine itself, with everything else that runs on it."""
     python: str
     """The Python interpreter that its commands find."""
     network: tuple[str, str]
-    """Its network namespace: a name that no other one has, and the path of its interfaces' counters for `read`."""
+    """Its network namespace: a unique name, and the path of its interfaces' counters for `read`."""
     root: bool
     """Whether commands run as root there."""
     address: str
-    """Where the other hosts of the run reach it; 127.0.0.1 for this machine."""
+    """The address at which the other hosts of the run reach it; 127.0.0.1 for this machine."""
     interface: str
-    """The interface that has the address and that networks are attached to; empty where none is known."""
+    """The interface with the address, to which networks are attached; "" if unknown."""
     cpuset: str | None
-    """The CPUs that belong to it, where it does not have all of its machine's."""
+    """The CPUs that belong to it, if it does not have all CPUs of its machine."""
     layers: Layers
-    """The hypervisors that it is in itself, as far as they are ours, the outermost first; () where there are none."""
+    """The hypervisors of Weighbridge around it, the outermost first; () if there are none."""
 
     @property
     def capabilities(self) -> "Capabilities":
-        """What it has or can do that others have not."""
+        """The optional parts and abilities of the host."""
 
     def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline."""
+        """Run a command until it ends or reaches its deadline."""
 
     def start(self, command: Command, *, hold: bool = False) -> HostProcess:
-        """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
+        """Start a command and return at once. ``hold`` keeps its standard input open until it or we exit."""
 
     def talk(self, command: Command) -> tuple[HostProcess, Stream]:
-        """Start a program that is talked to over its standard input and output."""
+        """Start a program that communicates over its standard input and output."""
 
     def program(self, program: Path) -> str:
-        """The place there of a file of ours, brought at first use: a program (static, for such machines), a CD."""
+        """Return the path there of a file of Weighbridge, copied at first use: a static program, or a CD image."""
 
     def read(self, path: str) -> bytes:
-        """A file of the host, as its processes see it (/proc too). Raises OSError."""
+        """Return a file of the host, as its processes see it (/proc too). Raises OSError."""
 
     def namespaces(self) -> Mapping[str, int]:
-        """The numbers of the namespaces that its processes start in, by kind (``net``); unreadable ones are omitted.
+        """Return the numbers of the namespaces of its processes, by kind (``net``), without unreadable ones.
 
-        Two kernels may have the same number.
+        Two kernels can use the same number.
         """
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
-        """The counters of the control group that a process of the host is in, as ``Site.meters``."""
+        """Return the counters of the control group of a host process, as ``Site.meters`` does."""
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
-        """The files of that control group and of its network, by label, as ``Site.scope``."""
+        """Return the files of that control group and of its network, by label, as ``Site.scope`` does."""
 
     def signal(self, pid: int, number: int) -> None:
-        """Send a signal to the process group that ``pid`` (the host's number) leads; one that ended is no error."""
+        """Send a signal to the process group that ``pid`` (the host's number) leads, unless it has ended."""
 
     def group(self, name: str) -> Group:
-        """Make the control group ``weighbridge/RUN/NAME`` there. Unavailable where that is not allowed."""
+        """Create the control group ``weighbridge/RUN/NAME`` there. Raises Unavailable if that is not allowed."""
 
     def cpus_online(self) -> list[int]:
-        """The CPUs that its processes may use."""
+        """Return the CPUs that its processes can use."""
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
-        """A port of the host that is free, and the next one too. Raises Unavailable."""
+        """Return a free port of the host whose next port is free, too. Raises Unavailable."""
 
     def userland(self, userland: Userland) -> Path:
-        """The root folder of the userland on the host, brought there at first use."""
+        """Return the root folder of the userland on the host, copied at first use."""
 
     def data_folder(self, run: RunContext, name: SafeName) -> AbstractContextManager[Path]:
-        """An empty folder on the host's disk, as the host names it; gone when the context ends."""
+        """Return an empty folder on the host's disk, by its path there; it is removed when the context ends."""
 
     def dedicated_host(self, purpose: str) -> "Host":
-        """A host like this one that is only used for ``purpose`` (a changed network, an engine's settings).
+        """Return a host like this one that is only used for ``purpose`` (a changed network, an engine's settings).
 
-        A testbed makes one more host; elsewhere it is the host itself, and Unavailable where it has another already.
+        A testbed creates another host. Other hosts return themselves, and raise Unavailable if they have another
+        purpose already.
         """
 
     def facts(self) -> Mapping[str, str]:
@@ -248,18 +249,19 @@ class Host(Protocol):
 
 @dataclass(frozen=True)
 class HostTraits:
-    """What has to be known of a kind of host before one is open.
+    """The properties of a kind of host that are known before one is open.
 
-    ``here``: it is on this physical machine, whose CPUs and memory it uses. ``own_kernel``: its kernel and files are
-    not this machine's, so that what it can hold is found only when it is open. ``this_machine``: it is that machine
-    itself, of which there is one. ``networks``: hosts reach one another where they are on a common one; their
-    options may name others (`weighbridge.model.host_kind.HostOptions.networks`).
-    ``attachable``: its interface is known, and container networks that are attached to it are on its network.
-    ``gives_addresses``: containers on such networks get addresses without being given them in the study.
-    ``disposable``: it is made for the run, and an open one is a `DisposableHost`. ``interface``: the name of the one
-    interface that it is made with; empty where that is not known. ``slows_disk``: its data disk can be limited.
-    ``managed``: another program starts whatever runs on it; it has sites of those environments that know such hosts.
-    ``without_native``: why such a host has no native sites; ``without_network``: why no site can have its network.
+    ``here``: it is on this physical machine, and uses its CPUs and memory. ``own_kernel``: it has another kernel and
+    other files than this machine, so its abilities are unknown until it is open. ``this_machine``: it is this machine
+    itself. ``networks``: hosts on a common network reach each other; options can name other networks
+    (`weighbridge.model.host_kind.HostOptions.networks`).
+
+    ``attachable``: its interface is known, and container networks can be attached to it. ``gives_addresses``:
+    containers on such networks need no addresses from the study. ``disposable``: it is created for the run, and is a
+    `DisposableHost`. ``interface``: the name of its only interface; "" if unknown. ``slows_disk``: its data disk can
+    be limited. ``managed``: another program starts everything on it, so it has only sites of environments that
+    support such hosts. ``without_native``: the reason why it has no native sites. ``without_network``: the reason why
+    no site can use its network.
     """
 
     here: bool = False
@@ -279,47 +281,47 @@ class HostTraits:
 THIS_MACHINE = HostTraits(
     here=True, this_machine=True, networks=frozenset({"switch"}), attachable=False, gives_addresses=True
 )
-"""Of the host that a study has which names none."""
+"""The traits of the default host of a study."""
 
 
 class HostEngine(Protocol):
-    """The Docker engine that another machine has, and that stays there."""
+    """The Docker engine of another machine, which Weighbridge does not stop."""
 
     def engine_url(self) -> str:
-        """Its address, for the SDK. Unavailable: none is there, or it may not be used."""
+        """Return its address for the SDK. Raises Unavailable if there is none, or if it cannot be used."""
 
     def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
-        """Have it leave the swarm in which it is ``node`` when we end, however we end, if we cannot do so.
+        """Make it leave the swarm in which it is ``node`` when we exit, in case we cannot do so ourselves.
 
-        "" while it becomes a member, None once it has left. ``made_bridge``: it had no docker_gwbridge before.
+        ``node`` is "" while it joins, and None once it has left. ``made_bridge``: it had no docker_gwbridge before.
         """
 
 
 class Cable(Protocol):
-    """The cable of a host that is on a network of several."""
+    """The cable of a host on a network of several hosts."""
 
     def link(self) -> NetworkLink | None:
-        """Return the cable's link where its rate is known and in force."""
+        """Return the cable's link if its rate is known and in force."""
 
 
 class LimitedCable(Protocol):
     """A cable for which the study gives a rate limit."""
 
     def set_link(self, *, limited: bool) -> None:
-        """Put it in force, or lift it."""
+        """Apply the limit, or lift it."""
 
 
 class Power(Protocol):
-    """The power of a host that is a machine of its own, with a data disk that is there after a power cut."""
+    """The power of a host that is a separate machine, with a data disk that survives a power cut."""
 
     data: str
-    """The folder of the host that the disk is mounted at: what is in no memory of it is below that."""
+    """The mount point of that disk on the host, with the data that no cache holds."""
 
     def cut(self) -> None:
-        """End the machine at once, as by pulling its power cord: nothing is written or flushed any more."""
+        """End the machine at once, like pulling its power cord: nothing is written or flushed any more."""
 
     def restored(self) -> AbstractContextManager[Host]:
-        """The machine, started again with the disk as the cut left it. Raises Unavailable."""
+        """Start the machine again with the disk as the cut left it. Raises Unavailable."""
 
 
 class Pods(Protocol):
@@ -331,90 +333,90 @@ class Pods(Protocol):
 
     @property
     def namespace(self) -> str:
-        """The namespace in which its pods are."""
+        """The namespace of its pods."""
 
     @property
     def owner(self) -> Any:
-        """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.ObjectOwner`)."""
+        """The owner of all objects of the run there (`weighbridge.hosts.kubernetes.objects.ObjectOwner`)."""
 
     @property
     def cpu_manager(self) -> str:
-        """The policy by which it gives pods CPUs of their own (``none``, ``static``); "" where it is not known."""
+        """Its policy for exclusive CPUs of pods (``none``, ``static``); "" if unknown."""
 
     @property
     def pulls(self) -> bool:
-        """Whether the cluster gets images from a registry, by the names that `image` gives."""
+        """Whether the cluster pulls images from a registry, by the names that `image` returns."""
 
     @property
     def user(self) -> int:
-        """As whom the programs of its pods run: 0 is root."""
+        """The user id of the programs of its pods: 0 is root."""
 
     def image(self, userland: Userland) -> str:
-        """Return the name of the image of a userland, brought there at first use. Raises Unavailable."""
+        """Return the name of the image of a userland, copied there at first use. Raises Unavailable."""
 
     def claim(
         self, name: str, size: int, storage_class: str
     ) -> AbstractContextManager[tuple[str, Mapping[str, str]]]:
         """Claim a volume of a StorageClass ("": the cluster's default) for the site ``name``; deleted at the end.
 
-        It gives the claim's name and facts of it. Raises Unavailable.
+        It yields the claim's name and facts about it. Raises Unavailable.
         """
 
     def folder(self, name: str, path: str) -> AbstractContextManager[str]:
-        """A new folder for the site ``name`` below a path of the node; gone when the context ends.
+        """Create a folder for the site ``name`` below a path of the node; it is removed when the context ends.
 
-        It gives the folder's name there. Raises Unavailable.
+        It yields the folder's name there. Raises Unavailable.
         """
 
     def open_pod(self, request: Any) -> AbstractContextManager[Any]:
         """Start a pod (`weighbridge.hosts.kubernetes.objects.PodRequest`), which runs until the context ends.
 
-        It gives a `weighbridge.hosts.kubernetes.cluster.RunningPod`. Raises Unavailable.
+        It yields a `weighbridge.hosts.kubernetes.cluster.RunningPod`. Raises Unavailable.
         """
 
     def made(self, manifest: Mapping[str, Any]) -> AbstractContextManager[Any]:
-        """Make an object of the run, as JSON has it, which is deleted when the context ends. Raises Unavailable.
+        """Create an object of the run from JSON; it is deleted when the context ends. Raises Unavailable.
 
-        It gives the object as the cluster has it.
+        It yields the object as the cluster has it.
         """
 
     def patched(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
-        """Change an object of the run (a JSON merge patch); return it as it is then. Raises Unavailable."""
+        """Change an object of the run (a JSON merge patch); return the changed object. Raises Unavailable."""
 
 
 class DataDisk(Protocol):
-    """The disk of a host's data, which is its own."""
+    """The disk with a host's data, which nothing else uses."""
 
     def set_disk_speed(self, speed: DiskSpeed | None) -> None:
-        """Hold back requests to it, or no longer. Raises EnvironmentLost."""
+        """Limit its requests, or lift the limit with None. Raises EnvironmentLost."""
 
 
 class DisposableHost(Host, Protocol):
-    """A host that was made for the run, whose packet filter, folders and networks nothing else uses.
+    """A host that was created for the run, whose packet filter, folders and networks nothing else uses.
 
-    An engine is started inside it, everything in it may be changed, and ends with it.
+    It can run an engine. Everything in it can be changed, and ends with it.
     """
 
     subnet: str
-    """The network that its cable leads to; containers may be on it."""
+    """The network of its cable; containers can be on it."""
     gateway: str
     """The default gateway of that network."""
 
     def engine_folder(self) -> AbstractContextManager[str]:
-        """A folder for the data of an engine in it, as it names it; what was in it is gone when the context ends."""
+        """Return a folder for an engine's data by its path there; the data are removed when the context ends."""
 
     def reach(self, path: str) -> Path | None:
-        """A socket of this machine that leads to its socket at ``path``; None while there is none."""
+        """Return a socket of this machine that leads to its socket at ``path``; None while there is none."""
 
     def next_address(self) -> str:
-        """Give an address on that network that no host and no other container has. Raises Unavailable."""
+        """Return an unused address on that network. Raises Unavailable."""
 
     @property
     def offloads(self) -> bool:
-        """Whether packets larger than its cable's go to its interface, which splits them."""
+        """Whether packets larger than its cable's MTU reach its interface, which splits them."""
 
     def keep_offloads(self, pid: int) -> None:
-        """Where its cable has no offloads, switch them off on the interfaces of the container of ``pid`` too."""
+        """Switch offloads off on the interfaces of the container of ``pid``, if the cable has none."""
 
     def switch_off(self) -> None:
         """End everything in it at once."""
@@ -422,29 +424,29 @@ class DisposableHost(Host, Protocol):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a host has or can do that others have not: each is None where it has not."""
+    """The optional parts and abilities of a host; None for those that it does not have."""
 
     disposable: DisposableHost | None = None
-    """The host itself, where it was made for the run and nothing else uses it."""
+    """The host itself, if it was created for the run and nothing else uses it."""
     engine: HostEngine | None = None
-    """Without it: whatever answers on this machine, or one of ours."""
+    """The engine of its machine. Without it, this machine's engine or a private one is used."""
     cable: Cable | None = None
     limited_cable: LimitedCable | None = None
     clock: Callable[[], ClockOffset] | None = None
-    """How far its clock is from this machine's, where it is not the same one."""
+    """Returns the difference between its clock and this machine's, if they are different clocks."""
     guest_disk: Callable[[Path], str] | None = None
-    """The place there of a file system for guests, brought at first use; nobody writes to it. Raises Unavailable."""
+    """Returns the path there of a read-only file system for guests, copied at first use. Raises Unavailable."""
     image_layer: Callable[[Userland], Path] | None = None
-    """A folder of it with the userland that an image may have as a layer, as it is; else images hold a copy."""
+    """Returns a folder with the userland that an image can have as a layer; else images hold a copy."""
     hypervisor: Group | None = None
-    """The control group on this machine of the outermost of its ``layers``: it is a guest, and uses this machine."""
+    """The control group on this machine of its outermost hypervisor: it is a guest, and uses this machine."""
     data_disk: DataDisk | None = None
-    """The disk of its data, where no others use that."""
+    """The disk with its data, if nothing else uses that disk."""
     power: Power | None = None
-    """Its power, where it shares no kernel and no disk with hosts that stay."""
+    """Its power, if it shares no kernel and no disk with other hosts."""
     sampler: Sampler | None = None
-    """Who reads its files at a steady rate, where it has no Python for that."""
+    """Reads its files at a steady rate, if it has no Python for that."""
     writes_out: Command | None = None
-    """The command that writes what is dirty in its page caches, where it has no shell: these are never emptied."""
+    """The command that writes dirty pages, if it has no shell. Its page caches are never emptied."""
     pods: Pods | None = None
-    """Pods, where it is a node of a cluster: it has nothing else."""
+    """Its pods, if it is a node of a cluster; it has nothing else then."""

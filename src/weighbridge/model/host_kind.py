@@ -92,7 +92,7 @@ class HostKind(Plugin):
         """
         return {}
 
-    def whereabouts(self, options: Any) -> str:
+    def describe_location(self, options: Any) -> str:
         """Return who owns such a host's machine and what a run creates there, for ``plan``.
 
         Return "" if the description is enough. The method contacts nothing and starts no program that a study names.

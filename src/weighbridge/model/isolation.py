@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One isolation layer, as a reader knows it: "QEMU, KVM", "Xen PVH". A container is none.
+    """One isolation layer, by its usual name: "QEMU, KVM", "Xen PVH". A container is not a layer.
 
-    ``emulated``: it translates every instruction in software, so that what is measured inside is the emulator.
+    ``emulated``: it translates every instruction in software, so measurements inside measure the emulator.
     """
 
     name: str
@@ -16,24 +16,24 @@ class Layer:
 
 
 Layers = tuple[Layer, ...]
-"""From the outermost, which is on the hardware (or is all that this machine knows of it), to the innermost."""
+"""The layers from the outermost, which is on the hardware (or the outermost known one), to the innermost."""
 
 SCOPE = "layers"
-"""Scope of the facts: "ENVIRONMENT/ROLE", perhaps with "@HOST OF THE CLIENT" -> the `SiteLayers` as JSON."""
+"""The scope of the facts: "ENVIRONMENT/ROLE", possibly with "@CLIENT HOST" -> the `SiteLayers` as JSON."""
 
 OUTSIDE = "outside"
-"""In the place of an environment: the sites of the roles that are in none, and so a part of each."""
+"""The environment of sites of roles that are outside of all environments."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteLayers:
-    """In which hypervisors a site is, and which of them its host is in, too."""
+    """The hypervisors around a site; some of them are also around its host."""
 
     host: str
     """The name of the host."""
     of_host: Layers = ()
     own: Layers = ()
-    """Those of the environment itself, inside of the host's."""
+    """The layers of the environment itself, inside the host's."""
 
     @property
     def layers(self) -> Layers:
@@ -47,18 +47,18 @@ class SiteLayers:
 
     @property
     def emulated(self) -> bool:
-        """Whether one of them is: whatever is inside of it runs on an emulator, too."""
+        """Whether one of the layers is emulated, so that everything inside runs on an emulator."""
         return any(layer.emulated for layer in self.layers)
 
 
 def by_environment(
     sites: Iterable[tuple[str, SiteLayers]], environments: Sequence[str]
 ) -> dict[str, tuple[SiteLayers, ...]]:
-    """Give the sites of each environment that is in some hypervisor, by what a run keeps (`SCOPE`).
+    """Return the sites of each environment that is inside a hypervisor, from the stored facts (`SCOPE`).
 
-    A role that is outside of the environments is a part of each of them that is measured with it: its host's
-    hypervisors are theirs too. An environment whose own sites are in some is measured with their clients alone. What
-    another site of the environment has, and further layers inside of it, is left out.
+    A role outside of the environments is part of each environment that is measured with it, with its host's
+    hypervisors. An environment with sites of its own is measured only with their clients. Sites whose layers are a
+    part of another site's layers are left out.
     """
     places = [(*place.partition("/")[::2], site) for place, site in sites]
     clients: dict[str, set[str]] = {}
@@ -74,7 +74,7 @@ def by_environment(
 
 
 def _innermost(sites: Iterable[SiteLayers]) -> tuple[SiteLayers, ...]:
-    """The sites without those whose layers others have too, and further ones inside of them."""
+    """Return the sites without those whose layers others have, too, with further layers inside."""
     by_layers = {site.layers: site for site in reversed([*sites])}
     innermost = [
         site

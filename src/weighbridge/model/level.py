@@ -1,4 +1,4 @@
-"""A level of a workload: the value of each factor that is swept, and how it is written and read."""
+"""The level of a workload: the value of each swept factor, and its text."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,26 +12,26 @@ _FACTORS: TypeAdapter[dict[str, str]] = TypeAdapter(Json[dict[str, str]])
 
 
 class Level(tuple[tuple[str, str], ...]):
-    """The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept.
+    """The swept factors of one cell with their values as written, sorted by factor; empty if nothing is swept.
 
-    Levels with the same factors are equal, so that one is a part of keys. A stored study has it as a list of pairs,
-    the tables and the decisions of a run have its `text`.
+    Levels with the same factors are equal, so a level can be part of a key. A stored study has it as a list of pairs;
+    the tables and decisions of a run have its `text`.
     """
 
     __slots__ = ()
 
     def __new__(cls, factors: Iterable[tuple[str, str]] = ()) -> "Level":
-        """Make one of factors with their values, in any order."""
+        """Create a level from factors with their values, in any order."""
         return super().__new__(cls, sorted(factors))
 
     @classmethod
     def from_text(cls, text: str) -> "Level":
-        """Read what `text` gives. Raises ValueError (pydantic's ValidationError) where it is something else."""
+        """Read a level's `text`. Raises ValueError (pydantic's ValidationError) if it is something else."""
         return _read(text)
 
     @property
     def text(self) -> str:
-        """JSON of its factors, an empty object where nothing is swept."""
+        """The JSON of its factors, an empty object if nothing is swept."""
         return _written(self)
 
     @property
@@ -41,19 +41,19 @@ class Level(tuple[tuple[str, str], ...]):
 
     @property
     def label(self) -> str:
-        """As people read it: ``clients=50, size=1KiB``; empty where nothing is swept."""
+        """The label for users: ``clients=50, size=1KiB``; empty if nothing is swept."""
         return level_label(self)
 
     def value_of(self, factor: str) -> str | None:
-        """The value of a factor; None where that is not swept."""
+        """Return the value of a factor; None if the factor is not swept."""
         return next((value for name, value in self if name == factor), None)
 
     def with_value(self, factor: str, value: str) -> "Level":
-        """The level with one more factor."""
+        """Return the level with one more factor."""
         return Level((*self, (factor, value)))
 
     def without(self, factor: str) -> "Level":
-        """The level with all its factors but one."""
+        """Return the level without a factor."""
         return Level(pair for pair in self if pair[0] != factor)
 
     @classmethod
@@ -63,7 +63,7 @@ class Level(tuple[tuple[str, str], ...]):
 
 
 NO_LEVEL = Level()
-"""That of a workload of which nothing is swept."""
+"""The level of a workload without swept factors."""
 
 
 @lru_cache(1024)  # a run has few levels, and each of its rows names one
@@ -77,7 +77,7 @@ def _written(level: Level) -> str:
 
 
 class _AsText:
-    """In an annotation: the level is given and kept as its text."""
+    """Marks an annotation: the model reads and writes the level as its text."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         read = core_schema.no_info_after_validator_function(Level.from_text, core_schema.str_schema())
@@ -91,10 +91,10 @@ class _AsText:
 
 
 LevelText = Annotated[Level, _AsText()]
-"""A level in a model that keeps its `Level.text`."""
+"""A level in a model that stores its `Level.text`."""
 
 
 def level_label(factors: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:
-    """Factors with their values in this order, as people read them: ``clients=50, size=1KiB``."""
+    """Return factors with their values in this order, as text for users: ``clients=50, size=1KiB``."""
     pairs = factors.items() if isinstance(factors, Mapping) else factors
     return ", ".join(f"{factor}={value}" for factor, value in pairs)

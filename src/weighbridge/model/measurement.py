@@ -1,4 +1,4 @@
-"""Metrics, their values, which of them tell resource use, and how a trial can end."""
+"""Metrics, their values, the metrics of resource use, and the outcomes of a trial."""
 
 import enum
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Better = Literal["higher", "lower"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Something that a workload measures: its name, its unit and which direction is better."""
+    """A quantity that a workload measures: its name, its unit and the direction that is better."""
 
     name: str
     unit: str
@@ -19,22 +19,22 @@ class Metric:
 
     @property
     def adds_up(self) -> bool:
-        """Whether values of several sites at work at a time have a sum: those of rates and counts, not of times."""
+        """Whether values of several concurrent sites can be added: true for rates and counts, false for times."""
         return self.unit == "count" or self.unit.endswith("/s")
 
 
 LARGEST, SMALLEST = 1e100, 1e-100
-"""Beyond what any unit makes of anything; their ratios, squares and sums are finite."""
+"""Larger or smaller values are not plausible; ratios, squares and sums of plausible values are finite."""
 
 
 def is_plausible(value: float) -> bool:
-    """Whether something can have been measured: a number that is not too large, nor too near to zero."""
+    """Return whether a value can be a measurement: a number that is not too large, nor too close to zero."""
     return value == 0 or SMALLEST <= abs(value) <= LARGEST
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One metric's value from one trial. The value is finite: what is missing is not a measurement."""
+    """One metric's value from one trial. The value is finite: a missing value is not a measurement."""
 
     metric: Metric
     value: float
@@ -45,7 +45,7 @@ class Measurement:
 
 
 class Outcome(enum.StrEnum):
-    """How a trial ended. OK and BROKE are results; every other outcome makes its block be run again."""
+    """How a trial ended. OK and BROKE are results; every other outcome causes a repetition of its block."""
 
     OK = "ok"
     BROKE = "broke"
@@ -58,13 +58,13 @@ class Outcome(enum.StrEnum):
 
 
 class TrialFailure(Exception):
-    """A trial that gave no measurements, with its outcome and one sentence that says why."""
+    """A trial that gave no measurements, with its outcome and the reason in one sentence."""
 
     outcome: Outcome = Outcome.PROGRAM_FAILED
 
 
 class Broke(TrialFailure):
-    """The load was more than the server bears: it refused, died or exceeded its limits. That is a result."""
+    """The load exceeded the server's capacity: it refused, died or exceeded its limits. That is a result."""
 
     outcome = Outcome.BROKE
 
@@ -82,7 +82,7 @@ def require_success(completed: Completed, program: str = "", complaint: str = ""
 
 
 class Unparseable(TrialFailure):
-    """The program's output is not what its parser understands: empty, cut short or garbage."""
+    """The program's output cannot be parsed: empty, cut short or garbage."""
 
     outcome = Outcome.UNPARSEABLE
 
@@ -94,7 +94,7 @@ class ServerNotReady(TrialFailure):
 
 
 class ServerDied(TrialFailure):
-    """The server ended while its client was still at work; ``killed``: by a signal of somebody else."""
+    """The server ended while its client was still running; ``killed``: by another process's signal."""
 
     outcome = Outcome.SERVER_DIED
 
@@ -115,14 +115,14 @@ PEAK_MEMORY = Metric("peak_memory", "MiB", "lower")
 CONTEXT_SWITCHES = Metric("context_switches", "count", "lower")
 PAGE_FAULTS = Metric("page_faults", "count", "lower")
 OF_PROGRAM = (CPU_USER, CPU_SYSTEM, PEAK_MEMORY, CONTEXT_SWITCHES, PAGE_FAULTS)
-"""What the measured process used by itself, as its site's launcher tells it (getrusage(2))."""
+"""The resource use of the measured process itself, from its site's launcher (getrusage(2))."""
 SITES_CPU = ("cpu_client_per_", "cpu_server_per_")
-"""How the names of metrics begin that tell the CPU time of a site alone."""
+"""The beginnings of metrics about the CPU time of one site."""
 ALL_CPU, SWITCHES, RETRANSMITS = "cpu_all_per_", "context_switches_per_", "tcp_retransmits_per_"
 SEGMENTS = "tcp_segments_per_"
-"""How the names of metrics begin that tell what all machines used, sent, or sent again, for a unit of work."""
+"""The beginnings of metrics about all machines together, per unit of work."""
 THROTTLED_TIME, THROTTLED_PERIODS = "throttled_time", "throttled_periods"
-"""How long, and in how many periods, CPU limits held programs back, where environments differ in these limits."""
+"""How long, and in how many periods, CPU limits throttled programs, if environments differ in these limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class EventCounter:
 
     name: str
     """The name of the counter. The metric's name begins with it: ``disk_flushes_per_gbit``."""
-    about: str
+    description: str
     """A description of the metric for the reference."""
     rare: bool = False
     """Whether it is usually 0. It is then compared by difference, and left out of a report if it is always 0."""
@@ -159,7 +159,7 @@ VM_EXITS = _PREFIX_OF["vm_exits"]
 PACKET_SIZE = "bytes_per_packet"
 """Mean size of the received IPv4 packets. It is above the MTU if the kernel combines segments (TSO, GRO)."""
 DISK_TIME = "disk_time"
-"""Share of time in which the busiest disk was busy."""
+"""The share of time for which the busiest disk was busy."""
 _RARE = tuple(each.prefix for each in EVENT_COUNTERS if each.rare)
 _EVENTS = (*(each.prefix for each in EVENT_COUNTERS), PACKET_SIZE, DISK_TIME)
 SOFTIRQ_SHARE, CPU_USAGE, MEMORY_USAGE = "softirq_share", "cpu_usage", "memory_usage"
@@ -168,44 +168,44 @@ PREFIXES = (
     CPU_USAGE, MEMORY_USAGE, SWITCHES, RETRANSMITS, SEGMENTS, SOFTIRQ_SHARE, THROTTLED_TIME, THROTTLED_PERIODS,
     *_EVENTS,
 )  # fmt: skip
-"""How the names of metrics begin that the meters add to what a workload measures."""
+"""The beginnings of all metrics that the meters add to a workload's own."""
 
 
 def is_resource_use(metric: str) -> bool:
-    """Whether a metric is resource use (CPU per Gbit, memory beyond the baseline), not what the workload measures."""
+    """Return whether a metric is resource use (CPU per Gbit, memory beyond the baseline), not a workload's own."""
     return metric.startswith(PREFIXES) or any(metric == each.name for each in OF_PROGRAM)
 
 
 def is_event(metric: str) -> bool:
-    """Whether a metric tells what the kernel counted beside CPU time and memory: drops, packets, flushes, exits."""
+    """Return whether a metric counts kernel events other than CPU time and memory: drops, packets, flushes, exits."""
     return metric.startswith(_EVENTS)
 
 
 def is_rare_event(metric: str) -> bool:
-    """Whether a metric of the meters counts what seldom happens: where it never did in a run, it is not shown."""
+    """Return whether a metric counts rare events: it is not shown if none happened in a run."""
     return metric.startswith(_RARE)
 
 
 # -- the scale of a cost -----------------------------------------------------------------------------
 
 _BEYOND = "_beyond_baseline"
-"""How the names of metrics end that are themselves differences."""
+"""The ending of metrics that are differences themselves."""
 _COUNTS_AND_SHARES = ("count", "%")
-"""Units whose values have no telling ratio: 5 000 retransmits against 1 are not 500 000 %."""
+"""Units whose values have no meaningful ratio: 5,000 retransmits instead of 1 are not a cost of 500,000%."""
 
 
 def is_difference_itself(metric: str) -> bool:
-    """Whether a metric of the meters is compared by difference in any unit: a ratio of two noises is no cost.
+    """Return whether a metric of the meters is compared by difference in any unit: a ratio of noise is not a cost.
 
-    What a whole host used can be next to nothing, and retransmits and drops are rare: 40 against 1 are not 4 000 %.
+    A whole host can use almost nothing, and retransmits and drops are rare: 40 instead of 1 are not 4,000%.
     """
     return metric.endswith(_BEYOND) or metric in (CPU_USAGE, MEMORY_USAGE) or metric.startswith((RETRANSMITS, *_RARE))
 
 
 def scale_of(metric: str, unit: str) -> Literal["difference"] | None:
-    """Return the scale on which the costs of a metric have to be computed, for `weighbridge.statistics.compare`.
+    """Return the scale on which the costs of a metric must be computed, for `weighbridge.statistics.compare`.
 
-    None: a ratio where its values allow one. This is the one place that decides it: for the looks of a run, its
-    report, gates and comparisons of runs.
+    None means a ratio, if the values allow one. All code uses this function: looks of a run, reports, gates and
+    comparisons of runs.
     """
     return "difference" if is_difference_itself(metric) or unit in _COUNTS_AND_SHARES else None

@@ -1,9 +1,9 @@
 """Names that become paths, control groups and containers, as types that cannot hold anything else.
 
-Whatever comes from a file, a label, a variable or another machine is text until one of these accepts it. They are
-strings, so every function that takes text takes them; a function that deletes or kills takes only them.
+Text from a file, a label, a variable or another machine stays text until one of these types accepts it. The types are
+strings, so every function that accepts text accepts them; a function that deletes or kills accepts only them.
 
-No library is used here, because the agent on a remote host has this module too.
+This module uses no library, because the agent on a remote host imports it, too.
 """
 
 import re
@@ -68,7 +68,7 @@ class GroupName(str):
     __slots__ = ()
 
     def __new__(cls, run_id: RunId, *parts: str) -> "GroupName":
-        """Raises ValueError for a part that is not a `SafeName`."""
+        """Create the name from its parts. Raises ValueError for a part that is not a `SafeName`."""
         return super().__new__(cls, "/".join((RunId(run_id), *map(SafeName, parts))))
 
     @property

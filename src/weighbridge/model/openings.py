@@ -1,6 +1,6 @@
-"""Fresh sites that a trial opens to time them, in place of running a program in the open one: asked for, and found.
+"""Fresh sites that a trial opens to time them instead of running a program: the request and the record.
 
-What was found is kept as the trial's output: JSON on standard output, which workloads read as any other program's.
+The record is the trial's output: JSON on standard output, which workloads read like any other output.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from weighbridge.model.measurement import ProgramFailed, Unparseable
 class Openings:
     """How many sites like the measured one a trial opens, one after another.
 
-    ``together``: each stays open, idle, until the last one is; else it is closed before the next one opens.
-    ``settle_s``: how long a site idles before memory is read. ``slow``: no further one is opened once each of the
-    last three took more than so many times as long as the first ones (`are_slow`).
+    ``together``: each stays open, idle, until the last one is open; else it is closed before the next one opens.
+    ``settle_s``: how long a site is idle before memory is read. ``slow``: no further site is opened once each of the
+    last three took more than this multiple of the time of the first ones (`are_slow`).
     """
 
     sites: int = 1
@@ -38,22 +38,22 @@ class _Found(BaseModel):
 
 
 class Opening(_Found):
-    """One fresh site. Seconds by the clock of the machine that Weighbridge runs on; None: not read, not reached."""
+    """One fresh site. Seconds are by this machine's clock; None means unreadable, or not reached."""
 
     open_s: _Seconds
-    """From the call until the environment gave the site."""
+    """From the call until the environment returned the site."""
     ready_s: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
-    """From the call until the first command's end, and its output, had been told."""
+    """From the call until the first command's end, and its output, were reported."""
     own_cpu_s: _Seconds
-    """CPU time in ``ready_s`` of Weighbridge's own process, and of what it started and what ended then.
+    """The CPU time during ``ready_s`` of Weighbridge's process, and of its children that ended then.
 
-    So the programs that set a site up (ip, podman create) are in it, whoever would have to start them, and what still
-    runs is not: an engine, the launcher, podman's client.
+    It includes the programs that set up a site (ip, podman create). It excludes programs that are still running: an
+    engine, the launcher, podman's client.
     """
     group_bytes: _Bytes | None = None
-    """Memory that the site's own control group is charged for, once it has settled."""
+    """The memory of the site's own control group, after it has settled."""
     available_bytes: _Bytes | None = None
-    """What is available to sites like it then: of its machine's memory (MemAvailable), or of a hypervisor's."""
+    """The memory for further sites like it then: of its machine (MemAvailable), or of a hypervisor."""
     close_s: _Seconds | None = None
     """How long its closing took."""
 
@@ -62,31 +62,31 @@ class Opened(_Found):
     """All fresh sites of one trial, in the order of their opening."""
 
     total_bytes: _Bytes | None = None
-    """All memory there."""
+    """All memory of the machine."""
     available_bytes: _Bytes | None = None
-    """Of it before the first one."""
+    """The available memory before the first site opens."""
     openings: tuple[Opening, ...] = ()
     stopped: Literal["", "memory", "slow"] = ""
-    """Why fewer were opened than were asked for."""
+    """The reason why fewer sites were opened than requested."""
 
 
 SLOW_IN_A_ROW = 3
-"""A single slow start is a hiccup of the machine, and says nothing of the next one."""
+"""A single slow start can be an accident, and does not predict the next one."""
 
 
 def _compared(starts: Sequence[float]) -> int:
-    """How many of the first and of the last starts are compared: k = min(3, n // 2), at least 1."""
+    """Return how many of the first and of the last starts are compared: k = min(3, n // 2), at least 1."""
     return min(3, len(starts) // 2 or 1)
 
 
 def start_slowdown(starts: Sequence[float]) -> float:
-    """The median of the last k starts over that of the first k, k = min(3, n // 2 or 1); ``starts`` are not empty."""
+    """Return median(last k starts) / median(first k starts), k = min(3, n // 2 or 1). ``starts`` is not empty."""
     k = _compared(starts)
     return median(starts[-k:]) / median(starts[:k])
 
 
 def are_slow(starts: Sequence[float], times: float) -> bool:
-    """Whether each of the last three starts took more than so many times the median of the first k."""
+    """Return whether each of the last three starts took more than ``times`` the median of the first k."""
     if len(starts) <= SLOW_IN_A_ROW:
         return False
     usual = median(starts[: _compared(starts)])
@@ -94,7 +94,7 @@ def are_slow(starts: Sequence[float], times: float) -> bool:
 
 
 def read_opened(completed: Completed) -> Opened:
-    """Read a trial's record of openings. ProgramFailed where one failed, Unparseable for any other output."""
+    """Read a trial's record of openings. Raises ProgramFailed if one failed, Unparseable for any other output."""
     if completed.returncode != 0:
         raise ProgramFailed(f"a site could not be opened: {completed.last_words}")
     try:

@@ -1,4 +1,4 @@
-"""What everything that a study file may say has in common."""
+"""The base of all options in a study file, and the annotations of options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ ArmName = Annotated[
     str,
     Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}(\[[^\[\]\x00-\x1f\x7f]{1,200}\][A-Za-z0-9_.-]{0,99})?$"),
 ]
-"""An environment, one level of a swept one (``docker[network=host]``), or what explains the cost of either."""
+"""An environment, a level of a swept environment (``docker[network=host]``), or an arm that explains a cost."""
 
 
 STORED = "stored"
-"""Set in a validation context: what is validated was checked when its run began, and has quantities without units."""
+"""A key of a validation context: the data were checked when their run began, and have quantities without units."""
 
 
 def is_stored(info: ValidationInfo) -> bool:
@@ -44,11 +44,11 @@ def _absolute(path: str) -> str:
 
 
 ABSOLUTE = AfterValidator(_absolute)
-"""In the annotation of a path, which may be written relative to where Weighbridge is called."""
+"""For the annotation of a path, which can be relative to the folder where Weighbridge is called."""
 
 
 class External(StrEnum):
-    """What an option names that is no part of Weighbridge; in the option's annotation, so that ``plan`` shows it."""
+    """An external resource that an option names, as an annotation, so that ``plan`` shows it."""
 
     FILE = "file"
     COMPOSE = "Compose file"
@@ -58,13 +58,13 @@ class External(StrEnum):
     MACHINE = "machine"
     SERVER = "server"
     COMMAND = "command"
-    """A program of the study's own that is started; ``ARGUMENT``: what stands in its words at one level."""
+    """A program of the study that is started; ``ARGUMENT``: the value of a level in its command line."""
     ARGUMENT = "argument"
     PROGRAM = "program"
-    """The file of one on this machine that is started outside of all sites, with those beside it."""
+    """A program of this machine that is started outside of all sites, with the files next to it."""
 
     VARIABLE = "environment variable"
-    """A variable of programs. The dynamic linker, shells and Python start what some variables name."""
+    """A variable of programs. The dynamic linker, shells and Python start programs that some variables name."""
     SETTING = "kernel setting"
     NETWORK = "network"
     """An interface or a range of addresses of a machine, on which containers get a network."""
@@ -72,7 +72,7 @@ class External(StrEnum):
 
     @property
     def is_path(self) -> bool:
-        """Whether it is a file of this machine, named relative to where weighbridge is called."""
+        """Whether it is a file of this machine, named relative to the folder where weighbridge is called."""
         return self in (
             External.FILE, External.COMPOSE, External.SSH_CONFIGURATION, External.KUBECONFIG, External.PROGRAM,
         )  # fmt: skip
@@ -80,9 +80,9 @@ class External(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Marks an option that is a mapping: each list in it is a factor of its own, under its own name.
+    """Marks an option that is a mapping: each list in it is a separate factor, under its own name.
 
-    In the option's annotation, so that the loader sweeps what is in the mapping, and not the mapping.
+    The loader then sweeps the lists in the mapping, not the mapping itself.
     """
 
 
@@ -94,7 +94,7 @@ class Options(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _checked(cls, raw: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Say what each option allows, and refuse a boolean as a number, since pydantic makes 1 of true.
+        """Report what each option allows, and refuse a boolean as a number, which pydantic would convert.
 
         A value that stays a boolean or becomes a word (``appendonly: no``) is right.
         """
@@ -114,9 +114,9 @@ class Options(BaseModel):
 
 
 def by_kind(section: str, what: str) -> BeforeValidator:
-    """Check options by the model of their ``kind``: the validation context has the models, by section and kind.
+    """Check options with the model of their ``kind``; the validation context has the models, by section and kind.
 
-    A name alone is a kind whose options are all left out. Several names may have one model.
+    A name alone is a kind without options. Several names can have the same model.
     """
 
     def check(raw: Any, info: ValidationInfo) -> Any:
@@ -131,7 +131,7 @@ def by_kind(section: str, what: str) -> BeforeValidator:
             wrong = f" {shown(kind)}" if isinstance(kind, str | int) and not is_hidden(kind, ()) else ""
             sentence = f"unknown kind{wrong}{nearest(kind, models) or known}"
             raise PydanticCustomError("unknown_kind", "{sentence}", {"sentence": sentence})
-        others = {key: value for key, value in written.items() if key != "kind"}  # it may be another name of the kind
+        others = {key: value for key, value in written.items() if key != "kind"}  # it can be another name of the kind
         own = getattr(models[kind].model_fields.get("kind"), "default", PydanticUndefined)
         return models[kind].model_validate(others if own is not PydanticUndefined else written, context=info.context)
 

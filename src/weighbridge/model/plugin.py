@@ -13,8 +13,7 @@ from weighbridge.model.options import Options
 class Readiness:
     """Whether something can be used here, and if not, why and the one command that makes it ready.
 
-    ``caveat``: in a few words, how what is ready is less than one would take it for ("emulated"), which ``detail``
-    explains.
+    ``caveat`` is a restriction of something that is ready, in a few words ("emulated"); ``detail`` explains it.
     """
 
     ready: bool
@@ -24,9 +23,9 @@ class Readiness:
 
 
 Group = Literal["", "engines", "userlands", "virtual machines", "load generators", "storage", "network"]
-"""A line of `doctor`; "": none."""
+"""A line of `doctor`; "" for no line."""
 Durability = Literal["synchronous", "unknown", "asynchronous", "none"]
-"""All of what was acknowledged is on the disk; nobody can tell; most of it is; it is in memory alone."""
+"""How much acknowledged data is on the disk: all of it, an unknown part, most of it, or none (only in memory)."""
 
 
 class Plugin(ABC):

@@ -1,4 +1,4 @@
-"""What a power cut left of acknowledged records, and how that is judged. Pure."""
+"""The acknowledged records that a power cut left, and the verdict about them. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,9 +19,8 @@ ACKNOWLEDGED = "/run/weighbridge-acknowledged"
 class Ledger:
     """Two clients of a workload's running server, in the server's own site.
 
-    ``write`` has numbered records committed, one after the other from 0 on, until it is ended; for each that the
-    server has acknowledged it appends a line with the number to `ACKNOWLEDGED`. ``read`` prints a line with the
-    number of each record that is there.
+    ``write`` commits numbered records, one after the other from 0 on, until it is ended. For each acknowledged record
+    it appends a line with the number to `ACKNOWLEDGED`. ``read`` prints a line with the number of each stored record.
     """
 
     write: Command
@@ -29,27 +28,27 @@ class Ledger:
 
 
 SCOPE = "durability checked"
-"""Scope of the checks that a run keeps: "ENVIRONMENT/PROMISE" (of a commit, and workload) -> a `PowerCut`, JSON."""
+"""The scope of the checks of a run: "ENVIRONMENT/PROMISE" (of a commit, and workload) -> a `PowerCut` as JSON."""
 RECORD = 4096
-"""Bytes of a record."""
+"""The bytes of a record."""
 TOKEN = 16
-"""Characters that tell the records of a check from those of another."""
+"""The number of characters that identify the records of one check."""
 _PART = 32
 _Count = Annotated[int, Field(ge=0, le=2**53)]
 _DIGITS = 19
 
 
 def record(token: str, number: int) -> bytes:
-    """The record of that number, as ``userland/projects/powercut`` writes it: each part of it names it."""
+    """Return the record of that number, as ``userland/projects/powercut`` writes it. Each part has the number."""
     return f"{token}{number:016x}".encode() * (RECORD // _PART)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """What was read back of acknowledged records: ``found`` are whole and in their place, the others are ``lost``.
+    """The acknowledged records after the cut: ``found`` are complete and in their place, the others are ``lost``.
 
-    ``first_lost``: the number of the first of these. Of the lost ones ``torn`` are there in part, and where
-    ``displaced`` ones should be is the whole of another.
+    ``first_lost`` is the number of the first lost record. Of the lost records, ``torn`` are partly there, and in the
+    place of ``displaced`` ones there is another complete record.
     """
 
     found: int
@@ -60,7 +59,7 @@ class ReadBack:
 
 
 def read_back(content: bytes, token: str, acknowledged: int) -> ReadBack:
-    """Look for the first ``acknowledged`` records in a file; what follows them was promised to nobody."""
+    """Look for the first ``acknowledged`` records in a file; later records were never acknowledged."""
     lost: list[int] = []
     torn = displaced = 0
     for number in range(acknowledged):
@@ -76,7 +75,7 @@ def read_back(content: bytes, token: str, acknowledged: int) -> ReadBack:
 
 
 def read_committed(printed: str, acknowledged: int) -> ReadBack:
-    """Look for the first ``acknowledged`` numbers among lines; a line that is none is ignored."""
+    """Look for the first ``acknowledged`` numbers among lines; a line without a number is ignored."""
     numbers = {int(line) for line in printed.split() if line.isdecimal() and len(line) < _DIGITS}
     lost = [number for number in range(acknowledged) if number not in numbers]
     return ReadBack(acknowledged - len(lost), len(lost), lost[0] if lost else None, 0, 0)
@@ -90,7 +89,7 @@ def _is_another(slot: bytes, token: str) -> bool:
 
 
 class DurabilityVerdict(StrEnum):
-    """What a check says of a storage's claim. ``LOST``: acknowledged records, for which nothing was claimed."""
+    """The verdict on a storage's claim. ``LOST``: acknowledged records without a claim were lost."""
 
     KEPT = "kept"
     LOST = "lost"
@@ -99,11 +98,11 @@ class DurabilityVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PowerCut:
-    """One check: what was acknowledged in an environment before the power of ``host`` was cut, and found after it.
+    """One check: the records that were acknowledged before the power of ``host`` was cut, and those found after it.
 
-    ``storage`` is its kind, ``claimed`` what that claims to keep of what was synced; the rest is as in `ReadBack`.
-    Of a commit there is the ``workload`` whose server it was of, ``claimed`` is of both together, and ``failure``
-    says why that server did not give back what it has: all is lost then.
+    ``storage`` is its kind, ``claimed`` its claim for synced data; the rest is as in `ReadBack`. For a commit,
+    ``workload`` names the workload of the server, ``claimed`` is the claim of server and storage together, and
+    ``failure`` has the reason if the server returned nothing after the cut: all records are lost then.
     """
 
     environment: str
@@ -128,7 +127,7 @@ class PowerCut:
 
     @property
     def verdict(self) -> DurabilityVerdict:
-        """A storage that claims ``synchronous`` must have kept what was synced; a plain write promises nothing."""
+        """The verdict: a storage that claims ``synchronous`` must keep synced data; a plain write has no claim."""
         if not self.lost:
             return DurabilityVerdict.KEPT
         promised = self.promise is not Promise.WRITE and self.claimed == "synchronous"
@@ -136,7 +135,7 @@ class PowerCut:
 
 
 def power_cut_facts(checked: Iterable[PowerCut]) -> dict[str, str]:
-    """Return the facts that a run keeps of checks, in `SCOPE`."""
+    """Return the facts that a run stores about checks, in `SCOPE`."""
     return {_key(each): _JSON.dump_json(each).decode() for each in checked}
 
 
@@ -145,7 +144,7 @@ def _key(cut: PowerCut) -> str:
 
 
 def power_cut_of(fact: str) -> PowerCut:
-    """A check that a run has kept. Raises ValidationError."""
+    """Return a check that a run has stored. Raises ValidationError."""
     return _JSON.validate_json(fact)
 
 

@@ -1,4 +1,4 @@
-"""Sizes, rates, times and shares as people write them in a study file, always with their unit, and lists of CPUs."""
+"""Sizes, rates, times and shares in a study file, always with their unit, and lists of CPUs."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB"
 RATE_UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 SHARE_UNITS = {"%": 0.01}
 LARGEST = {"a time": 1e8, "a size": 1e15, "a rate": 1e15, "a share": 1e3}
-"""In the base unit: three years, a petabyte. More is a slip of the pen, and overflows what is computed from it."""
+"""The largest plausible values in the base unit, such as three years or a petabyte. Larger ones are typing errors."""
 _SHOWN_UNITS = {
     "us", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "%",
 }  # fmt: skip
@@ -24,7 +24,7 @@ _USUAL = {"a time": "s", "a size": "MiB", "a rate": "Mbit/s"}
 
 
 def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
-    """Return a number with a unit as a float in the base unit. ValueError names the known units."""
+    """Return a number with a unit as a float in the base unit. Raises ValueError with the known units."""
     unit_names = ", ".join(units)
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
     if what == "a share" and (match is None or match[2] not in units):
@@ -47,7 +47,7 @@ def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
 
 
 def parse_percent(text: str) -> float:
-    """Give a percentage that is not negative, in percent: 3.0 of "3%". ValueError where it is none, or too large."""
+    """Return a percentage that is not negative, in percent: 3.0 for "3%". Raises ValueError for any other text."""
     match = _NUMBER.fullmatch(text)
     if match is None or match[2] != "%" or float(match[1]) > 100 * LARGEST["a share"]:
         raise ValueError(f"'{text:.60}' is not a percentage: write it like 3%")
@@ -55,19 +55,19 @@ def parse_percent(text: str) -> float:
 
 
 def _stored(value: object, what: str) -> float:
-    """A number that was checked and stored, in the base unit; ValueError where it cannot have been."""
+    """Return a number that was checked and stored, in the base unit. Raises ValueError if it cannot have been."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST[what]:
         raise ValueError(f"{value!r:.60} is not {what} in its base unit")
     return value
 
 
 def _nearest_units(unit: str, units: dict[str, Any]) -> list[str]:
-    """Return the units that were probably meant: other case, a longer word (minutes), a slip, MB or MiB for M."""
+    """Return the units that were probably meant: other case, a longer word (minutes), a typing error, MB for M."""
     by_lower = {name.lower(): name for name in reversed(units)}
     word = unit.lower()
     if word in by_lower:
         return [by_lower[word]]
-    if len(word) == 1:  # 'm' may be a minute as well as a millisecond: a wrong guess is worse than the list
+    if len(word) == 1:  # 'm' can be a minute or a millisecond: a wrong guess is worse than the list
         return [by_lower[each] for each in (f"{word}b", f"{word}ib") if each in by_lower]
     begins = sorted((name for name in by_lower if word.startswith(name)), key=len)
     nearest = begins[-1:] or get_close_matches(word, by_lower, n=1)
@@ -75,7 +75,7 @@ def _nearest_units(unit: str, units: dict[str, Any]) -> list[str]:
 
 
 def _quantity(units: dict[str, Any], what: str, example: str, *, integer: bool = False) -> Any:
-    """The pieces of an annotated type: a validator that parses, and a JSON Schema that editors can check."""
+    """Return the pieces of an annotated type: a validator that parses, and a JSON Schema that editors can check."""
 
     def parse(value: object, info: ValidationInfo) -> float | int:
         number = _stored(value, what) if is_stored(info) else parse_quantity(value, units, what)
@@ -92,7 +92,7 @@ def unit_of(units: Mapping[str, float]) -> Unit:
 
 
 def _packet_size() -> Any:
-    """Like a size, but the word ``mtu`` is one too."""
+    """Return the pieces of a size that can also be the word ``mtu``."""
 
     def parse(value: object, info: ValidationInfo) -> object:
         if value == "mtu":
@@ -124,12 +124,12 @@ Share = Annotated[float, *_SHARE]
 PacketSize = Annotated[int | Literal["mtu"], *_packet_size()]
 """Bytes of UDP payload, or ``mtu``: the largest that does not fragment on the path (``Endpoint.udp_payload``)."""
 MOST_CPUS = 8192
-"""What a Linux kernel is built for at most."""
+"""The most CPUs that a Linux kernel supports."""
 _RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
 def cpus_in(listed: str) -> list[int]:
-    """The CPUs in a list: "0-1,3" is [0, 1, 3]. Raises ValueError for what is no list, or names too many CPUs."""
+    """Return the CPUs in a list: "0-1,3" is [0, 1, 3]. Raises ValueError if it is not a list, or too long."""
     ranges = [_RANGE.fullmatch(part) for part in listed.split(",")]
     ends = [(int(each[1]), int(each[2] or each[1])) for each in ranges if each]
     counts = [last - first + 1 for first, last in ends]
@@ -149,4 +149,4 @@ CpuList = Annotated[
     AfterValidator(_list_of_cpus),
     Field(examples=["0", "0-1"], json_schema_extra={"pattern": r"^\d{1,4}([,-]\d{1,4})*$"}),
 ]
-"""The text of such a list."""
+"""A list of CPUs as text."""

@@ -1,4 +1,4 @@
-"""Files of the kernel, read at a steady rate where their place is: by a site's launcher, and not by its host."""
+"""The protocol of samplers: a site's launcher reads kernel files at a steady rate, if its host cannot see them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class SampledFile:
-    """``most``: bytes that are enough of it. ``slow``: it is read once a second only, and at both ends."""
+    """A file to sample: at most ``most`` bytes. ``slow``: only once per second, and at both ends."""
 
     path: str
     most: int
@@ -16,10 +16,10 @@ class SampledFile:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """``texts`` has a column for each file, with a text for each moment of ``at`` (seconds since the first).
+    """The samples: ``texts`` has a column for each file, with a text per moment of ``at`` (seconds since the first).
 
-    None: it could not be read then, or was not due. ``ticks``: the kernel's in a second; ``page``: bytes of a page.
-    ``cpu_s``: CPU time that reading took.
+    A text is None if it was unreadable or not due. ``ticks`` is the kernel's ticks per second, ``page`` the bytes of
+    a page, and ``cpu_s`` the CPU time of the sampling.
     """
 
     at: Sequence[float]
@@ -30,10 +30,10 @@ class Samples:
 
 
 class Sampler(Protocol):
-    """Reads files while a trial runs. Raises OSError, and EnvironmentLost once its place has gone."""
+    """Reads files while a trial runs. Raises OSError, and EnvironmentLost if its site has disappeared."""
 
     def begin_sampling(self, hz: float, files: Sequence[SampledFile]) -> None:
-        """Begin to read; each was read once when this returns. What was begun before is dropped."""
+        """Start reading; each file was read once when this returns. Earlier samples are dropped."""
 
     def end_sampling(self) -> Samples:
-        """Read for the last time; return all. OSError where nothing was begun."""
+        """Read for the last time; return all samples. Raises OSError if nothing was started."""

@@ -1,4 +1,4 @@
-"""A live place in an environment: what it does, what it is asked for with, and what it keeps its data on."""
+"""The protocol of sites, the live places in an environment, with the request for one and its storage."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -13,11 +13,11 @@ from weighbridge.model.sampling import Sampler
 from weighbridge.model.userland import Userland
 
 SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
-"""Folders at the top of the root that each site has of its own."""
+"""The folders at the top of the root that each site has for itself."""
 NO_START_FOLDERS = ("/proc", "/sys", "/dev", "/run")
 """Folders where a program of this machine cannot start: unlike /tmp, they cannot have a layer in memory."""
 DATA = "/srv"
-"""Where a site has its folder on a disk, if it was asked for one."""
+"""The mount point in a site of its folder on a disk, if one was requested."""
 StorageMode = Literal["folder", "volume", "layer", "pod volume"]
 """How storage gets into a site: a folder of its host, a volume of the host's engine or of a pod, its own layer."""
 
@@ -45,13 +45,13 @@ class Mount:
 
 
 class Volumes(Protocol):
-    """An engine that makes volumes."""
+    """An engine that creates volumes."""
 
     def volume(self, name: str, options: Mapping[str, str] | None = None) -> AbstractContextManager[str]:
-        """Make a volume for the site ``name``; gives the volume's own name, and removes it at the end.
+        """Create a volume for the site ``name``; yield the volume's own name, and remove it at the end.
 
-        Empty, and on the engine's disk, unless there are ``options`` of the engine's local driver (``type``, ``o``,
-        ``device``). Raises Unavailable.
+        It is empty, and on the engine's disk, unless there are ``options`` of the engine's local driver (``type``,
+        ``o``, ``device``). Raises Unavailable.
         """
 
 
@@ -78,17 +78,17 @@ class SiteStorage:
     kind: str
     open: Callable[[MountRequest], AbstractContextManager[Mount]]
     mounts: list[Mount] = field(default_factory=list, compare=False)
-    """What was opened of it: the runner notes it here."""
+    """The opened mounts, which the runner notes here."""
     capacity: int | None = None
-    """How many bytes it holds, where its options say so."""
+    """Its size in bytes, if its options give one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
     """The supporting services of a run as the sites of the measured service reach them.
 
-    ``network`` is the engine's name of their bridge, ``subnet`` its addresses (CIDR), ``link`` the bridge's own name
-    on this machine, ``addresses`` by the names of the services.
+    ``network`` is the engine's name of their bridge, ``subnet`` its addresses (CIDR), ``link`` the bridge's name on
+    this machine, and ``addresses`` has the addresses by the names of the services.
     """
 
     network: str
@@ -98,7 +98,7 @@ class Neighbourhood:
     images: Mapping[str, str]
     """The digests of their images by name, and of their files by ``NAME:PATH``."""
     require: Callable[[], None] = lambda: None
-    """Raises EnvironmentLost where one does not run any more as it was started."""
+    """Raises EnvironmentLost if a service no longer runs as it was started."""
 
     def hosts_file(self, own: str = "") -> bytes:
         """Return hosts(5) for a site whose own name is ``own``."""
@@ -107,7 +107,7 @@ class Neighbourhood:
 
 
 ROUTE_TO_SUPPORTING_SERVICES = "way to the companions"
-"""The fact of a site that says how it reaches them."""
+"""The fact of a site with its route to the supporting services."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class SiteRequest:
     """The storage at ``/srv``. Open it with a `MountRequest` on the site's host. None means no storage."""
     separate_hosts: bool = False
     """Whether the other role is on another host, which must be able to reach the site."""
-    beside: str = ""
+    joined_site: str = ""
     """The name of an open site with the same request, whose network the new site joins. Workloads such as ``boot``
     and ``density`` open more sites during a trial."""
     shm_size: int | None = None
@@ -185,7 +185,7 @@ class Site(Protocol):
     layers: Layers
     """The hypervisors around its programs, outermost first: those of the host, then the environment's own. A
     container adds none."""
-    way_s: float
+    round_trip_s: float
     """The measured seconds of a request to its launcher and back. 0 means a few milliseconds."""
     counted: bool
     """Whether its host's kernel counts its CPU time and memory. False for a Xen domain."""

@@ -11,8 +11,8 @@ _MOST_MEANT = 3
 def nearest(word: object, choices: Iterable[object], *, slips_only: bool = False) -> str:
     """Return ``. Did you mean 'X'?`` with the nearest right spellings, or an empty text if none is near.
 
-    A slip of the pen comes first, then a name that shares a word (redis: redis-benchmark), then a similar name.
-    ``slips_only``: suggest only what is almost the same, since the message lists every choice anyway.
+    A typing error comes first, then a name that shares a word (redis: redis-benchmark), then a similar name.
+    ``slips_only``: suggest only typing errors, because the message lists every choice anyway.
     """
     by_lower, lower = {str(name).lower(): str(name) for name in choices}, str(word).lower()
     matches = get_close_matches(lower, by_lower, n=1, cutoff=0.8)

@@ -1,4 +1,4 @@
-"""What Weighbridge reads in an OpenSSH configuration that a study names, before ssh reads it."""
+"""Checks an OpenSSH configuration that a study names, before ssh reads it."""
 
 import re
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ from weighbridge.model.site import Mount, MountRequest, StorageMode
 
 
 class DiskOptions(Options):
-    """A file system of its own in a sparse file on the host's disk, by a loop device past its page cache.
+    """A separate file system in a sparse file on the host's disk, through a loop device that bypasses its page cache.
 
     ``size`` is in bytes.
     """
@@ -36,7 +36,7 @@ class DiskOptions(Options):
 
     @property
     def purpose(self) -> str:
-        """A name for a host whose engine is on it."""
+        """The name of a host whose engine is on this disk."""
         return f"{self.filesystem}-{self.size >> 20}"
 
 

@@ -1,7 +1,7 @@
-"""The checked study as a run keeps it: data with every default filled in and every quantity in its base unit.
+"""The checked study as a run stores it: data with all defaults, and quantities in their base units.
 
-Who reads a run takes this, and parses no YAML: it needs none of the plug-ins that the study names, and nothing of the
-machine where it was checked. `weighbridge.study.frozen` makes a study of it again, to continue the run.
+Readers of a run use this form, and parse no YAML: they need neither the plug-ins that the study names, nor the
+machine where it was checked. To continue the run, `weighbridge.study.frozen` converts it into a study.
 """
 
 import json
@@ -16,7 +16,7 @@ from weighbridge.model.secret import SecretName, secrets_in
 from weighbridge.model.study import Arm, Cell, Study
 
 VERSION = 1
-"""Of the stored form."""
+"""The version of the stored form."""
 
 
 class _Stored(BaseModel):
@@ -24,19 +24,19 @@ class _Stored(BaseModel):
 
 
 class _Written(BaseModel):
-    """Parts of a study file: those that are read without its plug-ins are fields, the others are kept as they are."""
+    """Parts of a study file: parts that are read without its plug-ins are fields, the others are kept as they are."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class StoredEnvironment(_Written):
-    """An environment as the study file says it; ``workloads`` are the options that these have in it alone."""
+    """An environment as in the study file; ``workloads`` has the options of workloads in this environment alone."""
 
     workloads: dict[str, dict[str, Any]] | None = None
 
 
 class StoredMeters(_Written):
-    """How often the meters were to read."""
+    """The rate of readings of the meters."""
 
     hz: float | Literal["auto"] = "auto"
 
@@ -108,7 +108,7 @@ class StoredStudy(_Stored):
 
 
 def study_json(study: Study) -> str:
-    """Return the study as a run keeps it."""
+    """Return the study as a run stores it."""
     file = study.file.model_dump(mode="json", exclude={"profiles", "compose"}, warnings=False)
     arms, cells = [_arm(arm) for arm in study.arms], [_cell(cell) for cell in study.cells]
     stored = {"version": VERSION, "file": file, "arms": arms, "cells": cells}

@@ -1,4 +1,4 @@
-"""A study: its file as written, and as it is run, with every sweep expanded and every quantity in its base unit."""
+"""A study: its file as written, and its expanded form, with every sweep resolved and quantities in base units."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from weighbridge.model.traced import TracerName
 from weighbridge.model.userland_source import SourceOptions, own_userland_key
 
 MOST_BLOCKS = 1000
-"""That a run may have; the default of ``max`` where trials are made short."""
+"""The most blocks that a run can have; the default of ``max`` if a study shortens trials."""
 
 
 class Repetitions(Options):
@@ -90,13 +90,13 @@ class Repetitions(Options):
 
 
 def _server_address(url: str) -> str:
-    """The address of a server without the slash at its end. No message repeats it: it may hold a password."""
+    """Return the address of a server without its last slash. Messages never repeat it: it can hold a password."""
     if not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("write the address in ASCII and without spaces: http://127.0.0.1:9090")
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, brackets that do not close
+    except ValueError:  # a port that is not a number, or unbalanced brackets
         usable = False
     if not usable:
         raise ValueError("write the server's address like http://127.0.0.1:9090 (http or https)")
@@ -108,7 +108,7 @@ def _server_address(url: str) -> str:
 
 
 class Query(Options):
-    """A PromQL ``query`` whose series are kept with every trial, and the ``unit`` of their values (B/s, s, 1)."""
+    """A PromQL ``query`` whose series are stored with every trial, and the ``unit`` of their values (B/s, s, 1)."""
 
     query: Annotated[str, Field(min_length=1, max_length=4000, description="PromQL")]
     unit: Annotated[str, Field(pattern=r"^\S{1,20}$", description="The unit of its values", examples=["B/s"])]
@@ -136,16 +136,16 @@ _FORM = "write a step as NAME, or {NAME: BASE} if it adds to a step other than t
 
 
 class Rung(NamedTuple):
-    """One environment of a ladder and the one to which it adds a step; ``base`` is None where nothing is below it."""
+    """An environment of a ladder and the environment to which it adds a step; the lowest has no ``base``."""
 
     name: str
     base: str | None = None
 
 
 def rungs_as_written(raw: Any) -> Any:
-    """The rungs of a ladder as it is written: ``NAME`` adds to the entry before it, ``{NAME: BASE}`` to BASE.
+    """Return the rungs of a ladder as written: ``NAME`` adds to the entry before it, ``{NAME: BASE}`` to BASE.
 
-    What is no list is given back. Raises ValidationError with each entry that is neither form.
+    A value that is not a list is returned unchanged. Raises ValidationError with each entry that has neither form.
     """
     if not isinstance(raw, list | tuple):
         return raw
@@ -174,7 +174,7 @@ def rungs_written(rungs: Sequence[Rung]) -> list[str | dict[str, str]]:
 
 
 WEIGHED = "weigh"
-"""How the name of a study begins that ``weigh`` made of a command line."""
+"""The beginning of the name of a study that ``weigh`` made from a command line."""
 
 
 def is_weighed(study: str) -> bool:
@@ -183,10 +183,10 @@ def is_weighed(study: str) -> bool:
 
 
 def nearest_base(rungs: Sequence[Rung], name: str, present: Collection[str]) -> str | None:
-    """The environment nearest below ``name`` that is ``present``; None where none is."""
+    """Return the nearest environment below ``name`` that is ``present``; None if there is none."""
     bases = dict(rungs)
     base = bases.get(name)
-    for _ in rungs:  # what a damaged run says may go in a circle
+    for _ in rungs:  # a damaged run can contain a circle
         if base is None or base in present:
             return base
         base = bases.get(base)
@@ -236,18 +236,18 @@ class Resources(Options):
 
     @property
     def quota_period_s(self) -> float:
-        """Seconds within which the limit of CPU time is kept, each time anew; 0 without one."""
+        """The period in seconds within which the limit of CPU time is enforced; 0 without a limit."""
         return 0.0 if self.cpus is None else self.cpu_period
 
     def beneath(self, own: "Resources") -> "Resources":
-        """Return these with what ``own`` says in their place: what it does not name stays, and null lifts a limit."""
+        """Return these limits with the values that ``own`` sets. Other limits stay, and null lifts a limit."""
         return self.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
 
 
 class Placement(Options):
     """The host of each role. A list for ``client`` sweeps the host of the clients.
 
-    ``storage``: the host of storage servers (NFS); by default the host of the site that mounts the storage.
+    ``storage`` is the host of storage servers (NFS); the default is the host of the site that mounts the storage.
     """
 
     client: Annotated[
@@ -259,7 +259,7 @@ class Placement(Options):
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """The hosts on which clients are, in turn; empty where the study says nothing of it."""
+        """The hosts of clients; empty if the study does not name them."""
         return () if self.client is None else (self.client,) if isinstance(self.client, str) else tuple(self.client)
 
     @property
@@ -269,12 +269,12 @@ class Placement(Options):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Every host that is named, the server's first."""
+        """All hosts that are named, the server's first."""
         return (*((self.server,) if self.server else ()), *self.clients, *((self.storage,) if self.storage else ()))
 
 
 MOST_CROSSED = 4
-"""Mechanisms that are switched in every combination: 16 arms."""
+"""The most mechanisms that are switched in every combination: 16 arms."""
 _Crossed = Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_CROSSED)]
 _Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
 
@@ -319,7 +319,7 @@ class StudyFile(Options):
         ComposeOptions | None,
         Field(description="A service of a Compose file and its load; it becomes a workload with supporting services"),
     ] = None
-    """Of a file alone: `weighbridge.study.compose_key` puts in its place what it stands for."""
+    """Only a study file has this key: `weighbridge.study.compose_key` replaces it."""
     resources: Resources = Resources()
     baseline: Annotated[Name, Field(description="The environment to compare the others with")]
     aa: Annotated[bool, Field(description="Measure the baseline a second time in every round (the control)")] = True
@@ -365,27 +365,26 @@ class StudyFile(Options):
     ] = Field(default_factory=dict)
 
     def source(self, role: Role) -> SourceOptions:
-        """Where the userland of a role comes from, but in an environment with one of its own."""
+        """Return the source of a role's userland, if its environment does not have its own."""
         return self.userland if role != "client" else self.client_userland or self.userland
 
 
 DISK_SPEED = "disk_speed"
-"""The factor of a level that says how fast the disks of the data are, where the study sweeps that."""
+"""The factor of a level with the speed of the data disks, if the study sweeps it."""
 SITES = "sites"
-"""The factor of a level that says in how many sites at a time a workload runs, where the study sweeps that."""
+"""The factor of a level with the number of sites in which a workload runs at a time, if the study sweeps it."""
 CLIENT = "client"
-"""The factor of a level that says on which host the client is, where the study's placement sweeps it."""
+"""The factor of a level with the host of the client, if the study's placement sweeps it."""
 
 
 class Arm(BaseModel):
     """One environment of a study under its name; ``aa_of`` names the baseline that it repeats.
 
-    ``userland`` is where its programs come from, if from elsewhere than those of others; the study's clients, where
-    they have a userland of theirs, keep it. ``workloads`` are the options that workloads have in this environment
-    only, whole and checked, by cell. ``clients`` are the hosts whose clients it is measured with;
-    None: all. An ``optional`` one is left out, and the run says so, where it cannot be opened before the first trial.
-    ``shm_size`` is what /dev/shm of its sites holds in bytes; None: what its kind gives. ``sysctls``: settings of the
-    kernel that its sites have of their own.
+    ``userland`` is the source of its programs, if it has its own; clients with a userland of their own keep that.
+    ``workloads`` has the options of workloads in this environment only, complete and checked, by cell. ``clients``
+    are the hosts whose clients it is measured with; None means all. An ``optional`` environment is left out, with a
+    message, if it cannot be opened before the first trial. ``shm_size`` is the size of its sites' /dev/shm in bytes;
+    None means the default of its kind. ``sysctls`` are kernel settings of its sites.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -398,29 +397,29 @@ class Arm(BaseModel):
     clients: tuple[str, ...] | None = None
     optional: bool = False
     resources: Resources | None = None
-    """Its own limits, those of the study beneath them; None: the study's."""
+    """Its own limits, completed by the study's; None means the study's."""
     shm_size: int | None = None
     sysctls: dict[str, str] = {}
     explains: Explains | None = None
-    """Of which environment it is a part, to explain its cost; None: it is an environment of the study itself."""
+    """The environment whose cost it explains; None if it belongs to the study itself."""
 
     @property
-    def own(self) -> bool:
-        """Whether it is an environment of the study; else it is there to judge or to explain another."""
+    def declared(self) -> bool:
+        """Whether the study declares it as an environment: it does not control or explain another one."""
         return self.aa_of is None and self.explains is None
 
     def is_of(self, environments: Collection[str]) -> bool:
-        """Whether it is one of these environments, or explains the cost of one."""
+        """Return whether it is one of these environments, or explains the cost of one."""
         return self.name in environments or (self.explains is not None and self.explains.environment in environments)
 
     def source(self, role: Role, file: StudyFile) -> SourceOptions:
-        """Where the userland of a role that is inside of it comes from."""
+        """Return the source of the userland of a role inside this environment."""
         others = role == "client" and file.client_userland is not None
         return file.source(role) if self.userland is None or others else self.userland
 
 
 class Cell(BaseModel):
-    """One workload at one level: what the arms are compared on. ``client`` is the host of its client, "" for none."""
+    """One workload at one level, on which the arms are compared. ``client`` is its client's host, "" for none."""
 
     model_config = ConfigDict(frozen=True)
     workload: str
@@ -431,9 +430,9 @@ class Cell(BaseModel):
     link: Literal["none"] | None = None
     """``none``: while it is measured, the cables of testbed hosts have no rate limit."""
     disk_speed: str | None = None
-    """How fast the disks of its data are meanwhile (`weighbridge.model.host.SPEEDS`); None: as they are."""
+    """The speed of its data disks during its trials (`weighbridge.model.host.SPEEDS`); None means no limit."""
     sites: int = 1
-    """In how many sites of an environment it runs at a time."""
+    """The number of sites of an environment in which it runs at a time."""
 
     @property
     def id(self) -> CellId:
@@ -442,15 +441,15 @@ class Cell(BaseModel):
 
     @property
     def label(self) -> str:
-        """The workload's name with its level, as people read it: ``redis (clients=50)``."""
+        """The workload's name with its level, for users: ``redis (clients=50)``."""
         return self.id.label
 
 
 class Study(BaseModel):
-    """A checked study. ``text`` is the file as it was read; it is frozen into the run.
+    """A checked study. ``text`` is the file as it was read, which is stored in the run.
 
-    ``lines``: where environments and hosts stand in the file (``FILE:LINE``), by section and name; ``compose``: the
-    Compose file that was read for it, absolute. Of what a run has kept neither is known.
+    ``lines`` has the positions of environments and hosts in the file (``FILE:LINE``), by section and name.
+    ``compose`` is the absolute path of its Compose file. A stored study has neither.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -461,12 +460,12 @@ class Study(BaseModel):
     lines: dict[tuple[str, str], str] = Field(default_factory=dict, repr=False)
     compose: str = Field(default="", repr=False)
     approved: bool = Field(default=True, repr=False)
-    """Whether the user has agreed that Weighbridge reads, starts and contacts what the study names."""
+    """Whether the user has agreed that Weighbridge reads, starts and contacts the resources that the study names."""
     mechanisms: tuple[DescribedMechanism, ...] = ()
-    """Of the environments whose costs are explained, in the order in which their arms are."""
+    """The mechanisms of the environments whose costs are explained, in the order of their arms."""
 
     def __eq__(self, other: object) -> bool:
-        """Whether the two are the same study, wherever they were read from: the rest is for messages alone."""
+        """Return whether the two are the same study; positions and other data for messages do not count."""
         if not isinstance(other, Study):
             return NotImplemented
         return (self.text, self.file, self.arms, self.cells) == (other.text, other.file, other.arms, other.cells)
@@ -475,12 +474,12 @@ class Study(BaseModel):
 
     @property
     def baseline(self) -> Arm:
-        """The arm that the others are compared with."""
+        """The arm with which the others are compared."""
         return next(arm for arm in self.arms if arm.name == self.file.baseline)
 
     @property
     def sources(self) -> dict[str, SourceOptions]:
-        """Where its userlands come from, each by the key that says so; an A/A arm's is that of the baseline."""
+        """The sources of its userlands, each by its key in the study; an A/A arm uses the baseline's."""
         clients = {} if self.file.client_userland is None else {"client_userland": self.file.client_userland}
         own = {
             own_userland_key(arm.name): arm.userland
@@ -490,7 +489,7 @@ class Study(BaseModel):
         return {"userland": self.file.userland, **clients, **own}
 
     def arms_by_off(self, environment: str) -> dict[Off, str]:
-        """Return the names of an environment's arms by what is off in them; its own has nothing off."""
+        """Return the names of an environment's arms by the mechanisms that are off in them."""
         explaining = {
             frozenset(arm.explains.off): arm.name
             for arm in self.arms
@@ -499,33 +498,33 @@ class Study(BaseModel):
         return {frozenset(): environment, **explaining}
 
     def resources_of(self, environment: str) -> Resources:
-        """Return the limits of an environment's sites: its own, else the study's, as those outside of all have."""
+        """Return the limits of an environment's sites: its own, or the study's."""
         own = (arm.resources for arm in self.arms if arm.name == environment)
         return next((each for each in own if each is not None), self.file.resources)
 
     @property
     def all_resources(self) -> dict[str, Resources]:
-        """The limits of the study, and those that environments have of their own, each by the key that says so."""
+        """The limits of the study, and the own limits of environments, each by its key in the study."""
         own = {f"environments: {arm.name}: resources": arm.resources for arm in self.arms if arm.aa_of is None}
         return {"resources": self.file.resources, **{key: each for key, each in own.items() if each is not None}}
 
     def without(self, environments: Collection[str]) -> "Study":
-        """The study as it is run where these environments cannot be opened. Its file and text stay as written."""
+        """Return the study without environments that cannot be opened. Its file and text stay as written."""
         if not environments:
             return self
         return self.model_copy(update={"arms": tuple(arm for arm in self.arms if not arm.is_of(environments))})
 
     def options(self, arm: Arm, cell: Cell) -> Any:
-        """The options of a workload in an environment: the cell's, unless the environment has its own."""
+        """Return the options of a workload in an environment: the environment's own, or the cell's."""
         return arm.workloads.get(cell.id, cell.options)
 
     def arms_of(self, cell: Cell) -> tuple[Arm, ...]:
-        """The environments that are measured on a cell: those that clients on its client's host reach."""
+        """Return the environments that are measured on a cell: those that clients on its client's host reach."""
         return tuple(arm for arm in self.arms if not cell.client or arm.clients is None or cell.client in arm.clients)
 
     @property
     def server_host(self) -> str:
-        """The name of the host of servers, and of workloads without a counterpart: as placed, else the first."""
+        """The name of the host of servers, and of workloads without a server: as placed, else the first."""
         return self.file.placement.server or next(iter(self.file.hosts))
 
     @property
@@ -535,13 +534,13 @@ class Study(BaseModel):
 
     @property
     def storage_hosts(self) -> tuple[str, ...]:
-        """The name of the host of servers of storage, where one is placed."""
+        """The name of the host of storage servers, if one is placed."""
         return (self.file.placement.storage,) if self.file.placement.storage else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter as printed: its value and unit are text; no unit is empty."""
+    """One parameter as text, with its value and unit; the unit can be empty."""
 
     parameter: str
     value: str

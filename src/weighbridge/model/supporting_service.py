@@ -1,6 +1,6 @@
-"""Supporting services, which stay where they are while the measured service moves between environments.
+"""Supporting services, which stay in one place while the measured service moves between environments.
 
-A study names them itself, or has them made of a Compose file, one of whose services it measures.
+A study names them itself, or takes them from a Compose file, of which it measures one service.
 """
 
 from collections.abc import Mapping
@@ -93,7 +93,7 @@ class SupportingService(Options):
 
 
 def in_order(services: Mapping[str, SupportingService]) -> tuple[str, ...]:
-    """Return their names so that each comes after those that it waits for. ValueError: they wait for each other."""
+    """Return their names in an order in which each can start. Raises ValueError if they wait for each other."""
     sorter = TopologicalSorter({name: service.after for name, service in services.items()})
     try:
         return tuple(sorter.static_order())
@@ -102,11 +102,11 @@ def in_order(services: Mapping[str, SupportingService]) -> tuple[str, ...]:
 
 
 OF_THE_SERVICE = ("kind", "run", "server", "server_env", "port", "shell")
-"""What the load's workload cannot say: it is the service's, or is of commands that have none."""
+"""The options that a load does not have, because they belong to the service or to other kinds of commands."""
 
 
 def _as_options(value: object) -> object:
-    """A command line alone is the load's client."""
+    """Return the load's options; a command line alone is the load's client."""
     if value is None or isinstance(value, bool):
         raise ValueError("write a command line: text, a list of words, or a mapping with 'client'")
     if not isinstance(value, Mapping):

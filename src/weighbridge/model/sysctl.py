@@ -1,4 +1,4 @@
-"""Settings of the kernel that a site, or a supporting service, may have of its own (sysctl(8))."""
+"""Kernel settings that a site, or a supporting service, can set for itself (sysctl(8))."""
 
 import re
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 SYSCTL_PATTERN = r"^(net\.[a-zA-Z0-9_.-]{1,200}|fs\.mqueue\.[a-z_]{1,40}|kernel\.(msg|shm|sem)[a-z_]{0,40})$"
-"""Of the settings of the kernel that a site may have of its own: of its network, and of System V and POSIX IPC."""
+"""The kernel settings that a site can set for itself: of its network, and of System V and POSIX IPC."""
 
 
 def _sysctl(name: str) -> str:
@@ -26,4 +26,4 @@ Sysctl = Annotated[str, AfterValidator(_sysctl)]
 SysctlValue = Annotated[
     str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"], "minLength": 1})
 ]
-"""A number or text, as the kernel takes it."""
+"""A number or text, as the kernel reads it."""

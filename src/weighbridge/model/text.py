@@ -1,15 +1,15 @@
-"""Text that others wrote - programs, servers, files - made fit to be shown."""
+"""Makes text from programs, servers and files safe to show."""
 
 from unicodedata import category
 
 
 def one_line(text: object, most: int | None = None) -> str:
-    """Return the text in one line, without characters that steer; of so many characters at most, if it is said."""
+    """Return the text in one line, without control characters, and with at most ``most`` characters."""
     return " ".join(printable(str(text)).split())[:most]
 
 
 def printable(text: str) -> str:
-    """The text without control characters, which could steer a terminal, nor parts of characters; lines are kept."""
+    """Return the text without control characters and surrogates, which could affect a terminal; lines are kept."""
     if text.replace("\n", "").replace("\t", "").isprintable():  # nearly all
         return text
     hidden = {

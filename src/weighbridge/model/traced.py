@@ -1,4 +1,4 @@
-"""What a tracer saw of an environment in a trial that is not counted: no cost is made of it."""
+"""The results of a tracer that watched an environment in an uncounted trial, which gives no cost."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ TracerName = Literal["perf", "bpftrace"]
 
 
 class TracedItem(BaseModel):
-    """How often a tracer met something: a function that ran, an event of the kernel."""
+    """An item that a tracer counted: a function that ran, or an event of the kernel."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     name: Annotated[str, Field(max_length=300)]
@@ -16,9 +16,10 @@ class TracedItem(BaseModel):
 
 
 class Trace(BaseModel):
-    """What was seen of one workload in one ``arm``, which explains the cost of an ``environment``, or is it.
+    """The trace of one workload in one ``arm``, which explains the cost of an ``environment``, or is it.
 
-    ``items`` are the most frequent ones, first; ``total`` is the count of all. ``failure``: why there are none.
+    ``items`` are the most frequent ones, most frequent first; ``total`` counts all. ``failure`` is the reason if
+    there are none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""A trial: what is to be run, what a workload reads from its outputs, and what was run."""
+"""A trial: its place in the schedule, its result, and its record."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from weighbridge.model.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Trial(HasArm):
-    """One fresh run that is to be made. ``attempt`` counts the repetitions of its block from 0."""
+    """One fresh run in the schedule. ``attempt`` counts the repetitions of its block from 0."""
 
     block: int
     attempt: int
@@ -32,7 +32,7 @@ class Work:
 
     @property
     def divides(self) -> bool:
-        """Whether something can be told for a unit of it: the amount is finite, and more than nothing."""
+        """Whether figures per unit of work are possible: the amount is finite, and more than 0."""
         return math.isfinite(self.amount) and self.amount > 0
 
 
@@ -68,8 +68,8 @@ class TrialResult:
     def times(self, options: Options, ran_s: float) -> "Times":
         """Return the seconds with their defaults.
 
-        ``work_s`` is the option ``duration`` where there is one, and ``sending_s`` is ``work_s``; what is still not
-        known is ``ran_s``: as long as the measured process ran.
+        ``work_s`` defaults to the option ``duration`` if there is one, ``sending_s`` to ``work_s``, and everything
+        else to ``ran_s``, the time of the measured process.
         """
         duration = getattr(options, "duration", None)
         work = self.work_s or (float(duration) if isinstance(duration, int | float) else None)
@@ -78,7 +78,7 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """For how many seconds the measured process ran, did its work, was active, and had data on the network."""
+    """The seconds for which the measured process ran, did its work, was active, and had data on the network."""
 
     ran_s: float
     work_s: float
@@ -88,7 +88,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class RoleRecord:
-    """What one role's process did in a trial: its command line, how it ended and its output as it came."""
+    """The process of one role in a trial: its command line, how it ended, and its raw output."""
 
     role: str
     argv: tuple[str, ...]
@@ -99,15 +99,16 @@ class RoleRecord:
 
 
 PROMETHEUS = "prometheus"
-"""The place of series that the study's Prometheus server had; their names are ``NAME{LABELS} UNIT``."""
+"""The place of series from the study's Prometheus server; their names are ``NAME{LABELS} UNIT``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Readings of one meter during a trial. ``place`` is what was read: "host NAME", or a role (its site).
+    """Readings of one meter during a trial. ``place`` is "host NAME", or a role (its site).
 
-    ``at_s`` are seconds since the trial's start, ``values`` in the unit that ends the name (``cpu_user_share``: CPUs
-    busy; ``memory_committed_bytes``; ``eth0_receive_bytes_per_s`` ...). Both have the same length.
+    ``at_s`` are seconds since the trial's start; ``values`` are in the unit at the end of the name
+    (``cpu_user_share``: CPUs busy; ``memory_committed_bytes``; ``eth0_receive_bytes_per_s`` ...). Both have the same
+    length.
     """
 
     place: str
@@ -120,10 +121,10 @@ class Series:
 class TrialRecord:
     """One trial that ended. Times are wall-clock seconds; ``started_at`` is seconds since the epoch.
 
-    ``measured_s`` is the time that the measuring process itself ran, from ``measured_from_s`` of the trial on (both
-    None: the trial was not measured); the rest of ``duration_s`` is the tool's own cost. ``message`` says why a trial
-    has no measurements. ``samples`` are meter readings: (site, name, value). ``flags`` are things that a reader has
-    to know about the number. ``series`` are the readings over time, ``histograms`` encoded HDR histograms by metric.
+    ``measured_s`` is how long the measured process ran, from ``measured_from_s`` of the trial on (both None if the
+    trial was not measured); the rest of ``duration_s`` is the tool's own overhead. ``message`` is the reason if a
+    trial has no measurements. ``samples`` are meter readings: (site, name, value). ``flags`` are warnings about the
+    figures. ``series`` are the readings over time, ``histograms`` encoded HDR histograms by metric.
     """
 
     trial: Trial

@@ -1,4 +1,4 @@
-"""A root file system with the programs that are measured, and what it has to hold."""
+"""A root file system with the measured programs, and the specification of its contents."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from weighbridge.model.command import ProcessDefaults
 
 @dataclass(frozen=True, slots=True)
 class UserlandSpec:
-    """Debian packages, and the names of the Maven, Go and C projects of Weighbridge.
+    """The contents of a userland: Debian packages, and the Maven, Go and C projects of Weighbridge.
 
-    Each is sorted and free of repetitions, so that equal needs are equal values.
+    Each list is sorted and free of repetitions, so that equal contents are equal values.
     """
 
     packages: tuple[str, ...] = ()
@@ -28,12 +28,12 @@ class UserlandSpec:
         golang: Iterable[str] = (),
         c: Iterable[str] = (),
     ) -> "UserlandSpec":
-        """Make one of names in any order; empty names (a workload without a project) are left out."""
+        """Return a specification from names in any order, without empty names (a workload without a project)."""
         return cls(*(tuple(sorted({*names} - {""})) for names in (packages, maven, golang, c)))
 
     @classmethod
     def union(cls, specs: "Iterable[UserlandSpec]") -> "UserlandSpec":
-        """Return what holds everything that any of them needs."""
+        """Return a specification with everything that any of these needs."""
         every = list(specs)
         return cls.of(
             (name for spec in every for name in spec.packages),
@@ -45,10 +45,10 @@ class UserlandSpec:
 
 @dataclass(frozen=True, slots=True)
 class Userland:
-    """A built root file system: ``root`` is its folder, ``tar`` the same as an archive; None where it is not packed.
+    """A built root file system. ``root`` is its folder, ``tar`` the same as an archive, or None if it is not packed.
 
-    ``digest`` is the SHA-256 of its contents, "" as long as these are not known; ``versions`` maps each Debian
-    package to its version.
+    ``digest`` is the SHA-256 of its contents, "" while these are unknown; ``versions`` maps each Debian package to
+    its version.
     """
 
     digest: str
@@ -57,9 +57,10 @@ class Userland:
     versions: Mapping[str, str]
     process: ProcessDefaults = field(default_factory=ProcessDefaults)
     layered: str = ""
-    """A folder of it to which each site can write, in memory: what it holds stays as it is. "": none."""
+    """A folder of it to which each site can write in memory, so that the folder itself does not change; "" for none.
+    """
     reference: str = ""
-    """The name and digest by which a registry has the image that it was read from; "": none is known."""
+    """The name and digest of its image in a registry; "" if unknown."""
 
     @property
     def of_this_machine(self) -> bool:
@@ -67,7 +68,7 @@ class Userland:
         return self.tar is None
 
     def archive(self) -> Path:
-        """The archive. Raises Unavailable where there is none."""
+        """Return the archive. Raises Unavailable if there is none."""
         if self.tar is None:
             raise Unavailable(
                 "other machines, guests and most engines cannot use this machine's root file system as their "
@@ -77,45 +78,50 @@ class Userland:
 
 
 USUAL_SCOPE, CLIENTS_SCOPE = "userland", "client userland"
-"""The scopes of the facts of the userlands that most environments have, and clients outside of them."""
+"""The scopes of the facts about the usual userland, and about the userland of clients outside of environments."""
 _OWN, _PACKAGES, _MEASURED = "userland of ", " packages", " packages measured"
 
 
 def own_userland_scope(environment: str) -> str:
-    """The scope of the facts of a userland that an environment has to itself."""
+    """Return the scope of the facts about an environment's own userland."""
     return f"{_OWN}{environment}"
 
 
 def packages_scope(userland: str) -> str:
-    """The scope of the facts of all packages of a userland, whose own scope is given: name -> version."""
+    """Return the scope of the facts about all packages of a userland, from the userland's scope: name -> version."""
     return f"{userland}{_PACKAGES}"
 
 
 def measured_packages_scope(userland: str) -> str:
-    """The scope of the facts of those of its packages that have the programs which are measured."""
+    """Return the scope of the facts about the packages of a userland that contain the measured programs."""
     return f"{userland}{_MEASURED}"
 
 
 def is_userland_scope(scope: str) -> bool:
-    """Whether a scope is that of a userland itself, and not of its packages."""
+    """Return whether a scope belongs to a userland itself, and not to its packages."""
     named = scope in (USUAL_SCOPE, CLIENTS_SCOPE) or scope.startswith(_OWN)
     return named and not scope.endswith((_PACKAGES, _MEASURED))
 
 
 @dataclass(frozen=True, slots=True)
 class Userlands:
-    """The userlands of a run: the usual one, and those of others.
+    """The userlands of a run: the usual one, and special ones.
 
-    ``clients``: that of the clients of servers, where theirs is another. ``own``: those of environments that have one
-    to themselves, by the environment's name.
+    ``clients`` is the userland of clients, if it is another. ``by_environment`` has the userlands of environments
+    that do not use the usual one.
     """
 
     usual: Userland
     clients: Userland | None = None
-    own: Mapping[str, Userland] = field(default_factory=dict)
+    by_environment: Mapping[str, Userland] = field(default_factory=dict)
+
+    @property
+    def all(self) -> tuple[Userland, ...]:
+        """All userlands, the usual one first."""
+        return tuple(each for each in (self.usual, self.clients, *self.by_environment.values()) if each is not None)
 
     def of(self, role: str, environment: str) -> Userland:
-        """Return that of a role's sites in an environment, or outside of all of them."""
+        """Return the userland of a role's sites in an environment, or outside of all of them."""
         if role == "client" and self.clients is not None:
             return self.clients
-        return self.own.get(environment, self.usual)
+        return self.by_environment.get(environment, self.usual)

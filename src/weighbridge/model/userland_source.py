@@ -20,7 +20,7 @@ class SourceOptions(Options):
 
 
 def own_userland_key(environment: str) -> str:
-    """The place in a study of the userland that an environment has to itself."""
+    """Return the place in a study of an environment's own userland."""
     return f"environments.{environment}.userland"
 
 

@@ -30,7 +30,7 @@ _OF_PYDANTIC = {*get_args(ErrorType)}
 _LONGEST = 60
 """The most characters of a key or a value that a sentence shows."""
 _MOST_BITS = 10_000
-"""Python does not print whole numbers with many more."""
+"""Python does not print whole numbers with many more bits."""
 _SCALARS = (str, bytes, int, float, date, time, type(None))
 _NOUNS = {
     "bool": "true or false", "int": "a whole number", "float": "a number", "finite": "a finite number",
@@ -342,7 +342,7 @@ def _range(field: FieldInfo) -> str:
 
 
 def _metadata(annotation: Any) -> Iterator[Any]:
-    """Return the metadata of an optional type, or of one of several."""
+    """Yield the metadata of an optional type, or of a union."""
     for part in get_args(annotation):
         own = getattr(part, "__metadata__", ())
         for each in own:

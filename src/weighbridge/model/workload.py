@@ -82,7 +82,7 @@ class Length:
         return float(options.duration) if amount is None else amount / per_second
 
     def lasting(self, options: Any, seconds: float, per_second: float) -> Any:
-        """Options under which a trial works for about so many seconds at this rate."""
+        """Return options with which a trial works for about ``seconds`` at this rate."""
         steps = max(self.fewest, round(per_second * seconds / self.step))
         return options.model_copy(update={self.option: steps if self.step == 1 else round(steps * self.step, 6)})
 
@@ -94,7 +94,7 @@ class Length:
 
 
 def by_seconds(shortest_s: float, measured: str, step: float = 1) -> Length:
-    """Return the length of a program whose option ``duration`` takes seconds, in multiples of ``step``.
+    """Return the length of a program whose option ``duration`` is in seconds, in multiples of ``step``.
 
     ``measured`` names a metric that is above zero if the trial measured anything.
     """

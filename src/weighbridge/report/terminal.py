@@ -340,7 +340,7 @@ def _largest(cells: Sequence[tuple[MatrixRow, MatrixCosts]], shown: int) -> Rend
     """Give a line for each of the largest costs, and how many more there are."""
 
     def size(cell: MatrixCosts) -> tuple[bool, float]:
-        costs = [row.cost.worsening.estimate for _, row in cell.rows if row.cost is not None]
+        costs = [row.cost.penalty.estimate for _, row in cell.rows if row.cost is not None]
         return cell.shown_as != "different", -max(map(abs, costs), default=0.0)
 
     listed = Table.grid(padding=(0, 2))

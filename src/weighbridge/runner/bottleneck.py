@@ -1,8 +1,8 @@
-"""What limited a trial: one flag with figures for each trial that gave measurements.
+"""Finds what limited a trial, and returns it as one flag with figures.
 
-The first that applies is named, in this order: the cable, a rate that was asked for, the generator, the CPU quota,
-the CPUs, the disk. A full cable decides what everything is, whoever was busy beside it; a rate that was met was not
-limited by anybody's CPU (a program that paces itself may spin).
+The first limit that applies is returned, in this order: the cable, the requested rate, the generator, the CPU quota,
+the CPUs, the disk. A full cable limits a trial however busy the CPUs are. A program that reached its requested rate
+was not limited by any CPU, because programs that pace themselves can spin.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,45 +14,45 @@ from weighbridge.model.measurement import Measurement
 from weighbridge.model.study import Role
 
 CABLE = 0.9
-"""Share of a cable's rate, in one direction, from which it counts as full."""
+"""The share of a cable's rate, in one direction, above which the cable counts as full."""
 MET = 0.95
-"""Share of a rate that was asked for from which it was met."""
+"""The share of a requested rate above which the rate counts as reached."""
 WAITING = 0.5
-"""Share of the time in which programs waited for disks from which these are the limit."""
+"""If programs wait for disks for more than this share of the time, the disk is the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialUsage:
-    """What was seen while the measured process ran."""
+    """The resource use while the measured process ran."""
 
     use: Mapping[str, Mapping[str, float]]
-    """What each role's site used."""
+    """The resource use of each role's site."""
     seconds: float
-    """How long the measured process was at work, which is more than 0."""
+    """How long the measured process worked; more than 0."""
     cables: Sequence[Flag] = ()
     """The share of its rate that each cable carried, as flags."""
     waited_s: float = 0.0
-    """Seconds in which programs waited for disks."""
+    """The seconds for which programs waited for disks."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleCpus:
-    """Where the roles are: which are in the environment, on how many CPUs, and how many they share."""
+    """The roles that are in the environment, and their CPUs."""
 
     inside: frozenset[Role]
     cpus: Mapping[str, int]
     shared_cpus: int | None = None
-    """How many CPUs client and server share, where they do."""
+    """The number of CPUs that client and server share, if they do."""
     threads: int = 1
-    """Threads of the measured process that can be busy at once."""
-    apart: bool = True
-    """Whether client and server are on two machines. On one, the receiver's work is partly done on the sender's."""
+    """The number of threads of the measured process that can be busy at once."""
+    separate_machines: bool = True
+    """Whether client and server are on two machines. On one machine, the sender does part of the receiver's work."""
 
 
 def bottleneck(
     usage: TrialUsage, cpus: RoleCpus, asked_rate: Measurement | None, measured: Sequence[Measurement]
 ) -> Flag:
-    """Give what limited a trial, or `FlagCode.NO_BOTTLENECK` where that is not known."""
+    """Return the limit of a trial, or `FlagCode.NO_BOTTLENECK` if it is unknown."""
     for flag in (_cable(usage), _met_rate(asked_rate, measured), _generator(usage, cpus), _cpu(usage, cpus)):
         if flag is not None:
             return flag
@@ -77,11 +77,12 @@ def _met_rate(asked_rate: Measurement | None, measured: Sequence[Measurement]) -
 
 
 def _generator(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:
-    """A client on another machine, outside of the environment, that ran out of CPU while the server had some left.
+    """Return a flag if a client on another machine ran out of CPU time, but the server did not.
 
-    On the server's machine its CPU carries part of what the environment costs: that shows the cost.
+    On the server's machine, the client's CPU time is part of the cost of the environment, so it is not a generator
+    limit.
     """
-    if "client" not in usage.use or "client" in cpus.inside or not cpus.apart:
+    if "client" not in usage.use or "client" in cpus.inside or not cpus.separate_machines:
         return None
     client = _used(usage, "client")
     limit = min(cpus.threads, cpus.cpus.get("client", cpus.threads))
@@ -96,7 +97,7 @@ def _generator(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:
 
 
 def _cpu(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:
-    """The CPU quota of a role, all CPUs that the roles share, or those of one role."""
+    """Return a flag if a role's CPU quota, its CPUs, or all shared CPUs were used up."""
     roles = sorted(usage.use, reverse=True)  # the server before the client
     for role in roles:
         if (throttled := _throttled(usage, role)) > THROTTLED:
@@ -112,7 +113,7 @@ def _cpu(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:
 
 
 def _used(usage: TrialUsage, role: str) -> float:
-    """CPUs that a role kept busy."""
+    """Return the average number of CPUs that a role kept busy."""
     return usage.use.get(role, {}).get("cpu_s", 0.0) / usage.seconds
 
 

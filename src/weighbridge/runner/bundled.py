@@ -1,4 +1,4 @@
-"""Whether a study is one of the bundled studies, which start nothing that Weighbridge does not know."""
+"""Recognises the bundled studies, which start nothing that Weighbridge does not know."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Finds and removes what runs left on the machine: also after kill -9, and never what a living run uses."""
+"""Finds and removes what runs left on the machine, even after kill -9, and never what a living run uses."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,16 +24,16 @@ from weighbridge.runner.file_ownership import Foreign
 from weighbridge.userland.build import cache_folder
 
 _GONE_S = 1.0
-"""How long what was ended and removed may take to go: processes, links and mounts do so a moment later."""
+"""Processes, links and mounts can take this long to disappear after their removal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What runs have on this machine: what is ``left`` of dead ones, and what keeps the rest from being removed.
+    """The resources that runs have on this machine: those ``left`` by dead runs, and those that cannot be removed.
 
-    ``alive``: the state folder of each living run, by its id; in a cluster, why it may live. ``foreign``: what is
-    ignored in the place of one. ``removed``: what was left of dead ones and is gone. ``failures``: a sentence for
-    each step that failed.
+    ``alive`` has the state folder of each living run by its id; in a cluster, the reason to assume that it lives.
+    ``foreign`` lists untrusted state folders, which are ignored. ``removed`` lists the resources of dead runs that
+    are gone now. ``failures`` has a sentence for each step that failed.
     """
 
     left: tuple[Leftover, ...]
@@ -44,7 +44,7 @@ class Inventory:
 
 
 class _OwnFolders(Cleanup):
-    """The folders of runs' states, which `clean` removes last, and what is unfinished in the cache."""
+    """The state folders of runs, which `clean` removes last, and unfinished files in the cache."""
 
     label = "run folders"
     owner_may_be_unknown = True
@@ -73,7 +73,7 @@ def _folders(cache: Path | None = None, only: RunId | None = None) -> RunFolders
 
 
 def _caches(run_id: RunId) -> dict[Path, None]:
-    """The folders in which a run may have data: the caches that its notes name, and the one of now."""
+    """Return the caches with data of a run: the caches in its notes, and the current one."""
     return dict.fromkeys((*run_lock.caches_of(run_id), cache_folder()))
 
 
@@ -118,7 +118,7 @@ def clean_cluster(context: str, namespace: str, only: RunId | None = None) -> In
 
 
 def _listed(only: RunId | None, kinds: Iterable[Cleanup]) -> tuple[list[Leftover], list[str]]:
-    """Everything that runs, or the run ``only``, have on this machine, and why some of it cannot be told."""
+    """Return everything that runs (or the run ``only``) have on this machine, and the reasons why some is unknown."""
     leftovers: list[Leftover] = []
     failures: list[str] = []
     elsewhere: dict[Path, set[str]] = {}
@@ -127,7 +127,7 @@ def _listed(only: RunId | None, kinds: Iterable[Cleanup]) -> tuple[list[Leftover
             elsewhere.setdefault(cache, set()).add(run)
     for kind in kinds:
         with noting_failure(failures, f"{kind.label} cannot be checked"):
-            # one by one: what is told before it fails is kept
+            # one by one, to keep everything that was found before a failure
             for leftover in kind.find(_folders(only=only)):
                 if _is_ours(kind, leftover.run):
                     leftovers.append(leftover)
@@ -141,12 +141,15 @@ def _listed(only: RunId | None, kinds: Iterable[Cleanup]) -> tuple[list[Leftover
 
 
 def _is_ours(kind: Cleanup, run: str) -> bool:
-    """Whether a thing is of a run, as far as one can tell: anybody may set a variable or a label."""
+    """Return whether a resource seems to belong to a run. Other programs can set the same variables or labels."""
     return RunId.matches(run) or (kind.owner_may_be_unknown and (run == NO_RUN or run.startswith(ENDING)))
 
 
 def _full_id(run: str, runs: set[str]) -> str:
-    """The one of the ``runs`` whose id ends as it says; where nothing else of it is left, an id that ends so."""
+    """Return the run whose id ends like ``run``.
+
+    If nothing else of that run is left, return a made-up id with the same ending.
+    """
     if not run.startswith(ENDING):
         return run
     end = run.removeprefix(ENDING)
@@ -164,7 +167,7 @@ def sweep(run_id: RunId) -> list[str]:
 
 
 def sweep_and_forget(run_id: RunId) -> list[str]:
-    """Sweep; remove the run's notes where nothing failed and nothing of it is found: by them `clean` tries again."""
+    """Remove everything of a run, and its notes too if nothing failed: `clean` needs the notes to try again."""
     failures = sweep(run_id) or _still_there(run_id)
     if not failures:
         run_lock.forget(run_id)
@@ -183,7 +186,7 @@ def _still_there(run_id: RunId) -> list[str]:
 def clean(only: RunId | None = None) -> Inventory:
     """Remove everything of every dead run, or of the run with the id ``only``; return what could not be removed.
 
-    What fails of one run or kind keeps no other one; the notes of a run stay until all of it is gone.
+    A failure for one run or kind does not stop the others. The notes of a run stay until all of it is gone.
     """
     before, failures = find(only), list[str]()
     for run_id in map(RunId, sorted({leftover.run for leftover in before.left} - {NO_RUN})):

@@ -1,4 +1,4 @@
-"""Compose files are read by Docker Compose itself, which knows all of their format; studies that name one, too."""
+"""Lets Docker Compose read Compose files, because only it knows their whole format."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from weighbridge.study.source import Origin, plain
 
 _DEADLINE_S = 60.0
 _NO_PLUG_IN = (b"is not a docker command", b"unknown command: docker compose", b"unknown shorthand flag: 'f'")
-"""What a docker prints that has no plug-in of this name, by its version."""
+"""The errors of docker versions that do not have the Compose plug-in."""
 
 
 def load_study(
@@ -40,7 +40,7 @@ def normalised(
 ) -> str:
     """Return what ``docker-compose config`` prints of a file: variables, anchors and env_file are resolved in it.
 
-    Raises Unavailable where Docker Compose is not installed, StudyError with its reason where it refuses the file.
+    Raises Unavailable if Docker Compose is not installed, StudyError with its reason if it refuses the file.
     """
     argv = _compose(which)
     completed = run(Command((*argv, "-f", file, "config"), _DEADLINE_S))
@@ -80,6 +80,6 @@ def _not_installed() -> str:
 def _compose(which: Callable[[str], str | None]) -> tuple[str, ...]:
     if (alone := which("docker-compose")) is not None:
         return (alone,)
-    if (docker := which("docker")) is not None:  # Docker Compose may be its plug-in
+    if (docker := which("docker")) is not None:  # Docker Compose can be its plug-in
         return docker, "compose"
     raise Unavailable(_not_installed())

@@ -1,4 +1,4 @@
-"""A run is one machine and one set of programs: it is not continued elsewhere, or after an upgrade."""
+"""Checks that a run continues on the same machine with the same programs."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ from weighbridge.runner.userlands import PROGRAMS
 from weighbridge.store.run import RunStore
 
 LAUNCHER = "launcher"
-"""The fact that tells which launcher started and timed what was measured: the digest of the built program."""
+"""The fact with the digest of the launcher, which starts and times the measured programs."""
 SUPPORTING_SERVICES = "companions"
 """The scope of facts about supporting services."""
 SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd", "user", LAUNCHER, IDLE_CPUS)
-"""Facts of the host without which numbers of two sessions are not comparable."""
+"""The facts of the host that must not change during a run, because they change its results."""
 
 
 def require_same(
@@ -26,8 +26,8 @@ def require_same(
 ) -> None:
     """Raise RunDirectoryError that names what has changed since the run began; a new run passes.
 
-    ``userlands``: what is known of them, by scope (`weighbridge.runner.userlands.userland_facts`).
-    ``programs``: those that are measured; of a run from before they were noted they are not known.
+    ``userlands`` has the known facts by scope (`weighbridge.runner.userlands.userland_facts`). ``programs`` has the
+    measured programs; early versions of Weighbridge did not store them.
     """
     first = _first(store)
     was = {key: idle_code(value) if key == IDLE_CPUS else value for key, value in first["host"].items()}
@@ -52,7 +52,7 @@ def require_same(
 
 
 def require_same_layers(store: RunStore, layers: Mapping[str, str]) -> None:
-    """Raise RunDirectoryError where a site is in other hypervisors than before: in KVM then, under TCG now."""
+    """Raise RunDirectoryError if a site is in other hypervisors than before, such as TCG instead of KVM."""
     first = _first(store)[SCOPE]
     changed = []
     for place in dict.fromkeys((*first, *layers)) if store.finished() else ():
@@ -69,7 +69,7 @@ def require_same_supporting_services(store: RunStore, images: Mapping[str, str])
 
 
 def _first(store: RunStore) -> Mapping[str, dict[str, str]]:
-    """What a run knew first of each fact, by scope; nothing of a scope that it does not have."""
+    """Return the first value of each fact in a run, by scope; an unknown scope is empty."""
     facts: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for scope, key, value, _ in store.facts():
         facts[scope].setdefault(key, value)
@@ -77,12 +77,12 @@ def _first(store: RunStore) -> Mapping[str, dict[str, str]]:
 
 
 def _different(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The keys whose values differ; none where nothing was known."""
+    """Return the keys whose values differ, or none if no earlier value is known."""
     return sorted(key for key in {*was, *now} if was.get(key) != now.get(key)) if was else []
 
 
 def layers_of_run(store: RunStore, environments: Sequence[str]) -> dict[str, tuple[SiteLayers, ...]]:
-    """The hypervisors of each environment that is in some, as the run has them. RunDirectoryError: it is damaged."""
+    """Return the stored hypervisors of each environment that has any. Raises RunDirectoryError if damaged."""
     try:
         sites = [(key, layers_of(value)) for scope, key, value, _ in store.facts() if scope == SCOPE]
     except ValueError:
@@ -95,7 +95,7 @@ def _names(stored: str | None) -> str:
 
 
 _SHOWN, _LONGEST = 8, 150
-"""How many changes one message names, and how many characters of each: facts are what a run directory says."""
+"""The most changes that one message names, and the most characters of each, because a run directory is untrusted."""
 
 
 def _refuse(store: RunStore, changed: Sequence[str]) -> None:
@@ -109,6 +109,6 @@ def _refuse(store: RunStore, changed: Sequence[str]) -> None:
 
 
 def launcher_unknown(store: RunStore) -> bool:
-    """Whether a run has been measured without a note of the launcher: it was begun before that was a fact."""
+    """Return whether a run has trials but no fact about the launcher, which early versions did not store."""
     noted = {key for scope, key, *_ in store.facts() if scope == "host"}
     return bool(noted) and LAUNCHER not in noted

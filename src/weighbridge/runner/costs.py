@@ -1,8 +1,8 @@
-"""What a trial's work cost in CPU time and memory: further measurements, from the meters. Pure.
+"""Computes further measurements of a trial from the meters, such as CPU time per unit of work. Pure.
 
-CPU seconds are those that a role's site used while the measured process ran; the work is the trial's rate times
-the same time, so that starting and ending count on both sides. A trial with several rates of one unit (tests one
-after another, two directions) has no such cost: what they share of the CPU time is not known.
+CPU seconds are those that a role's site used while the measured process ran. The work is the trial's rate times the
+same duration, so both include start and end. A trial with several rates of one unit (such as two directions) has no
+CPU cost, because the share of each rate in the CPU time is unknown.
 """
 
 import math
@@ -29,7 +29,7 @@ from weighbridge.model.trial import Series, Work
 from weighbridge.runner.window import MachineUse
 
 GBIT = {"Gbit/s": 1.0, "Mbit/s": 1e-3, "kbit/s": 1e-6, "MB/s": 8e-3, "MiB/s": 8 * 2**20 / 1e9}
-"""Gigabits in one of each unit of throughput."""
+"""The number of gigabits in one of each unit of throughput."""
 THOUSANDS = {"1/s": 1e-3}
 _UNITS: tuple[tuple[dict[str, float], Literal["gbit", "1000_transactions"]], ...] = (
     (GBIT, "gbit"), (THOUSANDS, "1000_transactions"),
@@ -37,35 +37,35 @@ _UNITS: tuple[tuple[dict[str, float], Literal["gbit", "1000_transactions"]], ...
 ROLES: tuple[Role, ...] = ("client", "server")
 _MIB = 2**20
 PER = {"gbit": "Gbit", "1000_transactions": "1000", "1000_objects": "1000"}
-"""What stands below the line of a unit."""
+"""The denominator of a metric's unit, by unit of work."""
 STOLEN = 0.01
-"""Share of the CPU time that a hypervisor may take before that of all who worked cannot be told."""
+"""If a hypervisor takes more than this share of the CPU time, the CPU time of whole machines is unknown."""
 CLOCKS_DIFFER = 0.06
-"""Share of its own CPU time by which the sites' can exceed that of all.
+"""The CPU time of the sites can exceed the CPU time of all machines by this share.
 
-The scheduler charges a task from the moment at which it is woken, while the idle clock runs until the CPU has left
-its idle state: both count the way out of it. Seen to be 4 % where a server is woken 14 000 times a second.
+The scheduler charges a task from the moment when it is woken, but the idle clock runs until the CPU has left its idle
+state. Both clocks count this time: 4% if a server is woken 14,000 times a second.
 """
-_SHARE_TOLD = 0.05
-"""How far the counters' steps may put a share off, at most, for it to be told."""
+_RESOLVED_SHARE = 0.05
+"""A share is only given if the resolution of the counters changes it by less than this."""
 
 
 def derived(
     used: Mapping[str, Mapping[str, float]], series: Sequence[Series], work: Work | None
 ) -> tuple[Measurement, ...]:
-    """Give the CPU seconds per unit of work and the memory beyond the baseline, for client and server.
+    """Return the CPU seconds per unit of work and the memory beyond the baseline, for client and server.
 
-    ``used``: what each role's site used while the measured process ran (`weighbridge.meters.host.used`). ``work``:
-    all that was done meanwhile. Absent where it could not be read, where nothing was done, or for a workload without
-    a counterpart.
+    ``used`` has the resource use of each role's site while the measured process ran (`weighbridge.meters.host.used`).
+    ``work`` is all work during that time. Unknown figures are absent.
     """
     return (*(_cpu(work, used) if work else ()), *_memory(series))
 
 
 def throttling(used: Mapping[str, Mapping[str, float]], measured_s: float) -> tuple[Measurement, ...]:
-    """Give how CPU limits held back the site that they held back longest, while the measured process ran.
+    """Return how long CPU limits throttled a site while the measured process ran, for the site with the longest time.
 
-    Its share of that time, of all its CPUs together, and in how many periods. Absent where no group tells it.
+    The time is a share of the measured time, summed over the site's CPUs; the number of throttled periods follows.
+    Both are absent if no control group reports them.
     """
     held = [each for each in used.values() if "throttled_s" in each]
     if not held:
@@ -99,7 +99,7 @@ def events_cost(events: Mapping[str, float], work: Work | None, measured_s: floa
 
 
 def work_of(measurements: Sequence[Measurement], measured_s: float) -> Work | None:
-    """The work of a program that kept its one rate as long as it ran; None where that is not known."""
+    """Return the work of a program that kept one rate while it ran; None if it is unknown."""
     for units, unit in _UNITS:
         rates = [each for each in measurements if each.metric.unit in units]
         if len(rates) == 1:
@@ -120,11 +120,11 @@ def _cpu(work: Work, used: Mapping[str, Mapping[str, float]]) -> Iterator[Measur
 def usage(
     series: Sequence[Series], host: str, measured: tuple[float, float] | None = None
 ) -> tuple[Measurement, ...]:
-    """Give what a whole host used, as sar says it: the host of the server, or the only one.
+    """Return the resource use of a whole host from sar: of the server's host, or of the only one.
 
-    ``cpu_usage``: 100 - %idle over all its CPUs in the ``measured`` time (seconds of the trial, from and to).
-    ``memory_usage``: the largest committed memory (kbcommit) beyond the first reading's, in MiB.
-    A testbed host shares CPUs and memory with its machine, and so shows the whole machine's.
+    ``cpu_usage`` is 100 - %idle over all CPUs in the ``measured`` time (start and end in seconds of the trial).
+    ``memory_usage`` is the largest committed memory (kbcommit) beyond the first reading, in MiB. A testbed host
+    shares CPUs and memory with its machine, so its figures are the whole machine's.
     """
     mine = {each.name: each for each in series if each.place == host}
     measurements: list[Measurement] = []
@@ -137,7 +137,7 @@ def usage(
         idle = dict(zip(kinds["cpu_idle_share"].at_s, kinds["cpu_idle_share"].values, strict=True))
         start_s, end_s = measured or (0.0, math.inf)
         busy = lasted = 0.0
-        for earlier, at in zip([start_s, *idle], idle, strict=False):  # each counts as long as it lasted
+        for earlier, at in zip([start_s, *idle], idle, strict=False):  # weighted by duration
             overlap = min(at, end_s) - max(earlier, start_s)
             if overlap > 0 and total.get(at, 0) > 0:
                 busy += overlap * (1 - idle[at] / total[at])
@@ -151,9 +151,9 @@ def usage(
 
 
 def _memory(series: Sequence[Series]) -> Iterator[Measurement]:
-    """The peak that was seen of what the programs hold beyond the first reading, before the first of them started.
+    """Return the peak memory of the programs beyond the first reading, which is from before they start.
 
-    Anonymous and shared memory alone: which site is charged for a cached file is a matter of who read it first.
+    Only anonymous and shared memory count: a cached file is charged to the site that happens to read it first.
     """
     for role in ROLES:
         mine = {each.name: each for each in series if each.place == role}
@@ -175,13 +175,14 @@ def _memory(series: Sequence[Series]) -> Iterator[Measurement]:
 def all_who_worked(
     use: MachineUse | None, idle: Mapping[str, Idle], not_work_s: float, work: Work | None, sites_s: float = 0.0
 ) -> tuple[Measurement, ...]:
-    """Give CPU seconds and context switches beyond idle per unit of work, TCP's segments, softirq's share.
+    """Return CPU seconds, context switches and TCP segments per unit of work beyond idle, and the softirq share.
 
-    ``not_work_s``: CPU seconds of meters. A figure is absent, and never zero,
-    where a machine has no reading or no idle level, or where the CPU time is below what the counters can tell. So is
-    the CPU time of all where a hypervisor took more than `STOLEN` (its time and idle time overlap), or where it is
-    less than ``sites_s``, what the sites used alone, by more than `CLOCKS_DIFFER` and what a look at the idle machine
-    cannot tell: then others gave way to the trial.
+    ``not_work_s`` is the CPU time of meters. A figure is absent, never 0, if a machine has no reading or no idle
+    level, or if the CPU time is below the resolution of the counters. The CPU time is also absent if a hypervisor
+    took more than `STOLEN`, because stolen and idle time overlap then.
+
+    It is absent, too, if it is less than the ``sites_s`` that the sites used, by more than `CLOCKS_DIFFER` and the
+    uncertainty of the idle level: background load must have given way to the trial.
     """
     if use is None:
         return ()
@@ -210,7 +211,7 @@ def _per_work(
 
 
 def _beyond_s(use: MachineUse, idle: Mapping[str, Idle]) -> float | None:
-    """CPU seconds of all machines beyond idle, without this process's; None where one is not known."""
+    """Return the CPU seconds of all machines beyond idle, without this process's; None if one is unknown."""
     if not use.complete or not use.uses.keys() <= idle.keys():
         return None
     own_s = use.tool_s if HERE in use.uses else 0.0
@@ -218,19 +219,20 @@ def _beyond_s(use: MachineUse, idle: Mapping[str, Idle]) -> float | None:
 
 
 def _switches(use: MachineUse, idle: Mapping[str, Idle]) -> float | None:
-    """Context switches of all machines beyond idle; None where they are not known."""
+    """Return the context switches of all machines beyond idle; None if they are unknown."""
     if not use.complete or not use.uses.keys() <= idle.keys():
         return None
     return sum(each.context_switches - idle[name].switches_per_s * each.seconds for name, each in use.uses.items())
 
 
 def _softirq(uses: Mapping[str, Use]) -> Iterator[Measurement]:
-    """Of all CPU time, the share that the kernel spent in software interrupts: most of its network stack.
+    """Return the share of all CPU time in software interrupts, where most of the network stack runs.
 
-    Both by the ticks of /proc/stat; absent where these are too few to tell the share to `_SHARE_TOLD`.
+    The times are ticks of /proc/stat. The share is absent if there are too few ticks to know it to within
+    `_RESOLVED_SHARE`.
     """
     busy_s = sum(each.ticks_s for each in uses.values())
-    resolved = busy_s * _SHARE_TOLD >= RESOLUTION_S * len(uses)
+    resolved = busy_s * _RESOLVED_SHARE >= RESOLUTION_S * len(uses)
     share = sum(each.softirq_s for each in uses.values()) / busy_s if resolved else -1.0
     if 0 <= share <= 1:
         yield Measurement(Metric(SOFTIRQ_SHARE, "%", "lower"), 100 * share)

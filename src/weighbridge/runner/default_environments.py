@@ -1,4 +1,4 @@
-"""What `weigh` compares with native where nobody says: the first choice that is ready, and what others lack."""
+"""Chooses the environments that `weigh` compares with native by default, and explains why others are not ready."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ _NO_SHARED_ROOT = Readiness(
 
 @dataclass(frozen=True, slots=True)
 class DefaultEnvironments:
-    """The environments of the first choice that is ready, by the names of ``weigh --in``; none where none is."""
+    """The environments of the first choice that is ready, by their names in ``weigh --in``; {} if none is."""
 
     ready: Mapping[str, Readiness]
     passed_over: Mapping[str, Readiness]
-    """Why not those of the choices before it; of all choices where none is ready."""
+    """The reasons why the environments of earlier choices are not ready."""
 
     @property
     def remedies(self) -> str:
-        """What makes each environment that is not ready so, the simplest first: ``bubblewrap (apt-get ...)``."""
+        """The remedy for each environment that is not ready, the simplest first: ``bubblewrap (apt-get ...)``."""
         return ", ".join(f"{name} ({state.remedy})" for name, state in reversed([*self.passed_over.items()]))
 
 
 def default_environments(userland: str, *, server: bool) -> DefaultEnvironments:
-    """Return what a program of a userland of this kind is weighed in; a ``server`` needs a network to its client."""
+    """Return the default environments for a program of this kind of userland; a ``server`` needs a network."""
     passed_over: dict[str, Readiness] = {}
     for names in USUAL_OF_SERVERS if server else USUAL:
         states = {name: _state(name, userland, server=server) for name in names}
@@ -40,7 +40,7 @@ def default_environments(userland: str, *, server: bool) -> DefaultEnvironments:
 
 
 def _state(name: str, userland: str, *, server: bool) -> Readiness:
-    """Whether a program of the userland can be weighed in what ``weigh --in`` calls so, as far as is known."""
+    """Return whether a program of the userland can be weighed in an environment, by its name in ``weigh --in``."""
     options = dict(registry.weighed_in()[name])
     plugin = registry.environments()[options.pop("kind")]
     of_this_machine = not registry.userlands()[userland].packed

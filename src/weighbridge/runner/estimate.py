@@ -1,4 +1,4 @@
-"""How long a study takes, and how much of that is left."""
+"""Estimates how long a study takes, and how much time is left."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -13,21 +13,21 @@ from weighbridge.model.trial import Trial
 
 _SITE_S = (0.1, 2.0)
 _READINGS = 20
-"""Readings in a trial of the expected length: a quick machine may need a quarter of that time."""
+"""Readings in a trial of the expected length; a fast machine can finish in a quarter of that time."""
 
 _RECENT = 50
-"""Trials of an environment by which the next ones are forecast."""
+"""The forecast uses this many recent trials of an environment."""
 
 
 def seconds(study: Study) -> tuple[float, float]:
-    """Seconds (from, to) that the trials of a study take, without building the userland or repeating blocks."""
+    """Return the shortest and longest duration of a study's trials, without builds and repeated blocks."""
     least, longest = _range_s(study)
     limit_s = study.file.repetitions.limit_s or math.inf
     return min(least, limit_s), min(longest, limit_s)
 
 
 def _range_s(study: Study) -> tuple[float, float]:
-    """As `seconds`, of all blocks whatever the time that is given."""
+    """Return the shortest and longest duration of all blocks, without the study's time limit."""
     repetitions, short = study.file.repetitions, study.file.repetitions.within is not None
     fewest, most = (repetitions.blocks or repetitions.min), (repetitions.blocks or repetitions.max)
     least = longest = 0.0
@@ -42,14 +42,14 @@ def _range_s(study: Study) -> tuple[float, float]:
 
 
 def too_little_time(study: Study) -> tuple[float, float] | None:
-    """Seconds that a study may take, and that its fewest blocks take at least; None: they fit."""
+    """Return the time limit and the least time for the fewest blocks, in seconds; None if they fit."""
     limit_s = study.file.repetitions.limit_s
     needed_s = _range_s(study)[0]
     return (limit_s, needed_s) if limit_s is not None and limit_s < needed_s else None
 
 
 def blocks_in_time(study: Study) -> int:
-    """How many blocks the time of a study holds at least, of trials as they are written; without one, `min`."""
+    """Return how many blocks of the written length fit in the study's time; without a time limit, `min`."""
     repetitions = study.file.repetitions
     block_s = sum(_trial_s(arm, cell)[1] for cell in study.cells for arm in study.arms_of(cell))
     if repetitions.limit_s is None or block_s <= 0:
@@ -69,10 +69,10 @@ def _trial_s(arm: Arm, cell: Cell) -> tuple[float, float]:
 
 
 class TimeLeft:
-    """How long the trials that are left take: the plan's figure until a workload has run, then what was seen."""
+    """Estimates the time for the remaining trials: from the plan at first, then from the trials so far."""
 
     def __init__(self, study: Study, trial_s: Callable[[Cell], float | None] = lambda cell: None) -> None:
-        """``trial_s``: the seconds of a trial, where they are known beforehand."""
+        """Start with ``trial_s``, the seconds of a trial, if they are known beforehand."""
         self._seen_s: dict[CellId, list[float]] = {}
         self._succeeded_s: dict[CellId, list[float]] = {}
         self._durations_s: dict[ArmId, list[float]] = {
@@ -82,23 +82,23 @@ class TimeLeft:
         }
 
     def note(self, trial: Trial, seconds: float, *, succeeded: bool = True) -> None:
-        """Note how long a trial took with the pause before it, but without the opening of sites before the first."""
+        """Note how long a trial took, with the pause before it, but without the opening of sites."""
         self._durations_s[trial.arm].append(seconds)
         self._seen_s.setdefault(trial.cell, []).append(seconds)
         if succeeded:
             self._succeeded_s.setdefault(trial.cell, []).append(seconds)
 
     def left_s(self, remaining: Mapping[ArmId, int]) -> float:
-        """Seconds that so many trials of each take: of each the mean, as those that are left have slow ones too.
+        """Return the seconds for the ``remaining`` trials: their number times the mean of the last `_RECENT` trials.
 
-        That of the last `_RECENT`, as a machine becomes busy and idle. The first of all counts only where there
-        is no other: it may have made what all need. An environment in which a workload has not run takes as long as
-        the others in which it has.
+        Use the mean because some of the remaining trials will be slow, and recent trials because the load of a
+        machine changes. The first trial only counts if there is no other, because it can include shared preparations.
+        Without any trial in an environment, use the trials of the same workload in other environments.
         """
         return sum(count * self._trial_s(each) for each, count in remaining.items())
 
     def first_s(self, cells: Iterable[CellId]) -> float | None:
-        """Seconds of a trial of these workloads and levels together; None while one of them has not succeeded."""
+        """Return the total seconds of one trial of each cell; None until each has succeeded once."""
         seen = [self._succeeded_s.get(each) for each in cells]
         return sum(mean(each) for each in seen if each) if all(seen) else None
 
@@ -109,24 +109,24 @@ class TimeLeft:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """When a run ends, as far as that is known now: whatever is said of its time is said by this.
+    """The forecast of when a run ends.
 
-    Seconds are from now on, blocks are those of the whole run.
+    Seconds count from now; blocks are totals of the whole run.
     """
 
     first_s: float
-    """Until the next look at the precision, which may end the run: no verdict comes sooner. 0 while unknown."""
+    """Seconds until the next interim look, the earliest end of the run. 0 if unknown."""
     first_blocks: int
     last_s: float
-    """Until it ends, whatever the precision is; infinite while unknown."""
+    """Seconds until the latest end of the run; infinite if unknown."""
     last_blocks: int
-    """About how many it has then."""
+    """The approximate number of blocks at the latest end."""
     ends_by: Literal["blocks", "limit", "block"]
-    """What ends it at last: its last planned block, its time limit, or the block that runs at that limit."""
+    """The cause of the latest end: the last planned block, the time limit, or the block that runs at the limit."""
 
     @property
     def at_most(self) -> bool:
-        """Whether it may end before `last_s`."""
+        """Whether the run can end before `last_s`."""
         return self.first_s < self.last_s
 
 
@@ -135,9 +135,9 @@ def forecast(
 ) -> Forecast:
     """Return when a run of ``blocks`` blocks, the current one included, ends.
 
-    ``looks`` are the looks that are ahead, as blocks of the run and seconds until then; ``limit_s`` is what is left
-    of its time, ``rest_s`` what is left of the current block, ``block_s`` how long the next ones take. A block that
-    runs when the time is over is completed. What is not known is infinite.
+    ``looks`` are the next interim looks: blocks of the run and seconds until then. ``limit_s`` is the time left of
+    the run, ``rest_s`` the time left of the current block, and ``block_s`` the length of the next blocks. A block
+    that has started is completed. Unknown times are infinite.
     """
     ahead = list(looks)
     (first_blocks, first_s), (last_blocks, last_s) = ahead[0], ahead[-1]
@@ -158,9 +158,9 @@ def forecast(
 
 
 def meter_hz(study: Study) -> float:
-    """Readings a second of the study's meters: as it says, or enough for its shortest trial, from 1 to 10.
+    """Return the readings per second: the study's own setting, or 1 to 10, enough for its shortest trial.
 
-    sysstat reads once a second at most.
+    sysstat reads at most once per second.
     """
     meters = study.file.meters
     if meters.hz != "auto":
@@ -172,7 +172,7 @@ def meter_hz(study: Study) -> float:
 
 
 def _work_s(cell: Cell, *, short: bool) -> float:
-    """The seconds that a trial is expected to work, at the least where a pilot block is to choose that."""
+    """Return the expected work time of a trial; if ``short``, the least that a pilot block can choose."""
     workload = registry.workloads()[cell.kind]
     length = workload.length(cell.options) if short else None
     asked_s = workload.expected_s(cell.options)
@@ -180,12 +180,12 @@ def _work_s(cell: Cell, *, short: bool) -> float:
 
 
 def clock_range(least_s: float, most_s: float) -> str:
-    """A duration from-to as people say it: 33 s to 2 min; once where both are the same."""
+    """Return a range of durations such as "33 s to 2 min", or one duration if both are the same."""
     return " to ".join(dict.fromkeys((clock(least_s), clock(most_s))))
 
 
 def clock(duration_s: float) -> str:
-    """A duration as people say it: 45 s, 7 min, 2 h 5 min."""
+    """Return a duration such as "45 s", "7 min" or "2 h 5 min"."""
     rounded_s = round(duration_s)
     if rounded_s < 90:
         return f"{rounded_s} s"

@@ -1,4 +1,4 @@
-"""What a trial that was measured tells: what its work cost, what limited it, what flags it has."""
+"""Evaluates a trial that was measured: its costs, its limit and its flags."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,17 +16,17 @@ from weighbridge.runner.programs import Programs
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.window import Window
 
-CLOCKS_APART = 0.01
-"""Share of a program's time by which the clocks of its site and of this machine may differ."""
-WAY_S = 0.05
-"""What asking for a program and hearing of its end may take: the way into a guest and back takes 20 ms."""
+CLOCK_TOLERANCE = 0.01
+"""The clocks of a site and of this machine can differ by this share of a program's time."""
+ROUND_TRIP_S = 0.05
+"""Starting a program and hearing of its end can take this long; a round trip into a guest takes 20 ms."""
 PERIOD_S = 0.1
-"""For how long the CPU limit may hold back the launcher, which starts the program, in its site."""
+"""The CPU limit can throttle the launcher in its site for this long while it starts the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a trial is worth: its measurements, the headline first, and what a reader has to know beside them."""
+    """The results of a trial: its measurements, the headline first, with histograms and flags."""
 
     measurements: tuple[Measurement, ...] = ()
     histograms: Mapping[str, str] = field(default_factory=dict)
@@ -39,16 +39,16 @@ def evaluate(result: TrialResult, programs: Programs, window: Window) -> Evaluat
     costs = () if times is None else measure_costs(result, times, programs.stage, window)
     limit = Flag(FlagCode.NO_BOTTLENECK) if times is None else find_limit(result, times, programs, window)
     throttled_s = window.used_by_roles.get(measured, {}).get("throttled_s", 0.0)
-    way_s = programs.stage.sites[measured].way_s
-    clocks = flag_clocks(measured, programs.completed[measured], throttled_s, way_s)
+    round_trip_s = programs.stage.sites[measured].round_trip_s
+    clocks = flag_clocks(measured, programs.completed[measured], throttled_s, round_trip_s)
     flags = (*result.flags, limit, *clocks, *flag_connections(programs))
     return Evaluation((*result.measurements, *costs), result.histograms, flags)
 
 
 def times_of(programs: Programs, window: Window) -> Times | None:
-    """Return for how long the measured process did what; None if it was not measured.
+    """Return how long each activity of the measured process took; None if it was not measured.
 
-    If its output was not read, it did everything for as long as it ran.
+    If its output was not read, every activity is assumed to take the whole time of the process.
     """
     ran_s, result = window.measured_s, programs.result
     if ran_s is None:
@@ -57,10 +57,10 @@ def times_of(programs: Programs, window: Window) -> Times | None:
 
 
 def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Window) -> tuple[Measurement, ...]:
-    """What the trial cost in resources.
+    """Return the measurements of the resources that the trial used.
 
-    Of a site that its host's kernel does not count, CPU time is its own programs' alone, without what works for it
-    there: no cost is made of it. Nor is one made of whole machines then.
+    If a host's kernel does not count a site, the site's CPU time includes only its own programs. It gives no cost,
+    and neither do whole machines.
     """
     used = window.used_by_roles
     work = result.work or work_of(result.measurements, times.work_s)
@@ -68,15 +68,15 @@ def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Windo
     everybody = all_who_worked(window.machine_use, stage.idle, window.meters_s, work, sites_s)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
     host_usage = usage(window.series, host_place(host_name), window.ran) if stage.counted else ()
-    apart = {role for role, site in stage.sites.items() if not site.counted}
-    counted = {role: each for role, each in used.items() if role not in apart}
+    uncounted = {role for role, site in stage.sites.items() if not site.counted}
+    counted = {role: each for role, each in used.items() if role not in uncounted}
     held_back = throttling(used, times.ran_s) if stage.own_cpu_limits else ()
     events = events_cost(window.events, work, times.ran_s)
     return (*everybody, *derived(counted, window.series, work), *held_back, *events, *host_usage)
 
 
 def find_limit(result: TrialResult, times: Times, programs: Programs, window: Window) -> Flag:
-    """What limited the trial."""
+    """Return what limited the trial."""
     stage, machines = programs.stage, window.machine_use
     stolen = machines.stolen if machines and not stage.polled else 0.0
     had_s = times.active_s * (1 - min(0.9, stolen))
@@ -84,14 +84,14 @@ def find_limit(result: TrialResult, times: Times, programs: Programs, window: Wi
     shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
     inside = frozenset(role for role in stage.sites if stage.part(role).inside)
     cpus: dict[str, int] = {role: part.cpus for role, part in stage.parts.items() if part.cpus is not None}
-    role_cpus = RoleCpus(inside, cpus, shared, programs.threads, apart=len(stage.working) > 1)
+    role_cpus = RoleCpus(inside, cpus, shared, programs.threads, separate_machines=len(stage.working) > 1)
     return bottleneck(trial_usage, role_cpus, programs.asked_rate, result.measurements)
 
 
 def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
-    """Return what a reader has to know of how machines and sites were used in a trial, whatever became of it.
+    """Return flags about the use of machines and sites in a trial, whatever its outcome.
 
-    Flags about the measured time are only given if the trial was measured.
+    Flags about the measured time need a trial that was measured.
     """
     flags: list[Flag] = []
     stage, times, threads = programs.stage, times_of(programs, window), programs.threads
@@ -99,7 +99,7 @@ def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
     for name, machine in stage.machines.items():
         ours = [used.get(place, {}) for place in (*machine.roles, *machine.hypervisors)]
         left_out = {FlagCode.OTHER_WORK} if programs.opens else set()
-        if not all(stage.sites[role].counted for role in machine.roles):  # what was taken may be what they used
+        if not all(stage.sites[role].counted for role in machine.roles):  # this can be the time that they used
             left_out = {FlagCode.OTHER_WORK, FlagCode.STEAL}
         disturbances = host.host_flags(used.get(name, {}), ours, window.lasted_s, machine.cpus)
         of_machine = [flag for flag in disturbances if flag.code not in left_out]
@@ -115,27 +115,31 @@ def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
 
 
 def flag_connections(programs: Programs) -> tuple[Flag, ...]:
-    """Tell of connections to sites that broke while their programs ran."""
+    """Return a flag for each site whose connection broke while its programs ran."""
     completed = {role: programs.completed[role] for role in programs.stage.sites if role in programs.completed}
     return tuple(
-        Flag(FlagCode.UNHEARD, role, {"seconds": program.disconnected_s})
+        Flag(FlagCode.CONNECTION_BROKE, role, {"seconds": program.disconnected_s})
         for role, program in completed.items()
         if program.disconnected_s
     )
 
 
-def flag_clocks(role: str, completed: Completed | None, throttled_s: float, way_s: float = 0.0) -> tuple[Flag, ...]:
-    """Tell of a program that took another time by its site's clock than by this machine's.
+def flag_clocks(
+    role: str, completed: Completed | None, throttled_s: float, round_trip_s: float = 0.0
+) -> tuple[Flag, ...]:
+    """Return a flag if a program's time differs between its site's clock and this machine's clock.
 
-    A guest's clock may stand still or run slow while its hypervisor has no CPU. A container has this machine's clock:
-    there it tells that we heard late of the program's end (of 360 trials on a quiet machine none, the latest 0.8 ms).
-    ``throttled_s``: for how long its CPU limit held its site back; ``way_s``: what `Site.way_s` was measured to be.
-    Nothing is said of one of which we could not hear for a while.
+    A guest's clock can stop or run slow while its hypervisor has no CPU. A container has this machine's clock, so a
+    difference means that the program's end was reported late: in none of 360 trials on a quiet machine, and by 0.8 ms
+    at most.
+
+    ``throttled_s`` is how long the CPU limit throttled the site, ``round_trip_s`` the measured `Site.round_trip_s`. A
+    program whose site was disconnected has no such flag.
     """
     if completed is None or completed.outside_s is None or completed.disconnected_s:
         return ()
     site_s, here_s = completed.duration_s, completed.outside_s
-    apart_s = abs(here_s - site_s)
-    if apart_s - WAY_S - way_s - min(PERIOD_S, throttled_s) <= CLOCKS_APART * here_s:
+    difference_s = abs(here_s - site_s)
+    if difference_s - ROUND_TRIP_S - round_trip_s - min(PERIOD_S, throttled_s) <= CLOCK_TOLERANCE * here_s:
         return ()
-    return (Flag(FlagCode.CLOCKS, role, {"share": apart_s / here_s, "site_s": site_s, "here_s": here_s}),)
+    return (Flag(FlagCode.CLOCKS, role, {"share": difference_s / here_s, "site_s": site_s, "here_s": here_s}),)

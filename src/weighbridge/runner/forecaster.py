@@ -19,13 +19,13 @@ from weighbridge.store.run import RunStore
 
 @dataclass(slots=True)
 class Forecaster:
-    """Knows how long trials take, and so when the run of a `RoundWalk` ends."""
+    """Forecasts the end of the run of a `RoundWalk` from the durations of its trials."""
 
     walk: RoundWalk
     stopper: Stopper
     lengths: Lengths
     timed: bool
-    """Whether the study says how long its programs take; if not, each has to run before the first forecast."""
+    """Whether the study says how long its programs take; if not, each must run once before the first forecast."""
     time: TimeLeft = field(init=False)
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class Forecaster:
         return None if total_s is None else total_s / len(cells)
 
     def forecast(self, now: Sequence[Trial], at: float) -> Forecast:
-        """Return when the run ends if the trials ``now`` are left of its current round. ``at``: the time."""
+        """Return when the run ends if the trials ``now`` are left of its current round. ``at`` is the time."""
         walk, looks = self.walk, self.stopper.looks
         planned, round_s = walk.last_planned, self.time.left_s(walk.one_round())
         rest_s = self.time.left_s(Counter(trial.arm for trial in now))
@@ -61,11 +61,11 @@ class Forecaster:
         ahead = [look for look in looks if look >= planned] or [planned]
         seconds = [(look, left_s + (look - planned) * round_s) for look in ahead]
         if self.stopper.short_time == "extend" and ahead[0] == looks[0] and seconds[0][1] > limit_s:
-            seconds, limit_s = seconds[:1], math.inf  # it ends there, however late that is
+            seconds, limit_s = seconds[:1], math.inf  # the run ends at that look, however late it is
         return forecast(walk.blocks, seconds, limit_s, round_s, rest_s)
 
     def require_time(self, limit_s: float | None) -> None:
-        """Raise TimeTooShort if the study's time is too short for a verdict, and such a time is refused."""
+        """Raise TimeTooShort if the time is too short for a verdict, and the study refuses to run then."""
         if limit_s is None or self.stopper.short_time != "refuse" or self.walk.blocks > 1:
             return
         trials = self.walk.one_round()

@@ -1,4 +1,4 @@
-"""What is known of this machine from when it was last measured: its noise, its calibration, who interrupts it."""
+"""Keeps earlier measurements of this machine: its noise, its calibration and its interrupts."""
 
 import contextlib
 import fcntl
@@ -40,9 +40,10 @@ def run_folder() -> Iterator[Path]:
 
 @contextmanager
 def left() -> Iterator[list[Path]]:
-    """Yield the folders of measurements that were killed, none while any runs. None begins until the context ends.
+    """Yield the folders of killed measurements, or none while any is running. None can begin until the context ends.
 
-    Measurements are noticed by their lock: containers that share a cache do not see each other's processes.
+    Locks show whether a measurement is running, because containers that share a cache do not see each other's
+    processes.
     """
     with ExitStack() as stack:
         folders = [path for path in cache_folder().glob(f"{_RUN}*") if path.is_dir()]
@@ -60,51 +61,51 @@ def _lock_file() -> Path:
 
 
 def keep(noise: Mapping[str, Any]) -> None:
-    """Keep what ``doctor --noise --json`` prints, with when it was ``made``, as this machine's last one."""
+    """Store what ``doctor --noise --json`` prints as this machine's latest noise measurement."""
     _noise_file().parent.mkdir(parents=True, exist_ok=True)
     _noise_file().write_text(json.dumps(noise, indent=1))
 
 
 @dataclass(frozen=True, slots=True)
 class Decidable:
-    """What a run of a study's size can decide, before it is run.
+    """The smallest costs that a run of a study's size can detect.
 
-    ``blocks``: the fewest that it has, or as many as its time holds of trials as they are written, where a pilot
-    block is to make them short. ``comparisons``: costs of headlines, of which Holm's family consists.
+    ``blocks`` is the fewest blocks of the run, or as many of the written length as its time holds, if a pilot block
+    shortens them. ``comparisons`` is the size of Holm's family: the number of headline costs.
     """
 
     blocks: int
     most_blocks: int
     comparisons: int
     visible_deviations: float
-    """The smallest cost that is called different in four of five runs, in standard deviations of its blocks."""
+    """The smallest cost that four of five runs call different, in standard deviations of its blocks."""
     visible: Mapping[str, float]
-    """That cost (0.02: 2 %) by kind of workload, as natively, of those whose noise was measured."""
+    """That cost (0.02 is 2%) for each kind of workload whose native noise is known."""
     measured: str
-    """When it was, by ``doctor --noise``; "" where it is not known."""
+    """When ``doctor --noise`` measured it; "" if unknown."""
     fewest_blocks: int = MIN_BLOCKS_VERDICT
-    """With which there is a verdict at all."""
+    """The fewest blocks that give a verdict."""
     reliable_blocks: int = MIN_BLOCKS_SIGNED_RANK
-    """From which on it is not exploratory."""
+    """The fewest blocks whose verdicts are not exploratory."""
     on_nodes: bool = False
-    """Whether its machines are nodes of a cluster, of which this machine's noise says nothing."""
+    """Whether its machines are nodes of a cluster, for which this machine's noise is irrelevant."""
 
     @property
     def verdicts(self) -> Literal["none", "exploratory", "reliable"]:
-        """The best verdicts that so many blocks can give."""
+        """The best verdicts that the run can give."""
         if self.most_blocks < self.fewest_blocks:
             return "none"
         return "exploratory" if self.most_blocks < self.reliable_blocks else "reliable"
 
 
 def decidable(study: Study) -> Decidable:
-    """Return what a run of the study can decide, by this machine's noise as far as that is known."""
+    """Return what a run of the study can decide, with this machine's noise if that is known."""
     repetitions = study.file.repetitions
     blocks, most = (repetitions.blocks or repetitions.min), (repetitions.blocks or repetitions.max)
     if repetitions.within is not None:
         blocks = max(blocks, blocks_in_time(study))
     arms = [arm for cell in study.cells for arm in study.arms_of(cell)]
-    comparisons = sum(arm.own and arm.name != study.file.baseline for arm in arms)
+    comparisons = sum(arm.declared and arm.name != study.file.baseline for arm in arms)
     looks = 1 if repetitions.blocks else len(planned_looks(repetitions.min, repetitions.max))
     level = ALPHA * looks_share(looks) / max(1, comparisons)
     deviations = visible_effect(1 / math.sqrt(blocks), blocks, level)
@@ -118,7 +119,7 @@ def decidable(study: Study) -> Decidable:
 
 
 def _variations() -> tuple[str, Mapping[str, float]]:
-    """When the noise was measured, and the standard deviation of within-block log ratios of each kind of workload."""
+    """Return when the noise was measured, and for each kind of workload the deviation of log ratios within blocks."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         noise = json.loads(_noise_file().read_text())
         variations = {str(row["kind"]): float(row["variation"]) for row in noise["noise"]}
@@ -132,13 +133,13 @@ def _calibration_file() -> Path:
 
 
 def keep_calibration(calibration: dict[str, Any]) -> None:
-    """Keep a calibration as this machine's last one."""
+    """Store a calibration as this machine's latest one."""
     _calibration_file().parent.mkdir(parents=True, exist_ok=True)
     _calibration_file().write_text(json.dumps(calibration, indent=1))
 
 
 def calibration_facts() -> dict[str, str]:
-    """The last calibration as facts of a run; empty where there is none or it cannot be read."""
+    """Return the latest calibration as facts of a run; empty if there is none or it cannot be read."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         calibration = json.loads(_calibration_file().read_text())
         total = len(calibration["readings"])
@@ -156,7 +157,7 @@ def calibration_facts() -> dict[str, str]:
 def counted_interrupts(least_per_s: float) -> Iterator[list[InterruptRate]]:
     """Count this machine's interrupts while the body runs. The list then has those with at least ``least_per_s``.
 
-    It stays empty where the counters cannot be read.
+    It stays empty if the counters cannot be read.
     """
     rates: list[InterruptRate] = []
     began, before = time.monotonic(), _interrupts()

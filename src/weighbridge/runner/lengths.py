@@ -1,6 +1,6 @@
-"""How long trials are made: chosen once, from a pilot block that is not counted, by what each takes beside its work.
+"""Chooses how long trials last, from an uncounted pilot block and the time that each trial needs for other steps.
 
-It is decided on times alone, never on a difference that was seen (`weighbridge.model.decisions.chosen_length`).
+The choice depends only on durations, never on a measured difference (`weighbridge.model.decisions.chosen_length`).
 """
 
 from collections.abc import Mapping
@@ -19,26 +19,26 @@ from weighbridge.store.rows import PilotTrial
 from weighbridge.store.run import RunStore
 
 PILOT = 0
-"""The number of the pilot block: trials as the study has them, which no report counts."""
+"""The number of the pilot block, whose trials have the length that the study says; no report counts it."""
 QUOTA_PERIODS, THROTTLED = 100, 0.01
-"""For how many periods of its limit of CPU time a trial works at least that is held back for this share of its time.
+"""A trial works for at least 100 CPU quota periods if the limit throttles it for more than 1% of its time.
 
-It finds the quota of a whole period unused.
+The first period's quota is unused when a trial starts, so a short trial would be throttled too little.
 """
 ALIKE = 5.0
-"""Rates of a pilot that differ by less than this factor give one amount of work.
+"""Pilot rates that differ by less than this factor give the same amount of work.
 
-A trial's CPU time has the program's start in it. Of two amounts that noise of the pilot told apart it would be
-another share on each side, in every block, and so a cost of the same against the same: -38 % (t = -19) of netperf's
-client with 64 and 179 transactions. Beside work for all CPUs the rates of two native sites differed by up to 3.3.
+A trial's CPU time includes the program's start. If noise in the pilot led to different amounts, the start would be a
+different share on each side in every block, and the same program would have a cost against itself: -38% (t = -19) for
+netperf's client with 64 and 179 transactions. On a busy machine, the rates of two native sites differed by up to 3.3.
 """
 _WORTH_IT = 0.8
-"""A length that is not below this share of what was asked for changes nothing."""
+"""A chosen length above this share of the requested length is not used."""
 
 
 @dataclass(slots=True)
 class Lengths:
-    """The lengths of a run's trials. All of it is in the store, so that a continued run goes on with the same."""
+    """The lengths of a run's trials. All are in the store, so a continued run uses the same lengths."""
 
     study: Study
     store: RunStore
@@ -54,7 +54,7 @@ class Lengths:
 
     @property
     def cells(self) -> list[Cell]:
-        """The workloads and levels whose trials can be given a length."""
+        """The cells whose trials can be given a length."""
         return [cell for cell in self.study.cells if length_of(cell) is not None]
 
     @property
@@ -65,14 +65,14 @@ class Lengths:
 
     @property
     def unknown(self) -> list[str]:
-        """The workloads and levels of which an environment has no pilot trial: their trials stay as they are."""
+        """The cells without a pilot trial in one of their environments; their trials keep their length."""
         lengths = ((cell, length) for cell in self.cells if (length := length_of(cell)) is not None)
         return [
             cell.label for cell, length in lengths if len(self._rates(cell, length)) < len(self.study.arms_of(cell))
         ]
 
     def choose(self) -> tuple[TrialLength, ...]:
-        """Choose the lengths of trials by the pilot block, and store them; the others stay as asked for."""
+        """Choose the lengths of trials from the pilot block, and store them; other trials keep their length."""
         self._read()
         lengths = [each for cell in self.study.cells if (each := self._length(cell)) is not None]
         self.store.set_info(LENGTHS, lengths_text(lengths))
@@ -80,7 +80,7 @@ class Lengths:
         return tuple(lengths)
 
     def options(self, arm: Arm, cell: Cell) -> Any:
-        """The options with which a workload is run in an environment. RunDirectoryError: its pilot is not there."""
+        """Return a workload's options in an environment. Raises RunDirectoryError if its pilot trial is missing."""
         options, length, chosen = self.study.options(arm, cell), length_of(cell), self._chosen.get(cell.id)
         if length is None or chosen is None:
             return options
@@ -91,9 +91,10 @@ class Lengths:
         return length.lasting(options, chosen.chosen_s, rate)
 
     def _rates(self, cell: Cell, length: Length) -> dict[str, float]:
-        """The amount per second for each environment with a pilot trial; the same for those that are nearly as fast.
+        """Return the amount of work per second for each environment with a pilot trial.
 
-        One pilot trial is as noisy as any other, and an amount that it makes 30 % larger would be so in every block.
+        Similar rates become the same: a single pilot trial is noisy, and a wrong amount of work would affect every
+        block.
         """
         rates: dict[str, float] = {}
         for arm in self.study.arms_of(cell):
@@ -104,12 +105,12 @@ class Lengths:
         return alike_rates(rates, same)
 
     def trial_s(self, cell: Cell) -> float | None:
-        """Seconds that a whole trial of the chosen length takes; None where its length is as asked for."""
+        """Return the seconds of a whole trial of the chosen length; None if its length is the requested one."""
         chosen = self._chosen.get(cell.id)
         return None if chosen is None else chosen.chosen_s + chosen.beside_s
 
     def _length(self, cell: Cell) -> TrialLength | None:
-        """The length chosen for a cell's trials; None: as asked for, or an environment has no usable pilot trial."""
+        """Return the length chosen for a cell; None for the requested length, or without a usable pilot trial."""
         length = length_of(cell)
         if length is None:
             return None
@@ -142,15 +143,15 @@ class Lengths:
         )
 
     def _for_quota(self, arm: Arm, pilot: PilotTrial) -> float:
-        """The shortest sound length, in seconds, under an environment's CPU quota; 0 where that throttles nothing."""
+        """Return the shortest sound length in seconds under an environment's CPU quota; 0 if it throttles nothing."""
         held_back = pilot.throttled_s is None or pilot.throttled_s > THROTTLED * pilot.duration_s
         return QUOTA_PERIODS * self.study.resources_of(arm.name).quota_period_s if held_back else 0.0
 
 
 def alike_rates(rates: Mapping[str, float], same: Mapping[str, str]) -> dict[str, float]:
-    """Return one rate for all that lie within `ALIKE` of the slowest of them, their geometric mean, by name.
+    """Return one rate, the geometric mean, for all rates within a factor of `ALIKE` of the slowest, by name.
 
-    ``same``: whose program each is; the A/A arm's is the baseline's, whatever the pilot found of it.
+    ``same`` maps each arm to the arm with the same program: the A/A arm to the baseline.
     """
     of_each = {name: _mean([rates[each] for each in rates if same[each] == same[name]]) for name in rates}
     groups: list[list[str]] = []
@@ -163,10 +164,10 @@ def alike_rates(rates: Mapping[str, float], same: Mapping[str, str]) -> dict[str
 
 
 def _mean(rates: list[float]) -> float:
-    """The geometric mean of rates; of equal ones exactly their value."""
+    """Return the geometric mean of rates; exactly their value if they are equal."""
     return rates[0] if len({*rates}) == 1 else geometric_mean(rates)
 
 
 def length_of(cell: Cell) -> Length | None:
-    """How trials of a workload at a level are given a length; None where they last as its options say."""
+    """Return how a cell's trials can be given a length; None if their options alone determine it."""
     return registry.workloads()[cell.kind].length(cell.options)

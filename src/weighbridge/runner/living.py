@@ -1,4 +1,4 @@
-"""Which runs are alive: this user's and those of others, of whom nothing is believed that only they could say."""
+"""Finds out which runs are alive, of this user and of others, without trusting claims that others could forge."""
 
 import contextlib
 import fcntl
@@ -15,14 +15,14 @@ from weighbridge.runner import run_lock
 from weighbridge.runner.file_ownership import Foreign, NotTrusted, opened
 
 USERS = Path("/run/user")
-"""Where systemd puts the run-time folder of each user."""
+"""The parent of the run-time folder of each user, as systemd creates it."""
 
 
 def holder(run_id: RunId) -> Path | None:
-    """The state folder whose lock the living process of this run holds, None where it is dead.
+    """Return the state folder whose lock the living process of this run holds; None if the run is dead.
 
-    Root asks of every user's runs too, but a run of which root has a folder is root's: nobody else keeps it alive.
-    Of a folder that may not be read the run is taken to be alive.
+    Root checks the folders of every user, but if root has a folder for the run, the run belongs to root. If the
+    folder cannot be read, the run counts as alive.
     """
     is_roots = os.geteuid() == 0 and (run_lock.base() / run_id).is_dir()
     for base, owner in ((run_lock.base(), os.geteuid()), *([] if is_roots else _others())):
@@ -33,15 +33,15 @@ def holder(run_id: RunId) -> Path | None:
 
 
 def alive(run_id: RunId) -> bool:
-    """Whether a process of this run lives."""
+    """Return whether a process of this run lives."""
     return holder(run_id) is not None
 
 
 def others(own: str = "") -> dict[str, str]:
-    """The run directory of each run but ``own`` that lives on this machine; "" where that is not known.
+    """Return the run directory of each run but ``own`` that lives on this machine; "" if the directory is unknown.
 
-    Runs of one fleet measure on different machines: they are no others of each other. Of runs of other users root
-    knows, and nobody else. A run whose folder may not be read is none here.
+    Runs of the same fleet are left out, because they measure on different machines. Only root sees the runs of other
+    users. Runs with unreadable folders are left out.
     """
     directories: dict[str, str] = {}
     fleet = os.environ.get(run_lock.FLEET_VARIABLE, "")
@@ -55,10 +55,10 @@ def others(own: str = "") -> dict[str, str]:
 
 
 def hidden_runs() -> list[str]:
-    """The runs of root that this user may not ask, but for those that are known to be dead.
+    """Return the runs of root that this user cannot examine, unless they are known to be dead.
 
-    The process of a run locks its folder as long as it lives, which the kernel tells everybody. Only a folder that
-    nobody but root can write to is asked.
+    A living run locks its folder, and the kernel shows locks to every user. Only a folder that root alone can write
+    is examined.
     """
     if os.geteuid() == 0:
         return []
@@ -80,7 +80,7 @@ def _is_hidden(run_id: RunId) -> bool:
 
 
 def _measures(base: Path, owner: int, run_id: RunId) -> bool:
-    """Whether a run's own process holds its lock: not `weighbridge clean`, which also does."""
+    """Return whether a run's own process holds its lock: `weighbridge clean` can hold it, too."""
     with contextlib.suppress(OSError, NotTrusted), opened(base, (run_id, "lock"), owner) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -90,7 +90,7 @@ def _measures(base: Path, owner: int, run_id: RunId) -> bool:
 
 
 def require_alone(*, allow_concurrent: bool) -> None:
-    """Raise Unavailable where another run measures on this machine, or may, unless that is insisted on."""
+    """Raise Unavailable if another run is measuring on this machine, or could be, unless that is allowed."""
     if allow_concurrent:
         return
     if not (found := others()):
@@ -109,10 +109,10 @@ def require_alone(*, allow_concurrent: bool) -> None:
 
 
 def _since(run_id: RunId) -> str:
-    """When the living process of a run began, as the end of a sentence; "" where that is not known."""
+    """Return when the living process of a run began: the end of a sentence; "" if unknown."""
     folder = holder(run_id)
     with contextlib.suppress(OSError):
-        if folder is not None:  # whoever takes the lock writes to it what for
+        if folder is not None:  # a process that gets the lock writes its purpose to the file
             began = time.localtime((folder / "lock").lstat().st_mtime)
             is_today = began[:3] == time.localtime()[:3]
             return f" since {time.strftime('%H:%M' if is_today else '%Y-%m-%d %H:%M', began)}"
@@ -120,7 +120,7 @@ def _since(run_id: RunId) -> str:
 
 
 def foreign(runs: Iterable[RunId]) -> list[Foreign]:
-    """What is in the place of a state folder, or of the lock of one of these runs, and is not believed."""
+    """Return untrusted files in the place of a state folder, or of the lock of one of these runs."""
     foreign_paths: dict[Foreign, None] = {}
     for base, owner in ((run_lock.base(), os.geteuid()), *_others()):
         try:
@@ -148,7 +148,7 @@ def _is_locked(base: Path, owner: int, run_id: RunId) -> bool:
 
 
 def _others() -> Iterator[tuple[Path, int]]:
-    """The bases that other users' runs have, with the user to whom each must belong."""
+    """Yield the base folders of other users' runs, each with the user who must own it."""
     if os.geteuid() != 0:
         yield run_lock.ROOTS, 0
         return

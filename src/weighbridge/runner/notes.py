@@ -1,4 +1,4 @@
-"""What a run keeps of its study and of its sites beside the numbers: facts that a reader has to know."""
+"""Collects the facts that a run stores about its study and its sites."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from weighbridge.store.run import RunStore
 
 
 def about_study(study: Study) -> dict[str, dict[str, str]]:
-    """What holds of a study wherever it runs, by scope of facts."""
+    """Return the facts that are true of a study on any machine, by scope."""
     return {
         "durability": durabilities(study),
         "unverified": unverified_parts(study),
@@ -25,21 +25,21 @@ def about_study(study: Study) -> dict[str, dict[str, str]]:
 
 
 def unlimited_links(study: Study) -> dict[str, str]:
-    """Workloads that are measured without the rate limit which the hosts' cables have."""
+    """Return the workloads that are measured without the rate limit of the hosts' cables."""
     limited = any(options.cable_rate is not None for options in study.file.hosts.values())
     without = [cell.workload for cell in study.cells if limited and cell.link == "none"]
     return {f"link of {name}": "no rate limit during its trials" for name in without}
 
 
 def durabilities(study: Study) -> dict[str, str]:
-    """What a power cut leaves of each workload's data in each environment, by "ENVIRONMENT/WORKLOAD"."""
+    """Return what a power cut leaves of each workload's data in each environment, by "ENVIRONMENT/WORKLOAD"."""
     pairs = [(arm, cell) for cell in study.cells for arm in study.arms_of(cell)]
     durability_by_place = {f"{arm.name}/{cell.label}": durability_of(study, arm, cell) for arm, cell in pairs}
     return {place: durability for place, durability in durability_by_place.items() if durability is not None}
 
 
 def unverified_parts(study: Study) -> dict[str, str]:
-    """What was never seen to work on real hardware, by environment and "host NAME"."""
+    """Return the parts of a study that were never tried on real hardware, by environment and "host NAME"."""
     environments, kinds = registry.environments(), registry.hosts()
     reasons = {arm.name: environments[arm.kind].unverified(arm.options) for arm in study.arms}
     for name in (study.server_host, *study.client_hosts):
@@ -49,7 +49,7 @@ def unverified_parts(study: Study) -> dict[str, str]:
 
 
 def disks_and_caches(study: Study) -> dict[str, str]:
-    """Workloads that are measured while the disks of their data are limited, and to what; that begin each trial cold.
+    """Return the workloads whose disks are limited, with the limit, and those whose page caches start empty.
 
     A trial whose page caches could not be emptied has failed.
     """
@@ -62,7 +62,7 @@ def disks_and_caches(study: Study) -> dict[str, str]:
 
 
 def packet_sizes(study: Study, endpoint_of: Callable[[Arm, Cell], Endpoint]) -> dict[str, str]:
-    """The size of what each workload sends in each environment, by "ENVIRONMENT/WORKLOAD", where it has one."""
+    """Return the packet size of each workload in each environment, by "ENVIRONMENT/WORKLOAD", if it has one."""
     sizes = {}
     for cell in study.cells:
         for arm in study.arms_of(cell):
@@ -77,7 +77,7 @@ def packet_sizes(study: Study, endpoint_of: Callable[[Arm, Cell], Endpoint]) -> 
 
 
 def note_sites(store: RunStore, study: Study, sites: Sites) -> None:
-    """Store the facts of a run's open sites. RunDirectoryError where the run was begun in other hypervisors."""
+    """Store the facts of a run's open sites. Raises RunDirectoryError if the hypervisors have changed."""
     layers = sites.layers()
     require_same_layers(store, layers)
     store.add_facts(isolation.SCOPE, layers)

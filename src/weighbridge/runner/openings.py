@@ -1,6 +1,7 @@
-"""Opens fresh sites in a trial, and times each until its first command has been answered, and its closing.
+"""Opens fresh sites in a trial, and times each until its first command returns, and its closing.
 
-Closed in reverse, whatever happens, Ctrl-C too; one that cannot be opened is the trial's failure, not the run's.
+The sites close in reverse order, even after Ctrl-C. If a site cannot be opened, the trial fails and the run
+continues.
 """
 
 import resource
@@ -17,15 +18,15 @@ from weighbridge.model.site import Site
 from weighbridge.runner.signals import shield
 
 FLOOR_SHARE, FLOOR_BYTES = 0.1, 2**30
-"""Of the machine's memory at least so much, and at least so many bytes, stay available."""
+"""At least this share of the machine's memory, and this many bytes, must stay available."""
 Memory = Callable[[], Mapping[str, int]]
-"""As ``Site.memory``."""
+"""A function with the result of ``Site.memory``."""
 SiteOpener = Callable[[], AbstractContextManager[Site]]
 
 
 @dataclass(slots=True)
 class _Fresh:
-    """One site that is open, or was."""
+    """A site that is open, or was."""
 
     stack: ExitStack
     opening: Opening | None = None
@@ -46,7 +47,7 @@ class _Trial:
     open_site: SiteOpener
     memory: Memory
     counted: bool
-    """As ``Site.counted``: then all that the machine does needs of that memory, too, and the sites have groups."""
+    """Whether the sites have control groups (``Site.counted``). The whole machine then needs some of that memory."""
     sites: list[_Fresh] = field(default_factory=list)
 
     def opened(self, total: int | None, available: int | None, stopped: str) -> Opened:
@@ -79,7 +80,7 @@ class _Trial:
         )
 
     def why_stop(self, total: int | None, available: int | None) -> str:
-        """Why no further site may be opened: ``memory``, ``slow``; empty where one may."""
+        """Return why no further site can be opened: ``memory``, ``slow``, or ""."""
         timings = [each.opening for each in self.sites if each.opening is not None]
         if self.openings.slow is not None and are_slow([each.ready_s for each in timings], self.openings.slow):
             return "slow"
@@ -94,10 +95,10 @@ class _Trial:
 def open_sites(
     openings: Openings, first: Command, open_site: SiteOpener, memory: Memory, *, counted: bool = True
 ) -> Completed:
-    """Open as many fresh sites as are asked for, each until ``first`` has run in it, and close them.
+    """Open fresh sites, run ``first`` in each, and close them.
 
-    Gives what was found as a program's output (`weighbridge.model.openings`); ``memory`` and ``counted`` are those of
-    a site like them. Nothing is raised but an interruption.
+    The result has the form of a program's output (`weighbridge.model.openings`). ``memory`` and ``counted`` come from
+    a similar site. Only interruptions are raised.
     """
     started_at, memory_before = time.monotonic(), _quietly(memory)
     total, available = memory_before.get("total"), memory_before.get("available")
@@ -121,13 +122,13 @@ def open_sites(
 
 
 def _own_cpu_s() -> float:
-    """CPU time of this process, and of those that it started and that have ended; those of times(2) are in ticks."""
+    """Return the CPU time of this process and of its finished children, more exactly than the ticks of times(2)."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 def _quietly(memory: Memory) -> Mapping[str, int]:
-    """The machine's memory in bytes, by name; empty where it cannot be read."""
+    """Return the machine's memory in bytes, by name; empty if it cannot be read."""
     with suppress(OSError, ValueError, EnvironmentLost, Unavailable):
         return memory()
     return {}

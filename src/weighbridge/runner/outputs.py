@@ -1,4 +1,4 @@
-"""What the programs of a trial left: how they failed, what their outputs say, and of several sites the sum."""
+"""Reads what the programs of a trial left: failures, results, and the sum over several sites."""
 
 import errno
 import os
@@ -15,15 +15,15 @@ from weighbridge.model.trial import TrialResult, Work
 from weighbridge.model.workload import Workload
 
 SLOWEST = Metric("slowest_site", "%", "higher")
-"""The slowest site's share of what a site did on average, by the first metric: 100 % where all are alike."""
+"""The slowest site's share of the average result of a site, for the first metric: 100% if all are the same."""
 _NO_PROGRAM = re.compile(r"exec: (\S+): not found")
-"""How a shell says it."""
+"""The message of a shell for a missing program."""
 _NO_SPACE = b"No space left on device"
 
 
 @contextmanager
 def plugin_faults(workload: Workload, outcome: type[TrialFailure]) -> Iterator[None]:
-    """Turn a fault of a plug-in into a failed trial, whose output is kept. One of the runner's own is not caught."""
+    """Turn a plug-in's fault into a failed trial, and keep its output. Faults of the runner are not caught."""
     try:
         yield
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as fault:
@@ -31,9 +31,9 @@ def plugin_faults(workload: Workload, outcome: type[TrialFailure]) -> Iterator[N
 
 
 def missing(completed: Completed) -> str:
-    """Name the program that the userland does not have; empty where it ran.
+    """Return a message if the root filesystem does not have the program; "" if the program ran.
 
-    Where a shell was to start it, the shell says so with code 126 or 127.
+    If a shell started it, the shell's exit code is 126 or 127.
     """
     if completed.error == errno.ENOENT:
         return f"the program {completed.argv[0]} is not in the root filesystem: add it, or check its name"
@@ -45,9 +45,9 @@ def missing(completed: Completed) -> str:
 
 
 def found_memory_full(completed: Completed) -> bool:
-    """Whether a program ended as one does that finds /dev/shm full: by SIGBUS, or telling of no space there.
+    """Return whether a program probably failed because /dev/shm is full: SIGBUS, or "no space left" there.
 
-    A line that names another file is about the file system of that one.
+    A line that names another file is about another file system.
     """
     if completed.returncode in (-signal.SIGBUS, 128 + signal.SIGBUS):
         return True
@@ -55,25 +55,25 @@ def found_memory_full(completed: Completed) -> bool:
     return any(_NO_SPACE in line and (b"/dev/shm" in line or b"/" not in line) for line in lines)
 
 
-def failure_beside(completed: Completed) -> str:
-    """Tell why a program failed that was run beside the measured one."""
+def why_unmeasured_failed(completed: Completed) -> str:
+    """Return why a program failed that is not the measured one."""
     why = "it timed out" if completed.timed_out else missing(completed) or completed.last_words
     return f"{ended_with(completed)}{why}"
 
 
 def ended_with(completed: Completed) -> str:
-    """Tell with which code a program ended, where that says something of its own; with a colon behind it."""
+    """Return the exit code of a program as the beginning of a message; "" if the exit code says nothing."""
     if completed.timed_out or completed.error:
         return ""
     return f"{completed.argv[0]} exited with code {completed.returncode}: "
 
 
 def why_broke(failure: TrialFailure, server: Completed | None, *, killed: bool) -> str:
-    """The message of a trial that failed because of its load, with {} for its own message; empty where it did not.
+    """Return the message of a trial that failed because of its load, with {} for its own message; "" if it did not.
 
-    The load is the cause of a missed deadline, and of a server that ended by itself or for its memory limit
-    (``killed``: the kernel has killed for it in this trial). It is not where somebody killed the server, its disk is
-    full, or it printed more than is kept.
+    The load is the cause of a missed deadline, and of a server that exited or exceeded its memory limit (``killed``:
+    the kernel has killed a process for that in this trial). The load is not the cause if another process killed the
+    server, its disk is full, or its output exceeds the limit.
     """
     if server is not None and server.too_much:
         return ""
@@ -90,7 +90,7 @@ def why_broke(failure: TrialFailure, server: Completed | None, *, killed: bool) 
 
 
 def read_result(workload: Workload, options: Any, completed: Mapping[str, Completed]) -> TrialResult:
-    """What the outputs say, as the plug-in reads them. Raises TrialFailure."""
+    """Return the result that the plug-in reads from the outputs. Raises TrialFailure."""
     with plugin_faults(workload, Unparseable):
         result = workload.parse(options, completed)
         if not isinstance(result, TrialResult):
@@ -99,12 +99,13 @@ def read_result(workload: Workload, options: Any, completed: Mapping[str, Comple
 
 
 def add_up(results: Sequence[TrialResult], seconds: Sequence[float] = ()) -> TrialResult:
-    """The sum of what several sites did; of times and shares, which have none, nothing.
+    """Return the sum of the results of several sites, without times and shares, which cannot be added.
 
-    ``seconds``: how long each worked, where an amount of work ended it and not a time. One that ended early has left
-    the disk to the others: its rate counts for its share of the longest time, and the sum is all work over that.
+    ``seconds`` is how long each site worked, if an amount of work ended it and not a time limit. A site that ended
+    early left the disk to the others. Its rate is therefore scaled by its share of the longest time, so that the sum
+    is all work divided by the longest time.
 
-    Their latencies stay with each site (`per_site`): a percentile of several is not to be had from theirs.
+    Latencies stay with each site (`per_site`), because percentiles cannot be added.
     """
     first = results[0]
     shares = [each / max(seconds) for each in seconds] if seconds and max(seconds) > 0 else [1.0] * len(results)
@@ -131,7 +132,7 @@ def _value(result: TrialResult, metric: Metric) -> float:
 
 
 def per_site(results: Sequence[TrialResult]) -> list[tuple[str, str, float]]:
-    """Each site's own result as samples: place, metric, value."""
+    """Return each site's own results as samples: place, metric, value."""
     return [
         (f"site {number}", each.metric.name, each.value)
         for number, result in enumerate(results, 1)

@@ -43,7 +43,7 @@ class PlannedRun:
     """The study as it will be measured."""
     left_out: tuple[LeftOut, ...]
     readiness: Mapping[str, Readiness]
-    """Whether each environment can be opened here, by name."""
+    """The readiness of each environment here, by name."""
     refusals: tuple[str, ...]
     """The reasons to refuse the run: where, what is missing, and what helps."""
 
@@ -89,7 +89,7 @@ class PlannedRun:
         return [why for why in (self.nothing_left, *self.refusals, *problems) if why]
 
     def require(self) -> None:
-        """Require the environments and the root filesystems. Raises as `require_environments`."""
+        """Check the environments and the root filesystems. Raises as `require_environments` does."""
         self.require_environments()
         for problem in self.missing_root_filesystems:
             raise Unavailable(f"{problem.detail}: {problem.remedy}")
@@ -178,7 +178,7 @@ def _lines(study: Study, section: str, reasons: Iterable[tuple[str, str]], noun:
         yield f"{f'{line}: ' if line else ''}{what}{', '.join(names)}: {why}"
 
 
-def whereabouts(study: Study) -> list[str]:
+def describe_locations(study: Study) -> list[str]:
     """Return the owner of each host's machine and the objects created there, if the host's options do not say so.
 
     No program reads a kubeconfig that the study names before the study is approved.
@@ -187,7 +187,7 @@ def whereabouts(study: Study) -> list[str]:
     names = (study.server_host, *study.client_hosts, *study.storage_hosts)
     hosts = (study.file.hosts[name] for name in names)
     used = (host for host in hosts if study.approved or not names_external(host, External.KUBECONFIG))
-    lines = (kinds[host.kind].whereabouts(host) for host in used if lacking_here(kinds[host.kind]) is None)
+    lines = (kinds[host.kind].describe_location(host) for host in used if lacking_here(kinds[host.kind]) is None)
     return [*dict.fromkeys(line for line in lines if line)]
 
 
@@ -209,7 +209,7 @@ def not_ready(study: Study, readiness: Mapping[str, Readiness]) -> tuple[LeftOut
 
 
 def _explains_unready(arm: Arm, readiness: Mapping[str, Readiness]) -> bool:
-    """Return whether it explains an environment that cannot be opened either, and so is left out with it."""
+    """Return whether an arm explains an environment that cannot be opened, and so is left out with it."""
     return arm.explains is not None and not readiness[arm.explains.environment].ready
 
 
@@ -230,7 +230,7 @@ def _without(study: Study, left_out: Sequence[LeftOut]) -> Study:
 def nothing_left(study: Study, left_out: Sequence[LeftOut]) -> str:
     """Return the reason to refuse the study if nothing is left to compare with the baseline; otherwise ""."""
     rest = _without(study, left_out)
-    if not left_out or any(arm.own and arm.name != study.file.baseline for arm in rest.arms):
+    if not left_out or any(arm.declared and arm.name != study.file.baseline for arm in rest.arms):
         return ""
     why = "; ".join(left_out_line(each) for each in left_out)
     return f"no environment is left to compare with {study.file.baseline}: {why}"

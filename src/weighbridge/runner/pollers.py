@@ -1,8 +1,8 @@
-"""Idle CPUs of this machine that poll and do not halt: on a virtual machine, halting gives the CPU to a hypervisor.
+"""Lets idle CPUs of this machine poll instead of halting, because a halt on a virtual machine yields to a hypervisor.
 
-That comes back with it late, sooner or later by what its other guests do: the largest noise of a measurement in which
-programs wait for each other, and no environment's cost. What `weighbridge.meters.poller` kept from halting is idle
-time still: who measures a trial reads this machine's counters through `Pollers.read`.
+The hypervisor returns the CPU late, after a delay that depends on its other guests. This is the largest noise of
+workloads whose programs wait for each other, and not a cost of an environment. The time for which
+`weighbridge.meters.poller` polls still counts as idle: meters read this machine's counters through `Pollers.read`.
 """
 
 import os
@@ -29,17 +29,17 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _FOREVER_S = 1e9
 _STARTED_S = 30.0
 LINUX = (5, 15)
-"""The first with control groups that have idle time only (cpu.idle)."""
+"""The first Linux version whose control groups have idle time only (cpu.idle)."""
 COUNT_POLLERS = ("/proc/loadavg", "/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory")
-"""Files of the kernel in which pollers cannot be told from other programs.
+"""Files of the kernel that count pollers like any other program.
 
-The pressure of a machine is weighted by the time in which each CPU was not idle (kernel/sched/psi.c), and a CPU that
-polls never is.
+The kernel weights the pressure of a machine by the time for which each CPU was not idle (kernel/sched/psi.c), and a
+CPU that polls is never idle.
 """
 
 
 def wants_polling(file: StudyFile, root: Path = Path("/")) -> bool:
-    """Whether idle CPUs are to poll; ``auto``: those of a virtual machine, where every host is on it.
+    """Return whether idle CPUs must poll. ``auto`` means: on a virtual machine, if every host is this machine.
 
     The CPUs of other machines do not poll.
     """
@@ -49,7 +49,7 @@ def wants_polling(file: StudyFile, root: Path = Path("/")) -> bool:
 
 
 def lacking(release: str = "", mount: Path = cgroup_files.MOUNT) -> str:
-    """Why idle CPUs of this machine cannot poll; empty where they can."""
+    """Return why idle CPUs of this machine cannot poll; "" if they can."""
     if os.geteuid() != 0:
         return "it needs root"
     version = re.match(r"(\d+)\.(\d+)", release or platform.release())
@@ -62,17 +62,17 @@ def lacking(release: str = "", mount: Path = cgroup_files.MOUNT) -> str:
 
 
 class CannotPoll(Unavailable):
-    """Idle CPUs cannot poll here: ``why``."""
+    """Raised if idle CPUs cannot poll here, with the reason ``why``."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"idle CPUs cannot be kept awake here: {why}")
 
 
 class Pollers:
-    """One poller for each of some CPUs, in a control group that has only what CPU time nobody else wants."""
+    """One poller on each of some CPUs, in a control group that only gets CPU time that no other process wants."""
 
     def __init__(self, folder: Path, run_id: RunId, cpus: Iterable[int]) -> None:
-        """Start a poller on each CPU, and wait until it polls; ``folder`` is the run's own. Raises Unavailable."""
+        """Start a poller on each CPU, and wait until it polls; ``folder`` belongs to the run. Raises Unavailable."""
         if why := lacking():
             raise CannotPoll(why)
         self._programs: dict[Path, Process] = {}
@@ -97,12 +97,12 @@ class Pollers:
             while not _count(path):
                 if program.poll() is not None:
                     raise CannotPoll(program.stop().last_words)
-                if time.monotonic() > deadline:  # a CPU that is never idle needs nobody who keeps it awake
+                if time.monotonic() > deadline:  # a CPU that is never idle needs no poller
                     raise CannotPoll(f"a CPU was busy for {_STARTED_S:g} s")
                 time.sleep(0.005)
 
     def require(self) -> None:
-        """Raise EnvironmentLost where a poller has ended: its CPU halts since then."""
+        """Raise EnvironmentLost if a poller has exited, because its CPU halts since then."""
         for path, program in self._programs.items():
             if program.poll() is not None:
                 completed = program.stop()
@@ -112,18 +112,18 @@ class Pollers:
                 )
 
     def polled_s(self) -> float:
-        """CPU seconds for which the pollers were alone so far, over all CPUs."""
+        """Return for how many CPU seconds the pollers ran alone so far, over all CPUs."""
         return sum(map(_count, self._programs)) / 1e9
 
     @property
     def pids(self) -> list[int]:
-        """Their processes."""
+        """The process ids of the pollers."""
         return [program.pid for program in self._programs.values()]
 
     def read(self, path: str) -> bytes:
-        """A file of this machine, /proc/stat with what polled as idle time.
+        """Return a file of this machine; in /proc/stat, polling counts as idle time.
 
-        Raises OSError, as where the kernel has no such file also for what counts the pollers with everybody else.
+        Raises OSError, also for files that count the pollers like other programs (`COUNT_POLLERS`).
         """
         if path in COUNT_POLLERS:
             raise FileNotFoundError(path)
@@ -143,10 +143,10 @@ def _count(path: Path) -> int:
 
 
 def _only_idle_time(group: Cgroup) -> None:
-    """Let a group and its parent give way to everybody else at once (cpu.idle).
+    """Make a group and its parent give way to all other processes at once (cpu.idle).
 
-    The scheduling class SCHED_IDLE is not enough: between groups only the groups count, and each session of
-    processes is one (CONFIG_SCHED_AUTOGROUP). Unavailable where it cannot be.
+    The scheduling class SCHED_IDLE is not enough: between groups only the groups count, and each session of processes
+    is a group (CONFIG_SCHED_AUTOGROUP). Raises Unavailable if it fails.
     """
     path = group.paths.get("cpu", group.paths.get("", Path("/nonexistent")))
     try:

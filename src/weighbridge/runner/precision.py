@@ -1,4 +1,4 @@
-"""The precision target: what is still open after a look, when it is reached, and who gets the time that is left."""
+"""Implements the precision target: which comparisons are still open, and how the remaining time is shared."""
 
 import math
 from collections import Counter
@@ -45,15 +45,15 @@ from weighbridge.store.run import RunStore, Value
 from weighbridge.study.explained import ALL
 
 FIRST_ESTIMATE = 3
-"""Blocks after which a cost is shown while a run goes on: of two, an interval says nothing."""
+"""The fewest blocks of a cost that is shown during a run: the interval of two blocks says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrecisionStatus:
-    """How precise one comparison is after a look. ``width`` is the relative half-width (0.02 is ±2 %).
+    """The precision of one comparison after an interim look. ``width`` is the relative half-width (0.02 is ±2%).
 
-    ``expected``: the half-width to expect when the run ends, at the least and at the most, where the target is surely
-    out of reach; else None.
+    ``expected`` has the smallest and largest half-width to expect at the run's end, if the target is surely out of
+    reach; otherwise it is None.
     """
 
     cell: str
@@ -63,18 +63,19 @@ class PrecisionStatus:
     predicted_blocks: int | None
     expected: tuple[float, float] | None = None
     blocks: int = 0
-    """Blocks of which it is made."""
+    """The number of blocks of the comparison."""
     target: float | None = None
-    """The half-width that it is to have; None where that is not known."""
+    """The target half-width; None if it is unknown."""
     for_verdict: bool = False
-    """Whether it has the study's precision and is undecided, so that ``target`` is what decides every cost."""
+    """Whether it reached the study's precision undecided; ``target`` is then the half-width that decides any cost."""
     needed_s: tuple[float, float] | None = None
-    """Seconds until it likely has that, at the soonest and at the latest; None where that cannot be told.
+    """The soonest and latest number of seconds until it probably reaches the target; None if unknown.
 
-    The latest is infinite where the run may end before."""
+    The latest is infinite if the run can end before.
+    """
 
     def with_time(self, done: int, looks: Sequence[int], block_s: float) -> "PrecisionStatus":
-        """Give it with `needed_s`: a run of ``done`` blocks, of ``block_s`` each, ends only at one of ``looks``."""
+        """Return it with `needed_s`: a run of ``done`` blocks, of ``block_s`` each, ends only at one of ``looks``."""
         if self.reached or self.target is None or not math.isfinite(self.width):
             return self
 
@@ -86,9 +87,9 @@ class PrecisionStatus:
         return replace(self, needed_s=(seconds(SOONEST), seconds(LATEST)))
 
     def after(self, later: int) -> tuple[float, float] | None:
-        """Give ``expected``, where it is made of about so many blocks when the time is over.
+        """Return ``expected`` for a comparison that has ``later`` blocks when the time is over.
 
-        None unless also a favourable forecast misses the target.
+        Returns None unless even a favourable forecast misses the target.
         """
         if self.reached or self.target is None or not math.isfinite(self.width):
             return None
@@ -99,9 +100,10 @@ class PrecisionStatus:
 
 
 def needed_s(statuses: Sequence[PrecisionStatus]) -> tuple[float, float]:
-    """Return the seconds until all of them likely have their target, at the soonest and at the latest.
+    """Return the soonest and latest number of seconds until all comparisons probably reach their targets.
 
-    Of each cell those of its widest comparison, as the others leave its blocks before. (0, 0) where none is told.
+    Each cell counts with its slowest comparison, because the others leave its blocks earlier. Returns (0, 0) if no
+    time is known.
     """
     of_cells: dict[str, tuple[float, float]] = {}
     for each in statuses:
@@ -113,43 +115,43 @@ def needed_s(statuses: Sequence[PrecisionStatus]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What an environment has cost so far in a workload's headline metric, and how precise it is to become.
+    """The cost of an environment so far in a workload's headline metric, and its target precision.
 
-    ``target`` is the relative half-width that ends its measuring; None where there is none.
+    ``target`` is the relative half-width that ends its measuring; None if the study has none.
     """
 
     cell: str
     environment: str
     metric: Metric
     cost: Cost
-    """As the report says it now: before the run's end wider than at a look of the run's own."""
+    """The cost as the report shows it now: before the run's end, its interval is wider than at an interim look."""
     half_width: float
-    """What the next look goes by, as a fraction."""
+    """The half-width that the next look uses, as a fraction."""
     target: float | None
 
     @property
     def few(self) -> bool:
-        """Whether it has too few blocks for a verdict: an interval that excludes 0 would be taken for one."""
+        """Whether it has too few blocks for a verdict; a reader would misread an interval that excludes 0 as one."""
         return self.cost.blocks < MIN_BLOCKS_VERDICT or not math.isfinite(self.cost.high)
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfReach:
-    """That others take so much of this machine that a run will not be as precise as it is to be.
+    """The finding that background load keeps a run from reaching its precision.
 
-    ``expected``: the half-widths to expect at its end, at the least and at the most, of those of its ``comparisons``
-    that will be wider than its ``target`` (or, without one, than its margin of equivalence). All are fractions.
+    ``expected`` has the smallest and largest half-width at the run's end for each of its ``comparisons`` that stays
+    wider than the ``target`` (or, without a target, than the equivalence margin). All are fractions.
     """
 
     disturbance: Disturbance
-    """What others took in the trials of the ``baseline`` so far."""
+    """The background load in the trials of the ``baseline`` so far."""
     baseline: str
     blocks: int
     target: float
     expected: tuple[tuple[float, float], ...]
     comparisons: int
-    beside: bool
-    """Whether another run of Weighbridge is one of them."""
+    other_run: bool
+    """Whether another Weighbridge run is part of the load."""
     polled: bool = False
     """Whether this machine's idle CPUs poll."""
     on_nodes: bool = False
@@ -160,25 +162,25 @@ class OutOfReach:
 
 @dataclass(frozen=True, slots=True)
 class TargetComparison:
-    """What the target is about: an environment against the baseline, or a part of its cost.
+    """A comparison that the target is about: an environment with the baseline, or a part of its cost.
 
-    It has the name of an environment, of a part that of the arm without the mechanism.
+    It has the name of an environment; a part has the name of the arm without the mechanism.
     """
 
     name: str
     contrast: Contrast
     part: bool = False
-    """Whether it is a part of a cost (`weighbridge.model.explained`); those are a family for themselves."""
+    """Whether it is a part of a cost (`weighbridge.model.explained`); parts are a family of their own."""
 
 
 def comparisons_of(study: Study, cell: Cell) -> list[TargetComparison]:
-    """Return what is compared on a cell: environments, the A/A arm where there is nothing else, and parts of costs.
+    """Return the comparisons of a cell: environments, the A/A arm if it is alone, and parts of costs.
 
-    Of the parts those are left out that all mechanisms cost beyond the single ones: of so many arms it is half as
-    precise, and would have a run take four times as long.
+    The interactions of all mechanisms together are left out: a contrast of that many arms is half as precise, and
+    would multiply the length of a run by four.
     """
     arms, baseline = study.arms_of(cell), study.file.baseline
-    alone = not any(each.own and each.name != baseline for each in study.arms)
+    alone = not any(each.declared and each.name != baseline for each in study.arms)
     compared = [
         TargetComparison(arm.name, Contrast.between(arm.name, baseline))
         for arm in arms
@@ -196,7 +198,7 @@ def comparisons_of(study: Study, cell: Cell) -> list[TargetComparison]:
 def _parts(
     environment: str, mechanisms: Sequence[DescribedMechanism], by_off: Mapping[Off, str], baseline: str
 ) -> Iterator[TargetComparison]:
-    """Give the parts of an environment's cost that were switched, and what stays with all of them off."""
+    """Yield the parts of an environment's cost, and the rest with all mechanisms switched off."""
 
     def part(name: str, weights: Weights) -> TargetComparison:
         arms = tuple(by_off[off] for off in weights)
@@ -215,22 +217,25 @@ def _parts(
 class Precision:
     """The comparisons of a run that are still in its schedule.
 
-    The headline metric of each workload (its first) is what the target is about. The baseline and its A/A arm stay
-    in a workload's blocks for as long as any environment does; a comparison that reached the target leaves for good,
-    and an arm rests once no comparison needs it. So what is large, and therefore decided as soon as it is precise, is
-    settled first, and the time goes to what is still open.
-    One that has it and is undecided gets a target of its own, at which every cost is decided; only where the study's
-    is narrower than its margin, as a wider one asks for no verdict of equivalence.
-    Everything is computed from the store, so that a continued run comes to the same schedule.
+    The target is about the headline metric of each workload (its first). The baseline and its A/A arm stay in a
+    workload's blocks as long as any environment does. A comparison that reached the target leaves for good, and an
+    arm rests when no comparison needs it. Large costs are therefore settled first, and the remaining time goes to the
+    open ones.
+
+    A comparison that reached the target undecided gets a narrower target, at which every cost is decided. This only
+    happens if the study's target is narrower than its equivalence margin; otherwise the study does not ask for
+    equivalence.
+
+    Everything is computed from the store, so a continued run comes to the same schedule.
     """
 
     study: Study
     store: RunStore
     repetitions: Repetitions = field(init=False)
-    """Those of the study, with what was changed after the run had begun."""
+    """The study's repetitions, with the changes that were made during the run."""
     _left: set[ArmId] = field(default_factory=set)
     _for_verdict: set[ArmId] = field(default_factory=set)
-    """What had the study's target at a look and was undecided."""
+    """The comparisons that reached the study's target at a look but were undecided."""
     _changes: tuple[RunExtension, ...] = field(init=False)
     _gate_looks: tuple[GateLook, ...] = field(init=False)
 
@@ -241,9 +246,9 @@ class Precision:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """The numbers of blocks after which is looked: a single one, the last, where the blocks are fixed.
+        """The numbers of blocks after which there is a look; only the last one if the number of blocks is fixed.
 
-        Where the number was changed later, each change is a look too: who asks for more has seen a result.
+        If the number was changed later, each change is also a look, because the user had seen a result.
         """
         repetitions = self.study.file.repetitions
         fixed = repetitions.blocks
@@ -254,9 +259,9 @@ class Precision:
         return (*before, *sorted({*self._changed_at, self._changes[-1].blocks}))
 
     def _looks_until(self, blocks: int) -> Looks:
-        """How often the costs may be looked at, as the report counts it (`weighbridge.analysis.plan`).
+        """Return the number of looks at the costs, as the report counts them (`weighbridge.analysis.plan`).
 
-        Of further looks those before ``blocks``: whoever comes to that block again decides as was decided then.
+        Only unplanned looks before ``blocks`` count, so that a continued run decides the same at the same block.
         """
         repetitions = self.study.file.repetitions
         planned = 1 if repetitions.blocks is not None else len(planned_looks(repetitions.min, repetitions.max))
@@ -265,11 +270,11 @@ class Precision:
 
     @property
     def _changed_at(self) -> frozenset[int]:
-        """After how many blocks there was a result to look at before the number was changed."""
+        """The numbers of blocks after which there was a result to look at before the number was changed."""
         return looks_at_changes(self._changes, 1)
 
     def arms_of(self, cell: Cell) -> list[str]:
-        """The environments that the next block measures for a cell; none where all reached the target."""
+        """Return the environments that the next block measures for a cell; none if all reached the target."""
         compared, open_ = comparisons_of(self.study, cell), self._open(cell)
         if compared and not open_:  # with nothing to compare, the baseline alone is measured
             return []
@@ -278,13 +283,13 @@ class Precision:
         return [arm.name for arm in self.study.arms_of(cell) if arm.name in needed | control]
 
     def _open(self, cell: Cell) -> list[TargetComparison]:
-        """Return what is compared on a cell and has not reached the target."""
+        """Return the comparisons of a cell that have not reached the target."""
         return [each for each in comparisons_of(self.study, cell) if ArmId(cell.id, each.name) not in self._left]
 
     def look(self, blocks: int) -> list[PrecisionStatus]:
-        """Look after ``blocks`` blocks: comparisons that reached the target leave. Gives those that were open.
+        """Look after ``blocks`` blocks: comparisons that reached the target leave. Return those that were open.
 
-        Where more blocks were asked for at this look, those that these are for come back.
+        If the user asked for more blocks at this look, the comparisons that need them return.
         """
         target = self.repetitions.target
         if target is None:
@@ -301,7 +306,7 @@ class Precision:
         return statuses
 
     def estimates(self) -> list[CostEstimate]:
-        """Return what there is of each comparison's cost so far: of at least `FIRST_ESTIMATE` blocks."""
+        """Return the cost of each comparison so far, if it has at least `FIRST_ESTIMATE` blocks."""
         values, estimates = self.store.values(), []
         goes_on = unfinished(self.store.info())
         for cell in self.study.cells:
@@ -315,9 +320,9 @@ class Precision:
         return estimates
 
     def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
-        """Return what is out of reach, as others take so much, of a run of ``last`` blocks after ``blocks`` of them.
+        """Return what background load keeps out of reach of a run of ``last`` blocks, after ``blocks`` of them.
 
-        None where nothing is, where they do not, and where there are too few blocks to tell.
+        Returns None if the target can be reached, if the load is small, or if there are too few blocks to know.
         """
         file = self.study.file
         target = self.repetitions.target or file.equivalence
@@ -334,16 +339,16 @@ class Precision:
             if each is not None and each.blocks >= MIN_BLOCKS_VERDICT and each.scale == "ratio"
         ]
         wide = tuple(width for width in widths if width is not None)
-        beside = any(scope == HOST_DIFFERENCES and key.startswith("run ") for scope, key, *_ in self.store.facts())
+        other_run = any(scope == HOST_DIFFERENCES and key.startswith("run ") for scope, key, *_ in self.store.facts())
         on_nodes = any(host.traits.managed for host in file.hosts.values())
         told = OutOfReach(
-            disturbance, file.baseline, blocks, target, wide, len(widths), beside, on_nodes=on_nodes,
+            disturbance, file.baseline, blocks, target, wide, len(widths), other_run, on_nodes=on_nodes,
             weighed=is_weighed(file.study),
         )  # fmt: skip
         return told if wide else None
 
     def _come_back(self, blocks: int) -> None:
-        """Where more blocks were asked for at this look, all comparisons take part; for a gate, those it has open."""
+        """Let comparisons return if more blocks were requested at this look: all, or those that a gate needs."""
         if blocks in self._changed_at:
             self._left.clear()
         for gate_look in (each for each in self._gate_looks if each.blocks == blocks and each.until):
@@ -357,7 +362,7 @@ class Precision:
         if cost is not None and self._undecided(cost, compared, blocks):
             self._for_verdict.add(arm)
         target, for_verdict = self._target(cell, compared, blocks), arm in self._for_verdict
-        if cost is None or target is None:  # where one breaks under the load every time, more blocks tell nothing
+        if cost is None or target is None:  # more blocks do not help if it breaks under the load every time
             broke = self._broke(cell, compared)
             return PrecisionStatus(cell.label, compared.name, float("inf"), broke, None, target=target)
         fewest, most = self.repetitions.min, self.repetitions.max
@@ -368,21 +373,21 @@ class Precision:
         )  # fmt: skip
 
     def _undecided(self, cost: Cost, compared: TargetComparison, blocks: int) -> bool:
-        """Whether a cost has the study's target and is neither different nor equivalent, though it could be."""
+        """Return whether a cost reached the study's target but is neither different nor equivalent."""
         target, margin = self.repetitions.target, self.study.file.equivalence
         if target is None or not cost.half_width <= target < margin:
             return False
         return not decided(cost, self._family(compared), self._looks_until(blocks))
 
     def _target(self, cell: Cell, compared: TargetComparison, blocks: int) -> float | None:
-        """The half-width that a comparison is to have, as a fraction; None where the study has no target."""
+        """Return the target half-width of a comparison, as a fraction; None if the study has no target."""
         target, margin = self.repetitions.target, self.study.file.equivalence
         if target is None or ArmId(cell.id, compared.name) not in self._for_verdict:
             return target
         return min(target, deciding_half_width(margin, self._family(compared), self._looks_until(blocks)))
 
     def _family(self, compared: TargetComparison) -> int:
-        """The number of headline costs, or of their parts, which the report corrects together."""
+        """Return the number of headline costs, or of parts of costs, which the report corrects together."""
         every = (each for cell in self.study.cells for each in comparisons_of(self.study, cell))
         return sum(each.part == compared.part for each in every)
 
@@ -393,7 +398,7 @@ class Precision:
     def _cost(
         self, cell: Cell, compared: TargetComparison, values: Sequence[Value], blocks: int, *, interim: bool = False
     ) -> Cost | None:
-        """What a comparison costs in a workload's first metric so far; None without a block that has all its arms."""
+        """Return the cost so far in a workload's first metric; None if no block has all arms of the comparison."""
         metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
         metric_id = MetricId(cell.id, metric.name)
         mine = [value for value in values if value.metric_id == metric_id]
@@ -409,9 +414,9 @@ class Precision:
 
 @dataclass(slots=True)
 class BlockSchedules:
-    """In how many of the blocks up to the next look each workload takes part. A continued run has the same schedule.
+    """How many blocks up to the next look each workload takes part in. A continued run has the same schedule.
 
-    It is decided on widths and times alone (`weighbridge.statistics.allotted`).
+    The decision depends only on widths and times (`weighbridge.statistics.allotted`).
     """
 
     study: Study
@@ -422,7 +427,7 @@ class BlockSchedules:
         self._block_schedules = self.store.block_schedules()
 
     def includes(self, cell: Cell, block: int) -> bool:
-        """Whether a workload at a level is in a block, as far as its share of the time goes."""
+        """Return whether a workload at a level takes part in a block."""
         mine = (each for each in self._block_schedules if each.cell == cell.id)
         return all(each.includes(block) for each in mine if each.after < block <= each.until)
 
@@ -434,9 +439,9 @@ class BlockSchedules:
         time: TimeLeft,
         left_s: float,
     ) -> list[PrecisionStatus]:
-        """Share the time between two looks among the workloads of which ``arms`` are still measured.
+        """Share the time between two looks among the cells; ``arms`` returns the arms that are still measured.
 
-        What was decided before stays. Gives the standings, with what to expect when the time is over.
+        An earlier decision for the same look stays. Return the statuses, with the half-widths to expect at the end.
         """
         open_: list[tuple[Cell, list[PrecisionStatus]]] = []
         for cell in self.study.cells:
@@ -465,7 +470,7 @@ class BlockSchedules:
         return [replace(each, expected=expected.get((each.cell, each.environment))) for each in statuses]
 
     def _contender(self, cell: Cell, statuses: Sequence[PrecisionStatus], time: TimeLeft) -> Contender:
-        """Return what a cell takes; the seconds of an arm are those of the last comparison that needs it."""
+        """Return the needs of a cell; each arm's seconds count for the last comparison that needs the arm."""
         baseline, arms = self.study.file.baseline, self.study.arms_of(cell)
         seconds = {arm.name: time.left_s(Counter({ArmId(cell.id, arm.name): 1})) for arm in arms}
         contrasts = {each.name: each.contrast for each in comparisons_of(self.study, cell)}

@@ -1,4 +1,4 @@
-"""Whether it can be measured here: what this machine must have, which plug-ins can be used, and who is left out."""
+"""Checks before a run what this machine must have, which plug-ins can be used, and which limits have no effect."""
 
 import os
 import platform
@@ -37,9 +37,9 @@ _OWN_PROGRAMS = "only this machine's programs (userland: host)"
 
 
 def environment_readiness(environment: Environment) -> Readiness:
-    """An environment is ready where it can be opened and there is, or can be, a userland to put into it.
+    """Return whether an environment can be opened and has a userland, or can have one.
 
-    With a caveat where the only one is this machine's own programs.
+    The readiness has a caveat if this machine's own programs are the only userland.
     """
     state = ready(environment)
     if not state.ready or any(
@@ -53,7 +53,7 @@ def environment_readiness(environment: Environment) -> Readiness:
 
 
 def userland_problem(spec: UserlandSpec, source: SourceOptions | None = None) -> Readiness | None:
-    """Why the userland is missing and cannot be built by this user; None where it is built or can be."""
+    """Return why the userland is missing and cannot be built by this user; None if it is built or can be."""
     cache = cache_folder()
     try:
         if cached(spec, cache, source) is not None:
@@ -65,15 +65,15 @@ def userland_problem(spec: UserlandSpec, source: SourceOptions | None = None) ->
 
 
 def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) -> None:
-    """Raise Unavailable where the userland is missing and cannot be built by this user."""
+    """Raise Unavailable if the userland is missing and cannot be built by this user."""
     if (problem := userland_problem(spec, source)) is not None:
         raise Unavailable(f"{problem.detail}: {problem.remedy}")
 
 
 def warnings(study: Study, *, timed: bool = True) -> list[str]:
-    """What a study asks for that has no effect on this machine, and a time in which its fewest blocks do not fit.
+    """Return the settings of a study that have no effect on this machine, and a time limit that is too short.
 
-    That is not known of a study that is not ``timed``.
+    A study that is not ``timed`` does not say how long its blocks take.
     """
     too_short = _too_short(study) if timed else []
     notes = [
@@ -89,7 +89,7 @@ def warnings(study: Study, *, timed: bool = True) -> list[str]:
 
 
 def _pins_of_nodes(study: Study) -> list[str]:
-    """The CPUs that are asked for on nodes, whose kubelet chooses them."""
+    """Return a warning for pinned CPUs on cluster nodes, where kubelet chooses the CPUs."""
     if not any(host.traits.managed for host in study.file.hosts.values()):
         return []
     return [
@@ -100,7 +100,7 @@ def _pins_of_nodes(study: Study) -> list[str]:
 
 
 def _unlike_the_baseline(study: Study) -> list[str]:
-    """Facts in which an environment will differ from the baseline, beside what it is asked to be."""
+    """Return the facts that will differ between an environment and the baseline, besides what the study asks for."""
     facts = {}
     for arm in study.arms:
         needs = needs_of(study.file, list(study.cells), next(iter(arm.clients or study.client_hosts)), arm)
@@ -116,12 +116,12 @@ def _unlike_the_baseline(study: Study) -> list[str]:
 
 
 def can_decide(blocks: int) -> bool:
-    """Return whether so many blocks can give a verdict."""
+    """Return whether a run of this many blocks can give a verdict."""
     return blocks >= MIN_BLOCKS_VERDICT
 
 
 def too_few_blocks(study: Study) -> str:
-    """Why the study is refused as its blocks can give no verdict; "" where they can, or where it is a rehearsal."""
+    """Return why a study is refused because its blocks cannot give a verdict; "" if they can, or in a quick test."""
     repetitions = study.file.repetitions
     most = repetitions.blocks or repetitions.max
     if study.file.rehearsal or can_decide(most):
@@ -134,11 +134,11 @@ def too_few_blocks(study: Study) -> str:
 
 
 _CONTROLLERS = {"cpus": "cpu", "memory": "memory", "pin": "cpuset"}
-"""Limit of a study -> the controller of control groups that sets it."""
+"""Maps each limit of a study to the controller of control groups that sets it."""
 
 
 def _limits_that_a_user_cannot_set(study: Study) -> list[str]:
-    """Limits of the sites that have a control group of ours; an engine sets those of its containers."""
+    """Return warnings for limits that this user cannot set on sites that have a control group of Weighbridge."""
     grouped = [arm.name for arm in study.arms if registry.environments()[arm.kind].limited_by_host]
     every = [study.resources_of(name) for name in grouped]
     limits = [name for name in _CONTROLLERS if any(getattr(each, name) is not None for each in every)]
@@ -175,7 +175,7 @@ def _too_short(study: Study) -> list[str]:
 def _limits_without_effect(study: Study) -> list[str]:
     cpu_count, problems = len(cpus_online()), []
     if not any(host.traits.here for host in study.file.hosts.values()):
-        return []  # the machines that it is about are others
+        return []  # the study uses other machines
     memory = memory_kib(Path(MEMINFO).read_text()).get("MemTotal", 0) << 10
     for key, own in study.all_resources.items():
         if own.cpus is not None and own.cpus > cpu_count:
@@ -186,7 +186,7 @@ def _limits_without_effect(study: Study) -> list[str]:
 
 
 def missing_cpus(study: Study) -> list[str]:
-    """The CPUs that a study names and that this machine lacks: without them it cannot be run here."""
+    """Return the CPUs that a study names and that this machine does not have: the study cannot be run here."""
     online = cpus_online()
     return [
         f"{what}: this machine has no CPU {lacking[0]}: choose from {', '.join(map(str, online))}"
@@ -196,7 +196,7 @@ def missing_cpus(study: Study) -> list[str]:
 
 
 def _pinned(study: Study) -> Iterator[tuple[str, str]]:
-    """The lists of CPUs of this machine in a study, each with its key."""
+    """Yield the lists of CPUs of this machine in a study, each with its key."""
     hosts = study.file.hosts
     for name, host in hosts.items():
         if host.own_cpus is not None:
@@ -209,7 +209,7 @@ def _pinned(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def source_readiness(source: UserlandSource) -> Readiness:
-    """A source of userlands is ready where this user can build one, whatever a study asks of it."""
+    """Return whether this user can build a userland from a source, whatever a study asks for."""
     if (missing := lacking_here(source)) is not None:
         return missing
     lacking = source.cannot_build(None, UserlandSpec(), cache_folder())
@@ -217,18 +217,18 @@ def source_readiness(source: UserlandSource) -> Readiness:
 
 
 def workload_readiness(workload: Workload) -> Readiness:
-    """A workload is ready where its userland is built or can be."""
+    """Return whether the userland of a workload is built or can be."""
     spec = workload.userland()
     if cached(spec, cache_folder()) is not None:
         return Readiness(True, "its root filesystem is built")
     problem = userland_problem(spec)
-    if problem is not None and spec == UserlandSpec():  # it brings no program, and takes those of any userland
+    if problem is not None and spec == UserlandSpec():  # it has no program of its own, and uses any userland's
         return Readiness(True, problem.detail, problem.remedy, _OWN_PROGRAMS)
     return problem or Readiness(True, "its root filesystem is built when the study first runs")
 
 
 def checks() -> dict[str, Readiness]:
-    """By name: root, control groups, CPUs, space; SELinux and firewalld where in force; a container around us."""
+    """Return by name: root, control groups, CPUs, disk, SELinux and firewalld if active, and our container."""
     root = os.geteuid() == 0
     version = cgroup_files.version()
     cpus = len(cpus_online())
@@ -245,7 +245,7 @@ def checks() -> dict[str, Readiness]:
 
 
 def _own_container() -> Readiness | None:
-    """What is measured of a machine from inside of a container; None where Weighbridge runs in none."""
+    """Return what a container around Weighbridge changes; None if Weighbridge does not run in a container."""
     if not (engine := own_container.engine()):
         return None
     detail = (
@@ -262,7 +262,7 @@ def _own_container() -> Readiness | None:
 
 
 def _control_groups(version: int) -> Readiness:
-    """Whether limits of native programs can be set, by root or by this user."""
+    """Return whether root or this user can limit native programs."""
     if not version:
         return Readiness(False, "no control groups are mounted", "mount -t cgroup2 none /sys/fs/cgroup")
     if why := delegation.lacking():
@@ -276,7 +276,7 @@ def _control_groups(version: int) -> Readiness:
 
 
 def _guards() -> dict[str, Readiness]:
-    """What may refuse to a site what another machine would let pass, where there is such a thing."""
+    """Return the security systems that can refuse something to a site, if they are active."""
     guards = {}
     if selinux.state() == "enforcing":
         detail = f"enforcing, but not for containers with files of this machine ({selinux.WITHOUT_LABELS})"
@@ -288,7 +288,7 @@ def _guards() -> dict[str, Readiness]:
 
 
 def _disk(cache: Path) -> Readiness:
-    """Whether userlands and images can be stored: the disk has room, and this user may write to the cache."""
+    """Return whether userlands and images can be stored: the disk has room, and this user can write to the cache."""
     existing = _existing(cache)
     if not os.access(existing, os.W_OK | os.X_OK):
         return Readiness(False, f"this user cannot write to {existing}", "set WEIGHBRIDGE_CACHE to your own folder")
@@ -306,7 +306,7 @@ def _existing(folder: Path) -> Path:
 
 
 def lacking_here(plugin: Plugin) -> Readiness | None:
-    """What is lacking here for a plug-in: its architecture, root, programs that it starts here. None: nothing."""
+    """Return what is missing here for a plug-in: its architecture, root or programs. None if nothing is."""
     architecture = platform.machine()
     if plugin.architectures and architecture not in plugin.architectures:
         names = " or ".join(plugin.architectures)
@@ -323,7 +323,7 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
 
 
 def ready(plugin: Environment | Storage, options: Any | None = None, needs: Needs | None = None) -> Readiness:
-    """Return whether an environment or a storage can be used here, with these options if any are given.
+    """Return whether an environment or a storage can be used here, with these options if there are any.
 
     ``needs`` are the requirements of the study for which an environment is checked.
     """
@@ -338,9 +338,9 @@ def ready(plugin: Environment | Storage, options: Any | None = None, needs: Need
 
 
 def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
-    """Return the remedy that helps most of these, (name, remedy), with their names; ("", []) where there is none.
+    """Return the most helpful of these remedies, (name, remedy), with the names it helps; ("", []) if there is none.
 
-    What only installs packages is one remedy together, and comes first among those that help as many.
+    All remedies that only install packages count as one, and it is preferred among equals.
     """
     helped: dict[str, list[str]] = {}
     install = join_installs(remedy for _, remedy in remedies if remedy == join_installs([remedy]))
@@ -352,7 +352,7 @@ def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
 
 
 def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
-    """For each host that a role or storage of the study is on: whether it can be had, as far as is known here.
+    """Return whether each host of the study's roles and storage is ready, as far as is known here.
 
     Weighbridge does not contact other machines before the study is approved.
     """
@@ -373,10 +373,10 @@ def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
 
 
 def admissions(study: Study) -> Mapping[str, Readiness]:
-    """By environment what speaks against its sites on hosts on which another program starts everything.
+    """Return the environments that cannot have sites on hosts where another program starts everything.
 
-    As these say themselves; an environment against which nothing is known is omitted. Weighbridge does not contact
-    them before the study is approved.
+    The hosts themselves report the reason. An environment without a known problem is omitted. Weighbridge does not
+    contact hosts before the study is approved.
     """
     refused: dict[str, Readiness] = {}
     if not study.approved:
@@ -413,9 +413,9 @@ def _without_a_launcher(plugin: Plugin) -> Readiness | None:
 
 
 def on_this_kernel(study: Study) -> Study:
-    """Return the study without switching what this kernel has nothing of, as its mechanisms then say (``refused``).
+    """Return the study without switching mechanisms that this kernel does not have; they become ``refused``.
 
-    Where sites are under a kernel of their own hosts, that is not known: the sites' facts say it then.
+    If the hosts of the sites have kernels of their own, the sites' facts show it later.
     """
     placed = {"server": (study.server_host,), "client": study.client_hosts}
     holding = [name for role in study.file.inside for name in placed[role]]

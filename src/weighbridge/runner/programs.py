@@ -1,4 +1,4 @@
-"""The programs of one trial: data made for the server, the server that listens, the client that is waited for."""
+"""Runs the programs of one trial: prepares data, starts the server, and waits for the client."""
 
 import errno
 import hashlib
@@ -35,32 +35,32 @@ from weighbridge.runner.openings import open_sites
 from weighbridge.runner.outputs import (
     add_up,
     ended_with,
-    failure_beside,
     found_memory_full,
     missing,
     per_site,
     plugin_faults,
     read_result,
+    why_unmeasured_failed,
 )
 from weighbridge.runner.stage import Finish, Stage
 from weighbridge.runner.window import Window, WindowSample
 from weighbridge.store.rows import CHECK, PREPARATION, WARM_UP
 
 READY_S = 20.0
-"""How long a server may take to listen."""
+"""How long a server can take to listen."""
 AFTER_SERVER_S = 2.0
-"""How long a client may go on once its server has died."""
+"""How long a client can continue after its server has died."""
 _TOO_MUCH = (
     f"{{}} printed more than the limit of {OUTPUT_LIMIT >> 20} MiB: print less, or redirect the output to a file "
     "(in a shell: > /dev/null)"
 )
 _WATCH_S = 0.25
 _SAID_S = 0.05
-"""Between two looks at what a server has printed, in seconds."""
+"""The seconds between two checks of a server's output."""
 _LINE = 4096
-"""Characters of a line that are looked at."""
+"""The number of characters of a line that are searched."""
 _CHECKED = 2**20
-"""Bytes of what was printed that a check gets: the launcher holds them, and a program's peak begins at its own."""
+"""The number of bytes of the output that a check gets: the launcher keeps them in memory during the check."""
 _FOLDER_S = 10.0
 _WRITE = "sync"
 _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
@@ -69,7 +69,7 @@ _DROP_S = 300.0
 
 
 class SetupStep(StrEnum):
-    """What is run in a site before its program, by what it does to the data of one that keeps some."""
+    """The steps that run in a site before its program, named by their effect on the site's data."""
 
     PREPARE = "prepared"
     RESTORE = "restored"
@@ -79,38 +79,38 @@ _OF = {SetupStep.PREPARE: "site", SetupStep.RESTORE: "trial"}
 
 
 class Programs:
-    """The programs of one trial, in the order in which `weighbridge.runner.trial.run_trial` has them run."""
+    """The programs of one trial, in the order in which `weighbridge.runner.trial.run_trial` starts them."""
 
     def __init__(self, workload: Workload, options: Any, stage: Stage) -> None:
-        """Nothing runs yet."""
+        """Start nothing yet."""
         self.workload, self.options, self.stage = workload, options, stage
         self.completed: dict[str, Completed] = {}
-        """What each role's program left; of a warm-up, a preparation and a check under names of their own."""
+        """The output of each role's program; a warm-up, a preparation and a check have names of their own."""
         self.server: Running | None = None
         self.load = ""
-        """The option that is the workload's load, once its server is started; "" where it has none."""
+        """The option that is the workload's load, once its server is started; "" if it has none."""
         self.threads = 1
-        """Threads of the measured process that can be busy at once."""
+        """The number of threads of the measured process that can be busy at once."""
         self.result: TrialResult | None = None
-        """What the outputs say, once they are read; of several sites the sum."""
+        """The result that the outputs show, once they are read; the sum of several sites."""
         self.results: Sequence[TrialResult] = ()
-        """What those of each measured site say."""
+        """The results of each measured site."""
         self.asked_rate: Measurement | None = None
-        """The rate that the measured program was told to keep, once its output is read."""
+        """The requested rate of the measured program, once its output is read."""
         self._endpoints: Sequence[Endpoint] = ()
-        """Where each site of the measured role works."""
+        """The endpoint of each site of the measured role."""
         self._openings: Openings | None = None
         self._commands: Sequence[Command] = ()
-        """The measured one, for each of its sites."""
+        """The measured command, for each of its sites."""
         self._warm_ups: Sequence[Command] = ()
 
     @property
     def opens(self) -> bool:
-        """Whether the trial opens sites of its own: who works for them works outside of the stage's."""
+        """Whether the trial opens sites of its own, whose work happens outside of the stage's sites."""
         return self._openings is not None and self.stage.open_site is not None
 
     def prepare(self) -> None:
-        """Write what each role reads, and make what the server, or the one role, starts from. Raises TrialFailure."""
+        """Write each role's files, and prepare the data of the server, or of the only role. Raises TrialFailure."""
         workload, options, stage = self.workload, self.options, self.stage
         with plugin_faults(workload, ProgramFailed):
             writes = workload.needs_data(options)
@@ -125,13 +125,13 @@ class Programs:
                 put_files(site, files[each], modes)
         files_digest = hashlib.sha256(
             repr(sorted(files.get(role, {}).items())).encode()
-        ).hexdigest()  # its scripts, say
+        ).hexdigest()  # for example its scripts
         keeping = zip(stage.sites_of(role), self._endpoints_of(role), strict=True) if keeps else ()
         for number, (site, its) in enumerate(keeping, 1):
             with plugin_faults(workload, ProgramFailed):
                 command, restore = workload.prepare(options, its), workload.restore(options, its)
                 finish = workload.finish(options, its)
-            if finish is not None:  # also of what is interrupted while it is prepared
+            if finish is not None:  # even if the preparation is interrupted
                 at_end = stage.started(role, finish)
                 stage.at_end(Finish(place(role, number), site, at_end, files[role], modes, files_digest))
             if command is not None and (once := (site.name, files_digest, *command.argv)) not in stage.prepared:
@@ -165,7 +165,7 @@ class Programs:
             self.serve(stage.started("server", served), stage.sites["server"])
 
     def serve(self, command: Command, site: Site, ready_s: float | None = None) -> None:
-        """Start the server and wait until it listens; ServerNotReady says why there is none."""
+        """Start the server and wait until it listens. Raises ServerNotReady with the reason if it does not."""
         for transport, port in command.listens:
             if site.listening(((transport, port),)):
                 raise ServerNotReady(port_in_use(transport, port))
@@ -188,12 +188,12 @@ class Programs:
                 time.sleep(_SAID_S)
 
     def warm_up(self) -> None:
-        """Run what warms up the server and the client, where something does. Raises TrialFailure."""
+        """Warm up the server and the client, if the workload does that. Raises TrialFailure."""
         if self._warm_ups and self._watch(self._start(self._warm_ups), self._warm_ups[0], WARM_UP).returncode != 0:
             raise self._warm_up_failure()
 
     def _warm_up_failure(self) -> TrialFailure:
-        """Why a warm-up failed: where a load may break the server, the workload reads that from its output."""
+        """Return why a warm-up failed. If a load can break the server, the workload reads why from the output."""
         completed = self.completed[WARM_UP]
         if self.load:
             self.stop_server()
@@ -202,12 +202,12 @@ class Programs:
             except Unparseable:
                 pass
             except TrialFailure as failure:
-                failure.args = (f"during the warm-up, {failure}",)  # it stays what it is: of a killed server, too
+                failure.args = (f"during the warm-up, {failure}",)  # it keeps its type, for example ServerDied
                 return failure
         return ProgramFailed(f"the warm-up failed with exit code {completed.returncode}: {completed.last_words}")
 
     def measure(self, window: Window) -> None:
-        """Run the measured process in each of its sites, while the window reads what is used. Raises TrialFailure."""
+        """Run the measured process in its sites, while the window reads the resource use. Raises TrialFailure."""
         measured, command = self.stage.measured, self._commands[0]
         window.begin_measured(served=self.server is not None, opens=self.opens)
         if self._openings is not None and self.stage.open_site is not None:
@@ -223,14 +223,14 @@ class Programs:
         window.note_measured(completed.duration_s)
 
     def _start(self, commands: Sequence[Command]) -> Running:
-        """Start a command in each of the measured sites."""
+        """Start a command in each measured site."""
         sites = self.stage.sites_of(self.stage.measured)
         return start_in_all(sites, commands) if self.stage.further else sites[0].start(commands[0])
 
     def _watch(
         self, running: Running, command: Command, role: str, ended: Callable[[], None] = lambda: None
     ) -> Completed:
-        """Wait for a client, watching its deadline and the server; ``ended`` is called before its output comes."""
+        """Wait for a client, watching its deadline and the server; ``ended`` is called before its output is read."""
         deadline, server_died = time.monotonic() + command.deadline_s, False
         late = False
         try:
@@ -268,12 +268,12 @@ class Programs:
             completed = site.run(replace(stage.started(stage.measured, command), stdin=measured.stdout[:_CHECKED]))
             self.completed[place(CHECK, number)] = completed
             if completed.returncode != 0:
-                raise ProgramFailed(f"the check failed: {failure_beside(completed)}")
+                raise ProgramFailed(f"the check failed: {why_unmeasured_failed(completed)}")
 
     def stop_server(self, *, quietly: bool = False) -> EnvironmentLost | None:
-        """End the server, if there still is one, and keep its output.
+        """End the server, if it is still running, and keep its output.
 
-        Raises ProgramFailed and EnvironmentLost, but not ``quietly``: then the latter is returned.
+        Raises ProgramFailed and EnvironmentLost, except ``quietly``: then the latter is returned.
         """
         if self.server is None:
             return None
@@ -289,7 +289,7 @@ class Programs:
         return None
 
     def read(self) -> TrialResult:
-        """What the outputs say; of several sites the sum. Raises TrialFailure."""
+        """Return the result that the outputs show; the sum of several sites. Raises TrialFailure."""
         workload, options, measured = self.workload, self.options, self.stage.measured
         if self.stage.further:
             left = [self.completed[place(measured, number)] for number in range(1, len(self._endpoints) + 1)]
@@ -305,9 +305,9 @@ class Programs:
         return self.result
 
     def why_short_of_memory(self) -> str:
-        """What a failure has to be told with where a full /dev/shm may be its cause: what that holds; else "".
+        """Return the size of /dev/shm as part of a message if a full /dev/shm can be the cause; else "".
 
-        Raises nothing: where the site has gone, that is told already.
+        Raises nothing, because a lost site is reported elsewhere.
         """
         sites: Mapping[str, Site] = dict(self.stage.sites.items())
         for role, left in self.completed.items():
@@ -318,12 +318,12 @@ class Programs:
         return ""
 
     def records(self) -> Iterator[RoleRecord]:
-        """What each program left, for the record of the trial."""
+        """Yield the output of each program, for the record of the trial."""
         for role, left in self.completed.items():
             yield RoleRecord(role, left.argv, left.returncode, left.duration_s, left.stdout, left.stderr)
 
     def samples(self) -> Iterator[WindowSample]:
-        """What each program used, as its site's launcher tells it, and what each of several sites gave."""
+        """Yield the resource use of each program, from its launcher, and the results of several sites."""
         if self.stage.further:
             yield from per_site(self.results)
         for role, left in self.completed.items():
@@ -331,12 +331,12 @@ class Programs:
 
 
 def place(role: str, number: int) -> str:
-    """The name under which the program of a site is kept: the first one's is the role itself."""
+    """Return the name under which the program of a site is stored; the first is the role itself."""
     return role if number == 1 else f"{role} {number}"
 
 
 def endpoints(at: Endpoint, sites: Sequence[Site], *, keeps: bool) -> list[Endpoint]:
-    """Where each of several sites works: where one ``keeps`` data, in a folder of its own, which is made here.
+    """Return the endpoint of each of several sites. A site that ``keeps`` data gets its own folder, created here.
 
     Raises ProgramFailed.
     """
@@ -351,7 +351,7 @@ def endpoints(at: Endpoint, sites: Sequence[Site], *, keeps: bool) -> list[Endpo
 
 
 def put_files(site: Site, files: Mapping[str, bytes], modes: Mapping[str, int]) -> None:
-    """Write files into a site. Raises ProgramFailed where one cannot be: the study's mistake, or its size."""
+    """Write files into a site. Raises ProgramFailed if one cannot be written: wrong path, or too large."""
     for path, data in files.items():
         try:
             site.put(path, data, modes[path])
@@ -363,7 +363,7 @@ def put_files(site: Site, files: Mapping[str, bytes], modes: Mapping[str, int]) 
 
 
 def _run_before(site: Site, command: Command, step: SetupStep, *, data: bool) -> Completed:
-    """What a program left that was run before the measured one; ``data``: it makes what is at DATA."""
+    """Run a program before the measured one, and return its output. ``data``: it makes what is at DATA."""
     killed = site.meters().get("oom_kills", 0.0)
     completed = site.run(command)
     if completed.returncode != 0:
@@ -377,7 +377,7 @@ def _run_before(site: Site, command: Command, step: SetupStep, *, data: bool) ->
 
 
 def _has_said(command: Command, server: SiteProcess) -> bool:
-    """Whether a server has printed the line by which it tells that it is ready, if it is to."""
+    """Return whether a server has printed the line that says it is ready, if it prints one."""
     if not command.says:
         return True
     complete_streams = (stream[: stream.rfind(b"\n") + 1] for stream in server.printed())
@@ -386,7 +386,7 @@ def _has_said(command: Command, server: SiteProcess) -> bool:
 
 
 def _used_by(role: str, program: Completed) -> Iterator[WindowSample]:
-    """What a program used as its site's launcher tells it, and its wall time as seen from outside of the site."""
+    """Yield the resource use that a site's launcher reports for a program, and its wall time outside of the site."""
     if program.outside_s is not None and not program.disconnected_s:
         yield role, "program_outside_s", program.outside_s
     if (usage := program.usage) is not None:
@@ -401,14 +401,14 @@ def _used_by(role: str, program: Completed) -> Iterator[WindowSample]:
 
 @dataclass(slots=True)
 class Together:
-    """Programs in several sites, waited for as one that has ended when all have. Implements ``Running``."""
+    """Programs in several sites that count as one, which ends when all have ended. Implements ``Running``."""
 
     running: Sequence[Running]
     left: tuple[Completed, ...] = ()
-    """What each of them left, once they are stopped."""
+    """The output of each program, once they are stopped."""
 
     def poll(self) -> int | None:
-        """The first code that is not 0, once all have ended."""
+        """Return the first code that is not 0, once all have ended."""
         codes = [each.poll() for each in self.running]
         return None if None in codes else next((code for code in codes if code), 0)
 
@@ -418,14 +418,14 @@ class Together:
         return all(each.wait(max(0.0, until - time.monotonic())) for each in self.running)
 
     def stop(self, *, timed_out: bool = False) -> Completed:
-        """End all; gives what the one left that was longest at work."""
+        """End all programs; return the output of the one that ran longest."""
         if not self.left:
             self.left = tuple(each.stop(timed_out=timed_out) for each in self.running)
         return max(self.left, key=lambda each: each.duration_s)
 
 
 def start_in_all(sites: Sequence[Site], commands: Sequence[Command]) -> Together:
-    """Start a command in each site, one right after the other. What has started is ended where one cannot be."""
+    """Start a command in each site, one directly after the other. If one cannot start, end the others."""
     running: list[Running] = []
     try:
         for site, command in zip(sites, commands, strict=True):
@@ -436,19 +436,18 @@ def start_in_all(sites: Sequence[Site], commands: Sequence[Command]) -> Together
     return Together(running)
 
 
-# -- page caches: nobody pays for what another one wrote, and cold workloads read nothing from them ----------------
+# -- page caches: no trial pays for another trial's writes, and cold workloads start with empty caches ------------
 
 
 def settle_page_caches(
     sites: Iterable[Site], servers: Iterable[Host] = (), others: Iterable[Host] = (), *, empty: bool
 ) -> None:
-    """Write what is dirty, and where asked for ``empty`` the caches: of everything that may hold the sites' data.
+    """Write dirty pages, and if ``empty`` also empty the caches, wherever the sites' data can be cached.
 
-    ``others``: hosts of other environments, on which earlier trials have written: what these left is written, too.
-
-    Sites with a kernel of their own, hosts, storage servers, and this machine where one of these is a guest of ours,
-    whose disks are files here. The inner ones come first, as they are written to the outer ones. A testbed host has
-    this machine's. Raises ServerNotReady where that is not allowed.
+    ``others`` are hosts of other environments, whose earlier trials can have left dirty pages. Caches are in sites
+    with their own kernel, hosts, storage servers, and in this machine if one of these is its guest, because the
+    guest's disks are files here. Inner caches come first, because they are written to the outer ones. A testbed host
+    uses this machine's. Raises ServerNotReady if it is not allowed.
     """
     command = Command(("sh", "-c", _DROP if empty else _WRITE), _DROP_S)
     hosts: dict[str, Host] = {}
@@ -461,11 +460,11 @@ def settle_page_caches(
         own = host.capabilities.writes_out
         completed = host.run(command if own is None or empty else own)
         _require(f"of host {host.name}", completed.returncode, completed.last_words, empty=empty)
-    beside = {host.machine: host for host in others if host.machine not in {each.machine for each in outer}}
-    for host in beside.values():
-        with suppress(EnvironmentLost):  # the trial is not its own
+    elsewhere = {host.machine: host for host in others if host.machine not in {each.machine for each in outer}}
+    for host in elsewhere.values():
+        with suppress(EnvironmentLost):  # not a failure of this trial
             host.run(host.capabilities.writes_out or Command(("sh", "-c", _WRITE), _DROP_S))
-    if any(host.capabilities.hypervisor is not None for host in (*outer, *beside.values())):
+    if any(host.capabilities.hypervisor is not None for host in (*outer, *elsewhere.values())):
         completed = run_here(command)
         _require("of this machine", completed.returncode, completed.last_words, empty=empty)
 

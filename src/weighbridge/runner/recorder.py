@@ -82,7 +82,7 @@ class Recorder:
         """
         by_environment = self._endings.get(cell, {})
         repeats = {name: failure for name, endings in by_environment.items() if (failure := _repeated(endings))}
-        compared = [arm.name for arm in self.study.arms if arm.own and arm.name != self.study.file.baseline]
+        compared = [arm.name for arm in self.study.arms if arm.declared and arm.name != self.study.file.baseline]
         again = len(self._attempts.get(cell, ())) > 1
         alike = _repeated(sum(by_environment.values(), Counter())) if again else None
         of_all = alike or repeats.get(self.study.file.baseline)

@@ -1,4 +1,4 @@
-"""Whether what a study's workloads write has room where the storage of its environments puts it."""
+"""Checks that the data of a study's workloads fit on the storage of its environments."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
@@ -25,16 +25,16 @@ _AVAILABLE = "df", "--block-size=1", "--output=avail,iavail,itotal", DATA
 
 @dataclass(frozen=True, slots=True)
 class DiskWrites:
-    """About what the workloads of an environment write: bytes, in so many files."""
+    """The approximate bytes and files that the workloads of an environment write."""
 
     size: int = 0
     files: int = 0
 
 
 def written(study: Study, arm: Arm, *, sites: bool = True) -> DiskWrites:
-    """What the workloads of an environment write in all its sites, or in one: they keep it until these are closed.
+    """Return what the workloads of an environment write in all its sites, or in one, until the sites close.
 
-    Of the levels of a workload the largest counts, as most of them have the same files.
+    Only the largest level of a workload counts, because most levels have the same files.
     """
     size, files = Counter[str](), Counter[str]()
     for cell in study.cells:
@@ -46,7 +46,7 @@ def written(study: Study, arm: Arm, *, sites: bool = True) -> DiskWrites:
 
 
 def lacking_room(study: Study) -> Mapping[str, str]:
-    """Why the data of an environment have no room, by its name, as far as that is known before a host is open."""
+    """Return why an environment's data do not fit, by its name, if that is known before a host is open."""
     reasons, local_size = {}, Counter[str]()
     for arm in study.arms:
         options, size = storage_options(arm), written(study, arm).size
@@ -66,7 +66,7 @@ def lacking_room(study: Study) -> Mapping[str, str]:
 
 
 def _lacking_memory(study: Study, arm: Arm, options: StorageOptions, size: int) -> str | None:
-    """Why the bytes that all sites of an environment write have no room in memory; None where they have."""
+    """Return why the data of all sites of an environment do not fit in memory; None if they do."""
     limit, one = study.resources_of(arm.name).memory, written(study, arm, sites=False).size
     if limit is not None and one > limit:
         return f"{_WRITE} about {mib(one)} to memory, but their memory limit is {mib(limit)}: {_HELP}"
@@ -76,7 +76,7 @@ def _lacking_memory(study: Study, arm: Arm, options: StorageOptions, size: int) 
 
 
 def _data_host(study: Study, options: StorageOptions | None) -> HostOptions:
-    """The host whose disk has what is written to a storage: that of a placed server, else that of the sites."""
+    """Return the host whose disk holds a storage's data: the host of its server if the study places one."""
     served = options is not None and registry.storage()[options.kind].served
     return study.file.hosts[next(iter(study.storage_hosts if served else ()), study.server_host)]
 
@@ -91,7 +91,7 @@ def _free_here() -> int:
 
 
 class DiskBudget:
-    """What was promised of the disks on which the sites of a run have their data."""
+    """The room that is reserved on the disks with the data of a run's sites."""
 
     def __init__(self) -> None:
         self._promised = defaultdict[str, DiskWrites](DiskWrites)
@@ -99,8 +99,8 @@ class DiskBudget:
     def claim(self, site: Site, storage: SiteStorage, demand: DiskWrites) -> Callable[[], None]:
         """Reserve room for a site: sites whose storage has no size of its own share the disk of its host.
 
-        Returns a function that releases it. Raises Unavailable where there is too little. In a site without
-        df nothing is reserved.
+        Returns a function that releases it. Raises Unavailable if there is too little. Nothing is reserved in a site
+        without df.
         """
         servers = [host.name for mount in storage.mounts for host in mount.servers]
         disk = site.name if storage.capacity is not None else next(iter(servers), site.host.name)
@@ -126,7 +126,7 @@ class DiskBudget:
 
 
 def _available(site: Site) -> DiskWrites | None:
-    """The free bytes and files of a site's disk; where inodes are made as needed, as many files as bytes."""
+    """Return the free bytes and files of a site's disk; without fixed inodes, as many files as bytes."""
     completed = site.run(Command(_AVAILABLE, 60))
     words = completed.text.split()[-3:] if completed.returncode == 0 else []
     if len(words) < 3 or not words[0].isdecimal():

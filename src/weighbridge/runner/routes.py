@@ -1,4 +1,4 @@
-"""Where the servers of a run listen, and on which ways their clients reach them: ports, payloads, paths."""
+"""Assigns ports to the servers of a run, and probes the paths from their clients."""
 
 import secrets
 import time
@@ -20,19 +20,19 @@ from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.workload import Endpoint
 
 REACHED_S = 15.0
-"""How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
+"""How long the path between two sites can take to come up: nodes of an overlay network learn of members by gossip."""
 Reached = TypeVar("Reached")
 PortKey = tuple[str, int]
-"""Whose port it is: a workload's, and the only one on which its server can listen (0: on any)."""
+"""A workload, and the only port on which its server can listen (0: any)."""
 
 
 @dataclass(slots=True)
 class Route:
-    """The way from the clients on one host to the servers of one environment."""
+    """The path from the clients on one host to the servers of one environment."""
 
     ports: dict[PortKey, int] = field(default_factory=dict)
     payload: DatagramPath | None = None
-    """The largest that goes through in a datagram, where some workload sends any."""
+    """The largest payload that passes in a datagram, if a workload sends any."""
     path: NetworkPath | None = None
 
 
@@ -42,13 +42,13 @@ class Routes:
 
     _routes: dict[tuple[str, str], Route] = field(default_factory=dict)
     _password: str = field(default="", repr=False)
-    """What its servers ask for where others reach them: behind a node port all clients have the same address."""
+    """The password of servers that strangers could reach: behind a node port, all clients have the same address."""
 
     def give_ports(self, study: Study, server: Host) -> None:
-        """Choose the ports on which servers listen, of those that are free on their host.
+        """Choose the ports on which servers listen, from the free ports of their host.
 
-        Each environment has ports of its own: a published port takes its number on the whole host. On nodes of a
-        cluster they get a password, too: every pod reaches them there.
+        Each environment has different ports, because a published port takes its number on the whole host. On cluster
+        nodes, servers also get a password, because every pod can reach them.
         """
         if any(host.traits.managed for host in study.file.hosts.values()):
             self._password = secrets.token_hex(16)
@@ -61,14 +61,14 @@ class Routes:
                         ports[key] = server.free_ports(unavailable)
 
     def ports(self, environment: str, client: str) -> Mapping[PortKey, int]:
-        """The ports of an environment for the clients on a host: where its servers listen, or what is published."""
+        """Return an environment's ports for the clients on a host: the servers' own, or published ones."""
         return self._of(environment, client).ports
 
     def _of(self, environment: str, client: str) -> Route:
         return self._routes.get((environment, client), Route())
 
     def endpoints(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> dict[Role, Endpoint]:
-        """Where a workload's server and client are in an environment, for each role."""
+        """Return the addresses of a workload's server and client in an environment, for each role."""
         server = sites.get("server", next(iter(sites.values())))
         client, route = sites.get("client", server), self._of(arm.name, cell.client)
         port = port_of(cell, route.ports)
@@ -80,14 +80,14 @@ class Routes:
         return {role: replace(at, port=ports.get(role, port)) for role in sites}
 
     def find_payload(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> None:
-        """Find the largest datagram that reaches a workload's server. Raises Unavailable where none does."""
+        """Find the largest datagram that reaches a workload's server. Raises Unavailable if none does."""
         at = self.endpoints(arm, cell, sites)
         self._routes[arm.name, cell.client].payload = _reached(arm.name, "datagram", sites, at, probe)
 
     def find_path(self, arm: Arm, cell: Cell, transport: Transport, sites: Mapping[Role, Site]) -> None:
-        """Find what lies between a workload's two roles. Raises Unavailable where its server is not reached.
+        """Find the path between a workload's two roles. Raises Unavailable if its server is not reached.
 
-        In a trial an unreachable server would count as broken, and a path that is not known is not measured.
+        Otherwise an unreachable server would count as broken in a trial, and an unknown path would be measured.
         """
         at, attempt = self.endpoints(arm, cell, sites), partial(connection, transport=transport)
         self._routes[arm.name, cell.client].path = _reached(arm.name, "connection", sites, at, attempt)
@@ -97,7 +97,7 @@ class Routes:
         self._routes = {place: route for place, route in self._routes.items() if place[0] != environment}
 
     def paths(self) -> dict[str, str]:
-        """The path of each environment as JSON (`model.facts.NetworkPath`), by "ENVIRONMENT@CLIENT'S HOST"."""
+        """Return the path of each environment as JSON (`model.facts.NetworkPath`), by "ENVIRONMENT@CLIENT'S HOST"."""
         paths = ((place, route.path) for place, route in self._routes.items())
         return {f"{name}@{client}": path.model_dump_json() for (name, client), path in paths if path is not None}
 
@@ -122,23 +122,23 @@ def _reached(
 
 
 def unreached(name: str, what: str, at: Endpoint, tried_s: float) -> Unavailable:
-    """Say that nothing reaches where a server is to be."""
+    """Return an error that says that no client reached the server's address."""
     problem = f"no {what} from the client reached the server at {at.address} within {tried_s:.0f} s"
     return Unavailable(f"environment {name}: {problem}")
 
 
 def transports_of(study: Study, arm: Arm, cell: Cell) -> tuple[Transport, ...]:
-    """What the server's port carries in an environment; empty where the workload needs no network."""
+    """Return the transports of the server's port in an environment; empty if the workload needs no network."""
     return registry.workloads()[cell.kind].transports(study.options(arm, cell))
 
 
 def port_key(cell: Cell) -> PortKey:
-    """Return what the server of a cell shares its port with."""
+    """Return the key under which the server of a cell shares its port with others."""
     return cell.workload, registry.workloads()[cell.kind].fixed_port(cell.options) or 0
 
 
 def published_ports(study: Study, arm: Arm, ports: Mapping[PortKey, int]) -> tuple[PublishedPort, ...]:
-    """Every port on which clients reach the servers of an environment that publishes them."""
+    """Return every port on which clients reach the servers of an environment that publishes them."""
     published: dict[PublishedPort, None] = {}
     for cell in study.cells:
         workload, reached = registry.workloads()[cell.kind], ports.get(port_key(cell), 0)
@@ -150,19 +150,19 @@ def published_ports(study: Study, arm: Arm, ports: Mapping[PortKey, int]) -> tup
 
 
 def port_of(cell: Cell, ports: Mapping[PortKey, int]) -> int:
-    """Where a server listens: at the only port that it can, else at that of its workload in ``ports``; 0: nowhere."""
+    """Return the port of a server: the only one that it supports, or its workload's in ``ports``; 0 if none."""
     return port_key(cell)[1] or ports.get(port_key(cell), 0)
 
 
 def taken_ports(study: Study, assigned: Iterable[Mapping[PortKey, int]]) -> set[int]:
-    """The ports that no further server may get: those assigned, and the fixed ones of servers that allow no other."""
+    """Return the ports that no further server can get: assigned ports, and fixed ports of servers."""
     fixed = {port_of(cell, {}) for cell in study.cells} - {0}
-    beside = {port - 1 for port in fixed}  # the one after a port is given with it
-    return {port for each in assigned for port in each.values()} | fixed | beside
+    before_fixed = {port - 1 for port in fixed}  # a server can use the port after its own, too
+    return {port for each in assigned for port in each.values()} | fixed | before_fixed
 
 
 def first_over(study: Study, transport: Transport) -> dict[tuple[str, str], tuple[Transport, Arm, Cell]]:
-    """For each environment and host of clients the first workload over a transport: to try the path at its port."""
+    """Return the first workload over a transport for each environment and host of clients, to probe the path."""
     first: dict[tuple[str, str], tuple[Transport, Arm, Cell]] = {}
     for cell in study.cells:
         for arm in study.arms_of(cell):

@@ -80,7 +80,7 @@ def _about_workloads(study: Study) -> dict[str, str]:
 
 
 def study_of(store: RunStore) -> Study:
-    """The study that is frozen in a run. Of a run from before version 5 of the store its text is checked again."""
+    """Return the study that is stored in a run. Version 4 and older stored only its text, which is checked again."""
     text, stored = store.info().get("study_text"), store.study()
     if text is None:
         raise RunDirectoryError(f"{store.directory} is damaged: it has no study")
@@ -209,7 +209,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
         names = secrets_of(study)
         _require_secrets(names, progress, continued=False)
         study_document = study_json(study)
-        secret_values.refuse_values_in(study.text, study_document)  # of values that were given since it was checked
+        secret_values.refuse_values_in(study.text, study_document)  # values can have been given since it was checked
         identity = run_identity(run_id, study.text, study_document)
         store.begin(study, {**made_by, **_about_workloads(study)}, secret_values.digests(names, identity))
         return study
@@ -313,7 +313,7 @@ def _session(
     about = userland_facts(study, userlands)
     with usual_priority(), ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say, progress.step, userlands)
-        with contextlib.suppress(Unavailable):  # before anything starts, so that all of the run is in one place
+        with contextlib.suppress(Unavailable):  # first, so that the whole run is in one group
             tree(run_id)
         before = volatile_facts()
         pollers = _pollers(study.file, run)

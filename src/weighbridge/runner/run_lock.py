@@ -1,4 +1,4 @@
-"""What is running now: a folder for each run, with a lock that its process holds as long as it lives."""
+"""Keeps a folder for each run that is alive, with a lock that its process holds until it ends."""
 
 import contextlib
 import fcntl
@@ -22,11 +22,11 @@ TEMPORARY = Path("/tmp")  # noqa: S108 - what is made there is checked
 _REMEDY = "Set XDG_RUNTIME_DIR to a folder of your own that only you can write to"
 _TRIES, _PAUSE_S = 20, 0.02
 FLEET_VARIABLE = "WEIGHBRIDGE_FLEET"
-"""The folder of the fleet that a run is of: who drives it has its runs measure on different machines."""
+"""The variable with the folder of a run's fleet: runs of one fleet measure on different machines."""
 
 
 def base() -> Path:
-    """Where runs keep their sockets and notes: /run/weighbridge for root, else the user's run-time folder."""
+    """Return the folder for sockets and notes of runs: /run/weighbridge for root, else in the run-time folder."""
     if os.geteuid() == 0:
         return ROOTS
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
@@ -34,7 +34,7 @@ def base() -> Path:
 
 
 def _make_base() -> Path:
-    """The base, where nobody else can put or replace anything. Unavailable where somebody can."""
+    """Return the base folder, created if missing. Raises Unavailable if another user could replace files in it."""
     path = base()
     try:
         path.mkdir(parents=True, exist_ok=True, mode=_base_mode())
@@ -54,12 +54,12 @@ def _make_base() -> Path:
 
 
 def _base_mode() -> int:
-    """Root's is open to all: they ask there whether a run of root is alive."""
+    """Return the mode of the base folder: every user can look into root's, to see whether a run of root is alive."""
     return 0o755 if os.geteuid() == 0 else 0o700
 
 
 def known_runs() -> list[RunId]:
-    """The runs that have a folder here, alive or not."""
+    """Return the runs that have a folder here, alive or not."""
     with contextlib.suppress(OSError, NotTrusted), opened(base(), (), os.geteuid()):
         names = sorted(path.name for path in base().iterdir() if path.is_dir())
         return [RunId(name) for name in names if RunId.matches(name)]
@@ -67,7 +67,7 @@ def known_runs() -> list[RunId]:
 
 
 def caches_of(run_id: RunId) -> tuple[Path, ...]:
-    """Return the cache folders that this run has used, the first one first; none where that is not known."""
+    """Return the cache folders that this run has used, the first one first; none if unknown."""
     try:
         with opened(base(), (run_id, "owner.json"), os.geteuid()) as file:
             return tuple(map(Path, json.loads(os.pread(file, 2**16, 0))["caches"]))
@@ -76,12 +76,12 @@ def caches_of(run_id: RunId) -> tuple[Path, ...]:
 
 
 def directory_of(base: Path, owner: int, run_id: RunId) -> str:
-    """The run directory of a run whose state is in a user's ``base``; "" where it has none, or may not be asked."""
+    """Return the run directory of a run with state in a user's ``base``; "" if it has none, or cannot be read."""
     return _noted(base, owner, run_id, "directory")
 
 
 def fleet_of(base: Path, owner: int, run_id: RunId) -> str:
-    """The folder of the fleet that such a run is of; "" where it is of none, or may not be asked."""
+    """Return the folder of a run's fleet; "" if the run belongs to none, or it cannot be read."""
     return _noted(base, owner, run_id, "fleet")
 
 
@@ -95,18 +95,17 @@ def _noted(base: Path, owner: int, run_id: RunId, key: str) -> str:
 
 @contextmanager
 def claim(run_id: RunId, cache: Path, directory: Path | None = None) -> Iterator[Path]:
-    """The run's folder, locked for as long as the context lasts.
+    """Yield the run's folder, locked while the context lasts.
 
-    ``directory`` is the run's own. It is noted for other processes that ask which run lives.
-
-    Raises RunDirectoryError if the run is in use, or if the id belongs to a run in another directory.
+    ``directory`` is the run directory. It is noted for other processes that look for living runs. Raises
+    RunDirectoryError if the run is in use, or if the id belongs to a run in another directory.
     """
     with lock_run(run_id, "run") as folder:
         if folder is None:
             raise RunDirectoryError(_in_use(run_id))
         if directory is not None:
             _require_same_directory(run_id, directory)
-        caches = dict.fromkeys((*caches_of(run_id), cache))  # what was killed in another one is still there
+        caches = dict.fromkeys((*caches_of(run_id), cache))  # leftovers can be in earlier caches
         about = {"caches": [*map(str, caches)], "pid": os.getpid()}
         about |= {} if directory is None else {"directory": str(directory.absolute())}
         about |= {"fleet": fleet} if (fleet := os.environ.get(FLEET_VARIABLE)) else {}
@@ -134,10 +133,10 @@ def _in_use(run_id: RunId) -> str:
 
 @contextmanager
 def lock_run(run_id: RunId, purpose: Purpose) -> Iterator[Path | None]:
-    """The run's folder, locked so that nobody else continues or cleans it; None where somebody does.
+    """Yield the run's folder, locked so that no other process continues or cleans the run; None if one does.
 
-    A run locks the folder itself too: users who may not open what is in it see there that it lives. Unavailable where
-    the folder cannot be trusted.
+    A run locks the folder itself, too: users who cannot read its files can see the lock. Raises Unavailable if the
+    folder cannot be trusted.
     """
     with ExitStack() as stack:
         folder, lock = _lock(run_id)
@@ -152,10 +151,10 @@ def lock_run(run_id: RunId, purpose: Purpose) -> Iterator[Path | None]:
 
 
 def _lock(run_id: RunId) -> tuple[Path, int | None]:
-    """The run's folder, and the descriptor of its lock where that could be taken."""
+    """Return the run's folder, and the descriptor of its lock if it could be taken."""
     for _ in range(_TRIES):
         folder = _make_base() / run_id
-        with contextlib.suppress(FileNotFoundError):  # somebody cleans it meanwhile, and the lock goes with it
+        with contextlib.suppress(FileNotFoundError):  # another process can clean it meanwhile, with the lock
             folder.mkdir(exist_ok=True, mode=0o700)
             lock = _opened_to_write(folder / "lock")
             if not _take(lock):
@@ -183,7 +182,7 @@ def _is_there(descriptor: int, path: Path) -> bool:
 
 
 def _take(lock: int) -> bool:
-    """Lock it; somebody who only looks whether the run is alive holds it for a moment."""
+    """Lock it; retry, because a process that checks whether the run is alive holds the lock for a moment."""
     for _ in range(_TRIES):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -201,7 +200,7 @@ def _write(descriptor: int, text: str) -> None:
 
 
 def forget(run_id: RunId) -> None:
-    """Remove the run's folder, and the base where it was the last."""
+    """Remove the run's folder, and the base folder if it was the last."""
     with contextlib.suppress(OSError):
         remove_tree(OwnFolder.of(base(), run_id))
     with contextlib.suppress(OSError):

@@ -1,7 +1,8 @@
-"""Which hosts of a run are on one machine: then each of its CPUs, and each segment of its network, counts once.
+"""Finds the hosts of a run that are on one machine, so that each CPU and network segment counts once.
 
-A machine is told by its kernel's boot: two names in an OpenSSH configuration, or two containers, may lead to one.
-The containers of systemd-nspawn and LXC show a boot of their own, and count as machines of their own.
+The boot id of the kernel identifies a machine, because two names in an OpenSSH configuration, or two containers, can
+lead to one machine. Containers of systemd-nspawn and LXC show a boot id of their own, so they count as separate
+machines.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,7 +14,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def name_machines(hosts: Collection[Host]) -> None:
-    """Have hosts of one kernel name the same machine, and those in one network namespace of it the same network.
+    """Give hosts with the same kernel the same machine, and those in the same network namespace the same network.
 
     Raises EnvironmentLost.
     """
@@ -29,7 +30,7 @@ def name_machines(hosts: Collection[Host]) -> None:
 
 
 def boot_of(host: Host | None) -> str:
-    """What tells the kernel of a host (None: this machine's), since its boot; empty where it cannot be read."""
+    """Return the boot id of a host's kernel (None: this machine's); empty if it cannot be read."""
     try:
         return (read_here if host is None else host.read)(BOOT_ID).decode(errors="replace").strip()
     except OSError:
@@ -37,10 +38,10 @@ def boot_of(host: Host | None) -> str:
 
 
 def same_machine(machines: Mapping[str, str], boots: Mapping[str, str], here: str) -> dict[str, str]:
-    """Return the machine of each host: `HERE`, or that of the first host of its kernel.
+    """Return the machine of each host: `HERE`, or the machine of the first host with its kernel.
 
-    ``machines``: by the hosts' names, what each is on as far as it knows; one that says `HERE` is right. ``boots``:
-    what tells their kernels, "" where that is not known. ``here``: what tells this machine's.
+    ``machines`` has the machine of each host by its name, as far as the host knows; `HERE` is always right. ``boots``
+    has the boot ids, "" if unknown, and ``here`` is the boot id of this machine.
     """
     by_boot = {here: HERE} | {boots[name]: HERE for name, machine in machines.items() if machine == HERE}
     return {

@@ -1,4 +1,4 @@
-"""A session of a run: its rounds, from the first trial that is left to the end of its time or of its looks."""
+"""Runs one session of a run: its remaining rounds, until its time is over or its comparisons are precise enough."""
 
 import math
 import time
@@ -96,7 +96,7 @@ class Session:
     extender: BlockExtender | None = None
     short_time: ShortTime = "keep"
     timed: bool = True
-    """Whether the study says how long its programs take; if not, each has to run before the first forecast."""
+    """Whether the study says how long its programs take; if not, each must run once before the first forecast."""
 
     def go(self) -> None:
         """Run the rest of the study. The sites are closed however this ends.
@@ -105,7 +105,7 @@ class Session:
         """
         say, facts = self.progress.say, self.volatile_facts
         with TrialRunner(self.study, self.store, self.run, self.userlands, say, facts, self.pollers) as runner:
-            if not self.store.finished():  # before the first trial it is decided what the run measures
+            if not self.store.finished():  # the first trial fixes the set of environments
                 runner.open(may_leave_out=True)
             study = runner.study
             recorder, lengths = Recorder(study, self.store, self.completed), Lengths(study, self.store)
@@ -206,7 +206,7 @@ class _Measuring:
         return [replace(each, expected=each.after(each.blocks + further)) for each in statuses]
 
     def _choose_lengths(self) -> None:
-        """Run the pilot round, and choose the lengths of all other trials by it."""
+        """Run the pilot round, and use it to choose the lengths of all other trials."""
         lengths, say = self.forecaster.lengths, self.session.progress.say
         say("an uncounted pilot round sets the trial length")
         for trials in self.walk.pilot(lengths.cells):
@@ -218,7 +218,7 @@ class _Measuring:
         self.forecaster.forget()
 
     def _estimate_costs(self, *, at_end: bool = False) -> None:
-        """Report the costs so far, unless that was just done, or nothing has changed since."""
+        """Report the costs so far, unless they were just reported, or nothing has changed since."""
         began, done = time.monotonic(), len(self.recorder.finished)
         if (began < self._estimate_at and not at_end) or self._estimated == done:
             return
@@ -227,7 +227,7 @@ class _Measuring:
         first, self._estimated = not self._estimated, done
         if estimates := self.walk.precision.estimates():
             self.session.progress.costs_estimated(self.walk.blocks, estimates)
-        took_s = 0.0 if first else time.monotonic() - began  # the first one imports what it needs
+        took_s = 0.0 if first else time.monotonic() - began  # the first estimate includes imports
         self._estimate_at = began + max(ESTIMATE_EVERY_S, took_s / ESTIMATE_SHARE)
 
     def _notice_others(self) -> None:

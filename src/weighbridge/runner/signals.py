@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first one ends the work in good order, further ones cannot stop the tidying up."""
+"""Handles Ctrl-C and SIGTERM: the first signal ends the work cleanly, and further ones cannot stop the cleanup."""
 
 import signal
 import sys
@@ -27,20 +27,20 @@ def _handle(number: int, _: FrameType | None) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Inside, the first signal raises Interrupted (at once, or at the end of a shield)."""
+    """Raise Interrupted in the body at the first signal, at once or at the end of a shield."""
     _State.received, _State.shielded = None, False
     before = {number: signal.signal(number, _handle) for number in SIGNALS}
     try:
         yield
     finally:
         for number, handler in before.items():
-            # who was interrupted is about to exit: a further signal must not turn that into a traceback
+            # an interrupted process is about to exit: a further signal must not cause a traceback
             signal.signal(number, handler if _State.received is None else signal.SIG_IGN)
 
 
 @contextmanager
 def shield() -> Iterator[None]:
-    """Inside, no signal interrupts; one that came meanwhile is raised at the end."""
+    """Delay signals: no signal interrupts the body; one that arrives meanwhile is raised at its end."""
     if _State.shielded:
         yield
         return

@@ -1,4 +1,4 @@
-"""The sites of a run: opened before the first trial, all but the measured ones frozen, closed at the end."""
+"""Opens the sites of a run before its first trial, freezes all but the measured ones, and closes them at the end."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ from weighbridge.model.site import ROUTE_TO_SUPPORTING_SERVICES, Mount, Neighbou
 from weighbridge.model.study import Arm, Cell, Resources, Role, Study
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.outputs import failure_beside
+from weighbridge.runner.outputs import why_unmeasured_failed
 from weighbridge.runner.planned import without_left_out
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.room import DiskBudget, DiskWrites, written
@@ -47,57 +47,57 @@ from weighbridge.runner.storage import require_in_force, set_disk_speed, site_st
 from weighbridge.store.run import RunStore
 
 CLEANUP = "cleanup"
-"""The scope of facts about what failed at the end of a run: "ENVIRONMENT/ROLE" -> why."""
+"""The scope of facts about failed steps at the end of a run: "ENVIRONMENT/ROLE" -> reason."""
 SiteId = tuple[str, Role, str]
-"""A site: its environment or "outside", its role, and the host of the clients that it is for."""
+"""Identifies a site: its environment or "outside", its role, and the host of its clients."""
 
 
 @dataclass(slots=True, eq=False)
 class OpenSite:
-    """A site that is open, with all that belongs to it: how it was asked for, and what stands beside it."""
+    """An open site with its request and the sites that belong to it."""
 
     environment: Environment
     options: Any
     request: SiteRequest
     site: Site
     further: list[Site] = field(default_factory=list)
-    """Those beside it, for workloads that run in several at a time: they wake and rest with it."""
+    """The other sites of workloads that run in several at a time; they are thawed and frozen with ``site``."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
-    """As `weighbridge.runner.stage.Stage.prepared`."""
+    """The preparations in the site (`weighbridge.runner.stage.Stage.prepared`)."""
     awake: bool = True
 
     @classmethod
     def open(cls, stack: ExitStack, environment: Environment, options: Any, request: SiteRequest) -> "OpenSite":
-        """Open one, which the stack closes. Raises Unavailable, EnvironmentLost."""
+        """Open a site, which the stack closes. Raises Unavailable, EnvironmentLost."""
         return cls(environment, options, request, stack.enter_context(environment.open(options, request)))
 
     @property
     def mounts(self) -> list[Mount]:
-        """What was opened of its storage."""
+        """The opened mounts of its storage."""
         return self.request.storage.mounts if self.request.storage is not None else []
 
-    def open_beside(self, name: SafeName) -> AbstractContextManager[Site]:
-        """Open one more like it, which publishes no port and is the caller's."""
-        request = replace(self.request, name=name, ports=(), beside=self.request.name)
+    def open_fresh(self, name: SafeName) -> AbstractContextManager[Site]:
+        """Open another site like it, which publishes no port and belongs to the caller."""
+        request = replace(self.request, name=name, ports=(), joined_site=self.request.name)
         return self.environment.open(self.options, request)
 
     def open_sharing(self, name: SafeName) -> AbstractContextManager[Site]:
-        """Open one more like it that has the same storage, which this one closes."""
+        """Open another site like it on the same storage, which this one closes."""
         storage = self.request.storage
         if storage is not None and storage.mounts:
             storage = SiteStorage(storage.kind, lambda _, mount=storage.mounts[0]: nullcontext(mount))  # type: ignore[misc]
-        request = replace(self.request, name=name, ports=(), beside=self.request.name, storage=storage)
+        request = replace(self.request, name=name, ports=(), joined_site=self.request.name, storage=storage)
         return self.environment.open(self.options, request)
 
     def wake(self) -> None:
-        """Let everything in it run."""
+        """Thaw its sites."""
         if not self.awake:
             for site in (self.site, *self.further):
                 site.thaw()
             self.awake = True
 
     def rest(self) -> None:
-        """Freeze everything in it."""
+        """Freeze its sites."""
         if self.awake:
             for site in (self.site, *self.further):
                 site.freeze()
@@ -106,12 +106,12 @@ class OpenSite:
 
 @dataclass(slots=True)
 class Finishing:
-    """What is still to be run in open sites: in each of them once, what came last first."""
+    """The commands that still have to run in open sites: each once, the last one first."""
 
     _due: dict[tuple[str, ...], tuple[str, Finish]] = field(default_factory=dict)
 
     def of(self, environment: str) -> AtEnd:
-        """Return a function that takes the commands to run at the end in the sites of an environment."""
+        """Return a function that notes a command to run at the end in a site of an environment."""
         return partial(self._note, environment)
 
     def _note(self, environment: str, finish: Finish) -> None:
@@ -119,7 +119,7 @@ class Finishing:
         self._due.setdefault(once, (f"{environment}/{finish.role}", finish))
 
     def run(self, store: RunStore, say: Callable[[str], None]) -> None:
-        """Run all, before the sites are closed. One that fails is told and kept with the run, and fails nothing."""
+        """Run all, before the sites are closed. A failure is reported and stored, and fails nothing else."""
         failed: dict[str, list[str]] = {}
         for place, finish in reversed(self._due.values()):
             if why := _failure(finish):
@@ -131,45 +131,45 @@ class Finishing:
 
 
 def _failure(finish: Finish) -> str:
-    """Run it in its site; why it failed, if it did."""
+    """Run the command in its site; return why it failed, or ""."""
     try:
         finish.site.thaw()
-        for path, data in finish.files.items():  # another workload may have written there since
+        for path, data in finish.files.items():  # another workload can have written there since
             finish.site.put(path, data, finish.modes[path])
         completed = finish.site.run(finish.command)
     except (EnvironmentLost, Unavailable, OSError) as error:
         return str(error)
-    return failure_beside(completed) if completed.returncode != 0 or completed.timed_out else ""
+    return why_unmeasured_failed(completed) if completed.returncode != 0 or completed.timed_out else ""
 
 
 @dataclass(slots=True)
 class Sites:
-    """Every open site of a run. An environment has one of each role for the clients of each host."""
+    """Every open site of a run. An environment has one per role and per host with clients."""
 
     study: Study
     run: RunContext
     userlands: Userlands
     meters: OpenMeters
     pollers: Pollers | None = None
-    """What keeps idle CPUs of this machine from halting."""
+    """Keeps idle CPUs of this machine from halting."""
     may_leave_out: bool = False
-    """Whether an optional environment that cannot be opened is left out: as long as nothing is measured."""
+    """Whether an optional environment that cannot be opened is left out, which ends with the first trial."""
     left_out: list[LeftOut] = field(default_factory=list)
-    """Those that were; ``study`` is without them from then on."""
+    """The environments that were left out; ``study`` no longer has them."""
     hosts: Mapping[str, Host] = field(default_factory=dict)
     neighbourhood: Neighbourhood | None = None  # once the supporting services are ready
     routes: Routes = field(default_factory=Routes)
     finishing: Finishing = field(default_factory=Finishing)
     _open: dict[SiteId, OpenSite] = field(default_factory=dict)
     _stacks: dict[str, ExitStack] = field(default_factory=dict)
-    """What closes the sites of each environment."""
+    """Closes the sites of each environment."""
     _disks: DiskBudget = field(default_factory=DiskBudget)
     _numbers: Iterator[int] = field(default_factory=count)
 
     def open_all(self, stack: ExitStack) -> None:
         """Open every site that the study's workloads need, and freeze it. The stack closes them.
 
-        Raises Unavailable or EnvironmentLost, which leave out an environment that may be missing.
+        Raises Unavailable or EnvironmentLost, unless the environment is optional and can be left out.
         """
         self.hosts = open_hosts(self.study, self.run)
         if self.study.file.companions:
@@ -180,7 +180,7 @@ class Sites:
             self._open_arm(stack, arm)
         over_udp = first_over(self.study, "udp")
         for _, arm, cell in over_udp.values():
-            if arm in self.study.arms:  # it was not left out for the clients of another host
+            if arm in self.study.arms:  # the clients of another host can have left it out
                 with self._leaving_out(arm):
                     self.routes.find_payload(arm, cell, self._sites(arm, cell))
         for transport, arm, cell in (over_udp | first_over(self.study, "tcp")).values():
@@ -192,7 +192,7 @@ class Sites:
         cells = [cell for cell in self.study.cells if arm in self.study.arms_of(cell)]
         keys = [self._key(arm, role, cell.client) for cell in cells for role in roles_of(cell)]
         for key in keys:
-            if key[0] == OUTSIDE:  # it is of every environment
+            if key[0] == OUTSIDE:  # every environment uses it
                 self._open_one(stack, key, arm)
         own = self._stacks[arm.name] = stack.enter_context(ExitStack())
         with self._leaving_out(arm):
@@ -204,7 +204,7 @@ class Sites:
 
     @contextmanager
     def _leaving_out(self, arm: Arm) -> Iterator[None]:
-        """Leave an optional environment out where something cannot be had of it, and close what it opened."""
+        """Leave out an optional environment if an error occurs in the body, and close what it opened."""
         try:
             yield
         except (Unavailable, EnvironmentLost) as error:
@@ -223,7 +223,7 @@ class Sites:
         return self.hosts[self._host_name(role, client)]
 
     def _name(self, key: SiteId) -> SafeName:
-        """A name that no other site of the run has or had."""
+        """Return a name that no other site of the run has or had."""
         place, role, _ = key
         return site_name(next(self._numbers), place, role)
 
@@ -234,7 +234,7 @@ class Sites:
         inside, host, ports = place != OUTSIDE, self._host(role, client), self.routes.ports(arm.name, client)
         environment, options = registry.environments()[arm.kind], arm.options
         if not inside:
-            environment, options = registry.the_host(self.study.file.hosts[self._host_name(role, client)].own_traits)
+            environment, options = registry.bare_host(self.study.file.hosts[self._host_name(role, client)].own_traits)
         storage = site_storage(environment, options, self.study, role, self.hosts)
         request = SiteRequest(
             run=self.run,
@@ -251,8 +251,8 @@ class Sites:
             sysctls=arm.sysctls if inside else {},
             supporting_services=self.neighbourhood if inside else None,
         )
-        apart = f", for clients on {client}" if len(self.study.client_hosts) > 1 else ""
-        self.run.step(f"starting {request.title}{apart}")
+        for_clients = f", for clients on {client}" if len(self.study.client_hosts) > 1 else ""
+        self.run.step(f"starting {request.title}{for_clients}")
         opened = self._open[key] = OpenSite.open(stack, environment, options, request)
         if storage is not None:
             require_in_force(storage.mounts, opened.site)
@@ -270,7 +270,7 @@ class Sites:
 
     def _key(self, arm: Arm, role: Role, client: str) -> SiteId:
         client = client or next((host for host in self.study.client_hosts if self._has_clients(arm, host)), "")
-        if role == "solo":  # it is what the environment is measured with, so it is always inside
+        if role == "solo":  # the environment is measured with it, so it is always inside
             inside = "server" in self.study.file.inside or not self._has_clients(arm, client)
             return arm.name, "server" if inside else "client", client
         return (arm.name if role in self.study.file.inside else OUTSIDE), role, client
@@ -279,7 +279,7 @@ class Sites:
         return any(arm in self.study.arms_of(cell) for cell in self.study.cells if cell.client == host)
 
     def stage(self, arm: Arm, cell: Cell) -> Stage:
-        """The thawed sites for one workload in one environment; all others are frozen."""
+        """Return the thawed sites for one workload in one environment; all others are frozen."""
         keys = {role: self._key(arm, role, cell.client) for role in roles_of(cell)}
         opened = {role: self._open[key] for role, key in keys.items()}
         for each in self._open.values():
@@ -301,7 +301,7 @@ class Sites:
             parts={role: self._part(role, key) for role, key in keys.items()},
             meters=self.meters.of(hosts),
             further=tuple(opened[measured].further[: cell.sites - 1]),
-            open_site=lambda: opened[measured].open_beside(self._name(keys[measured])),
+            open_site=lambda: opened[measured].open_fresh(self._name(keys[measured])),
             prepared=keeper.prepared,
             data=self._data_disks(keeper, opened.values(), cell),
             at_end=self.finishing.of(arm.name),
@@ -322,7 +322,7 @@ class Sites:
         return RoleSetup(cpus, place != OUTSIDE, process)
 
     def _data_disks(self, keeper: OpenSite, opened: Iterable[OpenSite], cell: Cell) -> DataDisks:
-        """Those of the sites of a trial; what limited them in the one before is lifted."""
+        """Return the disks of a trial's sites, after lifting the limits of the previous trial."""
         servers = _storage_servers(opened)
         disks = [*(site.host for site in (keeper.site, *keeper.further)), *servers]
         set_disk_speed(disks, None)
@@ -334,21 +334,21 @@ class Sites:
         return {role: self._open[self._key(arm, role, cell.client)].site for role in roles_of(cell)}
 
     def endpoint_of(self, arm: Arm, cell: Cell) -> Endpoint:
-        """Where a workload's measured role is in an environment."""
+        """Return the endpoint of a workload's measured role in an environment."""
         return [*self.routes.endpoints(arm, cell, self._sites(arm, cell)).values()][-1]
 
     @property
     def _local_read(self) -> Read:
-        """Reads files of this machine: without the time of pollers, where some run."""
+        """Reads files of this machine, without the time of pollers if some run."""
         return read_here if self.pollers is None else self.pollers.read
 
     def layers(self) -> dict[str, str]:
-        """The hypervisors of each site that is in some, as JSON (`weighbridge.model.isolation.SiteLayers`)."""
+        """Return the hypervisors of each site that is in any, as JSON (`weighbridge.model.isolation.SiteLayers`)."""
         sites = ((name, self._open[key].site) for name, key in self._named().items())
         return {name: layers_json(layers_of_site(site)) for name, site in sites if site.layers}
 
     def readers(self) -> dict[str, Read]:
-        """What reads the files of each machine that sites are on, by the machine's name."""
+        """Return the reader of each machine with sites, by the machine's name."""
         hosts = [opened.site.host for opened in self._open.values()]
         return {host.machine: reader_of(host, self._local_read) for host in hosts}
 
@@ -358,7 +358,9 @@ class Sites:
             opened.rest()
 
     def facts(self) -> dict[str, dict[str, str]]:
-        """What is in force in each site, by "environment/role" ("environment/role@HOST" of clients on a host)."""
+        """Return the facts of each site, by "environment/role" ("environment/role@HOST" if several hosts have
+        clients).
+        """
         facts = {}
         for name, (place, role, client) in self._named().items():
             opened = self._open[place, role, client]
@@ -366,7 +368,7 @@ class Sites:
             site = opened.site
             limits = limits_of(self.study.resources_of(place), role, site.host)
             stored = storage_facts(opened.mounts, site, limits) | self._route_to_supporting_services(place)
-            # unless it has others, as it then says
+            # the site's own facts replace these
             own = {"limits": str(limits), **site.facts(), **about_site(site), **self._sysctls(site)}
             own |= self._variables(site) | stored
             facts[name] = own | self._confinement(place, own) | self._asked_for(place, own)
@@ -374,7 +376,7 @@ class Sites:
         return facts
 
     def _confinement(self, environment: str, facts: Mapping[str, str]) -> dict[str, str]:
-        """Which facts of confinement an environment has by its kind and options, and which are not so in force."""
+        """Return the confinement that an environment requests by its kind and options, and facts that differ."""
         arm = next((arm for arm in self.study.arms if arm.name == environment), None)
         if arm is None:
             return {}
@@ -382,16 +384,16 @@ class Sites:
         return {ASKED_CONFINEMENT: ", ".join(asked), **_not_in_force(asked, facts)}
 
     def _sysctls(self, site: Site) -> dict[str, str]:
-        """What a site has of the settings of the kernel that some environment of the study is given."""
+        """Return a site's values of the kernel settings that any environment of the study sets."""
         return about_sysctls(site, dict.fromkeys(name for arm in self.study.arms for name in arm.sysctls))
 
     def _variables(self, site: Site) -> dict[str, str]:
-        """What a site has of the variables that some environment of the study is given; empty where none is."""
+        """Return a site's values of the variables that any environment of the study sets; empty if none does."""
         names = {name for arm in self.study.arms for name in getattr(arm.options, "variables", {})}
         return about_variables(site, names) if names else {}
 
     def _asked_for(self, environment: str, facts: Mapping[str, str]) -> dict[str, str]:
-        """Which facts of its sites the study gives an environment, and which are not so in force."""
+        """Return the facts that the study asks for in an environment, and those that differ in its site."""
         arm = next((arm for arm in self.study.arms if arm.name == environment), None)
         if arm is None:
             return {}
@@ -405,7 +407,7 @@ class Sites:
         return {ASKED_FOR: ", ".join([*limits, *values]), **_not_in_force(values, facts)}
 
     def _route_to_supporting_services(self, environment: str) -> dict[str, str]:
-        """Return a fact: the route from an environment's sites to the supporting services; empty without services."""
+        """Return the route from an environment's sites to the supporting services as a fact; {} without services."""
         arm = next((arm for arm in self.study.arms if arm.name == environment), None)
         if arm is None or not self.study.file.companions:
             return {}
@@ -422,7 +424,7 @@ class Sites:
 
 
 def _not_in_force(asked: Mapping[str, str], facts: Mapping[str, str]) -> dict[str, str]:
-    """What was asked for of a site and is otherwise in force, as facts; "" asks for nothing particular."""
+    """Return facts about requests that are not in effect in a site; "" requests nothing particular."""
     return {
         f"not honoured: {what}": f"'{value}' was requested, but '{facts[what]}' is in effect"
         for what, value in asked.items()
@@ -431,28 +433,28 @@ def _not_in_force(asked: Mapping[str, str], facts: Mapping[str, str]) -> dict[st
 
 
 def site_name(number: int, place: str, role: Role) -> SafeName:
-    """The name of a site of a role in an environment, whose number no other one of the run has."""
+    """Return the name of a site of a role in an environment; the number makes it unique in the run."""
     return SafeName(f"{number}-{re.sub('[^A-Za-z0-9]+', '-', place).strip('-')[:100]}-{role}")
 
 
 def _storage_servers(opened: Iterable[OpenSite]) -> tuple[Host, ...]:
-    """The hosts on which servers of these sites' storage are, each once."""
+    """Return the hosts with servers of these sites' storage, each once."""
     return tuple({host.name: host for each in opened for mount in each.mounts for host in mount.servers}.values())
 
 
 def roles_of(cell: Cell) -> tuple[Role, ...]:
-    """The roles of a cell's workload, in the order in which they start."""
+    """Return the roles of a cell's workload, in the order in which they start."""
     return registry.workloads()[cell.kind].roles(cell.options)
 
 
 def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
-    """The hosts that some role is on, by name; the run closes them. Unavailable names the one that cannot be had."""
+    """Open the hosts of all roles, by name; the run closes them. Raises Unavailable with the hosts that failed."""
     host_options = {
         name: study.file.hosts[name] for name in (study.server_host, *study.client_hosts, *study.storage_hosts)
     }
     opened: dict[str, Host] = {}
     refused: list[str] = []
-    for name, options in host_options.items():  # every one is tried, so that one run tells all that is wrong
+    for name, options in host_options.items():  # try every host, so that one run shows all problems
         try:
             host = registry.hosts()[options.kind].open(name, options, run, tuple(host_options.values()))
             opened[name] = run.stack.enter_context(host)
@@ -465,7 +467,7 @@ def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
 
 
 def limits_of(resources: Resources, role: Role, host: Host) -> Limits:
-    """The limits of a role's sites on a host. Unavailable where the study pins to a CPU that is not there."""
+    """Return the limits of a role's sites on a host. Raises Unavailable if the study pins to a missing CPU."""
     online, cpuset = host.cpus_online(), host.cpuset
     if resources.pin == "spread":
         cpuset = str(online[(0 if role != "client" else 1) % len(online)])
@@ -481,6 +483,6 @@ def limits_of(resources: Resources, role: Role, host: Host) -> Limits:
 
 
 def cpus_of(resources: Resources, role: Role, site: Site) -> int:
-    """Return on how many CPUs the processes of a role's site may run."""
+    """Return the number of CPUs that the processes of a role's site can use."""
     cpuset = limits_of(resources, role, site.host).cpuset
     return len(cpus_in(cpuset) if cpuset else site.host.cpus_online())

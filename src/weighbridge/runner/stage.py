@@ -1,4 +1,4 @@
-"""Where one trial takes place: its sites, their hosts and machines, and what is between them."""
+"""The setting of one trial: its sites, their hosts and machines, and the network between them."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -16,26 +16,26 @@ from weighbridge.model.workload import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class StageMachine:
-    """One machine: how many CPUs it has, which roles are on it, and who reads its files."""
+    """One machine: its CPUs, the roles on it, and the function that reads its files."""
 
     cpus: int
     roles: tuple[Role, ...]
-    """Empty where it only has guests that sites are in: what befalls it befalls the trial."""
+    """Empty if it only has guests that contain sites; its disturbances still affect the trial."""
     read: Read = read_here
     hypervisors: Mapping[str, Group] = field(default_factory=dict)
-    """The control groups on it of the hypervisors that hosts of the sites are in, by the place of their readings."""
+    """The control groups of the hypervisors on it that contain the sites' hosts, by the place of their readings."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleSetup:
-    """How a role takes part in a trial: its CPUs, whether it is in the environment, how its programs start."""
+    """The setup of a role in a trial: its CPUs, whether it is in the environment, how its programs start."""
 
     cpus: int | None = None
-    """The CPUs on which its processes may run; None: not known."""
+    """The number of CPUs that its processes can use; None if unknown."""
     inside: bool = True
-    """Whether it is in the environment."""
+    """Whether the role is in the environment."""
     process: ProcessDefaults = field(default_factory=ProcessDefaults)
-    """What its programs are started with in their userland."""
+    """The defaults with which its programs start in their userland."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,18 @@ class DataDisks:
     """The disks that have the data of sites."""
 
     servers: tuple[Host, ...] = ()
-    """The hosts on which servers of the sites' storage are, where these are not the sites' own."""
+    """The hosts with servers of the sites' storage, if they are not the sites' own."""
     written: tuple[Host, ...] = ()
-    """The hosts, all of the run's, on which trials write: what an earlier one left to be written is written first."""
+    """All hosts of the run on which trials write: dirty pages of earlier trials are written first."""
     throttle: Callable[[], None] = lambda: None
-    """Limits them to the speed at which the workload is measured: what it starts from is there."""
+    """Limits the disks to the speed at which the workload is measured, after its data are prepared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """A command for the end of one site, and the files with their modes that it may read there.
+    """A command for the end of one site, with the files and modes that it can read there.
 
-    ``role``: whose site it is, with its number where there are several.
+    ``role`` is the role of the site, with a number if there are several.
     """
 
     role: str
@@ -71,29 +71,29 @@ AtEnd = Callable[[Finish], None]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where the roles of one workload are in one environment, on which hosts, and the meters of hosts by name."""
+    """The sites and endpoints of one workload in one environment, with their machines and meters."""
 
     sites: Mapping[Role, Site]
     endpoints: Mapping[Role, Endpoint]
     machines: Mapping[str, StageMachine] = field(default_factory=dict)
-    """Those whose state flags the trial, as hosts name them: "host" is this one, which testbed hosts share."""
+    """The machines whose state flags the trial, by the name that hosts use: "host" is this machine."""
     parts: Mapping[Role, RoleSetup] = field(default_factory=dict)
     meters: Mapping[str, Meter] = field(default_factory=dict)
     further: tuple[Site, ...] = ()
-    """The sites beside the measured one in which its program runs too, at the same time."""
+    """The other sites in which the measured program runs at the same time."""
     open_site: Callable[[], AbstractContextManager[Site]] | None = None
-    """Opens one more site like the measured one, which is the caller's."""
+    """Opens one more site like the measured one; it belongs to the caller."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
-    """The sites' names, each with a command that has made there what trials start from: added to by the first."""
+    """The preparations that were made: a site's name with the command. The first trial adds to it."""
     data: DataDisks = field(default_factory=DataDisks)
     at_end: AtEnd = lambda _: None
-    """Takes what is run in its sites before these are closed."""
+    """Notes a command to run in the trial's sites before they are closed."""
     idle: Mapping[str, Idle] = field(default_factory=dict)
-    """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
+    """The use of each machine while no site runs; if it is empty, machines are not metered."""
     require_supporting_services: Callable[[], None] = lambda: None
     """Raises EnvironmentLost if a supporting service no longer runs as it was started."""
     own_cpu_limits: bool = False
-    """Whether environments of the study differ in their CPU limits: then how these held programs back is told."""
+    """Whether environments of the study differ in their CPU limits; the report then shows the throttled times."""
     polled: bool = False
     """Whether the idle CPUs of this machine poll: a hypervisor's share of CPU time is then partly theirs."""
 
@@ -108,7 +108,7 @@ class Stage:
         return {role: site.host.name for role, site in self.sites.items()}
 
     def part(self, role: Role) -> RoleSetup:
-        """What a role has beside its sites."""
+        """Return the setup of a role."""
         return self.parts.get(role, RoleSetup())
 
     def started(self, role: Role, command: Command) -> Command:
@@ -116,12 +116,12 @@ class Stage:
         return self.part(role).process.of(command)
 
     def sites_of(self, role: Role) -> tuple[Site, ...]:
-        """The sites in which a role's program runs."""
+        """Return the sites in which a role's program runs."""
         return (self.sites[role], *(self.further if role == self.measured else ()))
 
     @property
     def counted(self) -> bool:
-        """Whether the machines' counters have all that the sites do: else no figure of a whole machine is one."""
+        """Whether the machines' counters include everything that the sites do; if not, machines give no figures."""
         return all(site.counted for site in self.sites.values())
 
     @property
@@ -130,12 +130,12 @@ class Stage:
         return {name: machine for name, machine in self.machines.items() if machine.roles}
 
     def shares(self, machine: StageMachine) -> bool:
-        """Whether the roles on a machine share CPUs."""
+        """Return whether the roles on a machine share CPUs."""
         return sum(self.part(role).cpus or 0 for role in machine.roles) > machine.cpus
 
     @property
     def links(self) -> tuple[NetworkLink, ...]:
-        """The cables with a rate: of the hosts, each once, and of the sites."""
+        """The cables with a rate, of hosts (each once) and of sites."""
         hosts = {site.host.name: site.host for site in self.sites.values()}
         cables = [cable for host in hosts.values() if (cable := host.capabilities.cable) is not None]
         of_hosts = [link for cable in cables if (link := cable.link()) is not None]
@@ -143,10 +143,10 @@ class Stage:
 
 
 def machines_of(sites: Mapping[Role, Site], local_read: Read) -> dict[str, StageMachine]:
-    """The machines that sites are on, and this one where sites are in guests on it; ``local_read`` reads this one."""
+    """Return the machines with sites, and this one if it has guests with sites; ``local_read`` reads this one."""
     machines: dict[str, StageMachine] = {}
     cpus: dict[str, set[int]] = {}
-    """Those of all its hosts: containers may have some each."""
+    """The CPUs of all hosts of each machine: containers can have different CPUs."""
     groups = ((site.host.name, site.host.capabilities.hypervisor) for site in sites.values())
     hypervisors = {f"hypervisor of host {name}": group for name, group in groups if group is not None}
     for role, site in sites.items():

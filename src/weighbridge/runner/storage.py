@@ -1,4 +1,4 @@
-"""Which storage each site has: what the study says, else what the environment has for workloads that need one."""
+"""Chooses the storage of each site: the study's choice, or the environment's default for workloads that need one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,9 +20,9 @@ from weighbridge.runner.preflight import ready
 def site_storage(
     environment: Environment, options: Any, study: Study, role: str, hosts: Mapping[str, Host]
 ) -> SiteStorage | None:
-    """The storage of a site with these options of its environment; None where nothing asks for one.
+    """Return the storage of a site with these options of its environment; None if nothing asks for one.
 
-    Where a workload keeps data, all sites but clients have one. ``hosts``: the open ones, by name.
+    If a workload keeps data, all sites except clients have one. ``hosts`` has the open hosts by name.
     """
     named = _named(options)
     if named is None and (role == "client" or not writes(study) or not environment.storage):
@@ -41,24 +41,24 @@ def site_storage(
 
 
 def writes(study: Study) -> bool:
-    """Whether some workload of a study keeps data."""
+    """Return whether a workload of the study keeps data."""
     return any(registry.workloads()[cell.kind].needs_data(cell.options) for cell in study.cells)
 
 
 def storage_options(arm: Arm) -> StorageOptions | None:
-    """What a study says of an environment's storage, else the environment's own; None where it has none."""
+    """Return the storage that a study chooses for an environment, or the environment's own; None if it has none."""
     environment, named = registry.environments()[arm.kind], _named(arm.options)
     return _chosen(environment, named)[1] if named is not None or environment.storage else None
 
 
 def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
-    """What a power cut leaves of a workload's data in an environment: the weaker of the program and its storage."""
+    """Return what a power cut leaves of a workload's data: the weaker of the program and its storage."""
     workload, options = registry.workloads()[cell.kind], study.options(arm, cell)
     own = workload.durability(options)
     inside = "server" in study.file.inside or "solo" in workload.roles(options)
     environment, of_site = registry.environments()[arm.kind], arm.options
     if not inside:
-        environment, of_site = registry.the_host(study.file.hosts[study.server_host].own_traits)
+        environment, of_site = registry.bare_host(study.file.hosts[study.server_host].own_traits)
     named = _named(of_site)
     if own is None or (named is None and not (workload.needs_data(options) and environment.storage)):
         return own
@@ -66,7 +66,7 @@ def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
 
 
 def storage_durability(arm: Arm) -> Durability:
-    """What a power cut leaves of what was synced to the storage of an environment, as that claims."""
+    """Return what a power cut leaves of synced data on an environment's storage, according to the storage."""
     return _durability(registry.environments()[arm.kind], arm.options, _named(arm.options))
 
 
@@ -79,7 +79,7 @@ def _durability(environment: Environment, options: Any, named: StorageOptions | 
 def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
     """Limit the disks of hosts' data to a speed (`weighbridge.model.host.SPEEDS`), or lift that with None.
 
-    Raises Unavailable where one cannot be limited, EnvironmentLost where it does not answer.
+    Raises Unavailable if a disk cannot be limited, EnvironmentLost if it does not answer.
     """
     for host in hosts:
         if (disk := host.capabilities.data_disk) is not None:
@@ -89,11 +89,11 @@ def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
 
 
 def storage_facts(mounts: Sequence[Mount], site: Site, limits: Limits) -> dict[str, str]:
-    """What is in force of a site's storage: what its servers and disks say, and the site's own mount table."""
+    """Return the facts about a site's storage, from its servers and disks, and from the site's mount table."""
     facts = {f"storage: {name}": value for mount in mounts for name, value in mount.facts.items()}
-    beside = [mount.cached_by for mount in mounts if mount.cached_by]
-    if beside and limits.memory is not None:
-        facts["not honoured: memory limit of the page cache"] = f"{beside[0]} keeps files in memory without a limit"
+    caches = [mount.cached_by for mount in mounts if mount.cached_by]
+    if caches and limits.memory is not None:
+        facts["not honoured: memory limit of the page cache"] = f"{caches[0]} keeps files in memory without a limit"
     with suppress(OSError, IndexError):
         if words := mounted(site):
             facts["storage: mounted"] = " ".join(words)
@@ -102,9 +102,9 @@ def storage_facts(mounts: Sequence[Mount], site: Site, limits: Limits) -> dict[s
 
 
 def require_in_force(mounts: Iterable[Mount], site: Site) -> None:
-    """Raise Unavailable where a site, in whose kernel it is mounted, has something else than its storage.
+    """Raise Unavailable if a site, whose kernel has the mount, does not have its storage at DATA.
 
-    A mount that an engine in another mount namespace does not see leaves the folder below it in its place.
+    If an engine in another mount namespace does not see a mount, the site gets the folder below it instead.
     """
     for mount in mounts:
         if not mount.filesystem or site.layers != site.host.layers:
@@ -117,27 +117,27 @@ def require_in_force(mounts: Iterable[Mount], site: Site) -> None:
 
 
 def mounted(site: Site, at: str = DATA) -> tuple[str, ...]:
-    """What is mounted at a folder of a site, as `_without_numbers` gives it; () where nothing is. Raises OSError."""
+    """Return the file system and options of a mount in a site; () if nothing is mounted there. Raises OSError."""
     table = site.read("/proc/self/mountinfo").decode(errors="replace").splitlines()
     lines = [line for line in table if line.split(" ")[4:5] == [at]]
     return tuple(_without_numbers(lines[-1])) if lines else ()
 
 
 def _without_numbers(line: str) -> Iterator[str]:
-    """File system, mount options and the file system's own, of a line of mountinfo (proc_pid_mountinfo(5))."""
+    """Yield file system, mount options and super block options from a line of mountinfo (proc_pid_mountinfo(5))."""
     before, _, after = line.partition(" - ")
     kind, _, own, *_ = *after.split(" "), "", "", ""
     yield from (kind, before.split(" ")[5], own)
 
 
 def storage_readiness(arm: Arm) -> Readiness:
-    """Whether the storage that an environment of a study names can be had here."""
+    """Return whether the storage that an environment of a study names is available here."""
     named = _named(arm.options)
     return Readiness(True) if named is None else ready(registry.storage()[named.kind], named)
 
 
 def storage_server_readiness(study: Study, arm: Arm) -> Readiness:
-    """Whether its server can be had, where the study places that on a host with this machine's kernel."""
+    """Return whether the storage server is available, if the study places it on a host with this machine's kernel."""
     named, hosts = _named(arm.options), [study.file.hosts[name] for name in study.storage_hosts]
     served = named is not None and registry.storage()[named.kind].served
     shares_kernel = any(not host.traits.own_kernel for host in hosts)
@@ -149,7 +149,7 @@ def _named(options: Any) -> StorageOptions | None:
 
 
 def _chosen(environment: Environment, options: StorageOptions | None) -> tuple[Storage, StorageOptions]:
-    """The storage that was named, else the environment's own with its defaults."""
+    """Return the storage that was named, else the environment's own with its defaults."""
     if options is not None:
         return registry.storage()[options.kind], options
     plugin = registry.storage()[environment.storage]

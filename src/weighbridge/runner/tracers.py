@@ -1,6 +1,6 @@
 """Tracers that watch this whole machine while an environment works, in trials that are not counted.
 
-They slow down what they watch. So they are started only where a study asks for one (``trace``), after its blocks.
+They slow down the programs that they watch, so they only start if a study asks for one (``trace``), after its blocks.
 """
 
 import os
@@ -30,18 +30,18 @@ from weighbridge.runner.trial_runner import TrialRunner
 from weighbridge.store.traces import has_traces, write_traces
 
 MOST = 20
-"""Items of a trace that are kept."""
+"""The most items of a trace that are kept."""
 _SETTLE_S = 1.0
-"""Between the start of a tracer and that of what it watches."""
+"""The seconds from the start of a tracer to the start of the watched program."""
 _BEGINS_S = 30.0
-"""How long a tracer may take until it says that it has begun."""
+"""How long a tracer can take until it reports that it is running."""
 _LONGEST_S = 3600.0
 _WRITES_S = 30.0
 """How long a tracer has to write its records after the interrupt."""
 _LARGEST, _ENDS_S = "256M", f"{_LONGEST_S:.0f}"
-"""At which size, and after how many seconds, perf ends by itself where nobody is left to end it."""
+"""The size and the seconds at which perf ends by itself, in case no process is left to end it."""
 _NAME = 300
-"""Characters of a function's name that are kept."""
+"""The most characters of a function's name that are kept."""
 _ADDRESS = re.compile("0x[0-9a-f]+")
 _TRACEFS = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
 
@@ -50,26 +50,26 @@ class Tracer(Protocol):
     """A program that counts something on this machine until it is interrupted."""
 
     begins: bytes
-    """What it prints once it has begun; b"": nothing."""
+    """The line that it prints when it is running; b"" if it prints none."""
 
     def obstacle(self, root: Path = Path("/")) -> str:
-        """Return why the kernel lets nobody trace, or not this user; "" where nothing is known to be in the way."""
+        """Return why this user cannot trace with this kernel; "" if no obstacle is known."""
 
     def record(self, data: Path) -> Command:
-        """Return the program; ``data`` is a file that it may write."""
+        """Return the program's command; it can write to the file ``data``."""
 
     def read(self, data: Path, completed: Completed, left_out: Collection[int]) -> Mapping[str, int]:
-        """Return how often each thing was met, without the processes ``left_out``. Raises Unavailable."""
+        """Return the count of each item, without the processes ``left_out``. Raises Unavailable."""
 
 
 class Perf:
-    """Which functions ran, of the kernel's and of programs: perf's samples of the CPU clock (perf-record(1))."""
+    """Counts the functions of kernel and programs that ran: perf's samples of the CPU clock (perf-record(1))."""
 
     begins = b""
     _LINE = re.compile(r"^ *[\d.]+% *\t *(\d+) *\t *(\d+):(.*?) *\t\[(.)\] (.*\S) *$")
 
     def obstacle(self, root: Path = Path("/")) -> str:
-        """Return what the kernel's setting says of users without privileges (perf_event_open(2))."""
+        """Return an obstacle if the kernel's setting excludes this user (perf_event_open(2))."""
         try:
             paranoid = int((root / "proc/sys/kernel/perf_event_paranoid").read_text())
         except (OSError, ValueError):
@@ -100,9 +100,9 @@ class Perf:
         return self.parse(report.text, left_out)
 
     def parse(self, text: str, left_out: Collection[int] = ()) -> Mapping[str, int]:
-        """Return the samples of each function that ``perf report`` printed; lines that are cut short are not read.
+        """Return the samples of each function in the output of ``perf report``, without lines that are cut short.
 
-        What has no symbol, as of a program without a table of them, is one item of its program.
+        Samples without a symbol are one item per program.
         """
         samples: Counter[str] = Counter()
         for line in text.split("\n")[:-1]:
@@ -113,7 +113,7 @@ class Perf:
 
 
 class BpfTrace:
-    """How often the kernel did what tells of most mechanisms: bpftrace's counts of tracepoints (bpftrace(8))."""
+    """Counts the tracepoints of the kernel that show the work of most mechanisms (bpftrace(8))."""
 
     begins = b"begun"
     EVENTS = (
@@ -124,7 +124,7 @@ class BpfTrace:
     _LINE = re.compile(r"^@\[tracepoint:(\w{1,60}:\w{1,60})\]: (\d{1,18})$", re.ASCII)
 
     def obstacle(self, root: Path = Path("/")) -> str:
-        """Return what is missing of the kernel's tracepoints, which root alone may use."""
+        """Return the reason why this user cannot use the kernel's tracepoints; only root can."""
         if os.geteuid() != 0:
             return "bpftrace needs root"
         if any((root / each / "events").is_dir() for each in _TRACEFS):
@@ -153,9 +153,9 @@ TRACERS: Mapping[TracerName, Tracer] = {"perf": Perf(), "bpftrace": BpfTrace()}
 def trace(
     name: TracerName, run: RunContext, work: Callable[[], None], left_out: Collection[int] = ()
 ) -> tuple[tuple[TracedItem, ...], int]:
-    """Do some work under a tracer; return the most frequent items, first, and the count of all.
+    """Do some work under a tracer; return the most frequent items, most frequent first, and the total count.
 
-    Raises Unavailable where the tracer is not installed, or the kernel refuses it, or it met nothing.
+    Raises Unavailable if the tracer is not installed, if the kernel refuses it, or if it counted nothing.
     """
     tracer = TRACERS[name]
     if obstacle := tracer.obstacle():
@@ -179,7 +179,7 @@ def trace(
 
 
 def _await(name: str, tracer: Tracer, process: Process) -> None:
-    """Wait until a tracer has begun."""
+    """Wait until a tracer is running."""
     late = time.monotonic() + _BEGINS_S
     while tracer.begins not in process.output_so_far() and not process.wait(0.1):
         if time.monotonic() > late:
@@ -238,7 +238,7 @@ def _run_traced(runner: TrialRunner, lengths: Lengths, trial: Trial) -> None:
 
 
 def traced_trials(study: Study) -> Iterator[tuple[str, str, Cell]]:
-    """Give what is traced: an explained environment, the arm of it (itself, all mechanisms off), the workload."""
+    """Yield each environment to trace with its arms (itself, and with all mechanisms off) and each cell."""
     there = {arm.name for arm in study.arms}
     for environment in dict.fromkeys(each.environment for each in study.mechanisms if each.environment in there):
         arms = study.arms_by_off(environment)

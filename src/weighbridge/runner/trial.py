@@ -1,4 +1,4 @@
-"""One trial: start the server, wait until it listens, warm up, measure, read, record. The one copy."""
+"""Runs one trial: start the server, wait until it listens, warm up, measure, read, record."""
 
 import time
 from typing import Any
@@ -15,7 +15,7 @@ from weighbridge.runner.window import Window
 
 
 def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> TrialRecord:
-    """Run one trial to its end, whatever that is. Only an interruption is raised; the sites stay open."""
+    """Run one trial to its end, whatever its outcome. Only an interruption is raised; the sites stay open."""
     started_at = time.time()
     window, programs, evaluation = Window(stage), Programs(workload, options, stage), Evaluation()
     outcome, message = Outcome.OK, ""
@@ -43,7 +43,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         outcome, message, evaluation = Outcome.ENVIRONMENT_LOST, str(server_lost), Evaluation()
     if outcome is not Outcome.ENVIRONMENT_LOST:
         try:
-            stage.require_supporting_services()  # a server whose database is gone may well answer faster
+            stage.require_supporting_services()  # a server without its database can answer faster
         except EnvironmentLost as lost:
             outcome, message, evaluation = Outcome.ENVIRONMENT_LOST, str(lost), Evaluation()
     window.end(lost=outcome is Outcome.ENVIRONMENT_LOST)

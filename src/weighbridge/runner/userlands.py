@@ -1,4 +1,4 @@
-"""The userlands of a study: what each must hold, whether they can be had, where they are, and their programs."""
+"""Builds the userlands of a study, checks whether that is possible, and lists their programs."""
 
 import contextlib
 import functools
@@ -55,16 +55,16 @@ def userland_problems(study: Study) -> Iterator[Readiness]:
 
 
 def userlands_built(study: Study) -> bool:
-    """Whether no userland of the study has to be built before it runs."""
+    """Return whether all userlands of the study are built already."""
     spec, cache = userland_of(study), cache_folder()
     return all(cached(spec, cache, source) is not None for source in study.sources.values())
 
 
 def absent_programs(study: Study) -> Iterator[tuple[str, str]]:
-    """Yield each workload with a program, named by a path, that its userland cannot have, and why with what helps.
+    """Yield each workload with a program path that its userland cannot have, and the reason with a remedy.
 
-    One that is made or brought there before it starts is none. Weighbridge does not read files that the study names
-    before the study is approved.
+    A program that the workload creates or copies before it starts is not reported. Weighbridge does not read files
+    that the study names before the study is approved.
     """
     kinds = registry.workloads()
     for cell in study.cells:
@@ -86,7 +86,7 @@ def absent_programs(study: Study) -> Iterator[tuple[str, str]]:
 
 def _absent(workload: Workload, options: object, role: Role, source: SourceOptions | None) -> Iterator[str]:
     plugin = registry.userlands()["packages" if source is None else source.kind]
-    with contextlib.suppress(TrialFailure):  # the trial tells it
+    with contextlib.suppress(TrialFailure):  # the trial reports it
         program = workload.command(role, options, _NOWHERE).argv[0]
         if "/" not in program or secrets_in(program) or (lacks := plugin.lacks(source, program)) is None:
             return
@@ -95,22 +95,20 @@ def _absent(workload: Workload, options: object, role: Role, source: SourceOptio
 
 
 def ensure_userlands(study: Study, cache: Path, say: Callable[[str], None]) -> Userlands:
-    """Return the study's userlands, built if need be. Raises as `weighbridge.userland.build.ensure`."""
+    """Return the study's userlands, built if necessary. Raises as `weighbridge.userland.build.ensure` does."""
     spec, clients = userland_of(study), study.file.client_userland
-    usual = ensure(spec, cache, say, study.file.userland)
     userlands = Userlands(
-        usual,
+        ensure(spec, cache, say, study.file.userland),
         None if clients is None else ensure(spec, cache, say, clients),
         {arm.name: ensure(spec, cache, say, arm.userland) for arm in study.arms if arm.userland is not None},
     )
-    every = [each for each in (usual, userlands.clients, *userlands.own.values()) if each is not None]
-    return userlands if all(each.digest for each in every) else _known_by_contents(study, userlands)
+    return userlands if all(each.digest for each in userlands.all) else _known_by_contents(study, userlands)
 
 
 def push_userlands(study: Study, repository: str, say: Callable[[str], None]) -> list[str]:
-    """Push the images of a study's userlands to a registry, as its kinds of hosts need them; return their names.
+    """Push the images of a study's userlands to a registry for its kinds of hosts; return the images' names.
 
-    Raises Unavailable, and as `ensure_userlands`.
+    Raises Unavailable, and as `ensure_userlands` does.
     """
     cache = cache_folder()
     userlands = functools.cache(lambda: ensure_userlands(study, cache, say))
@@ -119,9 +117,10 @@ def push_userlands(study: Study, repository: str, say: Callable[[str], None]) ->
 
 @dataclass(frozen=True, slots=True)
 class ImageWay:
-    """How the image of a userland gets to a host. ``size``: bytes of its archive; None: it is not built yet.
+    """How the image of a userland gets to a host.
 
-    ``on_nodes``: whether the nodes that the host may be hold it already; None: not known.
+    ``size`` is the size of its archive in bytes; None if it is not built yet. ``on_nodes`` says whether each node
+    that the host can use has the image; None if unknown.
     """
 
     host: str
@@ -132,7 +131,7 @@ class ImageWay:
 
 
 def image_ways(study: Study) -> Iterator[ImageWay]:
-    """Yield how the study's userlands get to the hosts that take them as images.
+    """Yield how the study's userlands get to the hosts that use images.
 
     Before the study is approved, Weighbridge contacts no host and reads no file or image that the study names.
     """
@@ -154,7 +153,7 @@ def image_ways(study: Study) -> Iterator[ImageWay]:
 
 
 def _known_by_contents(study: Study, userlands: Userlands) -> Userlands:
-    """Give userlands without a digest that of the programs which are measured, with the libraries that they load."""
+    """Return the userlands; a missing digest becomes one of the measured programs and their libraries."""
     contents = repr(sorted(measured_programs(study, userlands).items()))
     digest = hashlib.sha256(contents.encode()).hexdigest()
 
@@ -164,12 +163,12 @@ def _known_by_contents(study: Study, userlands: Userlands) -> Userlands:
     return Userlands(
         known(userlands.usual),
         None if userlands.clients is None else known(userlands.clients),
-        {name: known(each) for name, each in userlands.own.items()},
+        {name: known(each) for name, each in userlands.by_environment.items()},
     )
 
 
 def userland_facts(study: Study, userlands: Userlands) -> dict[str, Mapping[str, str]]:
-    """Return the digests and the versions of packages, by the scope in which a run keeps them."""
+    """Return the digests and package versions of userlands, by their scope in a run."""
     facts: dict[str, Mapping[str, str]] = {}
     for scope, userland in _by_scope(study, userlands).items():
         facts |= {scope: {"digest": userland.digest}, packages_scope(scope): userland.versions}
@@ -177,8 +176,12 @@ def userland_facts(study: Study, userlands: Userlands) -> dict[str, Mapping[str,
 
 
 def _by_scope(study: Study, userlands: Userlands) -> dict[str, Userland]:
-    """The userlands of a run by the scope in which it keeps their digests."""
-    own = {own_userland_scope(arm.name): userlands.own.get(arm.name) for arm in study.arms if arm.aa_of is None}
+    """Return the userlands of a run by the scope of their digests."""
+    own = {
+        own_userland_scope(arm.name): userlands.by_environment.get(arm.name)
+        for arm in study.arms
+        if arm.aa_of is None
+    }
     every = {USUAL_SCOPE: userlands.usual, CLIENTS_SCOPE: userlands.clients, **own}
     return {scope: userland for scope, userland in every.items() if userland is not None}
 
@@ -186,14 +189,14 @@ def _by_scope(study: Study, userlands: Userlands) -> dict[str, Userland]:
 PROGRAMS = "programs"
 """The scope of these facts: a word of a command -> SHA-256 of the file that it names, in its role's userland."""
 _NOWHERE = Endpoint("127.0.0.1", "127.0.0.1", 5201, "127.0.0.1", 1472)
-"""No program is named after where its server is."""
+"""No program's name depends on the address of its server."""
 
 
 def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
     """Return the digest of each program, script and further file that the commands of a study's roles name.
 
-    The ``files`` of a workload are among them: a program may read any. So are programs of this machine that a study
-    names, an engine's: two builds may tell the same version.
+    This includes the ``files`` of a workload, because a program can read any of them. It also includes the programs
+    of this machine that a study names, such as an engine's, because two builds can print the same version.
     """
     digest_by_name: dict[str, str] = {}
     read: set[tuple[str, tuple[str, ...], str]] = set()
@@ -206,16 +209,16 @@ def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
             digest_by_name |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
         digest_by_name |= {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     for each in external_resources(study):
-        if each.what is External.PROGRAM:
-            with contextlib.suppress(OSError):  # its readiness tells it
+        if each.kind is External.PROGRAM:
+            with contextlib.suppress(OSError):  # its readiness reports it
                 digest_by_name[each.value] = digest_of(Path(each.value))
     return dict(sorted(digest_by_name.items()))
 
 
 def measured_packages(study: Study, userlands: Userlands) -> dict[str, Mapping[str, str]]:
-    """Return the packages of the measured programs, with their versions, by the scope in which a run keeps them.
+    """Return the packages of the measured programs with their versions, by their scope in a run.
 
-    A program that no package has, such as the user's own, is not among them.
+    A program that belongs to no package, such as the user's own, is not included.
     """
     files: dict[int, set[Path]] = {}
     for userland, _, command, _ in _commands(study, userlands):
@@ -231,18 +234,18 @@ def measured_packages(study: Study, userlands: Userlands) -> dict[str, Mapping[s
 
 
 def _commands(study: Study, userlands: Userlands) -> Iterator[tuple[Userland, str, Command, Mapping[str, bytes]]]:
-    """Each command of a study's roles, with its userland, the environment and the further files that it reads."""
+    """Yield each command of a study's roles, with its userland, its environment and the files that it reads."""
     for workload, options, environment in _workloads(study):
         for role in workload.roles(options):
             inside = role == "solo" or role in study.file.inside
             userland = userlands.of(role, environment if inside else OUTSIDE)
-            with contextlib.suppress(TrialFailure):  # the trial tells it
+            with contextlib.suppress(TrialFailure):  # the trial reports it
                 command = userland.process.of(workload.command(role, options, _NOWHERE))
                 yield userland, environment, command, workload.files(role, options, _NOWHERE)
 
 
 def _workloads(study: Study) -> Iterator[tuple[Workload, object, str]]:
-    """Each workload with the options that it has in each environment, but for those that open sites."""
+    """Yield each workload with its options in each environment, except workloads that open sites."""
     for cell in study.cells:
         workload = registry.workloads()[cell.kind]
         for arm in [arm for arm in study.arms if arm.aa_of is None]:
@@ -252,7 +255,7 @@ def _workloads(study: Study) -> Iterator[tuple[Workload, object, str]]:
 
 
 def package_of(program: str) -> str:
-    """Return the Debian package of a program, as far as it is installed here or a workload has it; "" else."""
+    """Return the Debian package of a program, if it is installed here or a workload has it; otherwise ""."""
     if program.startswith("."):
         return ""
     named = {name for workload in registry.workloads().values() for name in workload.packages}

@@ -1,7 +1,7 @@
-"""What one trial uses of its stage: counters before and after it and its measured process, series meanwhile.
+"""Measures the resource use of one trial: counters before and after it and its measured process, and time series.
 
-Whoever is to be read is a `Reader`: one place, and how to read its counters. A `CounterDelta` has them read at both
-of its ends. Everything that is said of a trial's use is computed from its `Window`, and nothing else is read for it.
+Each source of counters is a `Reader`, and a `CounterDelta` reads it at both ends. All figures about a trial's
+resource use come from its `Window`.
 """
 
 import math
@@ -25,14 +25,14 @@ from weighbridge.model.trial import Series
 from weighbridge.runner.stage import Stage
 
 WindowSample = tuple[str, str, float]
-"""Place, name and value."""
+"""A place, a name and a value."""
 TRIAL = "trial"
-"""The place of what is read of a whole trial: this process's CPU time, TCP's segments."""
+"""The place of counters about a whole trial: this process's CPU time, TCP's segments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads the counters of one place by their names; those that cannot be read are absent."""
+    """Reads the counters of one place by their names; unreadable ones are absent."""
 
     place: str
     read: Callable[[], Mapping[str, float]]
@@ -40,13 +40,13 @@ class Reader:
 
 @dataclass(slots=True)
 class CounterDelta:
-    """Counters that the same readers read before and after something. The first reader stands nearest to it."""
+    """Counters that the same readers read before and after something. The first reader is the closest to it."""
 
     readers: Sequence[Reader] = ()
     before: dict[str, dict[str, float]] = field(default_factory=dict)
     after: dict[str, dict[str, float]] = field(default_factory=dict)
     used: dict[str, dict[str, float]] = field(default_factory=dict)
-    """By how much each counter grew, by place and name, once the end is read; of a level its value before."""
+    """The growth of each counter, by place and name, once the end is read; for a level, its value before."""
 
     def begin(self) -> None:
         """Read for the first time. Raises EnvironmentLost."""
@@ -54,7 +54,7 @@ class CounterDelta:
             self.before.setdefault(reader.place, {}).update(reader.read())
 
     def end(self) -> EnvironmentLost | None:
-        """Read for the last time; return the first loss. Nothing is known of a place that was lost meanwhile."""
+        """Read for the last time; return the first loss. A place that was lost meanwhile has no values."""
         first: EnvironmentLost | None = None
         for reader in self.readers:
             try:
@@ -67,18 +67,18 @@ class CounterDelta:
 
 @dataclass(frozen=True, slots=True)
 class MachineUse:
-    """What whole machines did while the measured process ran, and how often TCP sent again."""
+    """The use of whole machines while the measured process ran, and TCP's segments."""
 
     machines: Mapping[str, Use | None]
-    """By name; None where one could not be read."""
+    """The use by the machine's name; None if a machine could not be read."""
     tool_s: float = 0.0
-    """CPU seconds of this process meanwhile: of the machine HERE."""
+    """The CPU seconds of this process during that time, on the machine HERE."""
     segments: Mapping[str, float] = field(default_factory=dict)
-    """TCP's ``sent_segments`` and ``resent_segments``; empty where they could not be read."""
+    """TCP's ``sent_segments`` and ``resent_segments``; empty if unreadable."""
 
     @property
     def uses(self) -> dict[str, Use]:
-        """Those that could be read."""
+        """The use of the machines that could be read."""
         return {name: used for name, used in self.machines.items() if used is not None}
 
     @property
@@ -88,27 +88,27 @@ class MachineUse:
 
     @property
     def stolen(self) -> float:
-        """The share of CPU time that a hypervisor took, on the machine where that was most."""
+        """The largest share of CPU time that a hypervisor took on any machine."""
         return max((used.stolen for used in self.uses.values()), default=0.0)
 
 
 class Window:
-    """What one trial uses, from its begin to its end: of the whole trial, and of the time of its measured process."""
+    """The resource use of one trial, and of its measured process."""
 
     def __init__(self, stage: Stage) -> None:
-        """``begun`` is the moment from which the trial's seconds count (time.monotonic)."""
+        """Set the start of the trial (time.monotonic)."""
         self._stage = stage
         self.begun = time.monotonic()
         self.lasted_s = 0.0
-        """How long the whole trial took, once that has ended."""
+        """The duration of the whole trial, once it has ended."""
         self.ran: tuple[float, float] | None = None
-        """When the measured process ran, in seconds of the trial: from and to; None: it has not come to its end."""
+        """The start and end of the measured process, in seconds of the trial; None if it has not ended."""
         self.measured_s: float | None = None
-        """How long it ran, by its own clock; None if it has not come to its end, or its clock stood still."""
+        """Its duration by its own clock; None if it has not ended, or its clock stood still."""
         self.series: list[Series] = []
         self.flags: list[Flag] = []
         self.meters_s = 0.0
-        """CPU seconds that all meters took while the measured process ran: that share of what they took in all."""
+        """The CPU seconds of all meters while the measured process ran, as a share of their total time."""
         self._meter_samples: list[WindowSample] = []
         groups = {place: group for each in stage.machines.values() for place, group in each.hypervisors.items()}
         self._trial = CounterDelta([
@@ -129,7 +129,7 @@ class Window:
         self._guests.begin()
 
     def end(self, *, lost: bool) -> None:
-        """Read everything for the last time; of guests nothing where one was ``lost``."""
+        """Read everything for the last time; guests are not read if one was ``lost``."""
         self.end_series()
         self.lasted_s = time.monotonic() - self.begun
         if not lost:
@@ -137,7 +137,7 @@ class Window:
         self._trial.end()
 
     def begin_series(self) -> None:
-        """Let the meters of the hosts begin; each has read once when this returns. They never fail a trial."""
+        """Start the meters of the hosts; each has read once when this returns. They never fail a trial."""
         self._series_begun_at = time.monotonic()
         sites, hosts = self._stage.sites, self._stage.hosts
         for name, meter in self._stage.meters.items():
@@ -151,7 +151,7 @@ class Window:
                 self._series_begun.append(name)
 
     def end_series(self) -> None:
-        """Let the meters read for the last time, and take what they read. Ending twice is harmless."""
+        """Let the meters read for the last time, and take their readings. A second call does nothing."""
         names, self._series_begun = self._series_begun, []
         begun_s, lasted_s = self._series_begun_at - self.begun, time.monotonic() - self._series_begun_at
         share = (self.ran[1] - max(begun_s, self.ran[0])) / lasted_s if self.ran else 0.0
@@ -172,8 +172,8 @@ class Window:
     def begin_measured(self, *, served: bool, opens: bool) -> None:
         """Read just before the measured process starts.
 
-        Machines are read where it is ``served``: what a program without a counterpart costs, its own site tells. One
-        that ``opens`` sites works outside of the stage's.
+        Machines are read if it is ``served``, because its own site shows everything that a program without a server
+        uses. A process that ``opens`` sites works outside of the stage's sites.
         """
         stage, machines, self._links = self._stage, self._stage.working, self._stage.links
         readers = [
@@ -199,7 +199,7 @@ class Window:
         self._measured_at = time.monotonic()
 
     def end_measured(self) -> None:
-        """Read just after the measured process has ended: its output has not come yet. Raises EnvironmentLost."""
+        """Read just after the measured process has ended, before its output arrives. Raises EnvironmentLost."""
         if (lost := self._measured.end()) is not None:
             raise lost
 
@@ -211,19 +211,19 @@ class Window:
 
     @property
     def used(self) -> dict[str, dict[str, float]]:
-        """What each machine, hypervisor and site used in the whole trial, by place and name of the counter."""
+        """The use of each machine, hypervisor and site in the whole trial, by place and name of the counter."""
         guests = self._guests.used
         return {place: {**used, **guests.get(place, {})} for place, used in self._trial.used.items()}
 
     @property
     def used_by_roles(self) -> dict[str, dict[str, float]]:
-        """What each role's sites used while the measured process ran: not the warm-up, nor the server's start."""
+        """The use of each role's sites while the measured process ran, without the warm-up and the server's start."""
         used = self._measured.used
         return {role: used[role] for role in self._stage.sites if role in used}
 
     @property
     def machine_use(self) -> MachineUse | None:
-        """What whole machines did meanwhile; None where they were not read."""
+        """The use of whole machines during that time; None if they were not read."""
         before, after = self._measured.before, self._measured.after
         if "tool_cpu_s" not in after.get(TRIAL, {}):
             return None
@@ -234,18 +234,18 @@ class Window:
 
     @property
     def events(self) -> Mapping[str, float]:
-        """What the kernel counted meanwhile beside CPU time (`weighbridge.meters.events`), of all machines."""
+        """The kernel's event counts during that time (`weighbridge.meters.events`), summed over all machines."""
         used = self._measured.used
         return used.get(TRIAL, {}) | events_of_machines({name: used.get(name, {}) for name in self._stage.working})
 
     @property
     def waited_s(self) -> float:
-        """Seconds in which programs waited for disks meanwhile, on the machine where that was most."""
+        """The longest time on any machine for which programs waited for disks during that time, in seconds."""
         used = self._measured.used
         return max((used.get(name, {}).get("psi_io_s", 0.0) for name in self._stage.working), default=0.0)
 
     def cables(self, seconds: float) -> list[Flag]:
-        """Each cable's share of its rate over the seconds in which data were on it. Its busier direction counts."""
+        """Return each cable's share of its rate while it carried data for ``seconds``, in its busier direction."""
         carried = [self._measured.used.get(_cable(number), {}) for number in range(len(self._links))]
         shares = [
             (link, min(1.0, max(bits.values()) / (link.rate * seconds)))
@@ -255,14 +255,14 @@ class Window:
         return [Flag(FlagCode.CABLE, link.where, {"share": share, "rate": link.rate}) for link, share in shares]
 
     def killed(self) -> bool:
-        """Whether the kernel has killed for the memory limit of the server's site in this trial so far."""
+        """Return whether the memory limit of the server's site has caused a kill in this trial so far."""
         before, server = self._trial.before.get("server", {}), self._stage.sites.get("server")
         with suppress(EnvironmentLost):
             return server is not None and server.meters().get("oom_kills", 0.0) > before.get("oom_kills", math.inf)
         return False
 
     def samples(self) -> Iterator[WindowSample]:
-        """Every counter's use as samples (place, name, value); the time series are not among them."""
+        """Yield every counter's growth as samples (place, name, value), without the time series."""
         for place, used in self.used.items():
             yield from ((place, name, value) for name, value in used.items())
         if (read := self.machine_use) is not None and self.ran is not None:
@@ -279,7 +279,7 @@ class Window:
 
 
 def _added_up(sites: Sequence[Site]) -> dict[str, float]:
-    """The counters of a role's sites, added up (`Site.meters`); ``throttled_s`` is their mean."""
+    """Return the sum of the counters of a role's sites (`Site.meters`); ``throttled_s`` is their mean."""
     total: Counter[str] = Counter()
     for site in sites:
         total.update(site.meters())
@@ -288,7 +288,7 @@ def _added_up(sites: Sequence[Site]) -> dict[str, float]:
 
 
 def _as_guest(site: Site) -> Mapping[str, float]:
-    """A site's CPU time as the kernel of its guest counts it; empty where unreadable. Raises EnvironmentLost."""
+    """Return a site's CPU time as its guest's kernel counts it; empty if unreadable. Raises EnvironmentLost."""
     with suppress(OSError):
         return site.guest_meters()
     return {}

@@ -92,14 +92,14 @@ class CostShift:
         return Interval(self.typical, self.low / by, self.high * by)
 
     @property
-    def worsening(self) -> Interval:
+    def penalty(self) -> Interval:
         """Return the typical change, positive is worse, in percent or (difference scale) in the metric's unit."""
-        return _worsening(self.interval, self.scale, self.better)
+        return _penalty(self.interval, self.scale, self.better)
 
     @property
-    def worsening_with_allowance(self) -> Interval:
+    def penalty_with_allowance(self) -> Interval:
         """Return `with_allowance`, positive is worse, in percent or (difference scale) in the metric's unit."""
-        return _worsening(self.with_allowance, self.scale, self.better)
+        return _penalty(self.with_allowance, self.scale, self.better)
 
     @property
     def excludes_no_change(self) -> bool:
@@ -277,5 +277,5 @@ def _described(values: Floats) -> Sample:
     return Sample(float(values.mean()), float(values.std(ddof=1)), values.size)
 
 
-def _worsening(interval: Interval, scale: Scale, better: Better) -> Interval:
+def _penalty(interval: Interval, scale: Scale, better: Better) -> Interval:
     return cost_percent(interval, better) if scale == "ratio" else cost_difference(interval, better)

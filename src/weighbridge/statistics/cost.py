@@ -125,14 +125,14 @@ class Cost:
         return cost_percent(self.interval, self.better) if self.scale == "ratio" else None
 
     @property
-    def worsening(self) -> Interval:
+    def penalty(self) -> Interval:
         """Return the typical cost, positive is worse: in percent, or (difference scale) in the metric's unit."""
         if self.scale == "ratio":
             return cost_percent(self.interval, self.better)
         return cost_difference(self.interval, self.better)
 
     @property
-    def two_one_sided_worsening(self) -> Interval | None:
+    def two_one_sided_penalty(self) -> Interval | None:
         """Return `two_one_sided` in percent, positive is worse."""
         return cost_percent(self.two_one_sided, self.better) if self.two_one_sided is not None else None
 

@@ -56,14 +56,14 @@ def look_shares(looks: Sequence[int], left: float = 1.0) -> tuple[float, ...]:
 def limit_p_values(values: Paired, cost: Cost, limit: float, looks: int | Looks, *, guarded: bool = False) -> PValues:
     """Return the p-values of "the cost is not above ``limit``"; `PValues.among` selects the one that counts.
 
-    ``limit`` is in the unit of ``cost.worsening``: percent, or the metric's; ``guarded`` is described in `PValues`.
+    ``limit`` is in the unit of ``cost.penalty``: percent, or the metric's; ``guarded`` is described in `PValues`.
     The p-values are two-sided, so that they are held to the same 5% as the interval; 1 if the cost is not above the
     limit.
     """
     smallest, (baseline, other) = smallest_p_value(cost.blocks, looks), values
     worse = 1.0 if cost.better == "lower" else -1.0
     ratio = 1 + worse * limit / 100
-    if not cost.worsening.estimate > limit:
+    if not cost.penalty.estimate > limit:
         return PValues(cost.blocks, 1.0, smallest, 1.0, guarded)
     if cost.scale == "ratio" and ratio <= 0:  # no ratio is that low: for a latency every cost is above the limit
         certain = 0.0 if worse > 0 else 1.0
@@ -83,7 +83,7 @@ def margin_p_value(
     worse than the margin.
     """
     ratio = 1 + margin / 100 * (1 if change.better == "lower" else -1)
-    if ratio <= 0 or not change.worsening.estimate > margin:
+    if ratio <= 0 or not change.penalty.estimate > margin:
         return 1.0
     moved = [value - math.log(ratio) for value in second]
     return min(1.0, shift_p_value(first, moved, math.log1p(change.allowance)) / looks_share(looks))

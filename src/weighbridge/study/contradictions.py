@@ -49,7 +49,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
 
 
 def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[StudyPlace, str]]:
-    """Why an environment cannot be measured with the clients that it is to be measured with."""
+    """Return why an environment cannot be measured with the clients that the study names."""
     place: StudyPlace = ("environments", arm.name.split("[")[0])
     hosts = file.placement.clients or (next(iter(file.hosts)),)
     for unknown in sorted({*(arm.clients or ())} - {*hosts}):
@@ -218,7 +218,7 @@ def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[StudyP
     every = {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}
     for role in sorted(every - {"solo", *file.inside}):
         for name in (file.placement.clients or (first,)) if role == "client" else (file.placement.server or first,):
-            if name in file.hosts and not registry.has_itself(file.hosts[name].own_traits):
+            if name in file.hosts and not registry.has_bare_host(file.hosts[name].own_traits):
                 why = f"the {role} is on host '{name}', which has nothing outside of environments"
                 yield ("placement",), f"placement: {why}. Add {role} to 'inside'"
 

@@ -221,7 +221,7 @@ def _described(subject: Subject, switches: Sequence[MechanismSwitch]) -> Iterato
 def unexplained(study: Study) -> list[str]:
     """Return the environments that a study explains although none of their mechanisms is switched off."""
     asked = study.file.explain
-    names = [arm.name for arm in study.arms if arm.own and arm.name != study.file.baseline]
+    names = [arm.name for arm in study.arms if arm.declared and arm.name != study.file.baseline]
     if not isinstance(asked, bool):
         names = [name for name in names if name in asked]
     elif not asked:

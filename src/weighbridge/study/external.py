@@ -45,7 +45,7 @@ _TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB, so the programs that it s
 class ExternalResource:
     """An external dependency. ``place`` is the key in the study that names it. Paths of files are absolute."""
 
-    what: External
+    kind: External
     place: str
     value: str
     lines: tuple[str, ...] = ()
@@ -68,22 +68,22 @@ def external_resources(study: Study) -> tuple[ExternalResource, ...]:
     entries = [compose_resource(study.compose)] if study.compose else []
     for name, host in file.hosts.items():
         of_host = [*_external(f"hosts.{name}", host)]
-        if not host.traits.here and not any(each.what is External.MACHINE for each in of_host):
+        if not host.traits.here and not any(each.kind is External.MACHINE for each in of_host):
             of_host.append(ExternalResource(External.MACHINE, f"hosts.{name}", host.description))
         entries += of_host
     parts: list[tuple[str, Options | None]] = [*study.sources.items(), ("prometheus", file.prometheus)]
     parts += [(f"companions.{name}", service) for name, service in file.companions.items()]
-    own = [arm for arm in study.arms if arm.own]
+    own = [arm for arm in study.arms if arm.declared]
     parts += [(f"environments.{arm.name}", arm.options) for arm in own]
     entries += [each for arm in own for each in _settings(arm)]
     parts += [(f"workloads.{cell.workload}", cell.options) for cell in study.cells]
     parts += [part for arm in own for part in _own_workloads(arm)]
     entries += [each for place, options in parts for each in _external(place, options)]
-    listed = {(each.what, each.value) for each in entries}
-    for arm in (arm for arm in study.arms if not arm.own):
+    listed = {(each.kind, each.value) for each in entries}
+    for arm in (arm for arm in study.arms if not arm.declared):
         parts = [(f"environments.{arm.name}", arm.options), (own_userland_key(arm.name), arm.userland)]
         of_arm = [each for place, options in (*parts, *_own_workloads(arm)) for each in _external(place, options)]
-        entries += [each for each in (*of_arm, *_settings(arm)) if (each.what, each.value) not in listed]
+        entries += [each for each in (*of_arm, *_settings(arm)) if (each.kind, each.value) not in listed]
     return tuple(dict.fromkeys(entries))
 
 
@@ -114,9 +114,9 @@ def external_resources_of_machines(hosts: Mapping[str, Options]) -> tuple[Extern
     One entry lists up to `_TOGETHER` names of machines.
     """
     every = [each for name, options in hosts.items() for each in _external(f"{_ON}, {name}", options)]
-    reached = list(dict.fromkeys(each.value for each in every if each.what is External.MACHINE))
+    reached = list(dict.fromkeys(each.value for each in every if each.kind is External.MACHINE))
     parts = [reached[at : at + _TOGETHER] for at in range(0, len(reached), _TOGETHER)]
-    files = {(each.what, each.value): each for each in reversed(every) if each.what is not External.MACHINE}
+    files = {(each.kind, each.value): each for each in reversed(every) if each.kind is not External.MACHINE}
     return (*(ExternalResource(External.MACHINE, _ON, ", ".join(part)) for part in parts), *reversed(files.values()))
 
 

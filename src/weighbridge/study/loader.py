@@ -93,7 +93,7 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
     if file.aa:
         again = next(arm for arm in arms if arm.name == file.baseline)
         arms.append(again.model_copy(update={"name": file.baseline + AA_SUFFIX, "aa_of": file.baseline}))
-    further, mechanisms = explained(file, [arm for arm in arms if arm.own], cells)
+    further, mechanisms = explained(file, [arm for arm in arms if arm.declared], cells)
     arms += further
     lines = {("environments", arm.name): source.where(("environments", arm.name.split("[")[0])) for arm in arms}
     lines |= {("hosts", host): source.where(("hosts", host)) for host in file.hosts}

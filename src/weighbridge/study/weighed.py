@@ -11,9 +11,9 @@ from weighbridge.model.choices import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import WEIGHED
+from weighbridge.registry import bare_host_name, weighed_in
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import hosts as hosts_by_kind
-from weighbridge.registry import itself_in, weighed_in
 from weighbridge.study.source import plain, written
 
 USUAL = (("docker",), ("podman-rootless",), ("netns",), ("bubblewrap",))
@@ -85,7 +85,7 @@ class Weighed:
     shell: bool = False
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    beside: Mapping[str, str] = field(default_factory=dict)
+    unmeasured: Mapping[str, str] = field(default_factory=dict)
     """Commands that are not measured: ``setup``, ``prepare``, ``check``, ``cleanup``."""
     further: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the workload `command`, as written in a study."""
@@ -174,7 +174,7 @@ def _traits(weighed: Weighed) -> HostTraits:
 
 def _baseline(weighed: Weighed) -> str:
     """Return the name of the environment that is the host itself."""
-    return itself_in(_traits(weighed))
+    return bare_host_name(_traits(weighed))
 
 
 def _placed(weighed: Weighed) -> dict[str, Any]:
@@ -285,7 +285,7 @@ def _workload(weighed: Weighed) -> dict[str, Any]:
     workload |= {"port": weighed.port} if weighed.port is not None else {}
     workload |= {"shell": True} if weighed.shell else {}
     workload |= {"packages": [*weighed.packages]} if weighed.packages else {}
-    workload |= {key: with_placeholders(text) for key, text in weighed.beside.items()}
+    workload |= {key: with_placeholders(text) for key, text in weighed.unmeasured.items()}
     parameters = {name: list(values) if len(values) > 1 else values[0] for name, values in weighed.parameters.items()}
     workload |= {"parameters": parameters} if parameters else {}
     workload |= (

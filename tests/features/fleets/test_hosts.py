@@ -8,7 +8,7 @@ import pytest
 from sentences import assert_sentence, raises_sentence
 from weighbridge import registry
 from weighbridge.errors import RunDirectoryError, StudyError, Unavailable
-from weighbridge.features.fleets.on._here import most_runs
+from weighbridge.features.fleets.driven_here import most_runs
 from weighbridge.features.fleets.on.hosts import PLUGIN, HostsOptions
 from weighbridge.features.fleets.providers import provided_by, provider_of
 from weighbridge.linux import detached

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from weighbridge.cli.declared import Declared, argument, flag, option
 from weighbridge.cli.help import DURATION, LIMITS, OUTPUT, WHAT
@@ -10,12 +11,12 @@ from weighbridge.cli.options import (
     complete_study,
     env_option,
     explain_flag,
-    metrics_option,
     profile_option,
     quick_test_flag,
     rounds_option,
     set_option,
     trace_option,
+    watching_options,
     yes_flag,
 )
 
@@ -46,7 +47,7 @@ class RunOptions:
         min=1,
         max=1000,
     )
-    metrics: str | None = metrics_option()
+    watching: Any = watching_options()
     env: list[str] = env_option()
     yes: bool = yes_flag()
     allow_concurrent: bool = allow_concurrent_flag()

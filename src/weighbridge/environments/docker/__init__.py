@@ -351,8 +351,8 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, engi
         network = run.share(f"bridged {host.name}", lambda: networks.attached_bridge(engine, run, parent))
         return ContainerAttachment(network.name, fixed, network)
     if options.publish:
-        if request.beside:
-            return ContainerAttachment(network_name(run, request.beside))
+        if request.joined_site:
+            return ContainerAttachment(network_name(run, request.joined_site))
         network = stack.enter_context(networks.bridge(engine, run, request.name, options.mtu))
     else:  # both roles are on one bridge: Docker lets nothing pass between two
         key = f"bridge {host.name} {request.environment}"
@@ -420,7 +420,7 @@ def _container(
         **confined.docker_options(options, engine.host.read),
         extra_hosts=dict(request.supporting_services.addresses) if request.supporting_services else None,
     )
-    if not engine.disposable or request.beside:  # an engine of ours takes the run's own with it
+    if not engine.disposable or request.joined_site:  # an engine of ours takes the run's own with it
         stack.callback(quietly, container.remove, force=True, v=True)
     return container
 
@@ -466,7 +466,7 @@ def _addresses(
             (engine.host.address,) * 2 if request.separate_hosts and options.network == "host" else ("127.0.0.1",) * 2
         )
     own = str(container.attrs["NetworkSettings"]["Networks"][attachment.network]["IPAddress"])
-    if not options.publish or request.role == "client" or request.beside:
+    if not options.publish or request.role == "client" or request.joined_site:
         return own, own
     return _published_on(options, request, engine.host, attachment.own), "0.0.0.0"  # noqa: S104
 

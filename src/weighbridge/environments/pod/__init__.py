@@ -139,7 +139,7 @@ class Pod(Environment):
                 site.reach_by(
                     stack.enter_context(opened_way(pods, request.run.id, request.name, options.reach, request.ports))
                 )
-            if options.policy is not None and not request.beside:
+            if options.policy is not None and not request.joined_site:
                 _admit(stack, site, request)
             yield site
 

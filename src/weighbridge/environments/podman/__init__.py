@@ -166,7 +166,7 @@ def _bridge(podman: Podman, options: PodmanOptions, request: SiteRequest) -> Map
 
     It stays until the run ends, and a site that is opened next to another site joins the same bridge.
     """
-    whose = (request.beside or request.name) if options.publish else request.environment
+    whose = (request.joined_site or request.name) if options.publish else request.environment
     return request.run.share(f"podman bridge {request.host.name} {whose}", podman.bridge)
 
 
@@ -295,7 +295,7 @@ def _addresses(options: PodmanOptions, request: SiteRequest, own: str, gateway: 
         return (
             (request.host.address,) * 2 if request.separate_hosts and options.joined == "host" else ("127.0.0.1",) * 2
         )
-    if options.publish and request.role != "client" and not request.beside:
+    if options.publish and request.role != "client" and not request.joined_site:
         return _published_on(options, request, gateway), "0.0.0.0"  # noqa: S104
     if options.joined in IN_USER_SPACE:
         return "0.0.0.0", "0.0.0.0"  # noqa: S104 - it cannot be reached; a client binds to any address

@@ -230,7 +230,7 @@ def cut_and_recover(
 
 def _read_back(request: SiteRequest, folder: str, server: CheckedServer, traits: HostTraits) -> tuple[str, str]:
     """What the server's client prints of the data in a folder of the host, and why it prints nothing."""
-    native, options = registry.the_host(traits)
+    native, options = registry.bare_host(traits)
     storage = SiteStorage("directory", lambda _: nullcontext(Mount("folder", folder)))
     with native.open(options, replace(request, name=SafeName("1-recovered"), storage=storage)) as site:
         site.thaw()
@@ -313,13 +313,13 @@ def check_durability(
     """
     checkable_study, run_id, cache = checkable(study), RunId.new(), cache_folder()
     durability, needed = CheckedPowerCuts(), userland_of_checks(checkable_study, promises)
-    sources = {arm.name: arm.userland or study.file.userland for arm in checkable_study.arms if arm.own}
+    sources = {arm.name: arm.userland or study.file.userland for arm in checkable_study.arms if arm.declared}
     for source in sources.values():
         require_userland(needed, source)
     with run_lock.claim(run_id, cache) as folder:
         try:
             userlands = {name: ensure(needed, cache, say, source) for name, source in sources.items()}
-            for arm in (arm for arm in checkable_study.arms if arm.own):
+            for arm in (arm for arm in checkable_study.arms if arm.declared):
                 for promise, cell in checks(checkable_study, arm, promises):
                     what = f"{promise}" + (f" of {cell.workload}" if cell else "")
                     say(f"{arm.name}: {what}")

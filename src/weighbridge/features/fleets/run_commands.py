@@ -132,7 +132,7 @@ class _Prepared:
         of_study = [
             each
             for each in external_resources(self.unit_study)
-            if not each.place.startswith(own) or (made_up and each.what is not External.MACHINE)
+            if not each.place.startswith(own) or (made_up and each.kind is not External.MACHINE)
         ]
         return (*external_resources_of_machines(self.hosts), *of_study)
 

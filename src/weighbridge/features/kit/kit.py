@@ -53,7 +53,9 @@ def kit(study: Study, parameters: Sequence[Parameter] = ()) -> Mapping[str, KitF
     files |= {} if recipe.cannot else image_files(recipe)
     files |= {name: static(name) for name in ("rounds.sh", "listening.sh", "summary.sh")}
     files["run.sh"] = render("run.sh.j2", environments=[each.folder for each in kit_contents.environments])
-    files[".env"] = "".join(f"# {each.about}\n{each.name}={shlex.quote(each.value)}\n" for each in settings).encode()
+    files[".env"] = "".join(
+        f"# {each.description}\n{each.name}={shlex.quote(each.value)}\n" for each in settings
+    ).encode()
     files["study.yaml"] = study.text.encode(errors="replace")
     if parameters:
         files["parameters.csv"] = _table(parameters)

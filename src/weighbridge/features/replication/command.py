@@ -1,12 +1,14 @@
 """`weighbridge replicate`."""
 
+from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Analysis
 from weighbridge.cli import approval
+from weighbridge.cli.feature import Watch, watched, watches_of
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
-from weighbridge.cli.metrics import Address, address, watched
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.progress import show
 from weighbridge.cli.run import new_directory
@@ -33,7 +35,8 @@ from weighbridge.study.source import bundled_study
 def replicate(options: ReplicateOptions) -> None:
     """Run a published study, or show an earlier run of it, next to the published figures."""
     if options.report is not None:
-        if (options.study, options.profile, options.link, options.directory, options.metrics) != (None,) * 5:
+        others = (options.study, options.profile, options.link, options.directory, *astuple(options.watching))
+        if any(each is not None for each in others):
             fail("--report can only be combined with --json: remove the other options", WRONG_COMMAND_LINE)
         with RunStore(run_directory(options.report)) as store:
             _show(store, as_json=options.as_json)
@@ -43,12 +46,12 @@ def replicate(options: ReplicateOptions) -> None:
         fail(message, WRONG_COMMAND_LINE)
     if options.study is None and (options.profile, options.link) != (None, None):
         fail("--profile and --link need a study, because a continued run already has one", WRONG_COMMAND_LINE)
-    at = address(options.metrics)
+    watches = watches_of(options.watching)
     living.require_alone(allow_concurrent=options.allow_concurrent)
-    _run(options, at)
+    _run(options, watches)
 
 
-def _run(options: ReplicateOptions, at: Address | None) -> None:
+def _run(options: ReplicateOptions, watches: Sequence[Watch]) -> None:
     loaded, directory, yes = None, options.directory, options.yes
     if options.study is not None:
         loaded, origin = approval.load_named(options.study, options.profile, options.link, yes=yes)
@@ -62,7 +65,7 @@ def _run(options: ReplicateOptions, at: Address | None) -> None:
     with (
         interruptible(),
         show() as progress,
-        watched(at, progress, loaded, directory) as listeners,
+        watched(watches, progress, loaded, directory) as listeners,
         continuable(directory, *continuing("replicate", str(directory), yes=yes and needs_yes)),
     ):
 

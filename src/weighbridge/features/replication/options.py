@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from weighbridge.cli.declared import Declared, argument, option
 from weighbridge.cli.help import OUTPUT, WHAT
@@ -9,9 +10,9 @@ from weighbridge.cli.options import (
     allow_concurrent_flag,
     complete_study,
     json_flag,
-    metrics_option,
     profile_option,
     quick_test_flag,
+    watching_options,
     yes_flag,
 )
 
@@ -35,7 +36,7 @@ class ReplicateOptions:
         "--out DIR", "A new run directory, or the directory of an interrupted run to continue.", OUTPUT
     )
     report: Path | None = option("--report RUN", "Rewrite the pages of this run, and run nothing.", OUTPUT)
-    metrics: str | None = metrics_option()
+    watching: Any = watching_options()
     yes: bool = yes_flag()
     allow_concurrent: bool = allow_concurrent_flag()
     quick_test: bool = quick_test_flag()

@@ -196,7 +196,7 @@ class Kubernetes(HostKind):
             return survey.admissions(options.place.kubectl(), asked_objects(asked, user_of(options.pod_security)))
         return {}
 
-    def whereabouts(self, options: Any) -> str:
+    def describe_location(self, options: Any) -> str:
         """Return the cluster, by the kubeconfig, and the objects that a run creates in it."""
         about = options.place.kubectl().configuration()
         context = f"context {about.context}" if about.context else "the cluster that kubectl uses by default"

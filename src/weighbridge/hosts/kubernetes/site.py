@@ -86,7 +86,7 @@ class PodSite(LaunchedSite):
             self._top = self._own_group()
         by_container = counters.cpu_stat(self._text("cpu.stat")).counters.get("throttled_share", 0.0)
         self._held_at_first = (by_container, self._held_back_by_pod() or 0.0)
-        self.way_s = running.launcher.way_s()
+        self.round_trip_s = running.launcher.round_trip_s()
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
         self._added = added_containers(running.about)
         self.own_address = address

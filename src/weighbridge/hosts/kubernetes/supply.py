@@ -206,8 +206,8 @@ class ImageSupply:
         if self._options is None or not self._options.pull:
             return self._of(node, launcher_image(build.ensure(self._run.cache, self._run.say).read_bytes()))
         userlands = self._run.userlands
-        known = [userlands.usual, userlands.clients, *userlands.own.values()] if userlands is not None else []
-        return _pulled(next((each for each in known if each is not None and each.reference), None))
+        known = () if userlands is None else userlands.all
+        return _pulled(next((each for each in known if each.reference), None))
 
     def _of(self, node: NodeInfo, image: ClusterImage) -> str:
         tool = self._options.tool if self._options is not None else None
@@ -358,10 +358,8 @@ def push_all(
     """Push every image that pods of these root filesystems need; return their names. Raises Unavailable."""
     if re.match(_REPOSITORY, repository) is None:
         raise Unavailable(f"'{repository}' is not a REGISTRY/REPOSITORY: write it in lower case, without a tag")
-    built = userlands()
-    every = [built.usual, built.clients, *built.own.values()]
     images = [launcher_image(build.ensure(cache, say).read_bytes())]
-    images += [userland_image(each) for each in every if each is not None]
+    images += [userland_image(each) for each in userlands().all]
     machine = platform.machine()
     return [pushed(repository, image, machine, cache, say, again=True) for image in dict.fromkeys(images)]
 

@@ -86,7 +86,7 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
     ]
     if not drawn:
         return None
-    intervals = [(c.worsening.estimate, c.worsening.low, c.worsening.high) for _, _, c in drawn]
+    intervals = [(c.penalty.estimate, c.penalty.low, c.penalty.high) for _, _, c in drawn]
     limits = cost_limits(intervals, 1.0)
     points = [
         {
@@ -133,7 +133,7 @@ def _point(
 
 
 def _noise(metric: MetricChanges, limits: tuple[float, float]) -> dict[str, Any] | None:
-    """Return the noise floor on the axis of changes: a ratio's floor both ways, as a worsening."""
+    """Return the noise floor on the axis of changes: a ratio's floor both ways, as a penalty."""
     changes = [row.change for row in metric.rows if row.change is not None and row.change.scale == "ratio"]
     if not changes or changes[0].floor is None:
         return None

@@ -48,7 +48,7 @@ def axis_numbers(row: Comparison, scale: str, factor: float) -> tuple[float, flo
     """
     if row.cost is None or row.few or row.cost.scale != scale:
         return None
-    cost, by = row.cost.worsening, 1.0 if scale == "ratio" else factor
+    cost, by = row.cost.penalty, 1.0 if scale == "ratio" else factor
     return cost.estimate * by, cost.low * by, cost.high * by
 
 

@@ -16,7 +16,7 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.analysis.run_result import Number, document_json
 from weighbridge.report.export.disturbance import DisturbanceRow, disturbance_json
-from weighbridge.report.export.json import worsening
+from weighbridge.report.export.json import penalty
 from weighbridge.report.export.provenance import date_of
 from weighbridge.report.text.between_runs import run_letter
 from weighbridge.statistics import Better, Interval, Scale, Verdict
@@ -200,7 +200,7 @@ def _pair(first: str, second: str, pair: between.RunPair) -> PairRow:
         tuple(OnlyRow(each.part, each.name, second if each.second else first) for each in pair.only),
         tuple(_cost(metric, row) for metric in pair.metrics for row in metric.rows),
         tuple(
-            ChangedValue(own.environment, *_place(metric.before), own.before, own.after, *_limits(own.worsening),
+            ChangedValue(own.environment, *_place(metric.before), own.before, own.after, *_limits(own.penalty),
                          _unit(own.scale, metric.before.unit))
             for metric in pair.metrics for own in metric.own
         ),
@@ -218,15 +218,15 @@ def _cost(metric: MetricChanges, row: ChangeRow) -> ChangedCost:
 
 
 def _in_run(row: Comparison, unit: str) -> CostInRun:
-    return CostInRun(**worsening(row.cost, unit), verdict=row.verdict, blocks=row.blocks)
+    return CostInRun(**penalty(row.cost, unit), verdict=row.verdict, blocks=row.blocks)
 
 
 def _change(row: ChangeRow, unit: str) -> ChangeJson | None:
     if (change := row.change) is None:
         return None
-    allowed = change.worsening_with_allowance
+    allowed = change.penalty_with_allowance
     return ChangeJson(
-        change.scale, change.typical, change.low, change.high, *_limits(change.worsening), allowed.low, allowed.high,
+        change.scale, change.typical, change.low, change.high, *_limits(change.penalty), allowed.low, allowed.high,
         _unit(change.scale, unit), change.exploratory, row.adjusted_p, change.floor, change.allowance, change.margin,
     )  # fmt: skip
 

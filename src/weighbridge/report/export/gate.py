@@ -14,9 +14,9 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.gate import Finding, Gate, GateAnswer, Reason, visible_excess
 from weighbridge.analysis.requirement import Operand, Target
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.run_result import InEnvironment, LimitAnswer, Number, Worsening, document_json, finite
+from weighbridge.analysis.run_result import InEnvironment, LimitAnswer, Number, Penalty, document_json, finite
 from weighbridge.report.export.disturbance import DisturbanceRow, disturbance_json
-from weighbridge.report.export.json import in_environment, worsening
+from weighbridge.report.export.json import in_environment, penalty
 from weighbridge.report.markdown import escaped
 from weighbridge.report.text.gate import OUTCOMES, GateRow
 from weighbridge.report.text.gate import RequirementOutcome as GateOutcome
@@ -34,7 +34,7 @@ Bmf = dict[str, dict[str, dict[str, float]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateFinding(Worsening, InEnvironment):
+class GateFinding(Penalty, InEnvironment):
     """The outcome of one budget in one comparison, or of the margin in one change.
 
     ``confidence``: that of the interval from ``cost_low`` to ``cost_high``, as a fraction; in a report it is 0.95.
@@ -128,7 +128,7 @@ def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAn
         cost = target.row.cost if target.row is not None else None
         answers.append(LimitAnswer(
             **in_environment(analysis, target.environment),
-            **worsening(cost, target.report.unit if target.report else ""),
+            **penalty(cost, target.report.unit if target.report else ""),
             limit=finding.requirement.text, workload=target.workload, metric=target.metric,
             outcome=finding.outcome, reason=finding.reason, rounds=finding.blocks,
         ))  # fmt: skip
@@ -239,13 +239,13 @@ def bmf(analysis: Analysis) -> Bmf:
                 row.cost is None
                 or row.few
                 or row.verdict == "hidden"
-                or (value := finite(row.cost.worsening.estimate)) is None
+                or (value := finite(row.cost.penalty.estimate)) is None
             ):
                 continue
             target = Target(row.environment, report.label, report.metric, report, row)
             unit = "%" if row.cost.scale == "ratio" else difference_unit(report.unit)
             measured = {"value": value}
-            limits = {"lower_value": row.cost.worsening.low, "upper_value": row.cost.worsening.high}
+            limits = {"lower_value": row.cost.penalty.low, "upper_value": row.cost.penalty.high}
             if row.cost.blocks > 1:
                 measured |= {key: limit for key, bound in limits.items() if (limit := finite(bound)) is not None}
             measure = f"{report.metric} cost ({unit})"

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, with_config
 from weighbridge.analysis.history import History
 from weighbridge.analysis.run_result import Number, document_json
 from weighbridge.report.export.compare import FactRow, fact_rows
-from weighbridge.report.export.json import worsening
+from weighbridge.report.export.json import penalty
 from weighbridge.report.export.provenance import date_of
 from weighbridge.report.text.between_runs import why_skipped
 from weighbridge.statistics import Verdict
@@ -78,7 +78,7 @@ def history_json(history: History) -> dict[str, Any]:
         analysis = past.run.analysis
         costs = tuple(
             PastCost(
-                **worsening(row.cost, report.unit), environment=row.environment, workload=report.workload,
+                **penalty(row.cost, report.unit), environment=row.environment, workload=report.workload,
                 level=report.level.factors, metric=report.metric, unit=report.unit, verdict=row.verdict,
                 blocks=row.blocks,
             )

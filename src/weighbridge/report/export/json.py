@@ -154,11 +154,11 @@ def in_environment(analysis: Analysis, environment: str) -> dict[str, Any]:
     return {"environment": environment, **within(analysis, environment)}
 
 
-def worsening(cost: Cost | None, unit: str) -> dict[str, Any]:
-    """Return the fields of `Worsening`: in percent, or in the metric's ``unit``. A single round has no interval."""
+def penalty(cost: Cost | None, unit: str) -> dict[str, Any]:
+    """Return the fields of `Penalty`: in percent, or in the metric's ``unit``. A single round has no interval."""
     if cost is None:
         return {"cost": None, "cost_low": None, "cost_high": None, "cost_unit": None}
-    worse = cost.worsening
+    worse = cost.penalty
     low, high = (worse.low, worse.high) if cost.blocks > 1 else (None, None)
     cost_unit = "%" if cost.scale == "ratio" else difference_unit(unit)
     return {"cost": worse.estimate, "cost_low": low, "cost_high": high, "cost_unit": cost_unit}
@@ -255,7 +255,7 @@ def arm_cost(
     return ArmCost(
         **in_environment(analysis, row.environment),
         **_place(report),
-        **worsening(cost, report.unit),
+        **penalty(cost, report.unit),
         **limits_of(ratio),
         **_noise(report.noise if same_scale else None),
         unit=report.unit,
@@ -404,7 +404,7 @@ def _percentiles(analysis: Analysis, report: LatencyReport, row: Latency) -> Per
     for percent, value, cost in zip(PERCENTS, row.percentiles, row.costs, strict=True):
         ratio = cost if cost is not None and cost.scale == "ratio" else None
         percentiles[f"{percent:g}"] = Percentile(
-            **worsening(cost, "s"), **limits_of(ratio), value=value, typical=ratio.typical if ratio else None
+            **penalty(cost, "s"), **limits_of(ratio), value=value, typical=ratio.typical if ratio else None
         )
     return Percentiles(
         **in_environment(analysis, row.environment), **_place(report), unit="s", runs=row.runs,

@@ -98,7 +98,7 @@ def _row(
     return CostLine(
         row=row,
         id=comparison_id(analysis, metric, row.environment),
-        size=f"{row.cost.worsening.estimate:.4g}" if row.cost and not row.few else "",
+        size=f"{row.cost.penalty.estimate:.4g}" if row.cost and not row.few else "",
         cost=quantities(values, report.unit, shown_in=shown) if values else judged_cost_text(row, report.unit, by),
         median=quantity(row.value, report.unit, shown),
         verdict=reasoned_verdict(row),

@@ -141,7 +141,7 @@ def _interval(analysis: Analysis, named: HeadlineComparison) -> str:
     cost, report = named.row.cost, named.report
     if cost is None:
         return ""
-    size = size_of(cost.worsening)
+    size = size_of(cost.penalty)
     if cost.scale == "ratio":
         limits = percent_limits(size)
     else:

@@ -51,14 +51,14 @@ def cost_in_run(row: Comparison, unit: str) -> Inline:
     """Return a cost with its interval, positive is worse; or why there is none."""
     if row.cost is None or row.few:
         return cost_text(row, unit)
-    return CostOf(row.cost.worsening, row.cost.scale, unit)
+    return CostOf(row.cost.penalty, row.cost.scale, unit)
 
 
 def change_amount(row: ChangeRow, unit: str) -> Inline:
     """Return a change with its 95% interval, positive is worse: ``9.1% [7.0, 11.2]``."""
     if row.change is None:
         return "–"
-    return TOO_FEW if row.few else CostOf(row.change.worsening, row.change.scale, unit)
+    return TOO_FEW if row.few else CostOf(row.change.penalty, row.change.scale, unit)
 
 
 def change_verdict(row: ChangeRow) -> str:
@@ -94,8 +94,8 @@ def change_effect(metric: MetricChanges, row: ChangeRow, *, short: bool = False)
     change = row.change
     if change is None:
         return ("–",)
-    word = direction_word(metric.before, worse=change.worsening.estimate >= 0)
-    return CostOf(size_of(change.worsening), change.scale, metric.before.unit, short), f" {word}"
+    word = direction_word(metric.before, worse=change.penalty.estimate >= 0)
+    return CostOf(size_of(change.penalty), change.scale, metric.before.unit, short), f" {word}"
 
 
 def why_inconclusive(row: ChangeRow, unit: str) -> str:
@@ -172,7 +172,7 @@ def pair_answer(pair: RunPair, first: str, second: str, *, brief: bool = False) 
 def own_values_amounts(metric: MetricChanges, own: OwnValues) -> tuple[Inline, Inline, Inline]:
     """Return an environment's own values in both runs and the shift between them, positive is worse."""
     before, after = (Amount(each, metric.before.unit, value_unit_of(metric)) for each in (own.before, own.after))
-    return before, after, "–" if own.worsening is None else CostOf(own.worsening, own.scale, metric.before.unit)
+    return before, after, "–" if own.penalty is None else CostOf(own.penalty, own.scale, metric.before.unit)
 
 
 def value_unit_of(metric: MetricChanges) -> Shown:
@@ -183,7 +183,7 @@ def value_unit_of(metric: MetricChanges) -> Shown:
 
 
 def _size(row: ChangeRow) -> float:
-    return row.change.worsening.estimate if row.change is not None and row.change.scale == "ratio" else 0.0
+    return row.change.penalty.estimate if row.change is not None and row.change.scale == "ratio" else 0.0
 
 
 # -- differences between two runs: facts, settings, and parts that only one of them has ------------

@@ -134,7 +134,7 @@ def _rest(explanation: Explanation, baseline: str) -> Iterator[str]:
         return
     what = "unexplained by the mechanisms that were switched" if explanation.crossed else "unexplained"
     if left.verdict == "different":
-        if left.cost.worsening.estimate < 0:
+        if left.cost.penalty.estimate < 0:
             yield f"With all of them off, it is better than {baseline} ({_figure(left, unit)})"
         else:
             yield f"{_figure(left, unit)} remains {what}"

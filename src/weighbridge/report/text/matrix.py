@@ -157,7 +157,7 @@ def _spread(rows: Sequence[tuple[MetricReport, Comparison]]) -> str:
     effects = [each for report, compared in rows if (each := effect(report, compared)) is not None]
     if len(effects) == 1 == len(rows):
         return f"{effects[0].short} {effects[0].relation}"
-    percents = [abs(c.cost.worsening.estimate) for _, c in rows if c.cost and c.cost.scale == "ratio"]
+    percents = [abs(c.cost.penalty.estimate) for _, c in rows if c.cost and c.cost.scale == "ratio"]
     if not percents or len({each.word for each in effects}) > 1:
         return ""
     return f"{percents_short(percents)} {effects[0].word}"

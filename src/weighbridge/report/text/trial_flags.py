@@ -108,7 +108,7 @@ WORDS: dict[str, FlagWords] = {
         "the clocks of the {where} and of this machine disagree by {}% on its duration (flagged above 1%): a clock is"
         " wrong, or a machine is too busy",
     ),
-    FlagCode.UNHEARD: FlagWords(
+    FlagCode.CONNECTION_BROKE: FlagWords(
         "connection lost for {} s",
         "the connection to the {where} was lost for {} s; the result is complete, but machine-wide readings cover a"
         " longer period",

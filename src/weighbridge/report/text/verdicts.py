@@ -72,7 +72,7 @@ def _verdict(row: Comparison) -> str:
         return TOO_FEW
     if row.hidden:
         return f"hidden by a bottleneck: {bottleneck_words(row.hidden)}"
-    small = f", but a significant {'cost' if row.cost.worsening.estimate >= 0 else 'gain'}" if row.proven else ""
+    small = f", but a significant {'cost' if row.cost.penalty.estimate >= 0 else 'gain'}" if row.proven else ""
     return f"{verdict_word(row.verdict, row.cost.margin)}{small}{' (exploratory)' if row.exploratory else ''}"
 
 
@@ -174,8 +174,8 @@ def cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
     if row.few:
         return TOO_FEW
     if cost.scale == "ratio":
-        return percent_text(cost.worsening, cost.blocks)
-    return difference_interval(cost.worsening, unit, shown_in)
+        return percent_text(cost.penalty, cost.blocks)
+    return difference_interval(cost.penalty, unit, shown_in)
 
 
 def judged_cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
@@ -221,15 +221,15 @@ def effect(report: MetricReport, row: Comparison) -> Effect | None:
     """Return a comparison's cost in words; None if it has no cost, or too few rounds for one."""
     if row.cost is None or row.few:
         return None
-    cost, word = row.cost, direction_word(report, worse=row.cost.worsening.estimate >= 0)
+    cost, word = row.cost, direction_word(report, worse=row.cost.penalty.estimate >= 0)
     words = cost_effect(cost, report.unit, word, _judged_by(row, cost))
     return replace(words, amount=f"{words.amount}{_level(row, cost)}")
 
 
 def _judged_by(row: Comparison, cost: Cost) -> Interval:
     """Return the interval that decides the verdict: within the margin, the narrower one of the one-sided tests."""
-    within = cost.two_one_sided_worsening if row.shown_as == "equivalent" else None
-    return cost.worsening if within is None else within
+    within = cost.two_one_sided_penalty if row.shown_as == "equivalent" else None
+    return cost.penalty if within is None else within
 
 
 def _level(row: Comparison, cost: Cost) -> str:
@@ -238,13 +238,13 @@ def _level(row: Comparison, cost: Cost) -> str:
     return f" ({level(2 * cost.level - 1)})" if by_one_sided else ""
 
 
-def cost_effect(cost: Cost, unit: str, word: str, worsening: Interval | None = None) -> Effect:
+def cost_effect(cost: Cost, unit: str, word: str, penalty: Interval | None = None) -> Effect:
     """Return a cost of enough rounds in words; ``word`` is the direction of the change.
 
-    ``worsening`` replaces the cost's own interval.
+    ``penalty`` replaces the cost's own interval.
     """
-    worsening = worsening or cost.worsening
-    size, worse = size_of(worsening), worsening.estimate >= 0
+    penalty = penalty or cost.penalty
+    size, worse = size_of(penalty), penalty.estimate >= 0
     if cost.scale == "difference":
         amount = difference_interval(size, unit)
         return Effect(amount, amount.partition(" [")[0], word, worse)
@@ -252,11 +252,11 @@ def cost_effect(cost: Cost, unit: str, word: str, worsening: Interval | None = N
     return Effect(percent_text(size, cost.blocks), short, word, worse, times=in_times(size.estimate))
 
 
-def size_of(worsening: Interval) -> Interval:
+def size_of(penalty: Interval) -> Interval:
     """Return a cost or a change as a positive number: a gain is turned round."""
-    if worsening.estimate >= 0:
-        return worsening
-    return Interval(-worsening.estimate, -worsening.high, -worsening.low)
+    if penalty.estimate >= 0:
+        return penalty
+    return Interval(-penalty.estimate, -penalty.high, -penalty.low)
 
 
 def open_range(report: MetricReport, row: Comparison) -> str:
@@ -268,7 +268,7 @@ def open_ends(report: MetricReport, row: Comparison) -> tuple[str, ...]:
     """Return both limits of a cost with their directions: ``117% faster``, ``28% slower``; empty without any."""
     if row.cost is None or row.few:
         return ()
-    return _end(report, row.cost, row.cost.worsening.low), _end(report, row.cost, row.cost.worsening.high)
+    return _end(report, row.cost, row.cost.penalty.low), _end(report, row.cost, row.cost.penalty.high)
 
 
 def _end(report: MetricReport, cost: Cost, end: float) -> str:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.errors import StudyError, Unavailable
+from weighbridge.features.fleets.driven_here import DrivenHere, DrivenHereOptions
 from weighbridge.features.fleets.machine_provider import MACHINE_NAME
-from weighbridge.features.fleets.on._here import DrivenHere, DrivenHereOptions
 from weighbridge.model.options import ABSOLUTE, External
 
 _LARGEST = 2**20

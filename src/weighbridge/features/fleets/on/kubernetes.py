@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from weighbridge.errors import Unavailable
+from weighbridge.features.fleets.driven_here import DrivenHere, DrivenHereOptions
 from weighbridge.features.fleets.machine_provider import MACHINE_NAME, Wanted
-from weighbridge.features.fleets.on._here import DrivenHere, DrivenHereOptions
 from weighbridge.model.host import RunContext
 from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.plugin import Readiness

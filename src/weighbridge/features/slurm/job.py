@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 
 from weighbridge.errors import Unavailable
-from weighbridge.linux import slurm
+from weighbridge.features.slurm import client as slurm
 
 
 class Job:

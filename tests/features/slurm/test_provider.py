@@ -13,8 +13,10 @@ from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import Unavailable
 from weighbridge.features.fleets.folder import FleetFolder
 from weighbridge.features.fleets.machine_provider import Submission
-from weighbridge.features.fleets.on import slurm as provider
-from weighbridge.features.fleets.on.slurm import (
+from weighbridge.features.fleets.providers import provided_by
+from weighbridge.features.slurm import client as slurm
+from weighbridge.features.slurm.fleets import slurm as provider
+from weighbridge.features.slurm.fleets.slurm import (
     PLUGIN,
     SlurmProviderOptions,
     accounted_state,
@@ -22,8 +24,6 @@ from weighbridge.features.fleets.on.slurm import (
     partitions,
     queue_states,
 )
-from weighbridge.features.fleets.providers import provided_by
-from weighbridge.linux import slurm
 from weighbridge.model.command import Completed
 
 Answer = tuple[int, str, str]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentences import assert_sentence
-from weighbridge.linux import slurm
+from weighbridge.features.slurm import client as slurm
 from weighbridge.model.command import Completed
 
 NO_CONFIGURATION = """srun: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host

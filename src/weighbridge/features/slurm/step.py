@@ -3,10 +3,10 @@
 import socket
 from typing import Any
 
+from weighbridge.features.slurm import client as slurm
 from weighbridge.hosts.agent import frames
 from weighbridge.hosts.remote.channel import END_S, Channel
 from weighbridge.hosts.remote.start import start_agent
-from weighbridge.linux import slurm
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
 from weighbridge.model.names import RunId

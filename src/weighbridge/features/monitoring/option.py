@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+from weighbridge.cli.feature import Watch
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err
-from weighbridge.live import server
-from weighbridge.live.fanout import ProgressFanout
-from weighbridge.live.snapshot import Live
+from weighbridge.features.monitoring import server
+from weighbridge.features.monitoring.fanout import ProgressFanout
+from weighbridge.features.monitoring.snapshot import Live
 from weighbridge.model.study import Study
 from weighbridge.runner.session import Progress
 from weighbridge.store.run import RunStore
@@ -24,6 +26,11 @@ def address(text: str | None) -> Address | None:
         return server.address_of(text)
     except ValueError as wrong:
         fail(f"--metrics: {wrong}", WRONG_COMMAND_LINE)
+
+
+def watching(text: str | None) -> Watch:
+    """Return how to serve a run at the address of ``--metrics``. Exit with a message if it is wrong."""
+    return partial(watched, address(text))
 
 
 @contextmanager

@@ -11,11 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sentences import raises_sentence
 from weighbridge.errors import Unavailable
-from weighbridge.live import server
-from weighbridge.live.families import Families
-from weighbridge.live.fanout import ProgressFanout
-from weighbridge.live.server import address_of, serving
-from weighbridge.live.snapshot import Live
+from weighbridge.features.monitoring import server
+from weighbridge.features.monitoring.families import Families
+from weighbridge.features.monitoring.fanout import ProgressFanout
+from weighbridge.features.monitoring.server import address_of, serving
+from weighbridge.features.monitoring.snapshot import Live
 from weighbridge.model.isolation import Layer, SiteLayers
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome

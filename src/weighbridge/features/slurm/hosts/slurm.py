@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.options import SlurmOptions
-from weighbridge.linux.slurm import WITHOUT_JOB, job_id
+from weighbridge.features.slurm.client import WITHOUT_JOB, job_id
+from weighbridge.features.slurm.options import SlurmOptions
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.plugin import Readiness
@@ -23,7 +23,7 @@ class Slurm(HostKind):
 
     def ready(self, options: Any | None = None) -> Readiness:
         """Whether there is a job, and the node is one of its."""
-        from weighbridge.hosts.slurm.job import Job
+        from weighbridge.features.slurm.job import Job
 
         if not job_id():
             return Readiness(options is None, *WITHOUT_JOB, caveat="" if options else "no job")
@@ -38,7 +38,7 @@ class Slurm(HostKind):
     @contextmanager
     def open(self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]) -> Iterator[Host]:
         """Start a step on the node, and leave the node as it was."""
-        from weighbridge.hosts.slurm import slurm_host
+        from weighbridge.features.slurm.host import slurm_host
 
         named = frozenset(peer.node for peer in peers if isinstance(peer, SlurmOptions) and peer.node)
         with slurm_host(name, options, run, named) as host:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.facts.carried import Sending, Watch, carriers, undecided_ends, unsure
+from weighbridge.facts.probed_interfaces import Sending, Watch, carriers, undecided_ends, unsure
 
 ETH0, BUSY, LO = ("client", "eth0"), ("client", "busy"), ("client", "lo")
 

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from weighbridge.errors import Unavailable
 from weighbridge.features.fleets.folder import FleetFolder
 from weighbridge.features.fleets.machine_provider import DriverState, MachineProvider, ProviderOptions, Submission
-from weighbridge.linux import slurm
+from weighbridge.features.slurm import client as slurm
 from weighbridge.model.plugin import Readiness
 
 _SCRIPT = """#!/bin/sh

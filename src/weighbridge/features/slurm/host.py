@@ -5,14 +5,14 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from weighbridge.features.slurm.client import job_id
+from weighbridge.features.slurm.job import Job, address_among
+from weighbridge.features.slurm.options import SlurmOptions
+from weighbridge.features.slurm.step import JobStep
 from weighbridge.hosts.agent.operations import machine
-from weighbridge.hosts.options import SlurmOptions
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.forward import Forward
 from weighbridge.hosts.remote.machine import MachineHost, place_of, reported_failures
-from weighbridge.hosts.slurm.job import Job, address_among
-from weighbridge.hosts.slurm.step import JobStep
-from weighbridge.linux.slurm import job_id
 from weighbridge.model.host import NODE, PLACED_BY, RunContext
 
 

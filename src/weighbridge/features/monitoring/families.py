@@ -12,7 +12,7 @@ from statistics import fmean
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from weighbridge.live.snapshot import Snapshot, Where, where
+from weighbridge.features.monitoring.snapshot import Snapshot, Where, where
 
 PREFIX = "weighbridge_"
 LAYERS = ("environment", "layers", "emulated")

@@ -6,9 +6,9 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kinds.slurm import PLUGIN, SlurmOptions
-from weighbridge.hosts.slurm.job import Job, address_among
-from weighbridge.linux import slurm
+from weighbridge.features.slurm import client as slurm
+from weighbridge.features.slurm.hosts.slurm import PLUGIN, SlurmOptions
+from weighbridge.features.slurm.job import Job, address_among
 from weighbridge.model.command import Completed
 
 

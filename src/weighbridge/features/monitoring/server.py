@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from prometheus_client import CollectorRegistry, start_http_server
 
 from weighbridge.errors import Unavailable
-from weighbridge.live.families import Families
-from weighbridge.live.snapshot import Live
+from weighbridge.features.monitoring.families import Families
+from weighbridge.features.monitoring.snapshot import Live
 
 _WRITTEN = re.compile(r"(\[[0-9A-Fa-f:.%]*\]|[^:\[\]]*):([0-9]{1,5})", re.ASCII)
 

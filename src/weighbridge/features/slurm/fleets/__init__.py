@@ -1,0 +1,1 @@
+"""The provider of machines for fleets that asks Slurm for nodes."""
