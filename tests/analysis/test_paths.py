@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from weighbridge.analysis.paths import Paths, path_tables, paths_of
+from weighbridge.analysis.path_tables import path_tables
+from weighbridge.analysis.paths import Paths, paths_of
 from weighbridge.model.address import CellId
 from weighbridge.model.facts import Interface, NetworkPath
 from weighbridge.model.level import Level

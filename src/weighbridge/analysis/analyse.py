@@ -140,6 +140,7 @@ def analyse(store: RunStore, depth: Depth = Depth.FULL) -> Analysis:
     )
     if depth is Depth.VALUES:
         return analysis
+    own_metrics = {each.metric_id: (each.unit, each.better) for each in reports if not each.resource_use}
     return replace(
         analysis,
         trust=replace(analysis.trust, places=place_effects(trials)),
@@ -147,7 +148,7 @@ def analyse(store: RunStore, depth: Depth = Depth.FULL) -> Analysis:
         notices=tuple(on_top.remarks(context)),
         ladder=analyse_ladder(store, values, reports, plan, context),
         latencies=latencies(store, plan, cells, trials),
-        sweeps=load_sweeps(store, trials, reports, plan, broken),
+        sweeps=load_sweeps(store, trials, own_metrics, plan, broken),
         explanations=explanations(store, values, reports, plan, context),
         sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}, store.session_starts()),
     )

@@ -126,7 +126,7 @@ def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | 
         return None
     if report.resource_use or report.disturbed:  # the noise floor prevents it, as in the report
         return None
-    looks = Looks() if analysis.context is None else analysis.context.plan.looks_beside_gates
+    looks = analysis.plan.looks_beside_gates
     judged = sum(each.reason != "own-budget" for each in gate.findings)
     level = verdicts.ALPHA * gate.share * looks_share(looks) / judged
     effect = visible_effect(row.standard_error, row.cost.blocks, level)
@@ -152,7 +152,7 @@ def judge(requirements: Sequence[Requirement], analysis: Analysis) -> tuple[Find
 
 def _judged_by(requirement: Requirement, analysis: Analysis) -> Iterator[Target]:
     """Yield the comparisons that a requirement applies to, with costs as differences if its unit is the metric's."""
-    looks = Looks() if analysis.context is None else analysis.context.plan.looks
+    looks = analysis.plan.looks
     for target in targets(requirement, analysis):
         report, row = target.report, target.row
         if requirement.unit == "%" or report is None or row is None or row.cost is None:
@@ -282,9 +282,8 @@ def rule(
 
 def _unusable(outcome: GateOutcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
     """Return why a comparison cannot be judged, whatever its interval; None if it can."""
-    context = analysis.context
-    unknown = context is not None and context.paths.missing(report.cell, analysis.baseline, row.environment)
-    unlike = context is not None and never_equivalent(context, report, row.environment, ())
+    unknown = analysis.paths.missing(report.cell, analysis.baseline, row.environment)
+    unlike = never_equivalent(analysis.context, report, row.environment, ())
     selection = {remark.code for remark in row.remarks} & {"selected", "overloaded"}
     reasons: dict[Reason, bool] = {
         "untrusted": analysis.trust.trusted is False,

@@ -13,7 +13,7 @@ from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.latency import LatencyReport
 from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.paths import Paths
-from weighbridge.analysis.plan import StepChange
+from weighbridge.analysis.plan import Comparisons, StepChange
 from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.analysis.trial_row import TrialRow
@@ -366,6 +366,8 @@ class Analysis:
     trust: Trust
     trials: tuple[TrialRow, ...]
     """The trials in chronological order."""
+    context: Context = field(repr=False, compare=False)
+    """The data for judging further comparisons of this run."""
     confounders: tuple[Remark, ...] = ()
     polled: bool = False
     """Whether idle CPUs of this machine polled instead of halting."""
@@ -407,13 +409,16 @@ class Analysis:
     """The looks at the A/A arm; only planned looks count."""
     explanations: tuple[Explanation, ...] = ()
     """The parts of each environment's cost, one headline metric each; empty if the study does not ask for them."""
-    context: Context | None = field(default=None, repr=False, compare=False)
-    """The data for judging further comparisons of this run."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
     """The trials of each label that has any, in chronological order."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trials_of", grouped(self.trials, lambda trial: trial.label))
+
+    @property
+    def plan(self) -> Comparisons:
+        """The comparisons that the study asks for."""
+        return self.context.plan
 
     @property
     def failed(self) -> tuple[TrialRow, ...]:
@@ -442,7 +447,7 @@ class Analysis:
     @property
     def on_nodes(self) -> bool:
         """Whether the sites are pods on nodes of a cluster, which chooses their CPUs."""
-        study = self.context.study if self.context is not None else None
+        study = self.context.study
         return study is not None and any(host.get("kind") == "kubernetes" for host in study.hosts.values())
 
     @cached_property
@@ -468,7 +473,7 @@ class Analysis:
     @property
     def unfinished(self) -> bool:
         """Whether the run did not reach its end: it was stopped, or is still running."""
-        return self.context is not None and self.context.plan.unfinished
+        return self.plan.unfinished
 
     @property
     def headlines(self) -> tuple[MetricReport, ...]:

@@ -105,8 +105,7 @@ class Questions:
         now, against, margin = read_run(store), self.against, self.margin
         if now.analysis.run_id == against.analysis.run_id:
             fail(f"--against: {against.name} is the checked run itself: name an earlier run", WRONG_COMMAND_LINE)
-        plan = against.analysis.context.plan if against.analysis.context else None
-        looks = looks_of_both(store, plan)
+        looks = looks_of_both(store, against.analysis.plan)
         changes = checked(lambda: judge_changes(margin, now, against, spending, looks))
         gate = checked(lambda: judge_gate(self.budgets, store, now.analysis, spending, changes))
         return JudgedRun(gate, now.analysis, against.analysis, spending)

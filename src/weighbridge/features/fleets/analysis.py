@@ -460,8 +460,8 @@ def _no_cost(report: MetricReport, environment: str, analysis: Analysis) -> WhyN
     """Return why a comparison can have no verdict in its own run."""
     if analysis.paths.missing(report.cell, analysis.baseline, environment):
         return WhyNotCounted.NO_PATH
-    sides = (analysis.limits.get(ArmId(report.cell, name), ()) for name in (analysis.baseline, environment))
-    return WhyNotCounted.HIDDEN if shared_limit(*sides, report.unit) is not None else None
+    one, other = (analysis.limits.get(ArmId(report.cell, name), ()) for name in (analysis.baseline, environment))
+    return WhyNotCounted.HIDDEN if shared_limit(one, other, report.unit) is not None else None
 
 
 # -- machines -------------------------------------------------------------------------------------
