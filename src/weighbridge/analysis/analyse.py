@@ -67,7 +67,7 @@ class Depth(StrEnum):
     FULL = "full"
     """Everything that the run's own report shows."""
     VALUES = "values"
-    """What a fleet needs of a run: the values of both sides in primary metrics without the cost, and the control."""
+    """The values of both sides in primary metrics without their costs, and the control: enough for a fleet."""
 
 
 def analyse(store: RunStore, depth: Depth = Depth.FULL) -> Analysis:

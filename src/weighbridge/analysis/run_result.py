@@ -104,7 +104,7 @@ class MetricPlace(Documented):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits(Documented):
+class RatioLimits(Documented):
     """The limits of a 95% interval of a ratio."""
 
     low: Number
@@ -163,7 +163,7 @@ class RemarkRow(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArmCost(Noise, Limits, Penalty, MetricPlace, InEnvironment):
+class ArmCost(Noise, RatioLimits, Penalty, MetricPlace, InEnvironment):
     """One environment's cost on one metric against the baseline, as in ``costs.csv``."""
 
     unit: str
@@ -220,7 +220,7 @@ class Pairs(Documented):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured(ArmCost):
+class MeasuredCost(ArmCost):
     """A cost with the values that it is computed from, and its remarks."""
 
     pairs: Pairs
@@ -229,7 +229,7 @@ class Measured(ArmCost):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step(Measured):
+class Step(MeasuredCost):
     """One step of a ladder, against the environment that it adds to."""
 
     against: str
@@ -309,7 +309,7 @@ class ExplainedCost(MetricPlace):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Percentile(Limits, Penalty):
+class Percentile(RatioLimits, Penalty):
     """One percentile of one environment's latencies."""
 
     value: float
@@ -341,7 +341,7 @@ class Peak(Documented):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PeakCost(Limits):
+class PeakCost(RatioLimits):
     """The ratio of each round's highest value to the baseline's."""
 
     typical: float
@@ -559,7 +559,7 @@ class RunResult(Noise, Provenance):
     """The remarks on the whole run, as indices into ``remarks``."""
     confounders: tuple[int, ...]
     """The remarks on differences besides the isolation, as indices into ``remarks``."""
-    costs: tuple[Measured, ...]
+    costs: tuple[MeasuredCost, ...]
     ladder: tuple[Step, ...]
     explanations: tuple[ExplainedCost, ...]
     remarks: tuple[RemarkRow, ...]

@@ -27,7 +27,7 @@ from weighbridge.analysis.run_result import (
     HiddenBy,
     LimitAnswer,
     MatchedRules,
-    Measured,
+    MeasuredCost,
     MeasuredEnvironment,
     MechanismPairCost,
     MechanismProof,
@@ -70,7 +70,7 @@ def run_result(store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer
     """Return the result of a run; ``limits`` are the outcomes of ``--fail-if``."""
     trust, remarks, sessions = analysis.trust, RemarkTable(), analysis.sessions
     costs = tuple(
-        Measured(**vars(arm_cost(analysis, report, row)), **_basis(row, remarks))
+        MeasuredCost(**vars(arm_cost(analysis, report, row)), **_basis(row, remarks))
         for report in analysis.metrics
         for row in report.comparisons
     )
@@ -165,7 +165,7 @@ def penalty(cost: Cost | None, unit: str) -> dict[str, Any]:
 
 
 def limits_of(cost: Cost | None) -> dict[str, Any]:
-    """Return the fields of `Limits`; a single round has no interval."""
+    """Return the fields of `RatioLimits`; a single round has no interval."""
     low, high = (cost.low, cost.high) if cost is not None and cost.blocks > 1 else (None, None)
     return {"low": low, "high": high}
 
