@@ -378,7 +378,7 @@ def _extended(context: Context) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished(Remark):
-    """The run has not reached its end; ``rounds`` is how many ran, and ``planned`` is None if the run stops on precision."""
+    """The run has not reached its end. ``rounds`` have run; ``planned`` is None if it stops on precision."""
 
     code = "unfinished"
     rounds: int

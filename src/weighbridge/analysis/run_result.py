@@ -244,9 +244,9 @@ class MechanismProof(Documented):
 
     state: ProofState
     on: str | None
-    """What the sites say with the mechanism."""
+    """The statement of the sites with the mechanism."""
     off: str | None
-    """What the sites say without the mechanism."""
+    """The statement of the sites without the mechanism."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,7 +266,7 @@ class MechanismResult(Documented):
     kind: str
     title: str
     switched: str
-    """What is switched, for people."""
+    """The setting that is switched, for people."""
     off_with: tuple[str, ...]
     """The mechanisms that are off on both sides of the comparison."""
     remedy: str
@@ -284,7 +284,7 @@ class MechanismResult(Documented):
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismPairCost(Documented):
-    """What one mechanism costs more with another one than without it."""
+    """The extra cost of one mechanism with another one, compared with its cost without it."""
 
     one: str
     other: str
@@ -419,7 +419,7 @@ class Versions(Documented):
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance(Documented):
-    """Where a run's numbers come from."""
+    """The origin of a run's numbers."""
 
     date: str | None
     """The start of the run."""
@@ -446,7 +446,7 @@ class SessionResult(Documented):
 
 @dataclass(frozen=True, kw_only=True)
 class PowerCutResult(Documented):
-    """What a power cut left of an environment's acknowledged records."""
+    """The acknowledged records of an environment that survived a power cut."""
 
     environment: str
     promise: str
@@ -527,7 +527,7 @@ class RunResult(Noise, Provenance):
     control: str | None
     """The environment that is the control; null without one."""
     margin: float | None
-    """The size of a cost below which it does not matter, as a fraction."""
+    """The largest cost that does not matter; 0.03 is 3%."""
     looks: int
     """How often the results are examined in all, the end included."""
     error_share: float
@@ -537,7 +537,7 @@ class RunResult(Noise, Provenance):
     families: Mapping[Family, int]
     """The number of comparisons that are corrected together in each family."""
     noise_floor: float | None
-    """The noise floor of the run, as a fraction."""
+    """The noise floor of the run; 0.03 is 3%."""
     control_passed: bool | None
     """False if the control shows a cost; null if it cannot decide."""
     control_reason: TrustReason
@@ -549,7 +549,7 @@ class RunResult(Noise, Provenance):
     """Whether other load used CPU time in more than half of the baseline's trials. A significant cost must then
     exceed the noise floor."""
     visible_shift: float | None
-    """The shift of the noisiest primary metric that the control detects in four of five runs, as a fraction."""
+    """The shift of the noisiest primary metric that the control detects in four of five runs; 0.03 is 3%."""
     place_effects: tuple[PlaceEffectResult, ...]
     sessions: tuple[SessionResult, ...]
     mixed_rounds: tuple[int, ...]

@@ -228,7 +228,7 @@ class RemarkTable:
         self._places: dict[Remark, int] = {}
 
     def places(self, remarks: Iterable[Remark]) -> tuple[int, ...]:
-        """Return where these remarks are in `rows`; those that are not yet there are added."""
+        """Return the indices of these remarks in `rows`, after adding the new ones."""
         return tuple(self._place(each) for each in remarks)
 
     def _place(self, remark: Remark) -> int:
