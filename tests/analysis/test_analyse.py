@@ -468,7 +468,7 @@ def test_of_an_extended_run_it_is_said_how_many_blocks_ran_and_the_price_before(
     with RunStore(planned.directory) as kept:
         after = analyse(kept)
     (remark,) = after.confounders
-    assert isinstance(remark, Extended) and (remark.planned, remark.blocks, remark.by_gate) == (10, 20, False)
+    assert isinstance(remark, Extended) and (remark.planned, remark.rounds, remark.by_gate) == (10, 20, False)
     again = next_blocks(after)
     assert again is not None and "false-alarm" not in again.sentence, "that is a remark by then"
 

@@ -59,7 +59,7 @@ def test_blocks_of_two_sessions(run):
     document = report_json(store)
     assert [each["rounds"] for each in document["sessions"]] == [[1, 2, 3, 4], [5, 6, 7, 8, 9, 10]]
     assert document["sessions"][1] == {
-        "started": "2023-11-14T22:13:45Z", "blocks": [5, 6, 7, 8, 9, 10],
+        "started": "2023-11-14T22:13:45Z", "rounds": [5, 6, 7, 8, 9, 10],
         "facts": {GOVERNOR: "performance", "bridge: docker": "29.1"},
     }  # fmt: skip
 
