@@ -114,7 +114,11 @@ def _command(name: str, command: Any, heading: str = "##") -> str:
     rows = [
         (
             code(entry.usage),
-            prose(f"With {panel.partition(':')[0]}: {entry.about}" if panel.startswith("--on ") else entry.about),
+            prose(
+                f"With {panel.partition(':')[0]}: {entry.description}"
+                if panel.startswith("--on ")
+                else entry.description
+            ),
         )
         for panel, entries in panels_of(command).items()
         for entry in entries

@@ -44,10 +44,9 @@ ONLY: dict[str, set[str]] = {
     "launcher": {"build_once", "linux", "secret_values", *ALL},
     "engines": {"launcher", "linux", "secret_values", *ALL},
     "facts": {"engines", "linux", *ALL},
-    "hosts": {"launcher", "guests", "facts", "engines", "registry", "linux", "user_cache", *ALL},
+    "hosts": {"launcher", "facts", "engines", "registry", "linux", "user_cache", *ALL},
     "meters": {"linux", *ALL},
-    "guests": {"userland", "launcher", "build_once", "linux", *ALL},
-    "environments": {"engines", "guests", "hosts", "launcher", "linux", *ALL},
+    "environments": {"engines", "hosts", "launcher", "linux", "userland", *ALL},
     "storage": {"engines", "linux", *ALL},
     "mechanisms": ALL,
     "workloads": {"statistics", *ALL},
@@ -173,7 +172,7 @@ def test_modules_do_not_import_one_another():
     assert circles - {frozenset()} <= CIRCLES
 
 
-FEATURES_THAT_USE_FEATURES = {("kit", "replication"), ("slurm", "fleets")}
+FEATURES_THAT_USE_FEATURES = {("kit", "replication"), ("kubernetes", "fleets"), ("slurm", "fleets")}
 """docs/project/architecture.md names the pairs."""
 
 
@@ -207,7 +206,7 @@ def test_only_process_starts_processes():
 
 REMOVING_COMMANDS = {
     "engines/memory_layer.py", "engines/podman.py", "environments/apptainer.py", "environments/podman/root.py",
-    "environments/virtualbox/site.py", "hosts/guest/__init__.py", "linux/filesystems.py",
+    "features/guests/environments/virtualbox/site.py", "features/guests/hosts/guest/host.py", "linux/filesystems.py",
 }  # fmt: skip
 """Modules that start rm(1): on another host, or as another user, where `linux/deletion` does not reach."""
 
@@ -274,3 +273,10 @@ def test_a_public_class_has_a_name_of_its_own():
                 defined.setdefault(node.name, []).append(_module(path))
     twice = {name: modules for name, modules in defined.items() if len(modules) > 1}
     assert twice.keys() == DEFINED_TWICE, twice
+
+
+def test_tests_of_the_analysis_import_neither_reports_nor_commands():
+    tests = Path(__file__).parent / "analysis"
+    beyond = ("weighbridge.report", "weighbridge.cli", "cli.", "report.test_")
+    names = {path.name: imported(path.read_text()) for path in tests.glob("*.py")}
+    assert {test for test in names if any(name.startswith(beyond) for name in names[test])} <= {"test_gate.py"}

@@ -84,7 +84,7 @@ def picture() -> str:
         text(242, 236, "trial: start server, wait until it listens, warm up,", "note"),
         text(242, 253, "measure, read outputs and counters, save", "note"),
         text(242, 281, "runner/  meters/  facts/", "code"),
-        text(242, 300, "environments/  hosts/  engines/  guests/", "code"),
+        text(242, 300, "environments/  hosts/  engines/", "code"),
         *site(24, "native", "chroot on the host"),
         *site(244, "docker", "container"),
         *site(464, "qemu", "guest with its own kernel"),

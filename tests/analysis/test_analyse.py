@@ -1,39 +1,21 @@
 import json
 import math
-import re
 import sqlite3
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from statistics import fmean, stdev
 
 import pytest
 from scipy import stats
 
 from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
-from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.judgement import holm_levels
 from weighbridge.analysis.plan import plan_of
-from weighbridge.analysis.remarks import Extended, Unresolved, confounders
-from weighbridge.analysis.results import VisibleCost
+from weighbridge.analysis.remarks import Extended, Unresolved
 from weighbridge.model.decisions import GateLook, gate_looks_text
-from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
-from weighbridge.model.stored_study import StoredFile
 from weighbridge.model.study import Repetitions
-from weighbridge.report.export.json import report_json
-from weighbridge.report.html import write_html
-from weighbridge.report.text.matrix import large, matrix, native
-from weighbridge.report.text.next_step import next_blocks, nothing_settles
-from weighbridge.report.text.remarks import CODES, remark_text
-from weighbridge.report.text.summary import (
-    disagreements,
-    exploratory_sentence,
-    verdict_sentences,
-)
-from weighbridge.report.text.trial_flags import flagged_sentence
-from weighbridge.report.text.trust import control_power, control_sentence, imprecise, trust_sentence
-from weighbridge.report.text.verdicts import comparison_verdict, open_text
 from weighbridge.statistics import Contrast, Looks, compare, looks_share, visible_effect
 from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value, within_noise
 from weighbridge.store.blocks import arm_values
@@ -97,7 +79,6 @@ def test_holm_skips_what_has_no_cost():
 def test_a_bad_aa_arm_makes_the_session_untrusted(run):
     analysis = analyse(run(costs={"host": 1.0}, aa_factor=1.08))
     assert analysis.trust.trusted is False
-    assert trust_sentence(analysis).startswith("CONTROL FAILED: two native copies differ in TCP")
 
 
 def test_a_shift_of_a_headline_is_not_lost_among_further_metrics(run):
@@ -120,7 +101,6 @@ def test_a_shift_of_a_headline_is_not_lost_among_further_metrics(run):
 
 
 ARMS = ("native", "native-again")
-BESIDE = HostDifference(kind="beside", values=(("0a0a0a0a0a0a", ""),)).model_dump_json()
 
 
 def test_good_sessions_are_rarely_called_untrusted(run):
@@ -135,11 +115,8 @@ def test_headlines_without_a_control_are_named_beside_the_trust(run):
     store = run(costs={"host": 1.0}, workloads=both, absent={("udp", "native-again")})
     trust = analyse(store).trust
     assert trust.trusted is True and [each.label for each in trust.unchecked] == ["udp"]
-    assert_sentence(trust_sentence(analyse(store)))
-    assert report_json(store)["control_unchecked"] == [{"workload": "udp", "metric": "requests", "level": {}}]
     whole = run(costs={"host": 1.0}, workloads=both)
-    assert analyse(whole).trust.unchecked == () and report_json(whole)["control_unchecked"] == []
-    assert "Without a control" not in trust_sentence(analyse(whole))
+    assert analyse(whole).trust.unchecked == ()
 
 
 def test_the_shift_that_the_check_finds_is_that_of_the_noisiest_headline(run):
@@ -149,17 +126,12 @@ def test_the_shift_that_the_check_finds_is_that_of_the_noisiest_headline(run):
     worst = analysis.headlines[2].aa
     expected = math.expm1(visible_effect(worst.standard_error, 20, 0.01 / 3))
     assert analysis.trust.visible_shift == pytest.approx(expected) and analysis.trust.visible_shifts == 3
-    assert " in any of 3 primary metrics in four of five runs" in control_power(analysis)
-    renamed = replace(analysis, baseline="before")
-    assert "two before copies" in control_sentence(renamed), "none is native there"
-    assert control_power(renamed) and "native" not in control_sentence(renamed) + control_power(renamed)
 
 
 def test_without_an_aa_arm_the_floor_is_not_known(run):
     analysis = analyse(run(costs={"host": 1.0}, aa=False))
     assert analysis.trust.trusted is None and analysis.trust.noise_floor is None
     assert analysis.metrics[0].aa is None
-    assert "measured only once per round" in trust_sentence(analysis)
 
 
 def test_no_trial_at_all(run):
@@ -183,33 +155,15 @@ def test_six_blocks_are_exploratory_and_still_see_a_large_cost(run):
     analysis = analyse(run(costs={"bridge": 1.5}, blocks=6))
     bridge = row(analysis, "bridge")
     assert "exploratory" in codes(bridge) and bridge.verdict == "different"
-    assert analysis.exploratory and not analysis.few and comparison_verdict(bridge) == "significant (exploratory)"
-    assert (
-        exploratory_sentence(analysis)
-        == "Every verdict is exploratory: 6 rounds. You need 10 for a reliable verdict."
-    )
+    assert analysis.exploratory and not analysis.few
 
 
 def test_below_five_blocks_values_are_shown_and_no_verdict(run):
     analysis = analyse(run(costs={"bridge": 1.5}, blocks=4))
     bridge = row(analysis, "bridge")
-    assert analysis.few and bridge.few and bridge.shown_as == "few" and comparison_verdict(bridge) == "too few rounds"
+    assert analysis.few and bridge.few and bridge.shown_as == "few"
     assert analysis.trust.noise_floor is None and len(analysis.block_values(analysis.metrics[0], "bridge")) == 4
-    assert trust_sentence(analysis) == "" and exploratory_sentence(analysis).startswith("Only 4 rounds. ")
-    assert verdict_sentences(analysis) == [] and bridge.verdict == "inconclusive"
-
-
-def test_ten_blocks_are_not_exploratory(run):
-    analysis = analyse(run(costs={"bridge": 1.5}))
-    assert comparison_verdict(row(analysis, "bridge")) == "significant" and exploratory_sentence(analysis) == ""
-
-
-def test_only_some_exploratory_verdicts_are_said_one_by_one(run):
-    analysis = analyse(run(costs={"a": 1.0, "b": 1.0}, failing={(4, "a"): Outcome.DEADLINE}))
-    assert exploratory_sentence(analysis) == "" and comparison_verdict(row(analysis, "a")).endswith("(exploratory)")
-    lines = [line for _, line in verdict_sentences(analysis)]
-    assert any(line.startswith("a ") and line.endswith("(9 rounds, exploratory)") for line in lines)
-    assert any(line.startswith("b ") and line.endswith("(10 rounds)") for line in lines)
+    assert bridge.verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(("blocks", "least"), [(2, 0.5), (3, 0.25), (10, 2**-9)])
@@ -253,7 +207,6 @@ def test_a_failing_arm_is_never_equivalent(run):
     analysis = analyse(run(costs={"host": 1.0, "bridge": 1.0}, blocks=14, failing=failing))
     host, bridge = row(analysis, "host"), row(analysis, "bridge")
     assert host.cost.equivalent and host.verdict == "inconclusive"
-    assert "host: the cost covers successful runs only" in [remark_text(remark) for remark in host.remarks]
     assert bridge.verdict == "equivalent" and "selected" not in codes(bridge)
 
 
@@ -297,114 +250,6 @@ def test_the_noise_floor_and_its_range_are_of_one_metric(run, workloads):
     assert sorted(each.noise_floor for each in analysis.headlines)[workloads // 2] == trust.noise_floor
 
 
-def test_a_session_that_sees_nothing_small_is_not_precise(run):
-    few = analyse(run(costs={"host": 1.0}, blocks=6))
-    assert few.trust.trusted is True and imprecise(few) and "(only " in trust_sentence(few)
-    noisy = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.1)])]))
-    assert noisy.trust.trusted is True and noisy.trust.noise_floor > 0.03
-    text = trust_sentence(noisy).replace("\u00a0", " ")
-    assert text.startswith("Control passed: two native copies differ by at most 7.3% (10 rounds). ")
-    assert "noise floor" not in text, "a word of ours: how well the check can tell is said in plain ones"
-
-
-def test_a_control_that_could_miss_a_large_difference_says_so(run):
-    analysis = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.3)])]))
-    assert analysis.trust.trusted is True and analysis.trust.noise_floor > 0.1
-    assert_sentence(trust_sentence(analysis))
-    assert "two native copies differ" in trust_sentence(replace(analysis, equivalence=0.5))
-
-
-def test_how_well_the_check_can_tell_is_said_of_the_metrics_that_it_is_about(run):
-    """A noise floor of 109% stood beside another metric's cost within ±3%."""
-    quiet, noisy = Workload("quiet", [(REQUESTS, 1000, 0.001)]), Workload("noisy", [(REQUESTS, 1000, 0.2)])
-    text = trust_sentence(analyse(run(costs={"host": 1.0}, workloads=[quiet, noisy]))).replace("\u00a0", " ")
-    assert re.search(r"differ by at most \d\.\d+% in quiet requests/s to [\d.]+% in noisy requests/s ", text)
-
-
-def flagged(analysis, *flags, every=1, environments=("native", "native-again", "host", "bridge")):
-    """The analysis with these flags on every such trial of these environments."""
-    trials = [
-        replace(each, flags=flags) if each.environment in environments and each.order % every == 0 else each
-        for each in analysis.trials
-    ]
-    return replace(analysis, trials=tuple(trials))
-
-
-OTHERS = Flag(FlagCode.OTHER_WORK, figures={"cpus": 1.8})
-STEAL = Flag(FlagCode.STEAL, figures={"share": 0.3})
-
-
-def test_that_others_work_on_the_machine_is_said_in_the_line_on_trust(run):
-    quiet, noisy = (
-        analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, noise)])]))
-        for noise in (0.001, 0.1)
-    )
-    assert not imprecise(quiet) and imprecise(noisy) and "rounds" in trust_sentence(noisy)
-    for analysis in (quiet, noisy):  # 1.8 CPUs of many are nothing
-        disturbed = flagged(analysis, OTHERS)
-        assert imprecise(disturbed) is imprecise(analysis) and "needs about" not in trust_sentence(disturbed)
-        assert_sentence(trust_sentence(disturbed))
-    assert "cpu_idle" in trust_sentence(flagged(noisy, STEAL))
-    assert "cpu_idle" not in trust_sentence(replace(flagged(noisy, STEAL), polled=True))
-    for few in (flagged(quiet, OTHERS, every=3), flagged(quiet, OTHERS, environments=("host",))):
-        assert trust_sentence(few) == trust_sentence(quiet)
-    away = flagged(noisy, replace(STEAL, where="host b"))
-    assert trust_sentence(away) == trust_sentence(noisy), "a guest host's hypervisor is a process of ours"
-
-
-def test_others_are_said_whatever_is_known_of_trust(run):
-    shifted, unknown, few = (
-        analyse(run(costs={"host": 1.0}, **more)) for more in ({"aa_factor": 1.08}, {"aa": False}, {"blocks": 4})
-    )
-    for analysis in (shifted, unknown, few):
-        assert_sentence(trust_sentence(flagged(analysis, OTHERS, STEAL)))
-
-
-def on_nodes(analysis):
-    study = StoredFile(hosts={"a": {"kind": "kubernetes"}})
-    return replace(analysis, context=replace(analysis.context, study=study))
-
-
-def test_on_nodes_nobody_is_told_to_pin_or_to_poll(run):
-    noisy = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.1)])]))
-    assert_sentence(trust_sentence(on_nodes(flagged(noisy, OTHERS, STEAL))))
-
-
-def test_what_is_out_of_reach_beside_others_is_said(run):
-    adaptive = run(
-        costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.1)])],
-        repetitions=Repetitions(target="2%", min=10, max=10),
-        facts={"host differences": {"run 0a0a0a0a0a0a": BESIDE}},
-    )  # fmt: skip
-    assert_sentence(trust_sentence(flagged(analyse(adaptive), OTHERS)))
-
-
-def test_few_quiet_blocks_are_not_precise_either(run):
-    quiet = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.0)])], blocks=6))
-    assert quiet.trust.noise_floor < 1e-9 and quiet.trust.trusted is True
-    assert "(only " in trust_sentence(quiet)
-    assert "differ by less than the resolution of the metric" in trust_sentence(quiet)
-
-
-def test_a_precise_session_is_trusted(run):
-    analysis = analyse(run(costs={"host": 1.0}))
-    assert not imprecise(analysis) and trust_sentence(analysis).startswith("Control passed: ")
-    assert "two native copies differ by at most" in trust_sentence(analysis)
-
-
-def test_a_study_of_the_baseline_alone_compares_nothing(run):
-    analysis = analyse(run(costs={}))
-    assert verdict_sentences(analysis) == [("nothing", "only native was measured")]
-
-
-def test_outliers_are_counted_in_words(run):
-    slow = {(3, "bridge"): 3.0}
-    one = row(analyse(run(costs={"bridge": 1.0}, blocks=12, slowed=slow)), "bridge", 1)
-    assert "bridge: 1 of 12 runs is an outlier (kept)" in [remark_text(remark) for remark in one.remarks]
-    two = row(analyse(run(costs={"bridge": 1.0}, blocks=12, slowed={**slow, (8, "bridge"): 4.0})), "bridge", 1)
-    assert "bridge: 2 of 12 runs are outliers (kept)" in [remark_text(remark) for remark in two.remarks]
-
-
 def test_failed_trials_leave_their_block_out_and_are_named(run):
     analysis = analyse(run(costs={"bridge": 1.25}, failing={(4, "bridge"): Outcome.DEADLINE}))
     bridge = row(analysis, "bridge")
@@ -417,8 +262,6 @@ def test_an_environment_that_always_fails_still_has_a_row(run):
     analysis = analyse(run(costs={"qemu": 1.0, "bridge": 1.2}, blocks=3, failing=failing))
     qemu = row(analysis, "qemu")
     assert qemu.cost is None and qemu.verdict == "inconclusive" and "no-rounds" in codes(qemu)
-    (shown,) = matrix(analysis).rows
-    assert [cell.shown_as for cell in shown.cells if cell.environment == "qemu"] == ["none"]
 
 
 def test_zero_among_the_values_gives_a_difference(run):
@@ -460,8 +303,6 @@ def test_blocks_that_were_added_after_looking_are_a_further_look(run):
 def test_of_an_extended_run_it_is_said_how_many_blocks_ran_and_the_price_before(run):
     """A report said that a run was extended to 371 blocks, of which 337 ran."""
     planned = run(costs={"bridge": 1.0}, blocks=20, workloads=[Workload("tcp", [(THROUGHPUT, 1e9, 0.06)])])
-    before = next_blocks(analyse(planned))
-    assert before is not None and before.sentence.endswith("raises the false-alarm rate from 5% to about 8%.")
     with RunStore(planned.directory, writable=True) as kept:
         kept.set_info("repetitions", Repetitions(blocks=10).model_dump_json())
         kept.set_info("extensions", json.dumps([asdict(RunExtension(10, 30, 10, 1e9))]))
@@ -469,24 +310,6 @@ def test_of_an_extended_run_it_is_said_how_many_blocks_ran_and_the_price_before(
         after = analyse(kept)
     (remark,) = after.confounders
     assert isinstance(remark, Extended) and (remark.planned, remark.rounds, remark.by_gate) == (10, 20, False)
-    again = next_blocks(after)
-    assert again is not None and "false-alarm" not in again.sentence, "that is a remark by then"
-
-
-def test_where_no_number_of_blocks_settles_a_cost_that_is_said(run):
-    analysis = analyse(run(costs={"bridge": 1.0}, aa_factor=1.08))
-    assert analysis.trust.trusted is False and next_blocks(analysis) is None
-    assert nothing_settles(analysis) == "" and "Measure again" in control_sentence(analysis)
-    assert nothing_settles(analyse(run(costs={"bridge": 1.0}))) == "", "nothing is undecided"
-    noisy = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.3)])]))
-    reports = tuple(
-        replace(each, comparisons=tuple(replace(row, visible=None) for row in each.comparisons))
-        for each in noisy.metrics
-    )
-    for disturbed in (flagged(replace(noisy, metrics=reports), flag) for flag in (OTHERS, STEAL)):
-        assert_sentence(nothing_settles(disturbed))
-    assert "other programs" in flagged_sentence(flagged(noisy, OTHERS, every=3))
-    assert not flagged_sentence(flagged(noisy, OTHERS)), "the line on trust says it"
 
 
 def test_each_further_look_spends_less_of_the_error(run):
@@ -580,38 +403,9 @@ def test_trial_flags_are_counted_beside_the_number(run):
         (3, "host"): (Flag(FlagCode.LOAD, figures={"load": 5.2}),),
     }
     bridge = row(analyse(run(costs={"bridge": 1.25, "host": 1.0}, flags=flags)), "bridge")
-    texts = [remark_text(remark) for remark in bridge.remarks]
-    assert any(
-        text.startswith("bridge: the hypervisor took 3.0 to 9.0% of the CPU time")
-        and text.endswith("in 2 of 10 trials")
-        for text in texts
-    )
-    assert "errors" in codes(bridge)
-    assert not any("load" in text for text in texts)
-    assert codes(bridge) <= set(CODES)
-
-
-def test_confounders_are_found_per_role():
-    facts = [
-        ("userland", "digest", "abc", 0.0),
-        ("native/server", "version iperf3", "3.12", 0.0),
-        ("native/server", "packages", "a" * 64, 0.0),
-        ("native/client", "user", "root", 0.0),
-        ("docker/server", "version iperf3", "3.16", 0.0),
-        ("docker/server", "packages", "b" * 64, 0.0),
-        ("docker/client", "user", "root", 0.0),
-        ("docker/client", "not honoured: memory", "memory: swap is off", 0.0),
-        ("outside/client", "not honoured: pin", "no second CPU", 0.0),
-        ("docker/server", "not metered: CPU time of all", "nobody counts it", 0.0),
-        ("host", "not honoured: nonsense", "x", 0.0),
-    ]
-    assert [remark_text(each) for each in confounders(facts, "native", ["native", "docker"])] == [
-        "docker: not metered: CPU time of all: nobody counts it",
-        "iperf3: 3.16 in docker, 3.12 in native",
-        "docker and native differ in packages",
-        "docker: limit not applied: memory: swap is off",
-        "outside: limit not applied: pin: no second CPU",
-    ]
+    (steal,) = [each for each in bridge.remarks if each.code == "trial"]
+    assert (steal.flag.code, steal.count, steal.trials) == (FlagCode.STEAL, 2, 10)
+    assert "errors" in codes(bridge), "and the load of the other environment is not among them"
 
 
 def test_a_confounder_stands_beside_its_environment_only(run):
@@ -626,7 +420,6 @@ def test_rare_stalls_are_said_first(run):
     latency = row(analysis, "bridge", 1)
     assert latency.cost.percent.estimate < 10 and {"stalls", "outliers"} <= codes(latency)
     assert latency.slow.slow == 6 and latency.slow.low < 0.2 < latency.slow.high
-    assert any(line.startswith("bridge, TCP p99 latency: a few slow runs raise ") for line in disagreements(analysis))
 
 
 def test_a_mean_that_may_be_the_typical_cost_is_no_stall(run):
@@ -635,17 +428,7 @@ def test_a_mean_that_may_be_the_typical_cost_is_no_stall(run):
     latency = row(analysis, "bridge", 1)
     assert latency.cost.disagreement > 0.3
     assert latency.cost.arithmetic.low < latency.cost.typical < latency.cost.arithmetic.high
-    assert "outliers" in codes(latency) and "stalls" not in codes(latency) and disagreements(analysis) == []
-
-
-def test_sentences_say_which_way(run):
-    both = Workload("app", [(LATENCY, 5, 0.01)])
-    analysis = analyse(run(costs={"slow": 1.5, "fast": 0.6, "same": 1.0}, workloads=[both, TCP]))
-    text = "\n".join(line for _, line in verdict_sentences(analysis)).replace("\u00a0", " ")
-    assert " higher app p99 latency than native (10 rounds) - significant" in text
-    assert "fast has 40" in text and " lower app p99 latency than native" in text and "-" not in text.split(" - ")[0]
-    assert "slow has " in text and " higher TCP throughput than native" in text
-    assert "same is within ±3% of native in " in text
+    assert "outliers" in codes(latency) and "stalls" not in codes(latency)
 
 
 @pytest.mark.parametrize(("centre", "told"), [(-3.7, True), (8.0, False)])
@@ -657,66 +440,26 @@ def test_memory_per_site_around_zero_is_below_what_can_be_resolved(run, centre: 
 
 
 @pytest.mark.parametrize("blocks", [3, 10])
-def test_what_is_not_resolved_is_marked_in_every_table(run, blocks: int):
+def test_only_an_environment_whose_memory_is_below_zero_is_not_resolved(run, blocks: int):
     memory = Workload("density", [(Metric("memory_per_site", "MiB", "lower"), 8.0, 0.01)])
-    store = run(costs={"tiny": -1.0, "bridge": 1.2}, workloads=[memory], blocks=blocks)
-    analysis = analyse(store)
+    analysis = analyse(run(costs={"tiny": -1.0, "bridge": 1.2}, workloads=[memory], blocks=blocks))
     found = {row.environment: row for row in analysis.metrics[0].comparisons}
     assert found["tiny"].unresolved == ("tiny",) and found["bridge"].unresolved == ()
-    assert comparison_verdict(found["tiny"]).endswith("not resolved")
-    assert "not resolved" not in comparison_verdict(found["bridge"])
-    (row,) = matrix(analysis).rows
-    cells = {cell.environment: large(row, cell) for cell in row.cells if cell is not None}
-    assert cells["tiny"].endswith("not resolved") and "not resolved" not in cells["bridge"]
-    assert "not resolved" not in native(analysis, row)
-    page = write_html(store, store.directory / "report.html").read_text()
-    assert f"<strong>{cells['tiny']}" in page
-    assert {cost["environment"]: cost["unresolved"] for cost in report_json(store)["costs"]}["tiny"] == ["tiny"]
-
-
-def test_a_baseline_that_is_not_resolved_is_marked_beside_its_value(run):
-    memory = Workload("density", [(Metric("memory_per_site", "MiB", "lower"), -3.7, 0.01)])
-    analysis = analyse(run(costs={"bridge": 1.0}, workloads=[memory]))
-    (row,) = matrix(analysis).rows
-    assert native(analysis, row).endswith("not resolved")
 
 
 def test_a_cost_against_a_baseline_that_is_not_resolved_is_marked(run):
     memory = Workload("density", [(Metric("memory_per_site", "MiB", "lower"), -3.7, 0.01)])
     analysis = analyse(run(costs={"bridge": -3.0}, workloads=[memory]))
     (bridge,) = [row for row in analysis.metrics[0].comparisons if row.environment == "bridge"]
-    assert bridge.unresolved == ("native",) and comparison_verdict(bridge).endswith("not resolved")
-    (row,) = matrix(analysis).rows
-    (cell,) = [each for each in row.cells if each is not None and each.environment == "bridge"]
-    assert large(row, cell).endswith("not resolved")
+    assert bridge.unresolved == ("native",)
 
 
 # -- what would have shown -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("workloads", "where"), [(1, "in noisy"), (2, "in w0 requests/s")])
-def test_the_largest_cost_that_may_be_missed_is_that_of_an_environment_where_there_is_one_metric(
-    run, workloads, where
-):
-    """It was "(12% in command time)" where command time was the only metric."""
-    cells = [Workload(f"w{n}", [(REQUESTS, 1000, 0.04)]) for n in range(workloads)]
-    analysis = analyse(run(costs={"a": 1.0, "noisy": 1.0}, workloads=cells, blocks=12))
-    first, *others = analysis.metrics
-    costs = {"a": 5.0, "noisy": 12.0}
-    rows = [
-        replace(each, verdict="inconclusive", visible=VisibleCost(costs[each.environment]))
-        for each in first.comparisons
-        if each.environment in costs
-    ]
-    made = replace(analysis, metrics=[replace(first, comparisons=rows), *others])
-    words = trust_sentence(made).replace("\u00a0", " ")
-    assert f"probably have been detected (12% {where})" in words
-
-
 def test_beside_an_undecided_cost_stands_what_would_have_shown(run):
     noisy = [Workload("w", [(REQUESTS, 1000, 0.04)])]
-    store = run(costs={"a": 1.0, "b": 1.0}, workloads=noisy, blocks=12)
-    analysis = analyse(store)
+    analysis = analyse(run(costs={"a": 1.0, "b": 1.0}, workloads=noisy, blocks=12))
     report = analysis.metrics[0]
     undecided = [each for each in report.comparisons if each.verdict == "inconclusive" and not each.aa]
     assert undecided
@@ -725,23 +468,14 @@ def test_beside_an_undecided_cost_stands_what_would_have_shown(run):
         assert each.visible.blocks > 12
         block_s = 4 * 2.0  # native, a, b and the A/A arm: 1.2 s each, one every 2 s
         assert each.visible.seconds == pytest.approx((each.visible.blocks - 12) * block_s)
-        words = open_text(report, each).replace("\u00a0", " ")
-        assert (
-            " or more would probably have been detected; " in words
-            and f"about {each.visible.blocks} rounds (" in words
-        )
-    costs = {cost["environment"]: cost for cost in report_json(store, analysis)["costs"]}
-    first = undecided[0]
-    keys = ("visible_cost", "rounds_to_settle", "seconds_to_settle")
-    assert [costs[first.environment][key] for key in keys] == list(asdict(first.visible).values())
-    assert costs["native-again"]["visible_cost"] is None
+    (control,) = [each for each in report.comparisons if each.aa]
+    assert control.visible is None
 
 
 def test_what_is_decided_needs_no_more_blocks(run):
     analysis = analyse(run(costs={"bridge": 1.25}))
     bridge = row(analysis, "bridge")
     assert bridge.verdict == "different" and bridge.visible.blocks is None
-    assert open_text(analysis.metrics[0], bridge) == ""
     assert row(analyse(run(costs={"bridge": 1.25}, blocks=3)), "bridge").visible is None
 
 

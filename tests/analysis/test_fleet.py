@@ -123,7 +123,7 @@ def test_odd_machines_are_found_with_what_sets_them_apart(singles):
     assert [each.machine for each in own.outlier_machines] == ["n7"], "its cost is that of its peers"
     assert fleet.outlier_machines == ("n3", "n7") and fleet.margin == 0.03
     (firmware,) = fleet.unlike_peers("n3")
-    assert (firmware.fact, firmware.value, firmware.peers, firmware.of) == ("firmware", "1.2", 11, 11)
+    assert (firmware.fact, firmware.value, firmware.peers, firmware.total) == ("firmware", "1.2", 11, 11)
     (governor,) = fleet.unlike_peers("n7")
     assert (governor.fact, governor.usual) == ("frequency governor", "")
     assert fleet.unlike_peers("n1") == (), "neither its name and id nor where it was placed"
@@ -151,7 +151,7 @@ def test_a_slow_machine_and_a_bad_pair_are_told_apart(pairs):
     assert [each.machines for each in own.outlier_pairs] == [("n8", "n9")]
     assert fleet.outlier_pairs == (("n8", "n9"),)
     assert [each.fact for each in fleet.unlike_peers("n5")] == ["firmware"]
-    assert {each.why for each in own.runs if each.run.purpose is Purpose.ALONE} == {WhyNotCounted.ALONE}
+    assert {each.reason for each in own.runs if each.run.purpose is Purpose.ALONE} == {WhyNotCounted.ALONE}
 
 
 def test_a_second_measurement_of_a_machine_is_a_session(tmp_path):
@@ -183,7 +183,7 @@ def test_untrusted_runs_take_no_part(tmp_path):
     cost = cost_of(fleet)
     assert [each.name for each in fleet.untrusted] == ["n6"]
     assert "n6" not in {each.run.name for each in cost.counted}
-    assert [each.why for each in cost.runs if each.run.name == "n6"] == [WhyNotCounted.UNTRUSTED]
+    assert [each.reason for each in cost.runs if each.run.name == "n6"] == [WhyNotCounted.UNTRUSTED]
 
 
 def test_few_blocks_and_hidden_costs_take_no_part(tmp_path):
@@ -193,9 +193,9 @@ def test_few_blocks_and_hidden_costs_take_no_part(tmp_path):
              for block in range(1, 11) for name in ("native", "bridge", "native-again")}  # fmt: skip
     make_unit(folder / "runs", "n6", replace(RECIPE, flags=cable), ["n6"], {})
     fleet = read_fleet(folder)
-    whys = {each.run.name: each.why for each in cost_of(fleet).runs if each.why}
+    whys = {each.run.name: each.reason for each in cost_of(fleet).runs if each.reason}
     assert whys == {"n5": WhyNotCounted.FEW, "n6": WhyNotCounted.HIDDEN}
-    assert {each.run.name: each.why for each in cost_of(fleet, own=True).runs if each.why} == {
+    assert {each.run.name: each.reason for each in cost_of(fleet, own=True).runs if each.reason} == {
         "n5": WhyNotCounted.FEW
     }
 
@@ -205,7 +205,7 @@ def test_a_machine_without_the_workload_is_not_measured(tmp_path):
     failing = {(block, "bridge"): Outcome.DEADLINE for block in range(1, 11)}
     make_unit(folder / "runs", "n5", replace(RECIPE, failing=failing), ["n5"], {})
     fleet = read_fleet(folder)
-    assert [each.why for each in cost_of(fleet).runs][-1] is WhyNotCounted.NO_VALUE
+    assert [each.reason for each in cost_of(fleet).runs][-1] is WhyNotCounted.NO_VALUE
     assert next(each for each in fleet.runs if each.name == "n5").failed == 10
 
 

@@ -8,7 +8,6 @@ import pytest
 from report.made_up_runs import REQUESTS, Workload
 from weighbridge.analysis.noise import TARGETS, WorkloadNoise, machine_noise
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.report.text.noise import cause_lines
 from weighbridge.statistics import LOOKS, compare
 
 
@@ -42,7 +41,7 @@ def test_one_block_says_nothing(run):
     assert machine_noise(run(costs={}, blocks=1)).rows == ()
 
 
-def test_what_disturbed_is_told_with_what_can_be_done(run):
+def test_only_flags_of_the_machine_disturb(run):
     flags = {
         (2, "native"): (Flag(FlagCode.STEAL, "", {"share": 0.2}), Flag(FlagCode.GENERATOR_SATURATED)),
         (3, "native"): (Flag(FlagCode.STEAL, "", {"share": 0.1}),),
@@ -50,7 +49,4 @@ def test_what_disturbed_is_told_with_what_can_be_done(run):
     facts = {"host": {"frequency governor": "schedutil", "SMT": "on"}}
     found = machine_noise(run(costs={}, flags=flags, facts=facts))
     assert [(each.flag.code, each.count) for each in found.disturbed] == [(FlagCode.STEAL, 2)]
-    steal, governor, threads = cause_lines(found)
-    assert steal.startswith("2 of 20 trials: the hypervisor took 10 to 20% of the CPU time")
-    assert "schedutil" in governor and "SMT" in threads
-    assert cause_lines(machine_noise(run(costs={}))) == ["nothing known disturbed these trials"]
+    assert machine_noise(run(costs={})).disturbed == ()

@@ -1,19 +1,14 @@
 """A run that went on later: which blocks are of which session, and what differs between them."""
 
-import csv
 import json
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
-from report.test_html import page_of
-from report.test_terminal import shown
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.sessions import SessionDifference, sessions
 from weighbridge.model.measurement import Outcome
-from weighbridge.report.export.csv import write_csv
-from weighbridge.report.export.json import report_json
-from weighbridge.report.text.conditions import session_lines
 from weighbridge.store.run import DATABASE, RunStore
 
 BEGAN = 1_700_000_000.0
@@ -37,39 +32,26 @@ FACTS = {"host": {GOVERNOR: "powersave", "kernel": "6.1"}, "bridge/server": {"do
 
 
 def test_one_session_is_not_spoken_of(run):
-    store = run(costs={"bridge": 1.2}, facts=FACTS)
-    analysis = analyse(store)
+    analysis = analyse(run(costs={"bridge": 1.2}, facts=FACTS))
     assert [each.blocks for each in analysis.sessions.sessions] == [tuple(range(1, 11))]
-    assert session_lines(analysis) == [] and "session" not in shown(store).splitlines()[3]
-    document = report_json(store)
-    assert len(document["sessions"]) == 1 and document["mixed_rounds"] == []
+    assert analysis.sessions.mixed == () == analysis.sessions.differences
 
 
 def test_blocks_of_two_sessions(run):
-    store = continued(run(costs={"bridge": 1.2}, facts=FACTS), after=12)
-    lines = session_lines(analyse(store))
-    assert lines == [
-        "measured in 2 sessions; this machine might have changed in between: rounds 1 to 4 in session 1 "
-        "(2023-11-14 22:13 UTC), rounds 5 to 10 in session 2 (2023-11-14 22:13 UTC)",
-        "frequency governor changed between sessions: powersave, then performance",
-        "docker in bridge changed between sessions: 20.10, then 29.1",
-    ]
-    page, terminal = page_of(store).text, " ".join(shown(store).split())
-    assert all(line in page and line in terminal for line in lines)
-    document = report_json(store)
-    assert [each["rounds"] for each in document["sessions"]] == [[1, 2, 3, 4], [5, 6, 7, 8, 9, 10]]
-    assert document["sessions"][1] == {
-        "started": "2023-11-14T22:13:45Z", "rounds": [5, 6, 7, 8, 9, 10],
-        "facts": {GOVERNOR: "performance", "bridge: docker": "29.1"},
-    }  # fmt: skip
+    found = analyse(continued(run(costs={"bridge": 1.2}, facts=FACTS), after=12)).sessions
+    assert [each.blocks for each in found.sessions] == [(1, 2, 3, 4), (5, 6, 7, 8, 9, 10)]
+    assert found.differences == (
+        SessionDifference(GOVERNOR, ("powersave", "performance")),
+        SessionDifference("docker", ("20.10", "29.1"), ("bridge",)),
+    )
+    assert found.sessions[1].started_at == BEGAN + 25.0
 
 
 def test_a_block_that_mixes_two_sessions_is_named(run):
     store = continued(run(costs={"bridge": 1.2}, facts=FACTS), after=13)
     analysis = analyse(store)
-    assert analysis.sessions.mixed == (5,) == tuple(report_json(store)["mixed_rounds"])
+    assert analysis.sessions.mixed == (5,)
     assert [each.blocks for each in analysis.sessions.sessions] == [(1, 2, 3, 4, 5), (5, 6, 7, 8, 9, 10)]
-    assert session_lines(analysis)[1].startswith("round 5 was interrupted")
 
 
 def test_a_session_without_a_trial_is_none(run):
@@ -110,30 +92,28 @@ def stepped(store, after: int, seconds: float):
 
 
 @pytest.mark.parametrize("seconds", [-3600.0, 3600.0])
-def test_a_step_of_the_clock_changes_nothing(run, tmp_path, seconds: float):
+def test_a_step_of_the_clock_changes_nothing(run, seconds: float):
     store = continued(run(costs={"bridge": 1.2}, facts=FACTS, slowed=WORSE_AND_WORSE, blocks=14), after=12)
     store.close()
     with sqlite3.connect(store.directory / DATABASE) as file:
         starts = json.dumps([[BEGAN, 0], [BEGAN + 25.0, 12]])
         file.execute("INSERT INTO run VALUES ('session_starts', ?)", (starts,))
-    before, table = everything(RunStore(store.directory), tmp_path / "before")
-    after, other_table = everything(stepped(store, 9, seconds), tmp_path / "after")
-    assert {each["code"] for each in before["remarks"]} >= {"drift", "autocorrelation"}
-    assert after == before and other_table == table
+    before, after = found_in(RunStore(store.directory)), found_in(stepped(store, 9, seconds))
+    assert {remark.code for metric in before[0] for row in metric.comparisons for remark in row.remarks} >= {
+        "drift", "autocorrelation"
+    }  # fmt: skip
+    assert after == before
 
 
 WORSE_AND_WORSE = {(block, name): 1.05**block for block in range(1, 15) for name in ("native", "bridge")}
 
 
-def everything(store, folder):
-    """The JSON report and the table of trials, without what is a time of the clock."""
+def found_in(store):
+    """The costs, trust, trials and sessions of a run, without what is a time of the clock."""
     with store:
-        document = report_json(store)
-        write_csv(store, folder)
-    with (folder / "measurements.csv").open(newline="") as file:
-        rows = [{key: value for key, value in row.items() if key != "started_at"} for row in csv.DictReader(file)]
-    sessions = [{**each, "started": ""} for each in document["sessions"]]
-    return json.loads(json.dumps({**document, "sessions": sessions})), rows
+        analysis = analyse(store)
+    trials = [replace(each, started_at=0.0) for each in analysis.trials]
+    return analysis.metrics, analysis.trust, trials, [each.blocks for each in analysis.sessions.sessions]
 
 
 def test_a_session_notes_the_trials_before_it(tmp_path, run):

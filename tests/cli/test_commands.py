@@ -22,7 +22,7 @@ from weighbridge import errors
 from weighbridge.cli import approval, output, progress
 from weighbridge.cli.app import app
 from weighbridge.cli.commands.studies import SchemaDocument
-from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
+from weighbridge.errors import Interrupted, Unavailable
 from weighbridge.model.cleanup import Leftover
 from weighbridge.model.command import Completed
 from weighbridge.model.environment import Environment
@@ -61,32 +61,12 @@ COMMANDS = sorted(str(command.name) for command in app.registered_commands)
 # -- help ------------------------------------------------------------------------------------------
 
 
-def test_the_main_commands_exist():
-    assert set(COMMANDS) >= {"doctor", "studies", "init", "plan", "run", "report", "export", "clean", "schema"}
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself_with_an_example(weighbridge: Weighbridge, command: str):
     said = weighbridge(command, "--help")
     assert (said.code, said.err) == (0, "")
     assert re.search(rf"Examples? weighbridge {command}", " ".join(said.out.split()))
     assert f"weighbridge {command}" in said.out
-
-
-def test_help_names_every_command_and_where_to_start(weighbridge: Weighbridge):
-    said = weighbridge("--help")
-    assert said.code == 0
-    assert all(command in said.out for command in COMMANDS)
-    assert "weighbridge weigh -- ./prog" in said.out and "weighbridge doctor" in said.out
-
-
-@pytest.mark.parametrize(
-    "arguments", [["nothing"], ["plan"], ["plan", "--nothing"], ["init", "a", "b"], ["--nothing"]]
-)
-def test_a_wrong_command_line_is_exit_2(weighbridge: Weighbridge, arguments: list[str]):
-    said = weighbridge(*arguments)
-    assert (said.code, said.out) == (2, "")
-    assert said.err
 
 
 def test_the_version(weighbridge: Weighbridge):
@@ -103,33 +83,11 @@ PLANNED = (0, 4)
 """What a plan ends with: 4 where the machine of these tests lacks something for a run."""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "keys"),
-    [
-        (
-            ["plan", "first-look", "--json"],
-            {
-                "study",
-                "question",
-                "baseline",
-                "environments",
-                "workloads",
-                "packages",
-                "blocks",
-                "trials",
-                "seconds",
-                "seed",
-            },
-        ),
-        (["doctor", "--json"], {"environments", "userlands", "workloads", "machine"}),
-        (["schema"], {"$schema", "$defs", "properties", "required"}),
-        *((["schema", name], {"$schema", "$defs", "properties", "required"}) for name in ("report", "plan")),
-    ],
-)
-def test_json_is_all_there_is_on_standard_output(weighbridge: Weighbridge, arguments: list[str], keys: set[str]):
+@pytest.mark.parametrize("arguments", [["schema"], ["schema", "report"], ["schema", "plan"]])
+def test_a_schema_is_all_there_is_on_standard_output(weighbridge: Weighbridge, arguments: list[str]):
     said = weighbridge(*arguments)
-    assert said.code in PLANNED and said.err == ""
-    assert set(json.loads(said.out)) >= keys
+    assert (said.code, said.err) == (0, "")
+    assert set(json.loads(said.out)) >= {"$schema", "$defs", "properties", "required"}
 
 
 @pytest.mark.parametrize("name", ["first-look", "docker-networks", "native-vs-container-apps"])
@@ -344,12 +302,6 @@ def test_the_plan_lists_every_trial_in_order(weighbridge: Weighbridge):
     assert planned == json.loads(weighbridge("plan", "first-look", "--json").out)
 
 
-def test_studies_for_people(weighbridge: Weighbridge):
-    said = weighbridge("studies")
-    assert (said.code, said.err) == (0, "")
-    assert "first-look" in said.out
-
-
 @pytest.mark.parametrize("width", [20, 40, 80])
 def test_what_studies_lists_can_be_copied_on_any_terminal(
     weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, width: int
@@ -553,22 +505,18 @@ def test_where_no_trial_has_ended_only_the_cause_is_told(weighbridge: Weighbridg
     assert not Path("there/report.html").exists()
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_repeated_blocks_never_show_more_trials_than_planned(terminal: bool, monkeypatch: pytest.MonkeyPatch):
-    screen = Console(file=io.StringIO(), force_terminal=terminal, width=120, highlight=False)
+def test_repeated_blocks_never_show_more_trials_than_planned(monkeypatch: pytest.MonkeyPatch):
+    screen = Console(file=io.StringIO(), width=120, highlight=False)
     monkeypatch.setattr(progress, "err", lambda: screen)
     monkeypatch.setattr(progress, "_LINES_S", (0.0,))
     with progress.show() as shown:
         for done in range(4):
             trial = Trial(1, done // 2, "redis", Level(), "bridge")
             shown.trial_started(trial, done, 2, LEFT)
-            if shown._bar is not None:
-                assert shown._bar.tasks[0].fields["count"] == f"{done}/{max(2, done + 1)}"
             shown.trial_finished(TrialRecord(trial, Outcome.OK, 0, 1, 1))
         shown.close()
-    if not terminal:
-        told = [line.split(" trials")[0] for line in screen.file.getvalue().splitlines()]
-        assert told == ["0 of 2", "1 of 2", "2 of 3", "3 of 4"]
+    told = [line.split(" trials")[0] for line in screen.file.getvalue().splitlines()]
+    assert told == ["0 of 2", "1 of 2", "2 of 3", "3 of 4"]
 
 
 def test_the_time_that_a_run_may_take_is_not_called_what_is_left(monkeypatch: pytest.MonkeyPatch):
@@ -728,25 +676,20 @@ def test_what_cannot_be_continued_gives_no_such_command(weighbridge: Weighbridge
     one_sentence(weighbridge("run", "--out", run), CODES[name])
 
 
+@pytest.mark.parametrize("begun", [True, False])
 @pytest.mark.parametrize("ended", [Interrupted(2), errors.Unavailable("no room"), errors.UserlandError("no network")])
-def test_without_a_trial_there_is_nothing_to_continue(weighbridge: Weighbridge, monkeypatch, ready: list, ended):
+def test_without_a_trial_there_is_nothing_to_continue(
+    weighbridge: Weighbridge, monkeypatch, ready, ended, begun: bool
+):
     def refuse(study, directory, *_):
-        with RunStore(directory, writable=True) as store:
-            store.begin(study, {"run_id": "0123456789ab"})
+        if begun:
+            with RunStore(directory, writable=True) as store:
+                store.begin(study, {"run_id": "0123456789ab"})
         raise ended
 
     monkeypatch.setattr(running, "run_study", refuse)
     said = weighbridge("run", "first-look", "--out", "there")
     assert said.code == ended.exit_code and "to continue" not in said.err
-
-
-def test_an_interruption_before_a_run_began(weighbridge: Weighbridge, monkeypatch, ready: list):
-    def interrupt(*_):
-        raise Interrupted(2)
-
-    monkeypatch.setattr(running, "run_study", interrupt)
-    said = weighbridge("run", "first-look", "--out", "there")
-    assert said.code == 130 and "to continue" not in said.err
 
 
 # -- a study is code -------------------------------------------------------------------------------
@@ -956,10 +899,6 @@ def test_a_study_that_is_none_is_exit_3(weighbridge: Weighbridge, command: str, 
     one_sentence(weighbridge(command, study), 3)
 
 
-def test_the_nearest_study_is_named(weighbridge: Weighbridge):
-    one_sentence(weighbridge("plan", "first-lok"), 3)
-
-
 RUNS: dict[str, Callable[[], object]] = {
     "nothing": lambda: None,
     "empty": lambda: Path("r").mkdir(),
@@ -1044,10 +983,6 @@ def test_head_as_the_reader(weighbridge: Weighbridge, monkeypatch: pytest.Monkey
         said = weighbridge(*arguments)
         monkeypatch.undo()
     assert (said.code, said.err) == (141, "")
-
-
-def test_only_failures_of_ours_are_hidden():
-    assert all(issubclass(getattr(errors, name), WeighbridgeError) for name in CODES)
 
 
 # -- optional environments -------------------------------------------------------------------------

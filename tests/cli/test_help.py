@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
+from sentences import assert_sentence
 from weighbridge.cli.app import app
 from weighbridge.cli.commands import machine, measurements, results, studies, weigh
 from weighbridge.cli.declared import Declared
@@ -28,6 +29,15 @@ def test_a_command_runs_a_function_that_takes_its_options(declared: Declared):
     module, _, name = declared.runs.partition(":")
     (options,) = inspect.signature(getattr(import_module(module), name)).parameters.values()
     assert options.annotation is declared.options
+
+
+def test_the_help_lists_every_command_and_begins_with_weigh(
+    weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    said = weighbridge("--help")
+    assert (said.code, said.err) == (0, "")
+    assert_sentence(said.out)
 
 
 def test_weigh_has_six_panels_with_an_example_each(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
@@ -81,6 +91,9 @@ def test_an_option_after_the_program_of_weigh_is_refused_in_either_spelling(weig
         ("run", "--out"),
         ("plan",),
         ("nosuch",),
+        ("--nosuch",),
+        ("plan", "--nosuch"),
+        ("init", "a", "b"),
         ("schema", "x"),
         ("doctor", "x"),
         ("durability", "x", "--seconds", "700"),

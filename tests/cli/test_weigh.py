@@ -148,13 +148,6 @@ def test_a_servers_run_is_called_after_the_server(tmp_path: Path):
     assert "redis-server" in study.file.question and "curl" not in study.file.question
 
 
-def test_it_is_the_first_command_of_the_help():
-    lines = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).output.splitlines()
-    commands = lines[next(at for at, line in enumerate(lines) if "Commands" in line) :]
-    assert commands[1].split()[0] == "weigh"
-    assert "weighbridge weigh -- ./prog" in " ".join(lines)
-
-
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path):
     (tmp_path / "mine.yaml").write_text("mine")
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "mine.yaml"), "--", "true"])

@@ -205,8 +205,8 @@ def test_data_is_as_durable_as_the_weaker_of_program_and_storage() -> None:
 
 
 if TYPE_CHECKING:
+    from weighbridge.features.guests.hosts.guest.host import GuestHost
     from weighbridge.features.slurm.host import SlurmHost
-    from weighbridge.hosts.guest import GuestHost
     from weighbridge.hosts.local import LocalHost
     from weighbridge.hosts.ssh import SshHost
     from weighbridge.hosts.testbed import TestbedHost

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sentences import assert_sentence
 from weighbridge import registry
 from weighbridge.environments import docker
 from weighbridge.model.environment import Needs
@@ -27,87 +28,62 @@ def told(needs: Needs, **options: Any) -> list[str]:
     return DOCKER.check(DOCKER.options.model_validate(options), needs=needs)
 
 
-WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
-    "publish on host": (HERE, {"network": "host", "publish": True}, "'publish' needs network: bridge, not host"),
-    "publish and attach": (BETWEEN, {"publish": True, "attach": "interface"}, "'publish' has no effect with attach"),
-    "attach on host": (HERE, {"network": "host", "attach": "interface"}, "'attach' needs network: bridge, not host"),
-    "attach here": (HERE, {"attach": "interface"}, "which other programs use on a local host: put both roles on te"),
-    "attach by ssh": (SSH, {"attach": "interface"}, "which other programs use on a ssh host: put both roles on tes"),
+WRONG: dict[str, tuple[Needs, dict[str, Any]]] = {
+    "publish on host": (HERE, {"network": "host", "publish": True}),
+    "publish and attach": (BETWEEN, {"publish": True, "attach": "interface"}),
+    "attach on host": (HERE, {"network": "host", "attach": "interface"}),
+    "attach here": (HERE, {"attach": "interface"}),
+    "attach by ssh": (SSH, {"attach": "interface"}),
     "a sandbox that ends at once": (
         Needs(network=True, resources=Resources.model_validate({"memory": "16MiB"})), {"runtime": "runsc"},
-        "gVisor needs at least 24 MiB of memory, but the limit is 16 MiB. Raise it (resources: memory)",
     ),
-    "a user's host filtered": (HERE, {"bridge_netfilter": True}, "'bridge_netfilter' changes a host's network: use"),
-    "a user's host with rules": (HERE, {"filter_rules": 10}, "use hosts of kind testbed, not local"),
-    "offloads of the host": (BETWEEN, {"network": "host", "no_offloads": ["gro"]}, "'no_offloads' needs a network"),
-    "VXLAN of a bridge": (BETWEEN, {"attach": "interface", "vxlan_offload": False}, "needs network: overlay"),
-    "netfilter of an overlay": (BETWEEN, {"network": "overlay", "bridge_netfilter": False}, "needs network: bridge"),
-    "untracked ports": (BETWEEN, {"publish": True, "conntrack": False}, "published ports do not work with"),
-    "MTU of the host": (HERE, {"network": "host", "mtu": 1400}, "'mtu' needs network: bridge or overlay"),
-    "no such parent there": (
-        BETWEEN, {"network": "macvlan", "parent": "enp3s0"}, "a testbed host has no network interface 'enp3s0', onl",
-    ),
-    "encrypted bridge": (HERE, {"encrypted": True}, "'encrypted' needs network: overlay, not bridge"),
-    "l3 of macvlan": (HERE, {**MACVLAN, "ipvlan_mode": "l3"}, "'ipvlan_mode' needs network: ipvlan, not macvlan"),
-    "loopback unpublished": (HERE, {"publish_on": "loopback"}, "'publish_on' needs publish: true"),
-    "proxy unpublished": (HERE, {"publish_by": "proxy"}, "needs publish: true and userland_proxy: true"),
-    "proxy without proxy": (
-        HERE, {"publish": True, "publish_by": "proxy", "userland_proxy": False}, "needs publish: true and userland_p",
-    ),
-    "parent of a bridge": (HERE, {"parent": "eth0"}, "'parent' needs network: macvlan or ipvlan, or attach: interfa"),
-    "subnet of a bridge": (HERE, {"subnet": "10.0.0.0/24"}, "'subnet' needs network: macvlan, ipvlan or overlay, no"),
-    "addresses on a bridge": (HERE, {"addresses": {"server": "10.0.0.2"}}, "'addresses' needs network: macvlan or i"),
-    "gateway alone": (HERE, {**MACVLAN, "gateway": "10.0.0.1"}, "'gateway' needs network: macvlan or ipvlan, and th"),
-    "no such subnet": (HERE, {**MACVLAN, "subnet": "10.0.300.0/24"}, "subnet: Octet 300"),
-    "subnet with host bits": (HERE, {**MACVLAN, "subnet": "10.0.0.1/24"}, "subnet: 10.0.0.1/24 has host bits set"),
-    "address elsewhere": (
-        HERE, {**MACVLAN, **IN_SUBNET, "addresses": {"server": "10.0.1.2"}},
-        "server: 10.0.1.2 is not an address in the",
-    ),
-    "broadcast address": (
-        HERE, {**MACVLAN, **IN_SUBNET, "gateway": "10.0.0.255"},
-        "gateway: 10.0.0.255 is not an address in the subnet",
-    ),
+    "a user's host filtered": (HERE, {"bridge_netfilter": True}),
+    "a user's host with rules": (HERE, {"filter_rules": 10}),
+    "offloads of the host": (BETWEEN, {"network": "host", "no_offloads": ["gro"]}),
+    "VXLAN of a bridge": (BETWEEN, {"attach": "interface", "vxlan_offload": False}),
+    "netfilter of an overlay": (BETWEEN, {"network": "overlay", "bridge_netfilter": False}),
+    "untracked ports": (BETWEEN, {"publish": True, "conntrack": False}),
+    "MTU of the host": (HERE, {"network": "host", "mtu": 1400}),
+    "no such parent there": (BETWEEN, {"network": "macvlan", "parent": "enp3s0"}),
+    "encrypted bridge": (HERE, {"encrypted": True}),
+    "l3 of macvlan": (HERE, {**MACVLAN, "ipvlan_mode": "l3"}),
+    "loopback unpublished": (HERE, {"publish_on": "loopback"}),
+    "proxy unpublished": (HERE, {"publish_by": "proxy"}),
+    "proxy without proxy": (HERE, {"publish": True, "publish_by": "proxy", "userland_proxy": False}),
+    "parent of a bridge": (HERE, {"parent": "eth0"}),
+    "subnet of a bridge": (HERE, {"subnet": "10.0.0.0/24"}),
+    "addresses on a bridge": (HERE, {"addresses": {"server": "10.0.0.2"}}),
+    "gateway alone": (HERE, {**MACVLAN, "gateway": "10.0.0.1"}),
+    "no such subnet": (HERE, {**MACVLAN, "subnet": "10.0.300.0/24"}),
+    "subnet with host bits": (HERE, {**MACVLAN, "subnet": "10.0.0.1/24"}),
+    "address elsewhere": (HERE, {**MACVLAN, **IN_SUBNET, "addresses": {"server": "10.0.1.2"}}),
+    "broadcast address": (HERE, {**MACVLAN, **IN_SUBNET, "gateway": "10.0.0.255"}),
     "the same address": (
         HERE, {**MACVLAN, "subnet": "10.0.0.0/24", "addresses": {"server": "10.0.0.2", "client": "10.0.0.2"}},
-        "gateway and addresses must all differ",
     ),
-    "subnet without addresses": (BETWEEN, {**MACVLAN, "subnet": "10.0.0.0/24"}, "'subnet' needs the addresses of bo"),
-    "no network": (HERE, {"network": "none"}, "network: none cannot carry this workload: choose another network"),
-    "overlay, client outside": (SERVER, {"network": "overlay"}, "network: overlay connects only "
-        "containers. Put both"),
-    "macvlan, client outside": (SERVER, MACVLAN, "macvlan cannot be reached from its own host. Put both roles insid"),
+    "subnet without addresses": (BETWEEN, {**MACVLAN, "subnet": "10.0.0.0/24"}),
+    "no network": (HERE, {"network": "none"}),
+    "overlay, client outside": (SERVER, {"network": "overlay"}),
+    "macvlan, client outside": (SERVER, MACVLAN),
     "an engine on a host of its own, client outside": (
-        Needs(network=True, hosts=traits("testbed")), {"publish": True}, "put both roles inside, or the client on an",
+        Needs(network=True, hosts=traits("testbed")), {"publish": True},
     ),
-    "a server outside, on the client's host": (
-        Needs(network=True, inside=CLIENT), {}, "a server outside listens on the loopback interface",
-    ),
+    "a server outside, on the client's host": (Needs(network=True, inside=CLIENT), {}),
     "a server elsewhere that connects back": (
-        Needs(network=True, inside=CLIENT, separate_hosts=True, server_calls_client=True),
-        {}, "a bridge does not allow that",
+        Needs(network=True, inside=CLIENT, separate_hosts=True, server_calls_client=True), {},
     ),
-    "bridge between hosts": (BETWEEN, {}, "a bridge cannot be reached from another host. Add publish: true, "
-        "or attach"),
-    "loopback between hosts": (
-        BETWEEN, {"publish": True, "publish_on": "loopback"}, "'publish_on: loopback' cannot be reached from another",
-    ),
-    "l3 between hosts": (
-        BETWEEN, {"network": "ipvlan", "ipvlan_mode": "l3"}, "ipvlan_mode: l3 needs routes between the two hosts",
-    ),
+    "bridge between hosts": (BETWEEN, {}),
+    "loopback between hosts": (BETWEEN, {"publish": True, "publish_on": "loopback"}),
+    "l3 between hosts": (BETWEEN, {"network": "ipvlan", "ipvlan_mode": "l3"}),
     "a server that connects back, over a published port": (
-        Needs(network=True, server_calls_client=True),
-        {"publish": True},
-        "a published port only carries connections to the server",
+        Needs(network=True, server_calls_client=True), {"publish": True},
     ),
-    "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for"),
-    "an engine of this machine elsewhere": (
-        SSH, {"network": "host", "dockerd": "/opt/29/dockerd"}, "dockerd: hosts of kind ssh cannot",
-    ),
+    "macvlan here without parent": (HERE, {"network": "macvlan"}),
+    "an engine of this machine elsewhere": (SSH, {"network": "host", "dockerd": "/opt/29/dockerd"}),
     "an engine of this machine in a guest": (
-        Needs(hosts=traits("guest")), {"network": "host", "dockerd": "/opt/29/dockerd"}, "hosts of kind guest",
+        Needs(hosts=traits("guest")), {"network": "host", "dockerd": "/opt/29/dockerd"},
     ),
-    "ipvlan by ssh": (SSH, {"network": "ipvlan"}, "network: ipvlan on ssh hosts needs a subnet and the addresses of"),
+    "ipvlan by ssh": (SSH, {"network": "ipvlan"}),
 }  # fmt: skip
 RIGHT: dict[str, tuple[Needs, dict[str, Any]]] = {
     "host": (BETWEEN, {"network": "host"}),
@@ -127,9 +103,10 @@ RIGHT: dict[str, tuple[Needs, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_it_is_told(case: str):
-    needs, options, sentence = WRONG[case]
+    needs, options = WRONG[case]
     (problem,) = told(needs, **options)
-    assert sentence in problem and "\n" not in problem
+    assert "\n" not in problem
+    assert_sentence(problem)
 
 
 @pytest.mark.parametrize("case", RIGHT)

@@ -46,6 +46,7 @@ def test_a_sample_of_hostile_runs(request: pytest.FixtureRequest):
 @pytest.mark.real
 @pytest.mark.long
 @pytest.mark.promise("a run directory from a stranger can do no harm")
+@pytest.mark.promise("whatever a run has in it, compare, history and gate use it or say in one sentence why not")
 def test_the_campaign_of_hostile_runs(request: pytest.FixtureRequest):
     seed = request.config.getoption("--hostile-seed")
     must_be_sound(tried(["--count", str(CAMPAIGN), "--seed", str(seed)]), CAMPAIGN)

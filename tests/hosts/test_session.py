@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes import session as sessions
-from weighbridge.hosts.kubernetes.session import ConnectionLoss, SessionStream, StreamState
+from weighbridge.features.kubernetes import session as sessions
+from weighbridge.features.kubernetes.session import ConnectionLoss, SessionStream, StreamState
 from weighbridge.linux.process import SocketStream
 from weighbridge.model.command import Completed
 

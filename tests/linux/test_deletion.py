@@ -10,21 +10,8 @@ from weighbridge.linux.deletion import DeletionRefused, OwnFolder, opened_beneat
 from weighbridge.model.names import SafeName
 
 ELSEWHERE = (
-    "",
-    ".",
-    "..",
-    "/",
-    "/etc",
-    "../etc",
-    "a/b",
-    "a/../..",
-    "-rf",
-    "a\0b",
-    "a\nb",
-    "x" * 65536,
-    "\udcff",
-    "ä",
-)
+    "", ".", "..", "/", "/etc", "../etc", "a/b", "a/../..", "-rf", "a\0b", "a\nb", "x" * 65536, "\udcff", "ä",
+)  # fmt: skip
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import WeighbridgeError
-from weighbridge.guests import sid
+from weighbridge.features.guests import sid
 from weighbridge.userland import debian_archive
 
 PACKAGES = ("apptainer", "fuse-overlayfs", "patchelf", "squashfs-tools", "squashfuse")

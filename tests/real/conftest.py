@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.guests import kernel
+from weighbridge.features.guests import kernel
 from weighbridge.model.host import RunContext
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.workload import Workload

@@ -13,7 +13,6 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.site import about_site
-from weighbridge.guests import sif
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.memory_folders import MEMORY
 from weighbridge.model.command import Command
@@ -24,6 +23,7 @@ from weighbridge.runner import clean
 from weighbridge.runner import run_lock as state
 from weighbridge.runner.run import run_study
 from weighbridge.study.loader import load
+from weighbridge.userland.products import sif
 
 from .apptainer import copy
 from .conftest import open_run

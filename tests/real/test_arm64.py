@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.guests import ramdisk
+from weighbridge.features.guests import ramdisk
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import static_c

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from weighbridge.hosts.guest import _REMOVE_ENGINE
+from weighbridge.features.guests.hosts.guest.host import _REMOVE_ENGINE
 
 
 def test_what_a_killed_engine_left_mounted_is_unmounted_and_not_emptied(tmp_path: Path):

@@ -17,10 +17,10 @@ import pytest
 from weighbridge.engines import networks
 from weighbridge.engines.docker import LAUNCHER, engine
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import ramdisk
+from weighbridge.features.guests import ramdisk
+from weighbridge.features.guests.hosts.guest.host import GuestHost, guest_host
+from weighbridge.features.guests.hosts.guest.options import GuestOptions
 from weighbridge.hosts.chroot import chroot_site
-from weighbridge.hosts.guest import GuestHost, guest_host
-from weighbridge.hosts.options import GuestOptions
 from weighbridge.launcher import build
 from weighbridge.linux import process
 from weighbridge.model.command import Command
@@ -140,9 +140,9 @@ def test_its_data_disk_can_be_held_back(host: GuestHost):
         return time.monotonic() - started
 
     slow = SPEEDS["hdd-like"]
-    host.capabilities.data_disk.set_disk_speed(slow)
+    host.capabilities.limit_disk(slow)
     held_back = took()
-    host.capabilities.data_disk.set_disk_speed(None)
+    host.capabilities.limit_disk(None)
     assert held_back > 130 / slow.requests > took()  # a burst of a tenth of a second's requests is let through
     _run(host, "rm", file)
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.environments import qemu
-from weighbridge.environments.qemu import QemuOptions
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import probe
-from weighbridge.guests import disk
+from weighbridge.features.guests import disk
+from weighbridge.features.guests.environments import qemu
+from weighbridge.features.guests.environments.qemu import QemuOptions
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.network import free_port
 from weighbridge.linux.process import link_prefix, run_of

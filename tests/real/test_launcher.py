@@ -19,9 +19,9 @@ from statistics import median
 import pytest
 
 from weighbridge import registry
-from weighbridge.hosts.kubernetes import session as sessions
-from weighbridge.hosts.kubernetes.networking import proxy_mode
-from weighbridge.hosts.kubernetes.session import ConnectionLoss, SessionStream
+from weighbridge.features.kubernetes import session as sessions
+from weighbridge.features.kubernetes.networking import proxy_mode
+from weighbridge.features.kubernetes.session import ConnectionLoss, SessionStream
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher

@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 
 from weighbridge import registry
-from weighbridge.hosts.guest import GuestHost, guest_host
-from weighbridge.hosts.options import GuestOptions
+from weighbridge.features.guests.hosts.guest.host import GuestHost, guest_host
+from weighbridge.features.guests.hosts.guest.options import GuestOptions
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest, SiteStorage

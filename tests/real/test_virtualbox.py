@@ -18,16 +18,16 @@ from pathlib import Path
 import pytest
 
 from weighbridge import build_once, registry
-from weighbridge.engines.virtualbox import VirtualBoxTraces
-from weighbridge.environments.virtualbox import commands, output, site
-from weighbridge.environments.virtualbox.commands import Attachment, VirtualMachine, creation
-from weighbridge.environments.virtualbox.site import VirtualBox, machine_of
 from weighbridge.errors import Unavailable
-from weighbridge.guests import disk, kernel, medium, serial, sid
-from weighbridge.guests.words import words
-from weighbridge.hosts.guest import GuestHost, guest_host
+from weighbridge.features.guests import disk, kernel, medium, serial, sid
+from weighbridge.features.guests.environments.virtualbox import commands, output, site
+from weighbridge.features.guests.environments.virtualbox.commands import Attachment, VirtualMachine, creation
+from weighbridge.features.guests.environments.virtualbox.site import VirtualBox, machine_of
+from weighbridge.features.guests.hosts.guest.host import GuestHost, guest_host
+from weighbridge.features.guests.hosts.guest.options import GuestOptions
+from weighbridge.features.guests.virtualbox import VirtualBoxTraces
+from weighbridge.features.guests.words import words
 from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.options import GuestOptions
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import process

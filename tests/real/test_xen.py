@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.environments.xen import PLUGIN, XenOptions
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.guest import GuestHost, guest_host
-from weighbridge.hosts.options import GuestOptions
-from weighbridge.linux import xen_domains
+from weighbridge.features.guests import xen_domains
+from weighbridge.features.guests.environments.xen import PLUGIN, XenOptions
+from weighbridge.features.guests.hosts.guest.host import GuestHost, guest_host
+from weighbridge.features.guests.hosts.guest.options import GuestOptions
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import DATA, Site, SiteRequest, SiteStorage

@@ -14,7 +14,7 @@ import weighbridge
 SOURCE = Path(weighbridge.__file__).parent
 KEPT_RUN = SOURCE.parents[1] / "docs/runs/weigh.sqlite.xz"
 FEATURES = sorted(path.parent.name for path in SOURCE.glob("features/*/__init__.py"))
-USED_BY = {"fleets": ("slurm/fleets",), "replication": ("kit",)}
+USED_BY = {"fleets": ("kubernetes/fleets", "slurm/fleets"), "replication": ("kit",)}
 """The features, or parts of them, that use another feature and go with it."""
 USE_THE_REST = """
 import pkgutil, sys

@@ -39,11 +39,6 @@ def named(seen: TrialUsage, cpus: RoleCpus = APART, asked: float | None = None, 
     return found
 
 
-def kind(seen: TrialUsage, cpus: RoleCpus = APART, **more: float) -> tuple[str, str]:
-    found = named(seen, cpus, **more)
-    return found.code, found.where
-
-
 def test_the_share_of_a_cable_is_that_of_its_busier_direction(world: World):
     bits, silent = {"out": 5e6, "in": 1e6}, dict[str, float]()
     links = NetworkLink("host a", RATE, lambda: dict(bits)), NetworkLink("host b", RATE, lambda: dict(silent))
@@ -58,13 +53,51 @@ def test_the_share_of_a_cable_is_that_of_its_busier_direction(world: World):
     assert window.cables(1.0)[0].figures["share"] == 1.0, "never more than whole"
 
 
-@pytest.mark.parametrize(("share", "code"), [(0.9, FlagCode.CABLE), (0.89, FlagCode.NO_BOTTLENECK)])
-def test_a_cable_is_full_from_nine_tenths(share: float, code: FlagCode):
-    assert named(TrialUsage(IDLE, 10.0, [cable(0.2, "host b"), cable(share)])).code == code
+ALONE = RoleCpus(frozenset({"solo"}), {"solo": 2}, threads=2)
+ONE_THREAD = RoleCpus(frozenset({"solo"}), {"solo": 2})
+HERE = RoleCpus(APART.inside, APART.cpus, separate_machines=False)
+"""On the server's machine the kernel does the receiver's work partly on the sender's CPU: that is the cost, too."""
+HELD = use(9.5, 5.0, server_held=3.0)
+ASKED = {"asked": 10.0, "reached": 10.0}
 
 
-def test_the_fullest_cable_is_named():
-    assert named(TrialUsage(IDLE, 10.0, [cable(0.93), cable(0.98, "host b")])) == cable(0.98, "host b")
+@pytest.mark.parametrize(
+    ("seen", "cpus", "code", "where"),
+    [
+        (TrialUsage(IDLE, 10.0, [cable(0.2, "host b"), cable(0.9)]), APART, FlagCode.CABLE, "host a"),
+        (TrialUsage(IDLE, 10.0, [cable(0.2, "host b"), cable(0.89)]), APART, FlagCode.NO_BOTTLENECK, ""),
+        (TrialUsage(IDLE, 10.0, [cable(0.93), cable(0.98, "host b")]), APART, FlagCode.CABLE, "host b"),
+        # a generator outside is the limit while the server has CPU left
+        (TrialUsage(use(9.5), 10.0), APART, FlagCode.GENERATOR, "client"),
+        (TrialUsage(use(1.0, client_held=2.0), 10.0), APART, FlagCode.GENERATOR, "client"),
+        (TrialUsage(use(9.0), 10.0), APART, FlagCode.NO_BOTTLENECK, ""),
+        (TrialUsage(use(9.5, 9.5), 10.0), APART, FlagCode.CPUS, "server"),
+        (TrialUsage(HELD, 10.0), APART, FlagCode.CPU_QUOTA, "server"),
+        (TrialUsage(use(9.5, 3.0), 10.0), TOGETHER, FlagCode.GENERATOR, "client"),
+        (TrialUsage(use(9.5, 9.0), 10.0), TOGETHER, FlagCode.CPUS, ""),
+        (TrialUsage(use(client=10.0), 10.0), APART, FlagCode.GENERATOR, "client"),
+        (TrialUsage(use(client=10.0), 10.0), HERE, FlagCode.CPUS, "client"),
+        # a client inside shows its cost
+        (TrialUsage(use(9.5), 10.0), BOTH_INSIDE, FlagCode.CPUS, "client"),
+        (TrialUsage(use(1.0, client_held=2.0), 10.0), BOTH_INSIDE, FlagCode.CPU_QUOTA, "client"),
+        # a program without a counterpart
+        (TrialUsage({"solo": {"cpu_s": 19.5}}, 10.0), ALONE, FlagCode.CPUS, "solo"),
+        (TrialUsage({"solo": {"cpu_s": 10.0, "throttled_s": 5.0}}, 10.0), ALONE, FlagCode.CPU_QUOTA, "solo"),
+        (TrialUsage({"solo": {"cpu_s": 9.8}}, 10.0), ONE_THREAD, FlagCode.CPUS, "solo"),
+        (TrialUsage({"solo": {"cpu_s": 9.0}}, 10.0), ONE_THREAD, FlagCode.NO_BOTTLENECK, ""),
+        (TrialUsage({"solo": {}}, 10.0), ALONE, FlagCode.NO_BOTTLENECK, ""),
+        # programs that waited for disks
+        (TrialUsage(IDLE, 10.0, waited_s=6.0), APART, FlagCode.DISK, ""),
+        (TrialUsage(IDLE, 10.0, waited_s=4.0), APART, FlagCode.NO_BOTTLENECK, ""),
+        # each is named before those after it
+        (TrialUsage(use(9.5), 10.0, waited_s=9.0), APART, FlagCode.GENERATOR, "client"),
+        (TrialUsage(HELD, 10.0, waited_s=9.0), APART, FlagCode.CPU_QUOTA, "server"),
+        (TrialUsage(use(1.0, 9.5), 10.0, waited_s=9.0), APART, FlagCode.CPUS, "server"),
+    ],
+)
+def test_the_limit_of_a_trial(seen: TrialUsage, cpus: RoleCpus, code: FlagCode, where: str):
+    found = named(seen, cpus)
+    assert (found.code, found.where) == (code, where)
 
 
 @pytest.mark.parametrize(("reached", "met"), [(10.2, True), (9.6, True), (9.4, False), (0.0, False)])
@@ -75,54 +108,6 @@ def test_a_rate_that_was_asked_for_is_the_limit_where_it_was_met(reached: float,
         assert found.text == "Mbit/s" and found.figures == pytest.approx({"share": reached / 10, "rate": 10.0})
 
 
-def test_a_generator_outside_is_the_limit_while_the_server_has_cpu_left():
-    assert kind(TrialUsage(use(9.5), 10.0)) == (FlagCode.GENERATOR, "client")
-    assert kind(TrialUsage(use(1.0, client_held=2.0), 10.0)) == (FlagCode.GENERATOR, "client")
-    assert kind(TrialUsage(use(9.0), 10.0)) == (FlagCode.NO_BOTTLENECK, "")
-    assert kind(TrialUsage(use(9.5, 9.5), 10.0)) == (FlagCode.CPUS, "server"), "the server had none left"
-    assert kind(TrialUsage(use(9.5, 5.0, server_held=3.0), 10.0)) == (FlagCode.CPU_QUOTA, "server")
-    assert kind(TrialUsage(use(9.5, 3.0), 10.0), TOGETHER) == (FlagCode.GENERATOR, "client")
-    assert kind(TrialUsage(use(9.5, 9.0), 10.0), TOGETHER) == (FlagCode.CPUS, ""), "all that they share was used"
-
-
-def test_a_client_inside_shows_its_cost():
-    assert kind(TrialUsage(use(9.5), 10.0), BOTH_INSIDE) == (FlagCode.CPUS, "client")
-    assert kind(TrialUsage(use(1.0, client_held=2.0), 10.0), BOTH_INSIDE) == (FlagCode.CPU_QUOTA, "client")
-
-
-def test_a_program_without_a_counterpart():
-    alone = RoleCpus(frozenset({"solo"}), {"solo": 2}, threads=2)
-    assert kind(TrialUsage({"solo": {"cpu_s": 19.5}}, 10.0), alone) == (FlagCode.CPUS, "solo")
-    assert kind(TrialUsage({"solo": {"cpu_s": 10.0, "throttled_s": 5.0}}, 10.0), alone) == (
-        FlagCode.CPU_QUOTA,
-        "solo",
-    )
-    one_thread = RoleCpus(frozenset({"solo"}), {"solo": 2})
-    assert kind(TrialUsage({"solo": {"cpu_s": 9.8}}, 10.0), one_thread) == (FlagCode.CPUS, "solo"), (
-        "it can use no more"
-    )
-    assert kind(TrialUsage({"solo": {"cpu_s": 9.0}}, 10.0), one_thread) == (FlagCode.NO_BOTTLENECK, "")
-    assert kind(TrialUsage({"solo": {}}, 10.0), alone) == (FlagCode.NO_BOTTLENECK, "")
-
-
-def test_disks_are_the_limit_where_programs_waited_for_them():
-    assert kind(TrialUsage(IDLE, 10.0, waited_s=6.0)) == (FlagCode.DISK, "")
-    assert kind(TrialUsage(IDLE, 10.0, waited_s=4.0)) == (FlagCode.NO_BOTTLENECK, "")
-
-
-def test_precedence():
-    """Each is named before those after it."""
-    full = cable(0.95)
-    busy, held = use(9.5), use(9.5, 5.0, server_held=3.0)
-    assert kind(TrialUsage(busy, 10.0, [full], 9.0), asked=10.0, reached=10.0)[0] == FlagCode.CABLE
-    assert kind(TrialUsage(busy, 10.0, waited_s=9.0), asked=10.0, reached=10.0)[0] == FlagCode.ASKED_RATE
-    assert kind(TrialUsage(busy, 10.0, waited_s=9.0))[0] == FlagCode.GENERATOR
-    assert kind(TrialUsage(held, 10.0, waited_s=9.0))[0] == FlagCode.CPU_QUOTA
-    assert kind(TrialUsage(use(1.0, 9.5), 10.0, waited_s=9.0))[0] == FlagCode.CPUS
-
-
-def test_on_the_server_s_machine_a_generator_without_cpu_shows_the_cost():
-    """The kernel does the receiver's work partly on the sender's CPU: it carries what the environment costs."""
-    here = RoleCpus(APART.inside, APART.cpus, separate_machines=False)
-    assert kind(TrialUsage(use(client=10.0), 10.0)) == (FlagCode.GENERATOR, "client")
-    assert kind(TrialUsage(use(client=10.0), 10.0), here) == (FlagCode.CPUS, "client")
+def test_a_cable_is_named_before_the_rate_that_was_asked_for_and_that_before_disks():
+    assert named(TrialUsage(use(9.5), 10.0, [cable(0.95)], 9.0), **ASKED).code == FlagCode.CABLE
+    assert named(TrialUsage(use(9.5), 10.0, waited_s=9.0), **ASKED).code == FlagCode.ASKED_RATE

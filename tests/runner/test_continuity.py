@@ -1,5 +1,6 @@
 """A run is not continued where its numbers would be others."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,42 +38,44 @@ def begun(store: RunStore) -> None:
     store.add_facts("userland packages", VERSIONS)
 
 
-def test_a_new_run_and_an_unchanged_machine_pass(store: RunStore):
-    require_same(store, HOST, PACKAGES, {})
+PROGRAMS = {"./own": "1", "python3": "2"}
+CLIENTS = {"client userland packages": {"curl": "7.88"}}
+Facts = Mapping[str, Mapping[str, str]]
+SAME: dict[str, tuple[Facts, Mapping[str, str], Facts, Mapping[str, str]]] = {
+    "more memory": ({}, HOST | {"memory": "8 GiB"}, PACKAGES, {}),
+    "CPUs that poll, in an older version's words": (
+        {"host": {IDLE_CPUS: "poll (as an older version said it)"}}, HOST | {IDLE_CPUS: POLL}, {}, {},
+    ),
+    "from before launchers were noted": ({}, HOST | {LAUNCHER: "new"}, PACKAGES, {}),
+    "from before programs were noted": ({}, HOST, PACKAGES, {"./own": "1"}),
+    "a further program": ({"programs": PROGRAMS}, HOST, PACKAGES, PROGRAMS | {"added": "3"}),
+    "another kernel in a later session": ({"host": HOST | {"kernel": "Linux 6.2"}}, HOST, PACKAGES, {}),
+    "programs of clients": (CLIENTS, HOST, PACKAGES | CLIENTS, {}),
+}  # fmt: skip
+"""What a run that began with HOST and PACKAGES kept besides; then the host, the packages and the programs now."""
+OTHER: dict[str, tuple[Facts, Mapping[str, str], Facts, Mapping[str, str]]] = {
+    "another kernel": ({}, HOST | {"kernel": "Linux 6.2"}, PACKAGES, {}),
+    "CPUs that halt": ({"host": {IDLE_CPUS: POLL}}, HOST | {IDLE_CPUS: HALT}, {}, {}),
+    "another launcher": ({"host": {LAUNCHER: "old"}}, HOST | {LAUNCHER: "new"}, PACKAGES, {}),
+    "a changed program": ({"programs": PROGRAMS}, HOST, PACKAGES, PROGRAMS | {"./own": "7"}),
+    "a program that has gone": ({"programs": PROGRAMS}, HOST, PACKAGES, {"./own": "1"}),
+    "other packages": ({}, HOST, {"userland packages": VERSIONS | {"iperf3": "3.13-1", "netperf": "2.7"}}, {}),
+    "other packages of clients": (CLIENTS, HOST, PACKAGES | {"client userland packages": {"curl": "8.0"}}, {}),
+}
+
+
+@pytest.mark.parametrize("case", [*SAME, *OTHER])
+def test_a_run_goes_on_where_its_numbers_would_be_the_same(store: RunStore, case: str):
+    kept, *now = (SAME | OTHER)[case]
+    require_same(store, *now)  # a new run
     begun(store)
-    require_same(store, HOST | {"memory": "8 GiB"}, PACKAGES, {})
-
-
-def test_another_kernel_is_refused_by_name(store: RunStore):
-    begun(store)
-    with raises_sentence(RunDirectoryError):
-        require_same(store, HOST | {"kernel": "Linux 6.2"}, PACKAGES, {})
-
-
-def test_idle_cpus_do_the_same_in_every_session(store: RunStore):
-    store.add_facts("host", HOST | {IDLE_CPUS: "poll (as an older version said it)"})
-    require_same(store, HOST | {IDLE_CPUS: POLL}, {}, {})
-    with raises_sentence(RunDirectoryError):
-        require_same(store, HOST | {IDLE_CPUS: HALT}, {}, {})
-
-
-def test_all_of_a_run_is_timed_by_one_launcher(store: RunStore):
-    begun(store)
-    require_same(store, HOST | {LAUNCHER: "new"}, PACKAGES, {})  # runs from before this was a fact
-    store.add_facts("host", {LAUNCHER: "old"})
-    with raises_sentence(RunDirectoryError):
-        require_same(store, HOST | {LAUNCHER: "new"}, PACKAGES, {})
-
-
-def test_measured_programs_stay_the_files_that_they_were(store: RunStore):
-    begun(store)
-    require_same(store, HOST, PACKAGES, {"./own": "1"})  # a run from before they were noted
-    store.add_facts("programs", {"./own": "1", "python3": "2"})
-    require_same(store, HOST, PACKAGES, {"./own": "1", "python3": "2", "added": "3"})
-    with raises_sentence(RunDirectoryError):
-        require_same(store, HOST, PACKAGES, {"./own": "7", "python3": "2"})
-    with raises_sentence(RunDirectoryError):
-        require_same(store, HOST, PACKAGES, {"./own": "1"})
+    for scope, facts in kept.items():
+        store.add_facts(scope, facts)
+    if case in SAME:
+        require_same(store, *now)
+    else:
+        with raises_sentence(RunDirectoryError):
+            require_same(store, *now)
 
 
 def test_a_run_from_before_launchers_were_noted_is_known_as_one(store: RunStore):
@@ -81,26 +84,6 @@ def test_a_run_from_before_launchers_were_noted_is_known_as_one(store: RunStore)
     assert launcher_unknown(store)
     store.add_facts("host", {LAUNCHER: "new"})
     assert not launcher_unknown(store)
-
-
-def test_it_is_the_first_session_that_counts(store: RunStore):
-    begun(store)
-    store.add_facts("host", HOST | {"kernel": "Linux 6.2"})
-    require_same(store, HOST, PACKAGES, {})
-
-
-def test_other_programs_are_refused_by_name(store: RunStore):
-    begun(store)
-    with raises_sentence(RunDirectoryError):
-        require_same(store, HOST, {"userland packages": {**VERSIONS, "iperf3": "3.13-1", "netperf": "2.7"}}, {})
-
-
-def test_the_programs_of_clients_are_told_by_their_own_userland(store: RunStore):
-    begun(store)
-    store.add_facts("client userland packages", {"curl": "7.88"})
-    require_same(store, HOST, PACKAGES | {"client userland packages": {"curl": "7.88"}}, {})
-    with raises_sentence(RunDirectoryError):
-        require_same(store, HOST, PACKAGES | {"client userland packages": {"curl": "8.0"}}, {})
 
 
 def test_companions_stay_what_they_were(store: RunStore):

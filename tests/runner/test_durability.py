@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sentences import raises_sentence
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.features.durability import runner as durability
+from weighbridge.features.durability.records import RECORD, read_back, read_committed, record
 from weighbridge.features.durability.runner import (
     CheckedServer,
     _first_error,
@@ -24,17 +25,7 @@ from weighbridge.features.durability.runner import (
 from weighbridge.model.choices import Promise
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Capabilities
-from weighbridge.model.power_cut import (
-    RECORD,
-    DurabilityVerdict,
-    Ledger,
-    PowerCut,
-    power_cut_facts,
-    power_cut_of,
-    read_back,
-    read_committed,
-    record,
-)
+from weighbridge.model.power_cut import DurabilityVerdict, Ledger, PowerCut, power_cut_facts, power_cut_of
 from weighbridge.model.site import Mount
 from weighbridge.model.workload import Endpoint
 from weighbridge.study.loader import check

@@ -17,7 +17,6 @@ from weighbridge.errors import Interrupted, RunDirectoryError
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.decisions import TrialLength, chosen_length, length_text, lengths_of
 from weighbridge.model.level import Level
-from weighbridge.model.trial import Trial
 from weighbridge.model.workload import Length, by_seconds
 from weighbridge.report.export.json import report_json
 from weighbridge.runner.lengths import ALIKE, Lengths, alike_rates
@@ -89,14 +88,7 @@ def test_each_environment_works_for_about_as_long(world: World, tmp_path: Path):
 @pytest.mark.parametrize("at", [2, 7])
 def test_it_goes_on_with_the_same(world: World, tmp_path: Path, at: int):
     """Interrupted in the pilot block and after it: no trial of it is made again."""
-    told = Told()
-
-    def interrupt(_: Trial) -> None:
-        if len(told.begun) == at:
-            raise Interrupted(2)
-
-    told.at_begin = interrupt
-    made = study(ASKED, repetitions=SHORT)
+    told, made = Told(interrupt_at=at), study(ASKED, repetitions=SHORT)
     with pytest.raises(Interrupted):
         go(tmp_path, made, told)
     again = go(tmp_path, made)

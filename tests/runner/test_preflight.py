@@ -383,13 +383,8 @@ def test_clients_outside_are_of_no_environment(world: World, tmp_path: Path):
 
 
 def test_a_run_without_a_trial_looks_again(world: World, tmp_path: Path):
-    made, told = study(optional=["one"]), Told()
+    made, told = study(optional=["one"]), Told(interrupt_at=1)
     world.unavailable = {"one-server": "no guest"}
-
-    def interrupt(_: object) -> None:
-        raise Interrupted(2)
-
-    told.at_begin = interrupt
     with pytest.raises(Interrupted):
         go(tmp_path, made, world, told)
     assert [each.environment for each in kept(tmp_path)] == ["one"]
@@ -399,14 +394,8 @@ def test_a_run_without_a_trial_looks_again(world: World, tmp_path: Path):
 
 
 def test_a_run_with_trials_keeps_what_it_began_with(world: World, tmp_path: Path):
-    made, told = study(optional=["one"]), Told()
+    made, told = study(optional=["one"]), Told(interrupt_at=3)
     world.unavailable = {"one-server": "no guest"}
-
-    def interrupt(_: object) -> None:
-        if len(told.begun) == 3:
-            raise Interrupted(2)
-
-    told.at_begin = interrupt
     with pytest.raises(Interrupted):
         go(tmp_path, made, world, told)
     world.unavailable = {}  # it could be opened now
@@ -417,13 +406,7 @@ def test_a_run_with_trials_keeps_what_it_began_with(world: World, tmp_path: Path
 
 @pytest.mark.parametrize("how", ["opening", "readiness"])
 def test_what_a_run_began_with_it_does_not_leave_out_later(world: World, tmp_path: Path, how: str):
-    made, told = study(optional=["one"]), Told()
-
-    def interrupt(_: object) -> None:
-        if len(told.begun) == 3:
-            raise Interrupted(2)
-
-    told.at_begin = interrupt
+    made, told = study(optional=["one"]), Told(interrupt_at=3)
     with pytest.raises(Interrupted):
         go(tmp_path, made, world, told)
     world.cannot_open = {"one"}

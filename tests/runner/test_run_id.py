@@ -1,5 +1,6 @@
 """The id in a run directory is checked before anything is removed or ended by it."""
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run that has begun; any attempt to remove or end what it left is a failure."""
     monkeypatch.setattr(run_lock, "base", lambda: tmp_path / "states")
     monkeypatch.setattr(run, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(living, "_others", lambda: [])
+    monkeypatch.setattr(living, "_bases", lambda: [(run_lock.base(), os.geteuid())])
     monkeypatch.setattr(clean, "discard", lambda dead, kinds: pytest.fail(f"{dead.id} is swept"))
     with RunStore(tmp_path / "run", writable=True) as store:
         store.begin(load("first-look"), {"run_id": RUN, "version": "1"})

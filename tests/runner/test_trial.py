@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sentences import assert_sentence
 from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters import host
@@ -141,33 +142,57 @@ def test_a_warm_up_is_run_before_and_not_measured(world: World):
     assert [m.value for m in record.measurements] == [42.0]
 
 
-def test_a_warm_up_that_fails(world: World):
-    record = measure(world, warm=True, warm_up=Act(returncode=3, stderr=b"no\nrefused\n"))
-    failed(record, Outcome.PROGRAM_FAILED, "warm-up failed with exit code 3", "refused")
+NOT_THERE = {"returncode": 127, "stdout": b"", "stderr": b"redis: 1: exec: wrk: not found\n"}
+DIES = Act(lasts=0.02, returncode=-9, stderr=b"segfault\n")
+FAILURES: dict[str, tuple[dict[str, Any], Outcome]] = {
+    "a warm-up that fails": (
+        {"warm": True, "warm_up": Act(returncode=3, stderr=b"no\nrefused\n")}, Outcome.PROGRAM_FAILED,
+    ),
+    "a program that fails": ({"client": Act(returncode=1, stderr=b"unable to connect\n")}, Outcome.PROGRAM_FAILED),
+    **{f"no output: {text!r}": ({"client": Act(stdout=text)}, Outcome.UNPARSEABLE)
+       for text in (b"", b"4 2", b"{", b"\xff\xfe", b"nan", b"inf")},
+    "a server that never listens": ({"server": Act(hangs=True, listens=False)}, Outcome.SERVER_NOT_READY),
+    "a server that ends at once": ({"server": Act(returncode=1, stderr=b"bad option\n")}, Outcome.SERVER_NOT_READY),
+    **{f"a server that dies beside a client that {name}": ({"server": DIES, "client": client}, Outcome.SERVER_DIED)
+       for name, client in {"hangs": Act(hangs=True), "ends": Act(lasts=0.05),
+                            "fails": Act(lasts=0.05, returncode=1)}.items()},
+    "a server that dies during the warm-up": (
+        {"warm": True, "server": Act(lasts=0.02, returncode=1), "warm_up": Act(hangs=True)}, Outcome.SERVER_DIED,
+    ),
+    "a client that hangs": ({"client": Act(hangs=True)}, Outcome.DEADLINE),
+    "a client that is not in the userland": ({"client": Act(**NOT_THERE)}, Outcome.PROGRAM_FAILED),
+    "a client that says on its output that it is not there": (
+        {"client": Act(**NOT_THERE | {"stdout": NOT_THERE["stderr"], "stderr": b""})}, Outcome.PROGRAM_FAILED,
+    ),
+    "a warm-up that is not in the userland": ({"warm": True, "warm_up": Act(**NOT_THERE)}, Outcome.PROGRAM_FAILED),
+    "a server that is not in the userland": ({"server": Act(**NOT_THERE)}, Outcome.SERVER_NOT_READY),
+    "an exit code of 127 of its own": ({"client": Act(returncode=127, stderr=b"oops\n")}, Outcome.PROGRAM_FAILED),
+    "a program without a file": (
+        {"client": Act(stdout=b"", returncode=127, error=errno.ENOENT)}, Outcome.PROGRAM_FAILED,
+    ),
+    "a program without the right": (
+        {"client": Act(stdout=b"", returncode=127, error=errno.EACCES)}, Outcome.PROGRAM_FAILED,
+    ),
+    "a client that prints too much": ({"client": Act(too_much=True)}, Outcome.PROGRAM_FAILED),
+    "a server that prints too much": (
+        {"server": Act(stdout=b"", hangs=True, too_much=True)}, Outcome.PROGRAM_FAILED,
+    ),
+}  # fmt: skip
 
 
-def test_a_program_that_fails_keeps_its_output(world: World):
-    record = measure(world, client=Act(returncode=1, stderr=b"unable to connect\n"))
-    failed(record, Outcome.PROGRAM_FAILED, "exit code 1", "unable to connect")
-    assert record.roles[0].stderr == b"unable to connect\n"
-
-
-@pytest.mark.parametrize("text", [b"", b"4 2", b"{", b"\xff\xfe", b"nan", b"inf"])
-def test_an_output_that_is_none(world: World, text: bytes):
-    record = measure(world, client=Act(stdout=text))
-    failed(record, Outcome.UNPARSEABLE)
-    assert record.roles[0].stdout == text
-
-
-def test_a_server_that_never_listens(world: World):
-    record = measure(world, server=Act(hangs=True, listens=False))
-    failed(record, Outcome.SERVER_NOT_READY, "server did not listen", "5201")
-    assert [role.role for role in record.roles] == ["server"]
-
-
-def test_a_server_that_ends_at_once(world: World):
-    record = measure(world, server=Act(returncode=1, stderr=b"bad option\n"))
-    failed(record, Outcome.SERVER_NOT_READY, "exited before it listened", "bad option")
+@pytest.mark.parametrize("case", FAILURES)
+def test_a_trial_that_fails_has_a_sentence_and_keeps_the_outputs(world: World, case: str):
+    how, outcome = FAILURES[case]
+    record = measure(world, **how)
+    failed(record, outcome)
+    assert_sentence(record.message)
+    assert record.duration_s < 2
+    roles = {role.role: role for role in record.roles}
+    assert ("server" in roles) and ("client" in roles) == (
+        outcome is not Outcome.SERVER_NOT_READY and "warm" not in how
+    )
+    for role in {*roles} & {*how}:
+        assert (roles[role].stdout, roles[role].stderr) == (how[role].stdout, how[role].stderr)
 
 
 @pytest.mark.parametrize("said", [{"stdout": b"starting\nready at 7\n"}, {"stderr": b"x\nready at 7\n"}])
@@ -197,24 +222,6 @@ def test_a_port_that_is_in_use(world: World):
     record = measure(world)
     failed(record, Outcome.SERVER_NOT_READY, "tcp port 5201 is in use")
     assert world.started == []
-
-
-@pytest.mark.parametrize("client", [Act(hangs=True), Act(lasts=0.05), Act(lasts=0.05, returncode=1)])
-def test_a_server_that_dies(world: World, client: Act):
-    record = measure(world, server=Act(lasts=0.02, returncode=-9, stderr=b"segfault\n"), client=client)
-    failed(record, Outcome.SERVER_DIED, "code -9", "segfault")
-    assert {role.role for role in record.roles} == {"client", "server"}
-
-
-def test_a_server_that_dies_during_the_warm_up(world: World):
-    record = measure(world, warm=True, server=Act(lasts=0.02, returncode=1), warm_up=Act(hangs=True))
-    failed(record, Outcome.SERVER_DIED, "while the warm-up was running")
-
-
-def test_a_client_that_hangs(world: World):
-    record = measure(world, client=Act(hangs=True))
-    failed(record, Outcome.DEADLINE, "client was still running at its deadline")
-    assert record.duration_s < 2
 
 
 @pytest.mark.parametrize("role", ["server", "client"])
@@ -499,38 +506,6 @@ def test_a_warm_up_under_a_load_fails_as_the_workload_tells(world: World, monkey
         failed(measure(world, warm=True, warm_up=Act(stdout=b"", stderr=words, returncode=1)), outcome, says)
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        (127, "redis: 1: exec: wrk: not found\n"),
-    ],
-)
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_program_that_is_not_in_the_userland(world: World, code: int, said: str, stream: str):
-    act = Act(**{"stdout": b"", "returncode": code, stream: said.encode()})
-    sentence = "the program wrk is not in the root filesystem: add it, or check its name"
-    for outcome, record in (
-        (Outcome.PROGRAM_FAILED, measure(world, client=act)),
-        (Outcome.PROGRAM_FAILED, measure(world, warm=True, warm_up=act)),
-        (Outcome.SERVER_NOT_READY, measure(world, server=act)),
-    ):
-        failed(record, outcome)
-        assert record.message == sentence
-
-
-@pytest.mark.parametrize(
-    ("number", "sentence"),
-    [
-        (errno.ENOENT, "the program client is not in the root filesystem: add it, or check its name"),
-        (errno.EACCES, "the program client cannot be started: Permission denied"),
-    ],
-)
-def test_a_program_that_could_not_be_started(world: World, number: int, sentence: str):
-    record = measure(world, client=Act(stdout=b"", returncode=127, error=number))
-    failed(record, Outcome.PROGRAM_FAILED)
-    assert record.message == sentence
-
-
 def test_what_programs_used_is_kept(world: World):
     usage = Usage(1.5, 0.5, 4096, 7, 8, 9, 10)
     record = measure(world, client=Act(usage=usage, outside_s=0.25))
@@ -541,19 +516,6 @@ def test_what_programs_used_is_kept(world: World):
     }  # fmt: skip
 
 
-def test_a_program_that_prints_too_much(world: World):
-    failed(
-        measure(world, client=Act(too_much=True)),
-        Outcome.PROGRAM_FAILED,
-        "client printed more than the limit of 64 MiB",
-    )
-
-
-def test_a_server_that_prints_too_much(world: World):
-    server = Act(stdout=b"", hangs=True, too_much=True)
-    failed(measure(world, server=server), Outcome.PROGRAM_FAILED, "server printed more than the limit of 64 MiB")
-
-
 def test_counters_are_read_before_the_output_comes(world: World, monkeypatch: pytest.MonkeyPatch):
     order: list[str] = []
     stop, meters = Program.stop, FakeSite.meters
@@ -562,12 +524,6 @@ def test_counters_are_read_before_the_output_comes(world: World, monkeypatch: py
     measure(world)
     first = order.index("stop")
     assert order[:first].count("meters") == 6, "of two sites: at the beginning, before and after the measured program"
-
-
-def test_a_program_s_own_127_is_its_own(world: World):
-    failed(
-        measure(world, client=Act(returncode=127, stderr=b"oops\n")), Outcome.PROGRAM_FAILED, "exit code 127: oops"
-    )
 
 
 # -- meters ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, SiteProcess, Transport, Usage
 from weighbridge.model.environment import Environment, Needs
@@ -125,9 +125,9 @@ class FakeHost(LocalHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(limited_cable=self, hypervisor=self.hypervisor)
+        return Capabilities(limit_link=self.set_link, hypervisor=self.hypervisor)
 
-    def set_link(self, *, limited: bool) -> None:
+    def set_link(self, limited: bool) -> None:
         self._world.limited.append(limited)
 
 
@@ -409,6 +409,8 @@ class Told:
     steps: list[str] = field(default_factory=list)
     statuses: list[Sequence[PrecisionStatus]] = field(default_factory=list)
     at_begin: Callable[[Trial], None] = lambda _: None
+    interrupt_at: int = 0
+    """The number of the trial at whose begin the run is interrupted."""
     layers: Mapping[str, object] | None = None
     noticed: list[tuple[int, object]] = field(default_factory=list)
     """After how many trials what was told of others."""
@@ -430,6 +432,8 @@ class Told:
         self.counts.append((finished, total))
         self.left.append(left)
         self.at_begin(trial)
+        if len(self.begun) == self.interrupt_at:
+            raise Interrupted(2)
 
     def trial_finished(self, record: TrialRecord) -> None:
         self.records.append(record)

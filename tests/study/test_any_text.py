@@ -16,53 +16,12 @@ BARE = re.sub(" *#.*", "", FIRST_LOOK)
 """Without its comments, which are half of it: changes there are of no interest."""
 SCRAPS = st.sampled_from(
     [
-        "[",
-        "]",
-        "{",
-        "}",
-        ":",
-        ": ",
-        "-",
-        "- ",
-        "\n",
-        "\t",
-        "  ",
-        "#",
-        "&a ",
-        "*a",
-        "<<: *a",
-        "!!set ",
-        "!x ",
-        "null",
-        "~",
-        "true",
-        "1",
-        "-1",
-        "1.5",
-        "1e999",
-        ".nan",
-        ".inf",
-        "0x1f",
-        "2026-01-01",
-        "'",
-        '"',
-        "|",
-        ">",
-        "?",
-        "%",
-        "10s",
-        "kind",
-        "kind: docker",
-        "[1, 2]",
-        "{a: b}",
-        "\x00",
-        "\x85",
-        "\ufeff",
-        "é",
-        "\U0001f600",
+        "[", "]", "{", "}", ":", ": ", "-", "- ", "\n", "\t", "  ", "#", "&a ", "*a", "<<: *a", "!!set ", "!x ",
+        "null", "~", "true", "1", "-1", "1.5", "1e999", ".nan", ".inf", "0x1f", "2026-01-01", "'", '"', "|", ">",
+        "?", "%", "10s", "kind", "kind: docker", "[1, 2]", "{a: b}", "\x00", "\x85", "\ufeff", "é", "\U0001f600",
         "9" * 50,
     ]
-)
+)  # fmt: skip
 
 
 def _holds(text: str) -> Study | None:
@@ -109,22 +68,9 @@ def test_small_changes_of_the_bundled_study(data: st.DataObject):
 
 
 PLACES = [
-    "small",
-    "What does it cost?",
-    "[server]",
-    "{cpus: 1, memory: 512MiB, pin: spread}",
-    "512MiB",
-    "spread",
-    "baseline: native",
-    "{kind: native}",
-    "bridge}",
-    "iperf3",
-    "20}",
-    "{blocks: 10}",
-    "10}",
-    "3%",
-    "seed: 7",
-]
+    "small", "What does it cost?", "[server]", "{cpus: 1, memory: 512MiB, pin: spread}", "512MiB", "spread",
+    "baseline: native", "{kind: native}", "bridge}", "iperf3", "20}", "{blocks: 10}", "10}", "3%", "seed: 7",
+]  # fmt: skip
 VALUES = st.recursive(
     st.none()
     | st.booleans()

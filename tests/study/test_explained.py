@@ -1,6 +1,8 @@
 """The arms that explain costs, and the study that explains a cost of another."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -185,12 +187,6 @@ def test_an_engines_own_capabilities_are_switched_where_a_study_names_them():
     }
 
 
-def test_a_size_of_shared_memory_gives_way_to_that_of_its_kind():
-    text = STUDY.format(explain="[limited]").replace("resources: {cpus: 0.5}", "shm_size: 1GiB")
-    (arm,) = [arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None]
-    assert arm.explains.off == ("shm-size",) and arm.shm_size is None
-
-
 @pytest.mark.parametrize(
     ("files", "why"),
     [
@@ -277,38 +273,33 @@ def test_what_carries_a_users_packets_gives_way_to_a_bridge_of_roots():
     assert "rootless-without-address-translation" not in arms
 
 
-def test_a_limit_of_its_own_gives_way_to_that_of_the_study():
-    (arm,) = [arm for arm in checked("[limited]").arms if arm.explains is not None]
-    assert arm.explains.off == ("cpu-limit",) and arm.resources is None
-
-
-def test_a_shorter_period_goes_before_the_limit_itself():
-    text = STUDY.format(explain="[limited]").replace("{cpus: 0.5}", "{cpus: 0.5, cpu_period: 50ms}")
-    arms = {arm.name: arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None}
-    assert [arm.explains.off for arm in arms.values() if arm.explains] == [
-        ("cpu-period",),
-        ("cpu-period", "cpu-limit"),
-    ]
-    shorter = arms["limited-without-cpu-period"].resources
-    assert shorter is not None and (shorter.cpus, shorter.cpu_period) == (0.5, 0.01)
-    assert arms["limited-without-cpu-limit"].resources is None
+def files_of(arm) -> object:
+    return arm.options.open_files
 
 
 @pytest.mark.parametrize(
-    ("native", "container", "without"),
-    [("open_files: 64", "open_files: 4096", 64), ("open_files: 64", "", 64), ("", "open_files: 4096", None)],
-)
-def test_a_limit_of_open_files_gives_way_to_the_baselines(native: str, container: str, without: int | None):
-    text = STUDY.format(explain="[limited]").replace(", resources: {cpus: 0.5}", f", {container}".rstrip(", "))
-    text = text.replace("native: {kind: native}", f"native: {{kind: native, {native}}}".replace(", }", "}"))
-    (arm,) = [arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None]
-    assert arm.explains.off == ("open-files",) and arm.options.open_files == without
-
-
-def test_variables_of_its_own_are_left_out():
-    text = STUDY.format(explain="[limited]").replace("resources: {cpus: 0.5}", "variables: {MALLOC_ARENA_MAX: '1'}")
-    (arm,) = [arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None]
-    assert arm.explains.off == ("variables",) and arm.options.variables == {}
+    ("native", "limited", "value_of", "expected"),
+    [
+        ("", "shm_size: 1GiB", lambda arm: arm.shm_size, {("shm-size",): None}),
+        ("", "variables: {MALLOC_ARENA_MAX: '1'}", lambda arm: arm.options.variables, {("variables",): {}}),
+        ("", "resources: {cpus: 0.5}", lambda arm: arm.resources, {("cpu-limit",): None}),
+        (
+            "", "resources: {cpus: 0.5, cpu_period: 50ms}",
+            lambda arm: arm.resources and (arm.resources.cpus, arm.resources.cpu_period),
+            {("cpu-period",): (0.5, 0.01), ("cpu-period", "cpu-limit"): None},
+        ),
+        (", open_files: 64", "open_files: 4096", files_of, {("open-files",): 64}),
+        (", open_files: 64", "publish: false", files_of, {("open-files",): 64}),
+        ("", "open_files: 4096", files_of, {("open-files",): None}),
+    ],
+)  # fmt: skip
+def test_what_an_environment_has_of_its_own_gives_way_to_what_the_others_have(
+    native: str, limited: str, value_of: Callable[[Any], object], expected: dict[tuple[str, ...], object]
+):
+    text = STUDY.format(explain="[limited]").replace("resources: {cpus: 0.5}", limited)
+    text = text.replace("native: {kind: native}", f"native: {{kind: native{native}}}")
+    arms = check(parse(text, "why.yaml")).arms
+    assert {arm.explains.off: value_of(arm) for arm in arms if arm.explains is not None} == expected
 
 
 def test_they_are_optional_and_no_environments_of_the_study():
@@ -328,17 +319,11 @@ def test_they_are_optional_and_no_environments_of_the_study():
 @pytest.mark.parametrize(
     "explain",
     [
-        "[nothing]",
-        "[native]",
-        "[publised]",
-        "{published: [secomp, own-network]}",
-        "{published: [seccomp, seccomp]}",
-        "{published: []}",
-        "{published: seccomp}",
-        "published",
+        "[nothing]", "[native]", "[publised]", "{published: [secomp, own-network]}",
+        "{published: [seccomp, seccomp]}", "{published: []}", "{published: seccomp}", "published",
         "{native: [seccomp, own-network]}",
     ],
-)
+)  # fmt: skip
 def test_what_is_not_there_is_not_explained(explain):
     with raises_sentence(StudyError):
         checked(explain)

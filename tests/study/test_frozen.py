@@ -131,13 +131,9 @@ def test_what_does_not_fit_is_told_in_one_sentence():
 
 
 NOT_ITS_BASELINE: tuple[dict, ...] = (
-    {"kind": "docker", "options": {"network": "bridge"}},
-    {"options": {"storage": {"kind": "tmpfs"}}},
-    {"resources": {"cpus": 4}},
-    {"aa_of": "other"},
-    {"optional": True},
-    {"sysctls": {"net.core.somaxconn": "9"}},
-)
+    {"kind": "docker", "options": {"network": "bridge"}}, {"options": {"storage": {"kind": "tmpfs"}}},
+    {"resources": {"cpus": 4}}, {"aa_of": "other"}, {"optional": True}, {"sysctls": {"net.core.somaxconn": "9"}},
+)  # fmt: skip
 
 
 def test_an_aa_arm_that_is_not_its_baseline_is_refused():
@@ -254,18 +250,14 @@ def test_an_older_run_whose_text_no_longer_passes_says_so(run: Path):
         *(
             f"UPDATE study SET document = json_set(document, '$.file.{key}', json('{value}'))"
             for key, value in (
-                ("seed", "7"),
-                ("equivalence", "0.5"),
-                ("baseline", '"native-again"'),
-                ("question", '"x"'),
-                ("repetitions.blocks", "11"),
-                ("ladder", '["native"]'),
+                ("seed", "7"), ("equivalence", "0.5"), ("baseline", '"native-again"'), ("question", '"x"'),
+                ("repetitions.blocks", "11"), ("ladder", '["native"]'),
             )
         ),
         "DELETE FROM run WHERE key = 'study_text'",
         "UPDATE study SET document = '{}'",
     ],
-)
+)  # fmt: skip
 def test_a_damaged_study_is_told_when_its_run_is_continued(run: Path, damage: str):
     execute(run, damage)
     with RunStore(run) as store, raises_sentence(RunDirectoryError) as caught:

@@ -125,7 +125,7 @@ def test_a_checked_study_cannot_be_changed():
 def test_every_kind_can_be_named_in_a_study():
     for kind, environment in registry.environments().items():
         if misplaced(environment, THIS_MACHINE):
-            continue  # a pod: tests/study/test_kubernetes.py
+            continue  # a pod: tests/features/kubernetes/test_study.py
         text = changed("bridge: {kind: docker, network: bridge}", f"other: {{kind: {kind}}}")
         if environment.check(environment.options(), needs=Needs(network=True)):
             text = without_network(text)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sentences import assert_sentence
-from weighbridge.guests import kernel
+from weighbridge.features.guests import kernel
 from weighbridge.linux import packages
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.userland import UserlandSpec

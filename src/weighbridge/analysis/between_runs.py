@@ -132,7 +132,7 @@ class WhyNoOwnValues:
     """A reason; ``about`` has the facts that differ, or the names of the runs concerned."""
 
     reason: WhyNot
-    about: tuple[str, ...]
+    subjects: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class MetricChanges:
     after: MetricReport
     rows: tuple[ChangeRow, ...]
     """The environments that both runs have, in the first run's order; the A/A arm is last."""
-    own: tuple[OwnValues, ...] = ()
+    own_values: tuple[OwnValues, ...] = ()
     """The environments' own values, the baseline's first; empty if they cannot be compared."""
 
     @property
@@ -355,7 +355,7 @@ def _pair(
     ]
     judged = _after_holm(changes, failing, (first, second))
     if not why:
-        judged = [replace(each, own=own_values(first, second, each.before, each.after)) for each in judged]
+        judged = [replace(each, own_values=own_values(first, second, each.before, each.after)) for each in judged]
     settings, only = changed_settings(first, second), only_in(first, second)
     return RunPair(first, second, facts, settings, only, tuple(judged), why, on_purpose)
 

@@ -30,7 +30,7 @@ class Bottleneck:
     unit: str
     trials: int
     """The number of trials that met it."""
-    of: int
+    total: int
 
     @property
     def kind(self) -> str:
@@ -80,7 +80,7 @@ class LimitCounts:
     """The number of good trials, out of ``of``, that reached each kind of bottleneck; it can be unknown for some."""
 
     by_kind: Mapping[str, int]
-    of: int
+    total: int
 
 
 def counts(limits: Sequence[Flag | None]) -> LimitCounts:

@@ -161,7 +161,7 @@ class Calibration:
     poll.
     """
 
-    about: Literal["this-run", "another-path", "halting-cpus"]
+    scope: Literal["this-run", "another-path", "halting-cpus"]
     facts: Mapping[str, str]
 
 

@@ -69,7 +69,7 @@ class CurvePeak:
     """The median at that level, in the metric's unit."""
     highest: int
     """The number of blocks with their highest value at this level."""
-    of: int
+    total: int
     """The number of blocks with a result at every level; 0 if there are none and the certainty is unknown."""
     others: tuple[SweptLevel, ...]
     """The other levels that were the highest in some block, ascending."""
@@ -137,7 +137,7 @@ class ErrorsFrom:
     first: SweptLevel
     """The lowest level at which some block has errors."""
     blocks: int
-    of: int
+    total: int
     """``blocks`` out of ``of`` had errors at that level."""
     most: SweptLevel | None
     """The lowest level at which the median block has errors; None if there is none."""
@@ -244,7 +244,7 @@ def curves_of(
 
 def _peak(results: Results, metric: str, curve: EnvironmentCurve) -> CurvePeak | None:
     """Return the level with the highest median, among the levels that broke in less than half of the trials."""
-    bearing = [each for each in curve.points if each.broke is None or 2 * each.broke.trials < each.broke.of]
+    bearing = [each for each in curve.points if each.broke is None or 2 * each.broke.trials < each.broke.total]
     medians = [(each.value.estimate, each.level) for each in bearing if each.value is not None]
     if not medians:
         return None

@@ -15,7 +15,7 @@ class Skipped:
     """A folder without a readable run, and the reason; "" if it contains no run at all."""
 
     name: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class QuantityId:
     """A quantity of a place; each kind of a host's CPU time is a quantity of its own."""
 
     place: str
-    what: str
+    quantity: str
     kind: str = ""
 
 
@@ -94,7 +94,7 @@ class Metered:
         """Return each quantity as one number: the mean while the measured program ran; for memory, the maximum."""
         window = self._windows.get(trial, (0.0, math.inf))
         values = {
-            key: most(read, window) if key.what == MEMORY else mean(read, window, self.about_s(key))
+            key: most(read, window) if key.quantity == MEMORY else mean(read, window, self.about_s(key))
             for key, read in self.quantities(trial).items()
             if not key.kind and key.place != PROMETHEUS
         }
@@ -131,7 +131,7 @@ def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[Quan
         elif key.place == PROMETHEUS:
             by_key[key] = read
         else:
-            _join(by_key, key, read, busiest=key.what != CPU)
+            _join(by_key, key, read, busiest=key.quantity != CPU)
     for place, mine in parts.items():
         by_key |= _of_a_place(place, mine)
     for key, read in [each for each in by_key.items() if each[0].kind in BUSY]:
@@ -193,7 +193,7 @@ def _join(
 
 def about_s(key: QuantityId, every_s: float) -> float:
     """Return the seconds between two readings of a quantity; disks are read once a second at most."""
-    return max(every_s, SLOW_S) if key.what in (READ, WRITTEN) and key.place != PROMETHEUS else every_s
+    return max(every_s, SLOW_S) if key.quantity in (READ, WRITTEN) and key.place != PROMETHEUS else every_s
 
 
 def stretches(read: ValuesBySecond, least_s: float = 0.0, every_s: float = 0.0) -> list[Stretch]:

@@ -16,7 +16,7 @@ class Breakage:
 
     environment: str
     trials: int
-    of: int
+    total: int
     reason: str
     """The most frequent message of the broken trials, one sentence."""
     lost: int
@@ -27,7 +27,7 @@ class Breakage:
     @property
     def always(self) -> bool:
         """Whether no trial gave a value."""
-        return self.trials == self.of
+        return self.trials == self.total
 
 
 def breakages(trials: Iterable[TrialRow]) -> dict[ArmId, Breakage]:

@@ -69,7 +69,7 @@ class TimelinePanel:
     """One quantity of one place over the chart's time. ``curves`` are by kind (of a host's CPU time) and span."""
 
     place: str
-    what: str
+    quantity: str
     unit: str
     curves: Mapping[str, Mapping[int, StepCurve]]
 
@@ -86,7 +86,7 @@ ChoiceReason = Literal["nearest", "only", "most-results", "first-of-most-results
 class BlockChoice:
     """The reason for the block: nearest to the medians of ``complete`` blocks, or the first with the most results."""
 
-    why: ChoiceReason
+    reason: ChoiceReason
     complete: int
 
 
@@ -232,7 +232,7 @@ def _panels(curves: Mapping[QuantityId, Mapping[int, StepCurve]]) -> list[Timeli
     """Return panels by quantity, the server's before the generator's and the hosts', without unused quantities."""
     by_panel: dict[tuple[str, str], dict[str, Mapping[int, StepCurve]]] = {}
     for key, mine in curves.items():
-        by_panel.setdefault((key.place, key.what), {})[key.kind] = mine
+        by_panel.setdefault((key.place, key.quantity), {})[key.kind] = mine
     panels = []
     for (place, what), kinds in by_panel.items():
         if place == PROMETHEUS:
@@ -248,6 +248,6 @@ def _panels(curves: Mapping[QuantityId, Mapping[int, StepCurve]]) -> list[Timeli
 
 def _rank(panel: TimelinePanel) -> tuple[int, int, str, str]:
     places = list(PLACES.values())
-    what = QUANTITIES.index(panel.what) if panel.what in QUANTITIES else len(QUANTITIES)
+    what = QUANTITIES.index(panel.quantity) if panel.quantity in QUANTITIES else len(QUANTITIES)
     place = places.index(panel.place) if panel.place in places else len(places)
-    return what, place, panel.place, panel.what
+    return what, place, panel.place, panel.quantity

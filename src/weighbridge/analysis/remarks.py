@@ -603,7 +603,7 @@ class Capped(PartOfCost):
     environment: str
     limit: str
     trials: int
-    of: int
+    total: int
     of_baseline: bool
 
 
@@ -1041,7 +1041,7 @@ class NotHonoured(Confounder):
     """A limit that an environment could not honour, with the value of its fact."""
 
     limit: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -1049,7 +1049,7 @@ class NotMetered(Confounder):
     """A quantity that no meter of an environment reads, and the reason."""
 
     quantity: str
-    why: str
+    reason: str
 
 
 @about_site
@@ -1250,7 +1250,7 @@ class Unverified(Remark):
     code = "unverified"
     environment: str
     host: str
-    what: str
+    part: str
 
 
 @on_top

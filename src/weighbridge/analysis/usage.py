@@ -54,7 +54,7 @@ class UsagePanel:
     """One quantity of one place over time. ``curves`` are by environment."""
 
     place: str
-    what: str
+    quantity: str
     unit: str
     curves: Mapping[str, tuple[Point, ...]]
 
@@ -102,7 +102,7 @@ def _of_one(store: RunStore, trials: Sequence[TrialRow], environments: Sequence[
         panels.append(UsagePanel(place, what, unit, drawn))
     idle = [panel for panel in panels if panel.unit == "CPUs" and panel.most < IDLE]
     busy = sorted((panel for panel in panels if panel not in idle), key=lambda panel: (panel.place, _rank(panel)))
-    return UsagePanels(tuple(busy), tuple(f"{panel.place} {panel.what}" for panel in idle))
+    return UsagePanels(tuple(busy), tuple(f"{panel.place} {panel.quantity}" for panel in idle))
 
 
 def _rank(panel: UsagePanel) -> int:

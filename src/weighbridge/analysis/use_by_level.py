@@ -119,15 +119,15 @@ def one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:
 def _order(key: QuantityId) -> tuple[int, str, int]:
     places = list(PLACES.values())
     place = places.index(key.place) if key.place in places else len(places) + (not key.place.startswith(HOST))
-    return place, key.place, QUANTITIES.index(key.what)
+    return place, key.place, QUANTITIES.index(key.quantity)
 
 
 def unit_of(key: QuantityId) -> str:
     """Return the unit of a quantity's values."""
-    return UNITS[key.what]
+    return UNITS[key.quantity]
 
 
 def never(use: ByLevel, key: QuantityId) -> bool:
     """Return whether a quantity was close to zero everywhere, so that a chart of it would show nothing."""
-    limit = 0.005 if key.what == CPU else 1.0
+    limit = 0.005 if key.quantity == CPU else 1.0
     return all(row.use[key].high <= limit for row in use.rows if key in row.use)

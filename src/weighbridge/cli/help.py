@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
     names: str
     value: str
-    about: str
+    description: str
 
     @property
     def usage(self) -> str:
@@ -120,7 +120,7 @@ class _Helpful:
         for name, entries in panels_of(self).items():
             yield from ("", f"{_BOLD}{name}{_PLAIN}")
             for entry in entries:
-                yield from _two_columns(entry.usage, entry.about, width)
+                yield from _two_columns(entry.usage, entry.description, width)
             for each in (each for each in examples if each.panel == name):
                 yield from ("", *_wrapped(f"Example: {each.line}", width, indent=_INDENT, hanging=_INDENT + 2))
         commands = getattr(self, "commands", {})

@@ -1,1 +1,1 @@
-"""Starts and controls Docker, Podman and VirtualBox for the environments that use them."""
+"""Starts and controls Docker and Podman for the environments that use them."""

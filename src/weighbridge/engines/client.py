@@ -25,7 +25,7 @@ _CONTAINERD_GONE = ("containerd.sock", ": unavailable", "transport is closing")
 
 
 def client_from_environment() -> Any:
-    """The SDK's client for DOCKER_HOST, the current context or the default socket; None if no engine answers."""
+    """Return the SDK's client for DOCKER_HOST, the current context or the default socket; None without an answer."""
     import docker
     from docker.errors import DockerException
 
@@ -45,7 +45,7 @@ def client_from_environment() -> Any:
 
 
 def client_of(url: str) -> Any:
-    """The SDK's client of the engine at ``url``. Raises Unavailable if none answers there."""
+    """Return the SDK's client of the engine at ``url``. Raises Unavailable if none answers there."""
     import docker
     from docker.errors import DockerException
 
@@ -85,7 +85,7 @@ def _context_host() -> str | None:
 
 
 def readiness() -> Readiness:
-    """Whether an engine answers or a private one could be started; starts nothing."""
+    """Return whether an engine answers or a private one could be started; starts nothing."""
     client = client_from_environment()
     if client is not None:
         version = client.version().get("Version", "?")
@@ -148,9 +148,9 @@ class UsersEngineContents(EngineContents):
 
 
 def await_answer(reach: Callable[[], Path | None], daemon: HostProcess) -> Any:
-    """Return the client of an engine that was just started. Unavailable with its last words where none answers.
+    """Return the client of an engine that was just started. Raises Unavailable with its last words if none answers.
 
-    ``reach`` gives the socket of this machine that leads to the engine's, None until there is one.
+    ``reach`` returns the socket of this machine that leads to the engine's, or None until there is one.
     """
     import docker
     from docker.errors import DockerException

@@ -28,7 +28,7 @@ _ULIMITS = (
     "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nice", "nproc", "rss", "rtprio", "rttime", "sigpending",
     "stack",
 )  # fmt: skip
-"""Those that Docker takes (of the address space it takes none), but for that of open files."""
+"""The limits that Docker accepts. It accepts none for the address space, and open files are set elsewhere."""
 _PIECE = 2**16
 
 
@@ -55,7 +55,7 @@ class Attached:
             self._socket = client.api.attach_socket(container, params=streams)
         self._raw = getattr(self._socket, "_sock", self._socket)
         # The SDK gives the socket alone. The response that it is from flushes what is below it when it is finalized,
-        # which fails loudly (from Python 3.13 on) where that was closed first: so it is closed from the top, always.
+        # which fails loudly (from Python 3.13 on) if that was closed first, so it is always closed from the top
         self._close = weakref.finalize(self, getattr(self._socket, "_response", self._socket).close)
         self._raw.settimeout(None)
         limit_sending(self._raw)
@@ -65,7 +65,7 @@ class Attached:
         self._raw.sendall(data)
 
     def receive(self, timeout_s: float | None = None) -> bytes:
-        """The next piece of standard output; empty at the end of the stream. Raises TimeoutError."""
+        """Return the next piece of standard output; empty at the end of the stream. Raises TimeoutError."""
         while self._close.alive:
             size = int.from_bytes(self._held[4:_HEADER], "big")
             if len(self._held) >= _HEADER + size > _HEADER:
@@ -148,7 +148,7 @@ class DockerSite(LaunchedSite):
         return {what: path for what, path in self.host.scope_of(self.pid).items() if not (shared and what == NETWORK)}
 
     def facts(self) -> Mapping[str, str]:
-        """The engine, the network and the userland."""
+        """Return the engine, the network and the userland."""
         with engine_errors(f"{self.title}: inspect"):
             info, notes = self._engine.client.info(), self._notes()
         warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
@@ -170,16 +170,16 @@ class DockerSite(LaunchedSite):
 
 
 def runs_for_user(userland: Userland) -> bool:
-    """Whether a userland's programs have the rights to this machine's files that the user has, who is not root."""
+    """Return whether a userland's programs have the user's access to this machine's files, and no more."""
     return userland.of_this_machine and os.geteuid() != 0
 
 
 def process_options(
     engine: Engine, userland: Userland, open_files: int | None = None, pids_limit: int | None = None
 ) -> dict[str, Any]:
-    """Return Docker's options by which a container's processes run as natively: whose, how many, with what files.
+    """Return Docker's options for processes that run as natively: their user, number and open files.
 
-    Of files and processes it has a limit of its own where one is given.
+    Each container can have its own limits on files and processes.
     """
     from docker.types import Ulimit
 
@@ -198,7 +198,7 @@ def _own_limits() -> dict[str, tuple[int, int]]:
 def _most_processes(engine: Engine) -> int:
     """Return the limit of processes that native programs have, -1 for none: systemd would set one (DefaultTasksMax).
 
-    Native programs of a user are under the limit of all that is the user's, those of root under none.
+    For a user, native programs share the limit of all of the user's processes; for root, they have no limit.
     """
     if os.geteuid() != 0 and engine.host.this_machine:
         with contextlib.suppress(OSError):
@@ -224,7 +224,7 @@ def _backing(info: Mapping[str, Any]) -> list[str]:
 def must_be_there(engine: Engine, container: Any) -> None:
     """Raise Unavailable if the container is not on the host: /proc would belong to other processes.
 
-    It may be about to become what it was told to run, so that it is looked at for a second.
+    The check repeats for a second, because the process can still be about to execute its program.
     """
     pid = container.attrs["State"]["Pid"]
     for _ in range(200):

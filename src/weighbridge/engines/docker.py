@@ -60,9 +60,9 @@ class Engine:
     def cgroup_parent(self) -> str | None:
         """The control group of containers, or the slice of systemd; None means the engine's own choice.
 
-        Where the engine lets us that is where native programs are, or beside them: so that both compete for the CPUs
-        in the same place of the tree, with the limits of the same groups above. An engine alone would put containers
-        into ``docker`` or ``system.slice``.
+        If the engine allows it, this is the group of native programs or a sibling. Both then compete for CPUs at the
+        same place in the tree, under the limits of the same groups. By default an engine puts containers into
+        ``docker`` or ``system.slice``.
         """
         if self.private:
             return f"/{TOP}/{self._run.id}"
@@ -94,7 +94,7 @@ class Engine:
         return about
 
     def image(self, userland: Userland) -> str:
-        """The id of the userland's image, imported at first use."""
+        """Return the id of the userland's image, imported at first use."""
         if userland.digest not in self._images:
             tag = f"weighbridge:{self._run.id}-{userland.digest[:12]}"
             program = build.ensure(self._run.cache, self._run.say).read_bytes()
@@ -113,7 +113,7 @@ class Engine:
         return self._images[userland.digest]
 
     def _import(self, tag: str, userland: Userland, program: bytes) -> None:
-        """An image with one layer: the launcher and the userland's files, unpacked by the engine."""
+        """Return an image with one layer: the launcher and the userland's files, unpacked by the engine."""
         self._run.say(f"importing the root filesystem into Docker on host {self.host.name}")
         with userland.archive().open("rb") as data:
             pieces = iter(lambda: data.read(_CHUNK), b"")  # a file object would get two contradicting headers
@@ -126,14 +126,13 @@ class Engine:
             )
 
     def _load(self, tag: str, *layers: bytes) -> None:
-        """An image with these layers, the lowest one first."""
+        """Return an image with these layers, the lowest one first."""
         self.client.images.load(image_archive(tag, self.labels, self._architecture, layers))
 
     @contextmanager
     def volume(self, name: str, options: Mapping[str, str] | None = None) -> Iterator[str]:
-        """A volume of the local driver for the site ``name``, removed at the end; new and empty without options.
-
-        An engine gives back a volume that has the name already: one that is not this run's is not touched.
+        """Yield a volume of the local driver for the site ``name``, removed at the end; new and empty without
+        options.
         """
         own = f"weighbridge-{self._run.id}-{name}"
         volume = self.client.volumes.create(own, driver_opts=dict(options or {}), labels=self.labels)
@@ -162,7 +161,7 @@ def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine
 
 @contextmanager
 def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[Engine]:
-    """An engine on a host. What the run made in it is removed at the end; one of our own is stopped."""
+    """Return an engine on a host. The run's objects in it are removed at the end; a private engine is stopped."""
     has = host.capabilities
     if has.disposable is not None:
         with hosted_engine(run, has.disposable, settings) as client:

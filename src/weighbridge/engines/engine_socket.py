@@ -20,7 +20,7 @@ _ANSWER_S = 30.0
 
 
 def find() -> str:
-    """The path of the socket of an engine that answers. Unavailable: there is none, or this user cannot use it."""
+    """Return the path of the socket of an engine that answers. Raises Unavailable without access to any."""
     refused = None
     for path in _candidates():
         try:

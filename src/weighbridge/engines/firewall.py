@@ -1,11 +1,11 @@
 """Finds and removes the leftovers of an engine in the host's packet filter and sysctls.
 
-dockerd keeps its chains, its FORWARD policies and ip_forward when it stops: since version 27 those of IPv6 too, since
-28 rules of table raw. One that starts empties the chains that an earlier one has left, and removes its bridge docker0
-where it is told to have none. An engine that speaks nftables itself (netavark, Docker 29 on request) has tables of
-its own. A dockerd that is killed before an end of a veth pair is in its container leaves the pair. A private engine
-must leave the machine as it was: a note of that is kept in a folder, so that ``weighbridge clean`` can restore it
-even after a kill.
+dockerd keeps its chains, its FORWARD policies and ip_forward when it stops; since version 27 also for IPv6, since 28
+also rules of table raw. On its start it empties the chains of an earlier one, and removes the bridge docker0 if it is
+configured without one. An engine that speaks nftables itself (netavark, Docker 29 on request) has tables of its own.
+A dockerd that is killed before an end of a veth pair is in its container leaves the pair. A private engine must leave
+the machine as it was. A note of that state is kept in a folder, so that ``weighbridge clean`` can restore it even
+after a kill.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ def saved(family: str) -> Saved | None:
 
 
 def parse(text: str) -> Saved:
-    """The tables in the output of iptables-save(8), without counters."""
+    """Return the tables in the output of iptables-save(8), without counters."""
     tables: Saved = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -131,10 +131,10 @@ def remember(folder: Path, *, beside_engine: bool = False) -> None:
 def restore(folder: Path, adds: Adds | None = None, *, beside_engine: bool = False) -> None:
     """Remove only the entries that engines added since ``remember``, or nothing if nothing was noted.
 
-    ``adds``: of this kind alone, since another engine still runs: the note is kept for it, and the sysctls are left
-    alone. It is kept, too, where something could not be taken out. ``beside_engine``: the user's own Docker engine
-    runs now, whose rules look like those of ours: they and the sysctls stay, and if it did not run before, so does
-    the note.
+    ``adds`` limits this to entries of one kind because another engine still runs. The note is then kept for it, and
+    the sysctls are left alone. The note is also kept if an entry could not be removed. ``beside_engine`` means that
+    the user's own Docker engine runs now, whose rules look like ours: they and the sysctls stay, and if it did not
+    run before, so does the note.
     """
     (folder / NOTE).with_suffix(".part").unlink(missing_ok=True)
     note = _note(folder)
@@ -173,10 +173,11 @@ def left(folder: Path, *, beside_engine: bool = False) -> list[str]:
 def undo(
     before: set[str], now: list[str], adds: Adds | None = None, *, policies_too: bool = True
 ) -> list[tuple[str, ...]]:
-    """The iptables arguments that take out the rules, chains and policies that an engine added: rules first.
+    """Return the iptables arguments that remove the rules, chains and policies that an engine added: rules first.
 
-    The rules of our own bridges are no engine's: they end with the links of their run, which may be another one. Nor
-    is a chain DOCKER-USER that has rules of the user's. The only policy that an engine sets is FORWARD's, to DROP.
+    Rules of Weighbridge's own bridges are left out because they end with the links of their run, possibly another
+    one. A chain DOCKER-USER with rules of the user stays too. The only policy that an engine sets is FORWARD's, to
+    DROP.
     """
     ours = re.compile(adds.value.lines if adds else _EVERYTHING)
     added = [line for line in now if line not in before and ours.search(line) and not is_rule(line)]
@@ -192,7 +193,7 @@ def undo(
 
 
 def readd(before: list[str], now: list[str]) -> list[tuple[str, ...]]:
-    """The iptables arguments that bring back what an engine that has stopped had left, each rule at its place.
+    """Return the iptables arguments that bring back what an engine that has stopped had left, each rule at its place.
 
     That is what a later engine has taken out of the chains of Docker's, or with them.
     """
@@ -219,7 +220,7 @@ def _note(folder: Path) -> dict[str, Any] | None:
 
 
 def _noted_tables(note: dict[str, Any]) -> Iterator[tuple[str, str, list[str], list[str]]]:
-    """Each table that was noted: its family, its name, its lines then and now. A family is read as its turn comes."""
+    """Yield each noted table: family, name, and lines then and now. A family is only read when its turn comes."""
     for family, tables in note["tables"].items():
         now = saved(family) or {}
         yield from ((family, table, before, now.get(table, [])) for table, before in tables.items())
@@ -228,7 +229,7 @@ def _noted_tables(note: dict[str, Any]) -> Iterator[tuple[str, str, list[str], l
 def _steps(note: dict[str, Any], adds: Adds | None) -> Iterator[tuple[str, ...]]:
     """Return the commands that remove entries of engines (or of this kind) that were not noted.
 
-    Of all kinds, one end of each veth pair of Docker's that has no end in a container goes, too.
+    For all kinds, one end of each veth pair of Docker's that has no end in a container is removed too.
     """
     for family, table, before, now in _noted_tables(note):
         for argv in undo(set(before), now, adds, policies_too=table == "filter"):
@@ -242,10 +243,7 @@ def _steps(note: dict[str, Any], adds: Adds | None) -> Iterator[tuple[str, ...]]
 
 
 def _disused_chains(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The commands that remove the kernel's own chains of tables that there were not, and that have no rule left.
-
-    Each is a place where every packet is looked at, and table nat has all connections tracked. Legacy tables stay.
-    """
+    """Yield the commands that remove the kernel's own chains of new tables if these have no rule left."""
     for family, table, before, now in _noted_tables(note):
         if now and not before and all(re.fullmatch(r":\S+ ACCEPT", line) for line in now):
             yield from ((family, "--wait", "-t", table, "-X", line[1:].split()[0]) for line in now)
@@ -263,13 +261,13 @@ def _disused_tables(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _lost_rules(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The commands that bring back the rules of an engine of the user's that had stopped before ours was started."""
+    """Yield commands that restore the rules of a user's engine that had stopped before the private engine started."""
     for family, table, before, now in _noted_tables(note):
         yield from ((family, "--wait", "-t", table, *argv) for argv in readd(before, now))
 
 
 def _bridge() -> dict[str, Any] | None:
-    """The bridge docker0 of an engine of the user's: its address, networks and whether it is up; None without one."""
+    """Return the bridge docker0 of a user's engine: its address, networks and whether it is up; None without one."""
     try:
         (bridge,) = json.loads(output(("ip", "-json", "address", "show", "dev", _BRIDGE)) or "[]")
     except ValueError:
@@ -292,14 +290,14 @@ def _lost_bridge(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _pairs() -> set[tuple[str, ...]]:
-    """The ends of each veth pair that Docker named and that are both in this namespace."""
+    """Return the ends of each veth pair that Docker named and that are both in this namespace."""
     links = json.loads(output(("ip", "-json", "link", "show", "type", "veth")) or "[]")
     ends = {(each.get("ifname", ""), each.get("link", "")) for each in links}
     return {pair for pair in ends if pair == tuple(sorted(pair)) and all(map(_VETH.fullmatch, pair))}
 
 
 def _set_by_engine(name: str, noted: str | None, now: str | None) -> bool:
-    """Whether a sysctl has changed as engines change it: forwarding on, larger tables of neighbours."""
+    """Return whether a sysctl has changed as engines change it: forwarding on, larger tables of neighbours."""
     if noted == now or now is None:
         return False
     if "gc_thresh" in name and noted is not None:

@@ -100,10 +100,10 @@ def in_force(arguments: Sequence[str]) -> dict[str, str]:
 
 
 def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[str, Any]:
-    """Return gVisor's entries in the daemon.json of an engine of ours; empty if it is not installed.
+    """Return gVisor's entries in the daemon.json of a private engine; empty if it is not installed.
 
-    One for each way in which a study can ask for it; the first is runsc's own. ``is_there`` tells whether the host of
-    the engine has a program at a path.
+    There is one entry for each choice in a study; the first has runsc's defaults. ``is_there`` returns whether the
+    engine's host has a program at a path.
     """
     path = shutil.which(PROGRAM)
     if path is None or not is_there(path):
@@ -176,7 +176,7 @@ def readiness() -> Readiness:
 
 @functools.cache
 def version(path: str) -> str:
-    """Return the version that a program prints, else, of one that ``go install`` built, that of its Go module."""
+    """Return the version that a program prints, or the version of its Go module if ``go install`` built it."""
     printed_version = re.search(r"version (\S+)", output((path, "--version")) or "")
     if printed_version and printed_version[1] != "VERSION_MISSING":
         return printed_version[1]
@@ -189,10 +189,7 @@ def version(path: str) -> str:
 
 
 def listening_outside(host: Host, pid: int) -> Callable[..., bool]:
-    """``Site.listening`` for a sandbox on its host's network, whose own tables do not have its sockets.
-
-    ``pid`` is the sandbox's, whose network namespace is the host's.
-    """
+    """Read ``Site.listening`` of a sandbox on its host's network, whose own tables do not have its sockets."""
 
     def bound(transport: Transport) -> set[int]:
         bound_ports: set[int] = set()

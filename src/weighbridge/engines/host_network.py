@@ -1,7 +1,8 @@
 """Network settings of a host that was created for the run, and the values in force there.
 
-Bridge netfilter, connection tracking and rules of the packet filter are a host's; offloads are those of a container's
-interface, and of the host's own one for VXLAN. What is in force is read back, whether the study asked for it or not.
+Bridge netfilter, connection tracking and packet filter rules belong to a host. Offloads belong to a container's
+interface and, for VXLAN, to the host's own interface. The values in force are read back even if the study did not set
+them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

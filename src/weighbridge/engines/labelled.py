@@ -20,7 +20,7 @@ LABEL = "weighbridge.run"
 """Its value is the run's id."""
 Ask = Callable[[str, str], Any]
 """A function that returns an engine's answer to a method and a path, or None. Raises OSError if it refuses."""
-_KINDS = (  # what one is, where they are listed, what that is called in the answer, how one is named and removed
+_KINDS = (  # an object, its list, the list's name in the answer, and how to name and remove one
     ("container", "/containers/json?all=1&filters=", "", "Id", "/containers/{}?force=1&v=1"),
     ("network", "/networks?filters=", "", "Id", "/networks/{}"),
     ("volume", "/volumes?filters=", "Volumes", "Name", "/volumes/{}?force=1"),
@@ -82,7 +82,7 @@ class EngineContents(Cleanup):
         return nullcontext()
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Containers, networks, volumes and images."""
+        """Return containers, networks, volumes and images."""
         with self._engine() as ask:
             yield from labelled(ask) if ask else ()
 

@@ -1,7 +1,7 @@
-"""An image of small layers, as ``docker load`` takes it: one of them only stands for a folder that the host has.
+"""An image of small layers for ``docker load``, with one layer that only stands for a folder of the host.
 
-An emulated CPU takes minutes to unpack a userland, to sum it up and to note each of its files. Where a host has it as
-a file system already, that stands for the layer's folder, which the storage driver overlay2 only ever reads.
+An emulated CPU takes minutes to unpack a root filesystem, to sum it up and to note each of its files. If the host
+already has it as a file system, that replaces the layer's folder, which the storage driver overlay2 only ever reads.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ def file_layer(path: str, content: bytes) -> bytes:
 def image_archive(
     tag: str, labels: Mapping[str, str], architecture: str, layers: Sequence[bytes], command: Sequence[str] = ()
 ) -> bytes:
-    """An image with these layers, the lowest one first (Docker Image Specification v1.2).
+    """Return an image with these layers, the lowest one first (Docker Image Specification v1.2).
 
     ``command`` is the default command of a container.
     """

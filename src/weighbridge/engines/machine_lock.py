@@ -1,8 +1,8 @@
-"""One run at a time has engines of its own on this machine: each changes the packet filter, and undoes that.
+"""A lock: only one run at a time has private engines on this machine, because each changes the packet filter.
 
-Two cannot share it, whatever their folders, bridges and subnets: dockerd empties the chains of fixed names (DOCKER,
-DOCKER-ISOLATION-STAGE-1, ...) in which another one has its rules, and an engine that was killed is undone by bringing
-back the filter from before it.
+Engines cannot share the filter, whatever their folders, bridges and subnets. dockerd empties chains with fixed names
+(DOCKER, DOCKER-ISOLATION-STAGE-1, ...) that can contain rules of another one. And an engine that was killed is undone
+by restoring the filter from before its start.
 """
 
 import contextlib
@@ -35,11 +35,7 @@ _locks: dict[Path, _Lock] = {}
 
 @contextmanager
 def exclusive_machine_lock(base: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Inside, no engine of another run changes the machine; engines of this process share it.
-
-    ``base`` is the folder of all runs' states, which is locked. Raises Unavailable if another run has held it for
-    `WAIT_S`.
-    """
+    """Let no engine of another run change the machine in this context; engines of this process share it."""
     lock = _locks.get(base) or _Lock(os.open(base, os.O_RDONLY | os.O_DIRECTORY))
     try:
         if base not in _locks:
@@ -60,7 +56,7 @@ def _wait_for(folder: int, say: Callable[[str], None]) -> None:
     if _taken(folder):
         return
     minutes = f"{WAIT_S / 60:.0f} min"
-    say(f"waiting up to {minutes} (beyond --within) for another run")  # as long as 80 columns have room for
+    say(f"waiting up to {minutes} (beyond --within) for another run")  # fits into 80 columns
     deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:
         time.sleep(_PAUSE_S)
@@ -103,10 +99,7 @@ def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) 
 
 
 def left(base: Path) -> list[str]:
-    """What engines left in the packet filter, unless a living run's engine needs it: see `firewall.left`.
-
-    The lock is let go at once: a run that ends meanwhile takes it to restore the packet filter, and does not wait.
-    """
+    """Return what engines left in the packet filter, unless a living run's engine needs it: see `firewall.left`."""
     with contextlib.suppress(FileNotFoundError, BlockingIOError):
         folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -1,7 +1,8 @@
-"""A folder of this machine's to which a container can write: a volume that is a layer in memory over it.
+"""A folder of this machine that a container can write to: a volume that is a layer in memory over it.
 
-The memory is a volume, too, and the engine mounts both. So whoever may use the engine may do this, root or not: what
-a container's root wrote into a folder of the user's, the user could not remove. Volumes the engine removes by label.
+The memory is a volume too, and the engine mounts both, so that any user of the engine can do this without being root.
+Files that a container's root wrote into a folder of the user could not be removed by the user; the engine removes
+volumes by label.
 """
 
 import hashlib
@@ -80,7 +81,7 @@ class _Keeper:
         return f"lowerdir={folder},upperdir={own}/upper,workdir={own}/work"
 
     def remove(self, site: str) -> None:
-        """Give back the memory that a site's layer has taken."""
+        """Return back the memory that a site's layer has taken."""
         self._must("rm", "-rf", f"{_MEMORY}/{site}")
 
     def _must(self, *words: str) -> None:

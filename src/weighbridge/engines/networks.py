@@ -1,6 +1,7 @@
 """Docker's networks: the attachment of a container, its address, and the features of this kernel.
 
-That is tried once in a namespace that is thrown away. Who may make none cannot look, and the engine may well have it.
+Features are tried once in a temporary namespace. A user who cannot create one cannot check, and the engine might
+still have the feature.
 """
 
 import functools
@@ -41,7 +42,7 @@ class ContainerAttachment:
 
 @contextmanager
 def bridge(engine: Engine, run: RunContext, name: str, mtu: int | None = None) -> Iterator[Any]:
-    """A bridge network of its own; containers outside reach it by ports only.
+    """Return a bridge network of its own; containers outside reach it by ports only.
 
     ``mtu`` is in bytes; None means the MTU of the host's interface if the run created the host.
     """
@@ -101,7 +102,7 @@ def attached_bridge(engine: Engine, run: RunContext, parent: str) -> Iterator[An
 def on_parent(
     engine: Engine, run: RunContext, driver: Driver, parent: str, subnet: str | None, gateway_: str | None, mode: str
 ) -> Iterator[Any]:
-    """A macvlan or ipvlan network on a host's interface. Raises Unavailable if kernel or engine cannot make it."""
+    """Return a macvlan or ipvlan network on a host's interface. Raises Unavailable if it cannot be created."""
     mtu_of(engine.host, parent)
     if subnet is None:
         own = engine.host.capabilities.disposable
@@ -158,7 +159,7 @@ def not_looked() -> tuple[str, str] | None:
 def lacking(feature: str) -> str:
     """Return why the kernel cannot do ``macvlan``, ``ipvlan``, ``overlay`` or ``encrypted``; empty if it can.
 
-    And where this user may not look (`not_looked`).
+    It is also empty if this user cannot check (`not_looked`).
     """
     script, what = _TRIES[feature]
     as_root = () if os.geteuid() == 0 else ("--map-root-user",)

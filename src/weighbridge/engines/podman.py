@@ -1,7 +1,7 @@
-"""Podman on a host, for a run alone: its images, networks and containers, by its command line.
+"""Podman on a host, for a single run: its images, networks and containers, through its command line.
 
-Nothing of it is in the path of what is measured: podman and conmon carry the launcher's stream, and netavark is gone
-once a network is set up. slirp4netns, pasta and rootlessport are part of what a rootless container costs.
+It is not in the measured path: podman and conmon carry the launcher's stream, and netavark ends once a network is set
+up. slirp4netns, pasta and rootlessport are part of the cost of a rootless container.
 """
 
 import contextlib
@@ -83,7 +83,7 @@ class Podman:
         return self._home.argv("--runtime", self.runtime, *words)
 
     def image(self, userland: Userland) -> str:
-        """The name of the userland's image, imported at first use."""
+        """Return the name of the userland's image, imported at first use."""
         name = f"weighbridge:{userland.digest[:12]}"
         if name not in self._images:
             whose = "rootless podman" if self.rootless else "podman"
@@ -166,7 +166,7 @@ def runtime() -> str:
 
 
 def podman_of(run: RunContext, host: Host, *, rootless: bool, layered: str = "") -> Podman:
-    """The podman of a host, the same for the whole run; ``layered`` as of `Userland`. Raises Unavailable."""
+    """Return the podman of a host, the same for the whole run; ``layered`` as of `Userland`. Raises Unavailable."""
     kind = "rootless podman" if rootless else "podman"
     return run.share(f"{kind} {host.name}", lambda: _opened(run, host, layered, rootless=rootless))
 
@@ -244,7 +244,7 @@ class PodmanFolders(Cleanup):
     label = "folders of podman"
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """The folders."""
+        """Yield the folders."""
         yield from (Leftover(path.name.split("-")[1], "folder of podman", str(path)) for path in _left_of("*"))
 
     def remove(self, run: OrphanedRun) -> None:

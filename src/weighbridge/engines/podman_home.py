@@ -1,7 +1,7 @@
-"""Where podman lives for a run: storage, configuration and mounts of its own, so that the user's podman is untouched.
+"""Podman's storage, configuration and mounts for a run, so that the user's podman stays untouched.
 
-Root has it in a mount namespace, in which /run and /var/lib/containers are empty. Rootless podman of root is that of
-an account that exists in there alone. A user who is not root needs no namespace: podman makes its own.
+For root they are in a mount namespace with empty /run and /var/lib/containers. For root, rootless podman belongs to
+an account that exists only in there. Any other user needs no namespace because podman makes its own.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,8 +18,9 @@ from weighbridge.model.host import Group, Host, RunContext
 from weighbridge.model.names import RunId
 
 ACCOUNT = 0x6FFF0000
-"""The user of rootless podman where we are root, and with the numbers that follow, that of its containers: at the end
-of those that are set aside for containers (systemd's uids and gids)."""
+"""The first user number of rootless podman if Weighbridge runs as root; its containers have the next ones.
+
+They are at the end of the numbers that are set aside for containers (systemd's uids and gids)."""
 _LAST = 0xFFFF
 INSIDE = "/run/weighbridge"
 """The namespace's folder of ours."""
@@ -76,7 +77,7 @@ NETWORKS = f"{INSIDE}/networks"
 _PUT = 'chown "$3" "$1" && mkdir "$2" && mount --bind "$1" "$2"'
 
 PutFolder = Callable[[Host, str, str], str]
-"""Has a folder of the host where containers can mount it and write to it, under a name; gives where that is."""
+"""Mounts a folder of the host under a name, so that containers can mount it and write to it; returns its path."""
 
 
 class Home:
@@ -92,7 +93,7 @@ class Home:
         self.put_folder = put_folder
 
     def argv(self, *words: str) -> tuple[str, ...]:
-        """The argument list of a podman command."""
+        """Return the argument list of a podman command."""
         return (*self.prefix, *self.program, *words)
 
 
@@ -146,9 +147,9 @@ def home_of_user(run: RunContext, host: Host, data: Path) -> Iterator[Home]:
 
 
 APART = Path("/var/tmp")  # noqa: S108 - one folder per run, which other users cannot enter
-"""Where the storage of a user's podman is if a container has a layer over the folder that it would be in.
+"""The place of a user's podman storage if a container has a layer over the folder that it would be in.
 
-Mounted from there onto that folder, the layer is refused (EINVAL of crun 1.28 with Linux 7.2).
+If the storage were mounted from there onto that folder, the layer would be refused (EINVAL of crun 1.28, Linux 7.2).
 """
 
 
@@ -161,7 +162,7 @@ def store_apart(run_id: RunId) -> None:
 
 
 def storage_of_user(run_id: RunId, data: Path) -> Path:
-    """Where the containers and images of a user's podman are: in the run's data, or apart where `store_apart` was."""
+    """Return the path of a user's podman storage: in the run's data, or elsewhere after `store_apart`."""
     return _apart(run_id) if is_own_folder(_apart(run_id)) else data / "storage"
 
 

@@ -65,8 +65,8 @@ def private_engine(run: RunContext, host: Host, settings: Settings) -> Iterator[
                 "--exec-opt", "native.cgroupdriver=cgroupfs", "--config-file", str(data / "etc/daemon.json"),
                 "--shutdown-timeout", "5", "--log-level", "warn", *settings.arguments,
             )  # fmt: skip
-            # containerd's sockets are below exec-root: a path of more than 107 bytes, as a cache may have, is none
-            # the user's variables (LD_PRELOAD, locale, ...) are no part of the engine that is measured
+            # containerd's sockets are below exec-root, and a path of more than 107 bytes is too long
+            # the user's variables (LD_PRELOAD, locale, ...) must not affect the measured engine
             # containerd writes to TMPDIR what it did when it was found hanging
             variables = {**process.environment_of(run.id), "TMPDIR": str(data / "tmp")}
             variables["DOCKER_SERVICE_PREFER_OFFLINE_IMAGE"] = "1"

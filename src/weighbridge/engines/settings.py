@@ -14,10 +14,10 @@ PROGRAM = "dockerd"
 
 
 def daemon_file(is_there: Callable[[str], bool] = lambda path: True) -> str:
-    """Return the daemon.json of our engine, for settings that have no option.
+    """Return the daemon.json of the private engine, for settings that have no option.
 
-    ``is_there`` tells whether the engine's host has a program at a path. Images are kept by a storage driver, as by
-    every engine before Docker 29, whose own choice is containerd's store.
+    ``is_there`` returns whether the engine's host has a program at a path. Images are kept by a storage driver, as in
+    every engine before Docker 29, which chooses containerd's store.
     """
     return json.dumps({**gvisor.registration(is_there), "features": {"containerd-snapshotter": False}})
 

@@ -1,7 +1,7 @@
 """This machine's own root folder in a container: bound into it, read-only.
 
-Nothing is copied. The container's programs read the same files of the same file systems as those of a native site, so
-that a storage driver's cost is no part of what is compared.
+Nothing is copied. The container's programs read the same files of the same file systems as the programs of a native
+site, so that the comparison does not include the cost of a storage driver.
 """
 
 import io
@@ -89,10 +89,10 @@ def bound(root: Path, others: Collection[str] = ()) -> tuple[Path, ...]:
 
 
 def binds(userland: Userland, others: Collection[str], *, recursive: bool = False) -> list[Any]:
-    """Return Docker's mounts of a container's root folder, as `bound`; none of a userland that its image holds.
+    """Return Docker's mounts of a container's root folder, as `bound`; none for a userland that its image holds.
 
-    ``recursive``: each with what is mounted below it, for a runtime that binds in a user namespace, where the kernel
-    refuses to leave that out (mount_namespaces(7)). It must make all of it read-only itself.
+    ``recursive`` includes all mounts below each one, for a runtime that binds in a user namespace. There the kernel
+    refuses to leave them out (mount_namespaces(7)), and the runtime must make all of them read-only itself.
     """
     from docker.types import Mount
 

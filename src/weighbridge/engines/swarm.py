@@ -43,7 +43,7 @@ class Swarm:
     @classmethod
     @contextmanager
     def formed(cls, run: RunContext) -> Iterator["Swarm"]:
-        """A swarm without members yet; at the end its networks are removed and every member leaves."""
+        """Return a swarm without members yet; at the end its networks are removed and every member leaves."""
         with ExitStack() as stack:
             yield cls(run, stack)
 
@@ -85,10 +85,7 @@ class Swarm:
         self._members[engine.host.name] = engine
 
     def network(self, environment: str, *, encrypted: bool, subnet: str | None, mtu: int | None = None) -> str:
-        """The name of an environment's overlay network, created at first use; containers of any member can join it.
-
-        ``mtu`` is the MTU of the containers' interfaces in bytes; None means the largest that fits.
-        """
+        """Return the name of an environment's overlay network, created at first use, for containers of any member."""
         if environment not in self._networks:
             from docker.types import IPAMConfig, IPAMPool
 
@@ -112,9 +109,9 @@ class Swarm:
     def start(self, engine: Engine, network: str, container: Any) -> Attached:
         """Start a container of a member on an overlay network. Raises Unavailable if its address is taken.
 
-        For its first one a host's engine makes the network there, for which an emulated CPU needs more than the 20 s
-        in which a container must be attached (no setting changes them). The container of a service has no such limit:
-        one holds the network meanwhile. To try again would be wrong: the swarm may then give an address twice.
+        A host's engine makes the network for its first container, and a container must be attached within 20 s. An
+        emulated CPU needs longer, and no setting changes this limit. The container of a service has no such limit, so
+        one holds the network meanwhile. Trying again would be wrong: the swarm could then assign an address twice.
         """
         slow = any(layer.emulated for layer in engine.host.layers) and not _addresses(engine, network)
         with self._hold_network(engine, network, container) if slow else nullcontext():
@@ -210,7 +207,7 @@ class _Member:
         self._is(_node(self._engine.client))
 
     def _is(self, node: str | None) -> None:
-        """Tell the host the engine's number in the swarm: None while it is no member, "" while it becomes one."""
+        """Record the engine's number in the swarm at the host: None before it joins, "" while it becomes a member."""
         self._node = node
         if (engine := self._engine.host.capabilities.engine) is not None:
             engine.in_swarm(node, made_bridge=self._made_bridge)

@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import sif
 from weighbridge.hosts.chroot import ChrootSite, SitePaths, StartedProgram, started
 from weighbridge.hosts.first_process import first_process
 from weighbridge.launcher.within import within
@@ -29,6 +28,7 @@ from weighbridge.model.host import Group, Host
 from weighbridge.model.names import SafeName
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import DATA, Site, SiteRequest
+from weighbridge.userland.products import sif
 
 LAUNCHER = "/run/weighbridge-launcher"
 _NOT_MOUNTED = "home,tmp,cwd,hostfs,bind-paths"
@@ -282,7 +282,7 @@ def exec_words(options: ApptainerOptions, status: str) -> tuple[str, ...]:
 
 
 def _status(request: SiteRequest) -> str:
-    """The /proc/PID/status of a process of the host, asked once."""
+    """Return the /proc/PID/status of a process of the host, asked once."""
     host = request.host
 
     def asked() -> str:
@@ -318,7 +318,7 @@ def _bind(source: str, destination: str, *, read_only: bool = False) -> str:
 
 @contextmanager
 def _own_folder(request: SiteRequest) -> Iterator[str]:
-    """A folder for a site on its host's disk, with a link to those that it has in memory.
+    """Return a folder for a site on its host's disk, with a link to those that it has in memory.
 
     These are plain folders, because only root can mount a tmpfs.
     """

@@ -167,7 +167,7 @@ def layer(request: SiteRequest) -> tuple[str, ...]:
 
 
 def _folder(request: SiteRequest) -> str:
-    """The folder that programs can write to, without links, which bwrap would not follow; "" for none."""
+    """Return the folder that programs can write to, without links, which bwrap would not follow; "" for none."""
     layered = request.userland.layered
     return str(Path(layered).resolve()) if layered else ""
 

@@ -1,7 +1,7 @@
 """Native: the userland's programs on the host itself, in a chroot, under the same limits as everything else."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -12,14 +12,11 @@ from weighbridge.engines import client
 from weighbridge.engines.docker import engine
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import ChrootSite, chroot_site
-from weighbridge.hosts.kubernetes.manifest import asked_pod, quality_of_service
-from weighbridge.hosts.kubernetes.site import native_site
 from weighbridge.linux import user_namespaces
 from weighbridge.linux.open_files import too_many_open_files
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, OpenFiles, misplaced
-from weighbridge.model.facts import QUALITY_OF_SERVICE
 from weighbridge.model.host import HostTraits
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.quantity import Share
@@ -97,15 +94,6 @@ class Native(Environment):
             * bool(managed),
         ]
 
-    def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
-        """Return a privileged pod."""
-        return (asked_pod(needs, host_network=True, privileged=True),)
-
-    def foreseen_facts(self, options: Any, *, needs: Needs) -> Mapping[str, str]:
-        """Return the quality of service of its pod on a node."""
-        on_nodes = any(each.managed for each in needs.holding.values())
-        return {QUALITY_OF_SERVICE: quality_of_service(asked_pod(needs))} if on_nodes else {}
-
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return nothing, because it has the confinement of the user who measures."""
         return {}
@@ -128,16 +116,16 @@ class Native(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """Open a chroot with its own control group, or a privileged pod on a node of a cluster."""
+        """Open a chroot with its own control group, or what the host has instead."""
         if options.cpu_share is not None and request.limits.cpus is not None:
             limits = replace(request.limits, cpus=request.limits.cpus * options.cpu_share)
             request = replace(request, limits=limits)
         if options.engine or options.own_host:
             request = replace(request, host=request.host.dedicated_host("engine" if options.engine else "own"))
         request = replace(request, open_files=options.open_files)
-        if (pods := request.host.capabilities.pods) is not None:
-            with native_site(request, pods) as pod:
-                yield pod
+        if (native_site := request.host.capabilities.native_site) is not None:
+            with native_site(request) as site:
+                yield site
             return
         with chroot_site(request) as site:
             yield SiteWithIdleEngine(site, IdleEngine.of(request)) if options.engine else site

@@ -32,7 +32,7 @@ class Nspawn(SystemContainer):
 
 
 def command(container: Container) -> tuple[str, ...]:
-    """The argument list (systemd-nspawn(1)). /tmp and /run are in memory by default."""
+    """Return the argument list (systemd-nspawn(1)). /tmp and /run are in memory by default."""
     binds = [f"--bind-ro={_escaped(container.launcher)}:{LAUNCHER}"]
     if container.data:
         binds.append(f"--bind={_escaped(container.data)}:{DATA}")

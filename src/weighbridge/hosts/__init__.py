@@ -1,1 +1,1 @@
-"""The machines that environments run on: this machine, simulated hosts, guests, ssh hosts and cluster nodes."""
+"""The machines that environments run on: this machine, simulated hosts and ssh hosts."""

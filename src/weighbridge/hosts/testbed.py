@@ -64,7 +64,7 @@ NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
 class TestbedHost(LocalHost):
-    """A host of namespaces that sees this machine's files. Implements ``DisposableHost`` and ``LimitedCable``."""
+    """A host of namespaces that sees this machine's files. Implements ``DisposableHost``."""
 
     __test__ = False  # not a test, despite its name
     this_machine = False
@@ -94,8 +94,9 @@ class TestbedHost(LocalHost):
     @property
     def capabilities(self) -> Capabilities:
         """Return the host's capabilities."""
-        cable = None if self.options.link is None else self
-        return Capabilities(disposable=self, cable=cable, limited_cable=cable, guest_disk=self.program)
+        if self.options.link is None:
+            return Capabilities(disposable=self, guest_disk=self.program)
+        return Capabilities(disposable=self, link=self.link, limit_link=self.set_link, guest_disk=self.program)
 
     def _alive(self) -> None:
         if self._holder.poll() is not None:
@@ -183,7 +184,7 @@ class TestbedHost(LocalHost):
             f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self._within)
         )
 
-    def set_link(self, *, limited: bool) -> None:
+    def set_link(self, limited: bool) -> None:
         """Add the token buckets at both ends of the cable, or remove them."""
         if limited != self.limited:
             self._alive()
@@ -267,7 +268,7 @@ def _first_process(holder: Process) -> int:
 
 
 def init_program() -> str | None:
-    """The program that reaps a host's orphans: tini, which Debian's docker.io brings, or Docker's copy of it."""
+    """Return the program that reaps a host's orphans: tini, a dependency of Debian's docker.io, or Docker's copy."""
     return shutil.which("tini") or shutil.which("docker-init", path="/usr/libexec/docker:/usr/bin")
 
 

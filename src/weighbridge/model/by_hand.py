@@ -57,7 +57,6 @@ class ByHand:
     first: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
     published: bool = False
-    """Whether clients use the ports of the host."""
 
 
 @dataclass(frozen=True, slots=True)

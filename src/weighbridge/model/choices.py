@@ -8,10 +8,7 @@ CpuIdle = Literal["halt", "poll", "auto"]
 
 
 class Promise(StrEnum):
-    """How a record is kept before it is acknowledged.
-
-    Written and synced, written to a file opened with O_DSYNC, only written, or committed by a workload's server.
-    """
+    """How a record is kept before it is acknowledged: synced, written with O_DSYNC, written, or committed."""
 
     FSYNC = "fsync"
     O_DSYNC = "O_DSYNC"

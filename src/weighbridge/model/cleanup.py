@@ -135,10 +135,7 @@ class Cleanup(ABC):
 
 
 def discard(run: OrphanedRun, kinds: Sequence[Cleanup]) -> list[str]:
-    """End and remove all resources of a run, the last kind first; return a sentence for each step that failed.
-
-    A failed step does not stop the others.
-    """
+    """End and remove all resources of a run, the last kind first; return a sentence for each step that failed."""
     last_first = [each for each in reversed(kinds) if each.host_knows_owner or not run.host]
     failures: list[str] = []
     for kind, verb, step in (

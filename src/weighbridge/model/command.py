@@ -58,10 +58,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ProcessDefaults:
-    """The defaults for programs of a userland, as in an image's configuration: variables, folder, user.
-
-    ``groups`` are the supplementary groups.
-    """
+    """The defaults for programs of a userland, as in an image's configuration: variables, folder, user, groups."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str = "/"
@@ -130,10 +127,7 @@ class Completed:
 
     @property
     def last_words(self) -> str:
-        """The last non-empty line of standard error, else of standard output, without colours.
-
-        If the program was ended at its deadline, the text begins with that.
-        """
+        """The last line of standard error, else of standard output, after a note if the deadline was reached."""
         late = f"it did not finish within {self.duration_s:.0f} s" if self.timed_out else ""
         for stream in (self.stderr, self.stdout):
             for line in reversed(stream.decode(errors="replace").splitlines()):

@@ -1,15 +1,22 @@
-"""The decisions that a run makes and stores, each with a model, its text and a function that reads the text.
+"""The decisions that a run stores: left-out environments, lengths, block schedules, looks of a gate."""
 
-These are left-out environments, lengths of trials, block schedules and looks of a gate.
-"""
-
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from weighbridge.model.address import ArmId, HasCell
 from weighbridge.model.level import LevelText
+
+_Decision = TypeVar("_Decision", bound=BaseModel)
+
+
+def _as_json(
+    model: type[_Decision],
+) -> tuple[Callable[[Sequence[_Decision]], str], Callable[[str], tuple[_Decision, ...]]]:
+    """Return the writer and the reader of decisions as JSON. The reader raises ValidationError."""
+    adapter = TypeAdapter(tuple[model, ...])  # type: ignore[valid-type]
+    return lambda decisions: adapter.dump_json(tuple(decisions)).decode(), adapter.validate_json
 
 
 class LeftOut(BaseModel):
@@ -27,17 +34,7 @@ class LeftOut(BaseModel):
         return f"{self.why}; {self.remedy}" if self.remedy else self.why
 
 
-_LEFT_OUT = TypeAdapter(tuple[LeftOut, ...])
-
-
-def left_out_text(left_out: Sequence[LeftOut]) -> str:
-    """Return them as a run stores them: JSON."""
-    return _LEFT_OUT.dump_json(tuple(left_out)).decode()
-
-
-def left_out_of(text: str) -> tuple[LeftOut, ...]:
-    """Read the text of `left_out_text`. Raises ValidationError."""
-    return _LEFT_OUT.validate_json(text)
+left_out_text, left_out_of = _as_json(LeftOut)
 
 
 _Seconds = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
@@ -79,17 +76,7 @@ def length_text(length: TrialLength) -> str:
     return f"{length.cell.label}: {lasts}, plus {length.beside_s:.2g} s of overhead"
 
 
-_LENGTHS = TypeAdapter(tuple[TrialLength, ...])
-
-
-def lengths_text(lengths: Sequence[TrialLength]) -> str:
-    """Return them as a run stores them: JSON."""
-    return _LENGTHS.dump_json(tuple(lengths)).decode()
-
-
-def lengths_of(text: str) -> tuple[TrialLength, ...]:
-    """Read the text of `lengths_text`. Raises ValidationError."""
-    return _LENGTHS.validate_json(text)
+lengths_text, lengths_of = _as_json(TrialLength)
 
 
 _BlockNumber = Annotated[int, Field(ge=0, le=10**6)]
@@ -117,17 +104,7 @@ class BlockSchedule(HasCell, BaseModel):
         return place * self.blocks // of > (place - 1) * self.blocks // of
 
 
-_BLOCK_SCHEDULES = TypeAdapter(tuple[BlockSchedule, ...])
-
-
-def block_schedules_text(block_schedules: Sequence[BlockSchedule]) -> str:
-    """Return them as a run stores them: JSON."""
-    return _BLOCK_SCHEDULES.dump_json(tuple(block_schedules)).decode()
-
-
-def block_schedules_of(text: str) -> tuple[BlockSchedule, ...]:
-    """Read the text of `block_schedules_text`. Raises ValidationError."""
-    return _BLOCK_SCHEDULES.validate_json(text)
+block_schedules_text, block_schedules_of = _as_json(BlockSchedule)
 
 
 LEAST_SHARE = 1e-6
@@ -149,7 +126,6 @@ class GateLook(BaseModel):
     blocks: Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
     share: Annotated[float, Field(ge=0, le=1), AfterValidator(_tellable)]
     open: tuple[ArmId, ...]
-    """The comparisons that were not decided."""
     until: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     """The total number of blocks that was requested then, for the open comparisons alone; None if no more were.
 
@@ -163,14 +139,4 @@ class GateLook(BaseModel):
         return self.until is not None and (not self.open or arm in self.open)
 
 
-_LOOKS = TypeAdapter(tuple[GateLook, ...])
-
-
-def gate_looks_text(looks: Sequence[GateLook]) -> str:
-    """Return them as a run stores them: JSON."""
-    return _LOOKS.dump_json(tuple(looks)).decode()
-
-
-def gate_looks_of(text: str) -> tuple[GateLook, ...]:
-    """Read the text of `gate_looks_text`. Raises ValidationError."""
-    return _LOOKS.validate_json(text)
+gate_looks_text, gate_looks_of = _as_json(GateLook)

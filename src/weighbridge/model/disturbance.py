@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from weighbridge.model.flag import Flag, FlagCode
 
 _FIGURES = {FlagCode.OTHER_WORK: "cpus", FlagCode.STEAL: "share"}
-"""The flags of background load, each with its figure."""
 _ALIKE = {FlagCode.OTHER_WORK: 0.5, FlagCode.STEAL: 0.05}
 """The largest difference between the means of that figure in two runs with the same background load."""
 

@@ -71,7 +71,6 @@ class RunContext:
     stack: ExitStack
     say: Callable[[str], None] = field(default=lambda _: None)
     step: Callable[[str], None] = field(default=lambda _: None)
-    """Shows one of many similar steps."""
     userlands: Userlands | None = None
     """The userlands of its sites, if they are known before its hosts are open."""
     _shared: dict[str, Any] = field(default_factory=dict)
@@ -173,11 +172,9 @@ class Host(Protocol):
     this_machine: bool
     """Whether it is this machine itself, with everything else that runs on it."""
     python: str
-    """The Python interpreter that its commands find."""
     network: tuple[str, str]
     """Its network namespace: a unique name, and the path of its interfaces' counters for `read`."""
     root: bool
-    """Whether commands run as root there."""
     address: str
     """The address at which the other hosts of the run reach it; 127.0.0.1 for this machine."""
     interface: str
@@ -207,10 +204,7 @@ class Host(Protocol):
         """Return a file of the host, as its processes see it (/proc too). Raises OSError."""
 
     def namespaces(self) -> Mapping[str, int]:
-        """Return the numbers of the namespaces of its processes, by kind (``net``), without unreadable ones.
-
-        Two kernels can use the same number.
-        """
+        """Return the readable numbers of its processes' namespaces by kind (``net``), unique in its kernel."""
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """Return the counters of the control group of a host process, as ``Site.meters`` does."""
@@ -297,20 +291,6 @@ class HostEngine(Protocol):
         """
 
 
-class Cable(Protocol):
-    """The cable of a host on a network of several hosts."""
-
-    def link(self) -> NetworkLink | None:
-        """Return the cable's link if its rate is known and in force."""
-
-
-class LimitedCable(Protocol):
-    """A cable for which the study gives a rate limit."""
-
-    def set_link(self, *, limited: bool) -> None:
-        """Apply the limit, or lift it."""
-
-
 class Power(Protocol):
     """The power of a host that is a separate machine, with a data disk that survives a power cut."""
 
@@ -337,7 +317,7 @@ class Pods(Protocol):
 
     @property
     def owner(self) -> Any:
-        """The owner of all objects of the run there (`weighbridge.hosts.kubernetes.objects.ObjectOwner`)."""
+        """The owner of all objects of the run there (`weighbridge.features.kubernetes.objects.ObjectOwner`)."""
 
     @property
     def cpu_manager(self) -> str:
@@ -357,50 +337,27 @@ class Pods(Protocol):
     def claim(
         self, name: str, size: int, storage_class: str
     ) -> AbstractContextManager[tuple[str, Mapping[str, str]]]:
-        """Claim a volume of a StorageClass ("": the cluster's default) for the site ``name``; deleted at the end.
-
-        It yields the claim's name and facts about it. Raises Unavailable.
-        """
+        """Claim a volume of a StorageClass ("": the default); yield its name and facts. Raises Unavailable."""
 
     def folder(self, name: str, path: str) -> AbstractContextManager[str]:
-        """Create a folder for the site ``name`` below a path of the node; it is removed when the context ends.
-
-        It yields the folder's name there. Raises Unavailable.
-        """
+        """Create a folder for the site ``name`` below a path of the node, and remove it. Raises Unavailable."""
 
     def open_pod(self, request: Any) -> AbstractContextManager[Any]:
-        """Start a pod (`weighbridge.hosts.kubernetes.objects.PodRequest`), which runs until the context ends.
-
-        It yields a `weighbridge.hosts.kubernetes.cluster.RunningPod`. Raises Unavailable.
-        """
+        """Start a `PodRequest`; yield a `RunningPod` until the context ends. Raises Unavailable."""
 
     def made(self, manifest: Mapping[str, Any]) -> AbstractContextManager[Any]:
-        """Create an object of the run from JSON; it is deleted when the context ends. Raises Unavailable.
-
-        It yields the object as the cluster has it.
-        """
+        """Create an object from JSON, yield it as the cluster has it, and delete it. Raises Unavailable."""
 
     def patched(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
         """Change an object of the run (a JSON merge patch); return the changed object. Raises Unavailable."""
 
 
-class DataDisk(Protocol):
-    """The disk with a host's data, which nothing else uses."""
-
-    def set_disk_speed(self, speed: DiskSpeed | None) -> None:
-        """Limit its requests, or lift the limit with None. Raises EnvironmentLost."""
-
-
 class DisposableHost(Host, Protocol):
-    """A host that was created for the run, whose packet filter, folders and networks nothing else uses.
-
-    It can run an engine. Everything in it can be changed, and ends with it.
-    """
+    """A host that was created for the run, and that nothing else uses, so that everything in it can be changed."""
 
     subnet: str
     """The network of its cable; containers can be on it."""
     gateway: str
-    """The default gateway of that network."""
 
     def engine_folder(self) -> AbstractContextManager[str]:
         """Return a folder for an engine's data by its path there; the data are removed when the context ends."""
@@ -430,8 +387,10 @@ class Capabilities:
     """The host itself, if it was created for the run and nothing else uses it."""
     engine: HostEngine | None = None
     """The engine of its machine. Without it, this machine's engine or a private one is used."""
-    cable: Cable | None = None
-    limited_cable: LimitedCable | None = None
+    link: Callable[[], NetworkLink | None] | None = None
+    """Returns the link of its cable to a network of several hosts, if its rate is known and in force."""
+    limit_link: Callable[[bool], None] | None = None
+    """Applies the rate limit that the study gives its cable, or lifts it."""
     clock: Callable[[], ClockOffset] | None = None
     """Returns the difference between its clock and this machine's, if they are different clocks."""
     guest_disk: Callable[[Path], str] | None = None
@@ -440,8 +399,8 @@ class Capabilities:
     """Returns a folder with the userland that an image can have as a layer; else images hold a copy."""
     hypervisor: Group | None = None
     """The control group on this machine of its outermost hypervisor: it is a guest, and uses this machine."""
-    data_disk: DataDisk | None = None
-    """The disk with its data, if nothing else uses that disk."""
+    limit_disk: Callable[[DiskSpeed | None], None] | None = None
+    """Limits the disk with its data, if nothing else uses that disk, or lifts the limit. Raises EnvironmentLost."""
     power: Power | None = None
     """Its power, if it shares no kernel and no disk with other hosts."""
     sampler: Sampler | None = None
@@ -450,3 +409,5 @@ class Capabilities:
     """The command that writes dirty pages, if it has no shell. Its page caches are never emptied."""
     pods: Pods | None = None
     """Its pods, if it is a node of a cluster; it has nothing else then."""
+    native_site: Callable[[Any], AbstractContextManager[Any]] | None = None
+    """Opens the site of a `SiteRequest` in the host's own namespaces. Without it: a chroot. Raises Unavailable."""

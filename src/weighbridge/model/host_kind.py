@@ -92,6 +92,17 @@ class HostKind(Plugin):
         """
         return {}
 
+    def makes_for_native(self, needs: Any) -> Sequence[Any]:
+        """Return the objects that a cluster must create for a site in its node's own namespaces, as for `admits`.
+
+        ``needs`` are of the class `weighbridge.model.environment.Needs`.
+        """
+        return ()
+
+    def facts_of_native(self, needs: Any) -> Mapping[str, str]:
+        """Return the facts that such a site will have, as `Environment.foreseen_facts` does."""
+        return {}
+
     def describe_location(self, options: Any) -> str:
         """Return who owns such a host's machine and what a run creates there, for ``plan``.
 

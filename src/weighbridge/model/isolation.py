@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One isolation layer, by its usual name: "QEMU, KVM", "Xen PVH". A container is not a layer.
-
-    ``emulated``: it translates every instruction in software, so measurements inside measure the emulator.
-    """
+    """One isolation layer ("Xen PVH"), not a container. ``emulated``: it translates every instruction in software."""
 
     name: str
     emulated: bool = False
@@ -30,7 +27,6 @@ class SiteLayers:
     """The hypervisors around a site; some of them are also around its host."""
 
     host: str
-    """The name of the host."""
     of_host: Layers = ()
     own: Layers = ()
     """The layers of the environment itself, inside the host's."""

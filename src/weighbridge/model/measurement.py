@@ -189,16 +189,12 @@ def is_rare_event(metric: str) -> bool:
 # -- the scale of a cost -----------------------------------------------------------------------------
 
 _BEYOND = "_beyond_baseline"
-"""The ending of metrics that are differences themselves."""
 _COUNTS_AND_SHARES = ("count", "%")
 """Units whose values have no meaningful ratio: 5,000 retransmits instead of 1 are not a cost of 500,000%."""
 
 
 def is_difference_itself(metric: str) -> bool:
-    """Return whether a metric of the meters is compared by difference in any unit: a ratio of noise is not a cost.
-
-    A whole host can use almost nothing, and retransmits and drops are rare: 40 instead of 1 are not 4,000%.
-    """
+    """Return whether a metric is compared by difference in any unit, because its values are noise, or rare counts."""
     return metric.endswith(_BEYOND) or metric in (CPU_USAGE, MEMORY_USAGE) or metric.startswith((RETRANSMITS, *_RARE))
 
 

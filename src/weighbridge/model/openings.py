@@ -1,7 +1,4 @@
-"""Fresh sites that a trial opens to time them instead of running a program: the request and the record.
-
-The record is the trial's output: JSON on standard output, which workloads read like any other output.
-"""
+"""Fresh sites that a trial opens to time them: the request, and the record, which is the trial's output as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +52,6 @@ class Opening(_Found):
     available_bytes: _Bytes | None = None
     """The memory for further sites like it then: of its machine (MemAvailable), or of a hypervisor."""
     close_s: _Seconds | None = None
-    """How long its closing took."""
 
 
 class Opened(_Found):

@@ -80,10 +80,7 @@ class External(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Marks an option that is a mapping: each list in it is a separate factor, under its own name.
-
-    The loader then sweeps the lists in the mapping, not the mapping itself.
-    """
+    """Marks an option that is a mapping: each list in it is a separate factor, under its own name."""
 
 
 class Options(BaseModel):

@@ -29,63 +29,7 @@ class Ledger:
 
 SCOPE = "durability checked"
 """The scope of the checks of a run: "ENVIRONMENT/PROMISE" (of a commit, and workload) -> a `PowerCut` as JSON."""
-RECORD = 4096
-"""The bytes of a record."""
-TOKEN = 16
-"""The number of characters that identify the records of one check."""
-_PART = 32
 _Count = Annotated[int, Field(ge=0, le=2**53)]
-_DIGITS = 19
-
-
-def record(token: str, number: int) -> bytes:
-    """Return the record of that number, as ``userland/projects/powercut`` writes it. Each part has the number."""
-    return f"{token}{number:016x}".encode() * (RECORD // _PART)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadBack:
-    """The acknowledged records after the cut: ``found`` are complete and in their place, the others are ``lost``.
-
-    ``first_lost`` is the number of the first lost record. Of the lost records, ``torn`` are partly there, and in the
-    place of ``displaced`` ones there is another complete record.
-    """
-
-    found: int
-    lost: int
-    first_lost: int | None
-    torn: int
-    displaced: int
-
-
-def read_back(content: bytes, token: str, acknowledged: int) -> ReadBack:
-    """Look for the first ``acknowledged`` records in a file; later records were never acknowledged."""
-    lost: list[int] = []
-    torn = displaced = 0
-    for number in range(acknowledged):
-        slot = content[number * RECORD : (number + 1) * RECORD]
-        if slot == record(token, number):
-            continue
-        lost.append(number)
-        if _is_another(slot, token):
-            displaced += 1
-        elif slot.strip(b"\0"):
-            torn += 1
-    return ReadBack(acknowledged - len(lost), len(lost), lost[0] if lost else None, torn, displaced)
-
-
-def read_committed(printed: str, acknowledged: int) -> ReadBack:
-    """Look for the first ``acknowledged`` numbers among lines; a line without a number is ignored."""
-    numbers = {int(line) for line in printed.split() if line.isdecimal() and len(line) < _DIGITS}
-    lost = [number for number in range(acknowledged) if number not in numbers]
-    return ReadBack(acknowledged - len(lost), len(lost), lost[0] if lost else None, 0, 0)
-
-
-def _is_another(slot: bytes, token: str) -> bool:
-    try:
-        return slot == record(token, int(slot[TOKEN:_PART], 16))
-    except ValueError:
-        return False
 
 
 class DurabilityVerdict(StrEnum):
@@ -100,9 +44,10 @@ class DurabilityVerdict(StrEnum):
 class PowerCut:
     """One check: the records that were acknowledged before the power of ``host`` was cut, and those found after it.
 
-    ``storage`` is its kind, ``claimed`` its claim for synced data; the rest is as in `ReadBack`. For a commit,
-    ``workload`` names the workload of the server, ``claimed`` is the claim of server and storage together, and
-    ``failure`` has the reason if the server returned nothing after the cut: all records are lost then.
+    ``storage`` is its kind, ``claimed`` its claim for synced data. ``found`` records are complete and in their place,
+    the others are ``lost``: some are partly there (``torn``), and others replaced by another record (``displaced``).
+    For a commit, ``workload`` names the server's workload, and ``claimed`` is the claim of server and storage
+    together. ``failure`` has the reason if the server returned nothing: all records are lost then.
     """
 
     environment: str

@@ -92,8 +92,6 @@ def unit_of(units: Mapping[str, float]) -> Unit:
 
 
 def _packet_size() -> Any:
-    """Return the pieces of a size that can also be the word ``mtu``."""
-
     def parse(value: object, info: ValidationInfo) -> object:
         if value == "mtu":
             return value
@@ -124,7 +122,6 @@ Share = Annotated[float, *_SHARE]
 PacketSize = Annotated[int | Literal["mtu"], *_packet_size()]
 """Bytes of UDP payload, or ``mtu``: the largest that does not fragment on the path (``Endpoint.udp_payload``)."""
 MOST_CPUS = 8192
-"""The most CPUs that a Linux kernel supports."""
 _RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
@@ -149,4 +146,3 @@ CpuList = Annotated[
     AfterValidator(_list_of_cpus),
     Field(examples=["0", "0-1"], json_schema_extra={"pattern": r"^\d{1,4}([,-]\d{1,4})*$"}),
 ]
-"""A list of CPUs as text."""

@@ -230,10 +230,7 @@ def _with_scalars(text: str, nodes: Iterable[tuple[Any, str]]) -> str:
 
 
 def hidden_text(text: str) -> str:
-    """Return the text of a study that an older Weighbridge stored, without the values of its environment variables.
-
-    Nothing is shown of a text that is not YAML.
-    """
+    """Return a study that an older Weighbridge stored, without its variables' values; nothing if it is not YAML."""
     from ruamel.yaml import YAML
 
     try:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 _MOST_MEANT = 3
-"""The most spellings that one message suggests."""
 
 
 def nearest(word: object, choices: Iterable[object], *, slips_only: bool = False) -> str:

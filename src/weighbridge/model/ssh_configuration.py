@@ -31,8 +31,5 @@ def has_own_host_keys(text: str) -> bool:
 
 
 def _letters(line: str) -> str:
-    """Return the letters of a line, which begin with its keyword.
-
-    ssh accepts a keyword with quotation marks in it, after ``=`` and in any case.
-    """
+    """Return the letters of a line, because ssh accepts keywords with quotation marks, ``=`` and in any case."""
     return re.sub("[^a-z]", "", line.lower())

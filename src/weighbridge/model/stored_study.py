@@ -16,7 +16,6 @@ from weighbridge.model.secret import SecretName, secrets_in
 from weighbridge.model.study import Arm, Cell, Study
 
 VERSION = 1
-"""The version of the stored form."""
 
 
 class _Stored(BaseModel):

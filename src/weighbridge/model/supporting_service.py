@@ -1,7 +1,4 @@
-"""Supporting services, which stay in one place while the measured service moves between environments.
-
-A study names them itself, or takes them from a Compose file, of which it measures one service.
-"""
+"""Supporting services, which stay in one place while the measured service moves between environments."""
 
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter

@@ -66,11 +66,7 @@ class TrialResult:
     its sentence is in ``report/text/trial_flags.py``. Example: ``nginx_vegeta/``."""
 
     def times(self, options: Options, ran_s: float) -> "Times":
-        """Return the seconds with their defaults.
-
-        ``work_s`` defaults to the option ``duration`` if there is one, ``sending_s`` to ``work_s``, and everything
-        else to ``ran_s``, the time of the measured process.
-        """
+        """Return the seconds; ``work_s`` is the option ``duration`` by default, ``sending_s`` is ``work_s``."""
         duration = getattr(options, "duration", None)
         work = self.work_s or (float(duration) if isinstance(duration, int | float) else None)
         return Times(ran_s, work or ran_s, self.active_s or ran_s, self.sending_s or work or ran_s)

@@ -1,7 +1,7 @@
 """A root file system with the measured programs, and the specification of its contents."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
@@ -10,10 +10,7 @@ from weighbridge.model.command import ProcessDefaults
 
 @dataclass(frozen=True, slots=True)
 class UserlandSpec:
-    """The contents of a userland: Debian packages, and the Maven, Go and C projects of Weighbridge.
-
-    Each list is sorted and free of repetitions, so that equal contents are equal values.
-    """
+    """The contents of a userland: sorted Debian packages, and Maven, Go and C projects of Weighbridge."""
 
     packages: tuple[str, ...] = ()
     maven: tuple[str, ...] = ()
@@ -35,12 +32,7 @@ class UserlandSpec:
     def union(cls, specs: "Iterable[UserlandSpec]") -> "UserlandSpec":
         """Return a specification with everything that any of these needs."""
         every = list(specs)
-        return cls.of(
-            (name for spec in every for name in spec.packages),
-            (name for spec in every for name in spec.maven),
-            (name for spec in every for name in spec.golang),
-            (name for spec in every for name in spec.c),
-        )
+        return cls.of(*([name for spec in every for name in getattr(spec, kind.name)] for kind in fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,10 +105,7 @@ def _located(item: ErrorDetails) -> str:
 
 
 def sentence(item: ErrorDetails, value: Any, *, sweepable: bool = False) -> str:
-    """Return a sentence about one error of pydantic or of ours: what is allowed, and what ``value`` is instead.
-
-    ``sweepable``: a list of whole numbers is allowed as well.
-    """
+    """Return a sentence about an error: what is allowed, and ``value``. ``sweepable``: a list is allowed, too."""
     kind, context = item["type"], item.get("ctx", {})
     key = shown_key(item["loc"][-1]) if item["loc"] else ""
     hidden = is_hidden(value, item["loc"])
@@ -173,20 +170,14 @@ def but_is(value: Any, place: Iterable[object]) -> str:
 
 
 def is_hidden(value: Any, place: Iterable[object]) -> bool:
-    """Return whether a value can be a secret, because of its place or its own text.
-
-    A list or a mapping is not hidden, because only its type is ever shown.
-    """
+    """Return whether a value can be a secret, by its place or text; of lists and mappings, only the type is shown."""
     if value is None or not isinstance(value, _SCALARS):
         return False
     return is_secret_place(place) or (isinstance(value, str | bytes) and is_secret_text(str(value)))
 
 
 def shown(value: Any) -> str:
-    """Return a value as it is shown in a sentence: text in quotes, and not too much of it.
-
-    Only a value that is not hidden (`is_hidden`) is to be shown.
-    """
+    """Return a value that is not `is_hidden` as it is shown in a sentence: text in quotes, and not too long."""
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:

@@ -168,11 +168,11 @@ def _own_values(comparison: RunsCompared, changes: dict[str, MetricChanges]) -> 
     """Return the environments' own values in the first run and in each other run that allows it."""
     for number, pair in enumerate(comparison.pairs, 1):
         letter = text.run_letter(number)
-        if letter not in changes or not changes[letter].own:
+        if letter not in changes or not changes[letter].own_values:
             continue
         rows = tuple(
             tuple(map(say, (doc.Env(own.environment), *text.own_values_amounts(changes[letter], own))))
-            for own in changes[letter].own
+            for own in changes[letter].own_values
         )
         columns = Column("environment", 1), Column(f"median {FIRST}"), Column(f"median {letter}"), Column("change")
         purpose = f" (changed on purpose: {text.on_purpose_words(pair)})" if pair.on_purpose else ""

@@ -309,7 +309,7 @@ def _explained(analysis: Analysis, explanation: Explanation) -> Renderables:
     for row in explanation_rows(analysis, explanation):
         style = STYLES.get(row.shown_as, "dim")
         remedy = row.remedy if row.shown_as == "different" else ""
-        shown.add_row(styled(row.what), styled(row.cost, style), styled(row.verdict, style), styled(remedy, "dim"))
+        shown.add_row(styled(row.part), styled(row.cost, style), styled(row.verdict, style), styled(remedy, "dim"))
     yield shown
 
 

@@ -26,11 +26,9 @@ class TrialUsage:
     """The resource use while the measured process ran."""
 
     use: Mapping[str, Mapping[str, float]]
-    """The resource use of each role's site."""
     seconds: float
     """How long the measured process worked; more than 0."""
     cables: Sequence[Flag] = ()
-    """The share of its rate that each cable carried, as flags."""
     waited_s: float = 0.0
     """The seconds for which programs waited for disks."""
 
@@ -77,11 +75,7 @@ def _met_rate(asked_rate: Measurement | None, measured: Sequence[Measurement]) -
 
 
 def _generator(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:
-    """Return a flag if a client on another machine ran out of CPU time, but the server did not.
-
-    On the server's machine, the client's CPU time is part of the cost of the environment, so it is not a generator
-    limit.
-    """
+    """Return a flag if a client on another machine, outside of the environment, ran out of CPU before the server."""
     if "client" not in usage.use or "client" in cpus.inside or not cpus.separate_machines:
         return None
     client = _used(usage, "client")
@@ -113,7 +107,6 @@ def _cpu(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:
 
 
 def _used(usage: TrialUsage, role: str) -> float:
-    """Return the average number of CPUs that a role kept busy."""
     return usage.use.get(role, {}).get("cpu_s", 0.0) / usage.seconds
 
 

@@ -146,10 +146,7 @@ def _is_ours(kind: Cleanup, run: str) -> bool:
 
 
 def _full_id(run: str, runs: set[str]) -> str:
-    """Return the run whose id ends like ``run``.
-
-    If nothing else of that run is left, return a made-up id with the same ending.
-    """
+    """Return the run whose id ends like ``run``, or a made-up id if nothing else of it is left."""
     if not run.startswith(ENDING):
         return run
     end = run.removeprefix(ENDING)

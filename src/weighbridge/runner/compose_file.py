@@ -38,10 +38,7 @@ def load_study(
 def normalised(
     file: str, run: Callable[[Command], Completed] = run, which: Callable[[str], str | None] = which
 ) -> str:
-    """Return what ``docker-compose config`` prints of a file: variables, anchors and env_file are resolved in it.
-
-    Raises Unavailable if Docker Compose is not installed, StudyError with its reason if it refuses the file.
-    """
+    """Return what ``docker-compose config`` prints of a file. Raises Unavailable, or StudyError if it refuses."""
     argv = _compose(which)
     completed = run(Command((*argv, "-f", file, "config"), _DEADLINE_S))
     if completed.timed_out:

@@ -13,7 +13,6 @@ from weighbridge.store.run import RunStore
 LAUNCHER = "launcher"
 """The fact with the digest of the launcher, which starts and times the measured programs."""
 SUPPORTING_SERVICES = "companions"
-"""The scope of facts about supporting services."""
 SAME = ("CPU", "architecture", "kernel", "cgroup version", "version of dockerd", "user", LAUNCHER, IDLE_CPUS)
 """The facts of the host that must not change during a run, because they change its results."""
 

@@ -6,7 +6,7 @@ CPU cost, because the share of each rate in the CPU time is unknown.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from weighbridge.meters.machines import FIRST_S, RESOLUTION_S, Idle, Use
@@ -78,10 +78,7 @@ def throttling(used: Mapping[str, Mapping[str, float]], measured_s: float) -> tu
 
 
 def events_cost(events: Mapping[str, float], work: Work | None, measured_s: float) -> Iterator[Measurement]:
-    """Return the metrics of the kernel's counters in a trial (`weighbridge.runner.window.Window.events`).
-
-    Counts are per unit of work. If the work is not known, some are per trial (`EventCounter.per_trial`).
-    """
+    """Return metrics of the kernel's counters, per unit of work or else per trial (`EventCounter.per_trial`)."""
     if (passed := events.get("received_packets", 0.0)) > 0 and events["received_octets"] >= 0:
         yield Measurement(Metric(PACKET_SIZE, "B", "higher"), events["received_octets"] / passed)
     if "disk_busy_s" in events:
@@ -130,10 +127,7 @@ def usage(
     measurements: list[Measurement] = []
     kinds = {name: each for name, each in mine.items() if name.startswith("cpu_") and name.endswith("_share")}
     if "cpu_idle_share" in kinds:
-        total: dict[float, float] = {}
-        for each in kinds.values():
-            for at, value in zip(each.at_s, each.values, strict=True):
-                total[at] = total.get(at, 0.0) + value
+        total = _sum_over_time(kinds.values())
         idle = dict(zip(kinds["cpu_idle_share"].at_s, kinds["cpu_idle_share"].values, strict=True))
         start_s, end_s = measured or (0.0, math.inf)
         busy = lasted = 0.0
@@ -150,19 +144,23 @@ def usage(
     return tuple(measurements)
 
 
-def _memory(series: Sequence[Series]) -> Iterator[Measurement]:
-    """Return the peak memory of the programs beyond the first reading, which is from before they start.
+def _sum_over_time(series: Iterable[Series]) -> dict[float, float]:
+    total: dict[float, float] = {}
+    for each in series:
+        for at, value in zip(each.at_s, each.values, strict=True):
+            total[at] = total.get(at, 0.0) + value
+    return total
 
-    Only anonymous and shared memory count: a cached file is charged to the site that happens to read it first.
-    """
+
+def _memory(series: Sequence[Series]) -> Iterator[Measurement]:
+    """Return the peak of anonymous and shared memory beyond idle: cached files are charged to the first reader."""
     for role in ROLES:
         mine = {each.name: each for each in series if each.place == role}
         if "memory_anonymous_bytes" not in mine:
             continue
-        total: dict[float, float] = {}
-        for name in ("memory_anonymous_bytes", "memory_shared_bytes"):
-            for at, value in zip(mine[name].at_s, mine[name].values, strict=True) if name in mine else ():
-                total[at] = total.get(at, 0.0) + value
+        total = _sum_over_time(
+            mine[name] for name in ("memory_anonymous_bytes", "memory_shared_bytes") if name in mine
+        )
         if len(total) < 2:
             continue
         beyond = max(total.values()) - total[min(total)]
@@ -219,18 +217,13 @@ def _beyond_s(use: MachineUse, idle: Mapping[str, Idle]) -> float | None:
 
 
 def _switches(use: MachineUse, idle: Mapping[str, Idle]) -> float | None:
-    """Return the context switches of all machines beyond idle; None if they are unknown."""
     if not use.complete or not use.uses.keys() <= idle.keys():
         return None
     return sum(each.context_switches - idle[name].switches_per_s * each.seconds for name, each in use.uses.items())
 
 
 def _softirq(uses: Mapping[str, Use]) -> Iterator[Measurement]:
-    """Return the share of all CPU time in software interrupts, where most of the network stack runs.
-
-    The times are ticks of /proc/stat. The share is absent if there are too few ticks to know it to within
-    `_RESOLVED_SHARE`.
-    """
+    """Return the share of CPU time in software interrupts; absent if it is not known to within `_RESOLVED_SHARE`."""
     busy_s = sum(each.ticks_s for each in uses.values())
     resolved = busy_s * _RESOLVED_SHARE >= RESOLUTION_S * len(uses)
     share = sum(each.softirq_s for each in uses.values()) / busy_s if resolved else -1.0

@@ -109,10 +109,7 @@ class TimeLeft:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast of when a run ends.
-
-    Seconds count from now; blocks are totals of the whole run.
-    """
+    """The forecast of a run's end. Seconds count from now; blocks are totals of the whole run."""
 
     first_s: float
     """Seconds until the next interim look, the earliest end of the run. 0 if unknown."""
@@ -158,10 +155,7 @@ def forecast(
 
 
 def meter_hz(study: Study) -> float:
-    """Return the readings per second: the study's own setting, or 1 to 10, enough for its shortest trial.
-
-    sysstat reads at most once per second.
-    """
+    """Return the readings per second: as the study says, or 1 to 10 for its shortest trial; sysstat can do 1."""
     meters = study.file.meters
     if meters.hz != "auto":
         return meters.hz

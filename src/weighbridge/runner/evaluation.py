@@ -46,10 +46,7 @@ def evaluate(result: TrialResult, programs: Programs, window: Window) -> Evaluat
 
 
 def times_of(programs: Programs, window: Window) -> Times | None:
-    """Return how long each activity of the measured process took; None if it was not measured.
-
-    If its output was not read, every activity is assumed to take the whole time of the process.
-    """
+    """Return how long each activity took, by default as long as the measured process; None if it was not measured."""
     ran_s, result = window.measured_s, programs.result
     if ran_s is None:
         return None
@@ -89,10 +86,7 @@ def find_limit(result: TrialResult, times: Times, programs: Programs, window: Wi
 
 
 def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
-    """Return flags about the use of machines and sites in a trial, whatever its outcome.
-
-    Flags about the measured time need a trial that was measured.
-    """
+    """Return flags about the use of machines and sites; those about the measured time only if it was measured."""
     flags: list[Flag] = []
     stage, times, threads = programs.stage, times_of(programs, window), programs.threads
     used, used_by_roles = window.used, window.used_by_roles

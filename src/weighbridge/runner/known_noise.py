@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from weighbridge.model.facts import InterruptCounts, InterruptRate, interrupt_rates, interrupts_of
+from weighbridge.facts.device_interrupts import InterruptCounts, interrupt_rates, interrupts_of
+from weighbridge.model.facts import InterruptRate
 from weighbridge.model.study import Study
 from weighbridge.runner.estimate import blocks_in_time
 from weighbridge.statistics import looks_share, planned_looks, visible_effect
@@ -20,12 +21,8 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCK
 from weighbridge.statistics.verdicts import ALPHA
 from weighbridge.userland.build import cache_folder
 
-
-def _noise_file() -> Path:
-    return cache_folder() / "noise.json"
-
-
 _RUN = "noise-run-"
+_NOISE, _CALIBRATION = "noise.json", "calibration.json"
 
 
 @contextmanager
@@ -62,8 +59,17 @@ def _lock_file() -> Path:
 
 def keep(noise: Mapping[str, Any]) -> None:
     """Store what ``doctor --noise --json`` prints as this machine's latest noise measurement."""
-    _noise_file().parent.mkdir(parents=True, exist_ok=True)
-    _noise_file().write_text(json.dumps(noise, indent=1))
+    _store(_NOISE, noise)
+
+
+def keep_calibration(calibration: Mapping[str, Any]) -> None:
+    """Store a calibration as this machine's latest one."""
+    _store(_CALIBRATION, calibration)
+
+
+def _store(name: str, document: Mapping[str, Any]) -> None:
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    (cache_folder() / name).write_text(json.dumps(document, indent=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,6 @@ class Decidable:
     measured: str
     """When ``doctor --noise`` measured it; "" if unknown."""
     fewest_blocks: int = MIN_BLOCKS_VERDICT
-    """The fewest blocks that give a verdict."""
     reliable_blocks: int = MIN_BLOCKS_SIGNED_RANK
     """The fewest blocks whose verdicts are not exploratory."""
     on_nodes: bool = False
@@ -121,27 +126,17 @@ def decidable(study: Study) -> Decidable:
 def _variations() -> tuple[str, Mapping[str, float]]:
     """Return when the noise was measured, and for each kind of workload the deviation of log ratios within blocks."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        noise = json.loads(_noise_file().read_text())
+        noise = json.loads((cache_folder() / _NOISE).read_text())
         variations = {str(row["kind"]): float(row["variation"]) for row in noise["noise"]}
         if all(math.isfinite(each) and each >= 0 for each in variations.values()):
             return str(noise["made"]), variations
     return "", {}
 
 
-def _calibration_file() -> Path:
-    return cache_folder() / "calibration.json"
-
-
-def keep_calibration(calibration: dict[str, Any]) -> None:
-    """Store a calibration as this machine's latest one."""
-    _calibration_file().parent.mkdir(parents=True, exist_ok=True)
-    _calibration_file().write_text(json.dumps(calibration, indent=1))
-
-
 def calibration_facts() -> dict[str, str]:
     """Return the latest calibration as facts of a run; empty if there is none or it cannot be read."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        calibration = json.loads(_calibration_file().read_text())
+        calibration = json.loads((cache_folder() / _CALIBRATION).read_text())
         total = len(calibration["readings"])
         inside = f"{calibration['inside']} of {total} known costs were inside their intervals"
         facts = {"calibrated": f"{calibration['made']}: {inside}"}
@@ -155,10 +150,7 @@ def calibration_facts() -> dict[str, str]:
 
 @contextmanager
 def counted_interrupts(least_per_s: float) -> Iterator[list[InterruptRate]]:
-    """Count this machine's interrupts while the body runs. The list then has those with at least ``least_per_s``.
-
-    It stays empty if the counters cannot be read.
-    """
+    """Count interrupts while the body runs. The list then has those with ``least_per_s``; none if unreadable."""
     rates: list[InterruptRate] = []
     began, before = time.monotonic(), _interrupts()
     yield rates

@@ -1,7 +1,4 @@
-"""Chooses how long trials last, from an uncounted pilot block and the time that each trial needs for other steps.
-
-The choice depends only on durations, never on a measured difference (`weighbridge.model.decisions.chosen_length`).
-"""
+"""Chooses how long trials last, from durations in an uncounted pilot block, and never from a difference."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -91,11 +88,7 @@ class Lengths:
         return length.lasting(options, chosen.chosen_s, rate)
 
     def _rates(self, cell: Cell, length: Length) -> dict[str, float]:
-        """Return the amount of work per second for each environment with a pilot trial.
-
-        Similar rates become the same: a single pilot trial is noisy, and a wrong amount of work would affect every
-        block.
-        """
+        """Return the work per second of each environment; similar rates become the same, because pilots are noisy."""
         rates: dict[str, float] = {}
         for arm in self.study.arms_of(cell):
             pilot = self._pilot.get(ArmId(cell.id, arm.name))

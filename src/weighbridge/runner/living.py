@@ -5,7 +5,8 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
+from itertools import islice
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
@@ -25,7 +26,7 @@ def holder(run_id: RunId) -> Path | None:
     folder cannot be read, the run counts as alive.
     """
     is_roots = os.geteuid() == 0 and (run_lock.base() / run_id).is_dir()
-    for base, owner in ((run_lock.base(), os.geteuid()), *([] if is_roots else _others())):
+    for base, owner in islice(_bases(), 1 if is_roots else None):
         with contextlib.suppress(NotTrusted):
             if _is_locked(base, owner, run_id):
                 return base / run_id
@@ -45,7 +46,7 @@ def others(own: str = "") -> dict[str, str]:
     """
     directories: dict[str, str] = {}
     fleet = os.environ.get(run_lock.FLEET_VARIABLE, "")
-    for base, owner in ((run_lock.base(), os.geteuid()), *_others()):
+    for base, owner in _bases():
         with contextlib.suppress(OSError, NotTrusted), opened(base, (), owner):
             names = (path.name for path in base.iterdir() if RunId.matches(path.name) and path.name != own)
             for run_id in map(RunId, sorted(names)):
@@ -119,20 +120,16 @@ def _since(run_id: RunId) -> str:
     return ""
 
 
-def foreign(runs: Iterable[RunId]) -> list[Foreign]:
+def foreign(runs: Collection[RunId]) -> list[Foreign]:
     """Return untrusted files in the place of a state folder, or of the lock of one of these runs."""
     foreign_paths: dict[Foreign, None] = {}
-    for base, owner in ((run_lock.base(), os.geteuid()), *_others()):
-        try:
-            with contextlib.suppress(OSError), opened(base, (), owner):
-                pass
-            for run_id in runs:
-                try:
-                    _is_locked(base, owner, run_id)
-                except NotTrusted as error:
-                    foreign_paths[error.foreign] = None
-        except NotTrusted as error:
-            foreign_paths[error.foreign] = None
+    for base, owner in _bases():
+        for parts in ((), *((run_id, "lock") for run_id in runs)):
+            try:
+                with contextlib.suppress(OSError), opened(base, parts, owner):
+                    pass
+            except NotTrusted as error:
+                foreign_paths[error.foreign] = None
     return list(foreign_paths)
 
 
@@ -147,8 +144,9 @@ def _is_locked(base: Path, owner: int, run_id: RunId) -> bool:
     return False
 
 
-def _others() -> Iterator[tuple[Path, int]]:
-    """Yield the base folders of other users' runs, each with the user who must own it."""
+def _bases() -> Iterator[tuple[Path, int]]:
+    """Yield the base folders of this user's and other users' runs, each with the user who must own it."""
+    yield run_lock.base(), os.geteuid()
     if os.geteuid() != 0:
         yield run_lock.ROOTS, 0
         return

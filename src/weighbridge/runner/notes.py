@@ -1,6 +1,6 @@
 """Collects the facts that a run stores about its study and its sites."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from weighbridge import registry
 from weighbridge.facts.differences import about_hosts
@@ -49,10 +49,7 @@ def unverified_parts(study: Study) -> dict[str, str]:
 
 
 def disks_and_caches(study: Study) -> dict[str, str]:
-    """Return the workloads whose disks are limited, with the limit, and those whose page caches start empty.
-
-    A trial whose page caches could not be emptied has failed.
-    """
+    """Return the workloads whose disks are limited, with the limit, and those whose page caches start empty."""
     slowed = {
         f"disk of {cell.label}": str(SPEEDS[cell.disk_speed]) for cell in study.cells if cell.disk_speed is not None
     }
@@ -80,15 +77,10 @@ def note_sites(store: RunStore, study: Study, sites: Sites) -> None:
     """Store the facts of a run's open sites. Raises RunDirectoryError if the hypervisors have changed."""
     layers = sites.layers()
     require_same_layers(store, layers)
-    store.add_facts(isolation.SCOPE, layers)
-    for place, facts in sites.facts().items():
-        store.add_facts(place, facts)
-    for scope, facts in about_hosts(sites.hosts).items():
-        store.add_facts(scope, facts)
+    scopes: dict[str, Mapping[str, str]] = {isolation.SCOPE: layers, **sites.facts(), **about_hosts(sites.hosts)}
     if sites.neighbourhood is not None:
         require_same_supporting_services(store, sites.neighbourhood.images)
-        store.add_facts(SUPPORTING_SERVICES, sites.neighbourhood.images)
-    store.add_facts("path", sites.routes.paths())
-    store.add_facts("packet sizes", packet_sizes(study, sites.endpoint_of))
-    for scope, facts in about_study(study).items():
+        scopes[SUPPORTING_SERVICES] = sites.neighbourhood.images
+    scopes |= {"path": sites.routes.paths(), "packet sizes": packet_sizes(study, sites.endpoint_of)}
+    for scope, facts in (scopes | about_study(study)).items():
         store.add_facts(scope, facts)

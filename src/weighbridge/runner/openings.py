@@ -1,8 +1,4 @@
-"""Opens fresh sites in a trial, and times each until its first command returns, and its closing.
-
-The sites close in reverse order, even after Ctrl-C. If a site cannot be opened, the trial fails and the run
-continues.
-"""
+"""Opens fresh sites in a trial, times each until its first command returns, and closes them in reverse order."""
 
 import resource
 import time
@@ -26,8 +22,6 @@ SiteOpener = Callable[[], AbstractContextManager[Site]]
 
 @dataclass(slots=True)
 class _Fresh:
-    """A site that is open, or was."""
-
     stack: ExitStack
     opening: Opening | None = None
 
@@ -40,8 +34,6 @@ class _Fresh:
 
 @dataclass(slots=True)
 class _Trial:
-    """The fresh sites of one trial."""
-
     openings: Openings
     first: Command
     open_site: SiteOpener

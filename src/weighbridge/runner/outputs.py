@@ -31,10 +31,7 @@ def plugin_faults(workload: Workload, outcome: type[TrialFailure]) -> Iterator[N
 
 
 def missing(completed: Completed) -> str:
-    """Return a message if the root filesystem does not have the program; "" if the program ran.
-
-    If a shell started it, the shell's exit code is 126 or 127.
-    """
+    """Return a message if a program, or one that a shell starts, is not in the root filesystem; "" otherwise."""
     if completed.error == errno.ENOENT:
         return f"the program {completed.argv[0]} is not in the root filesystem: add it, or check its name"
     if completed.error:

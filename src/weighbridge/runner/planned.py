@@ -9,7 +9,7 @@ from weighbridge.meters.prometheus import Watched
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.options import External
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.study import Arm, Study
+from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.runner import estimate, known_noise
 from weighbridge.runner.pollers import CannotPoll
@@ -43,7 +43,6 @@ class PlannedRun:
     """The study as it will be measured."""
     left_out: tuple[LeftOut, ...]
     readiness: Mapping[str, Readiness]
-    """The readiness of each environment here, by name."""
     refusals: tuple[str, ...]
     """The reasons to refuse the run: where, what is missing, and what helps."""
 
@@ -95,10 +94,7 @@ class PlannedRun:
             raise Unavailable(f"{problem.detail}: {problem.remedy}")
 
     def require_environments(self) -> list[str]:
-        """Return notes for the user.
-
-        Raises Unavailable with the reasons to refuse the run, StudyError if its Prometheus server refuses a query.
-        """
+        """Return notes for the user. Raises Unavailable with the reasons to refuse the run, StudyError."""
         if reasons := self.nothing_left or "; ".join(self.refusals):
             raise Unavailable(reasons)
         return require_prometheus(self.study)
@@ -145,10 +141,7 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
 
 
 def refusals(study: Study, environments: Mapping[str, Readiness]) -> list[str]:
-    """Return the reasons to refuse a run of the study here: where, what is missing, and what helps.
-
-    ``environments``: by name whether each can be opened (`readiness_of`).
-    """
+    """Return the reasons to refuse a run of the study here: where, what is missing, and what helps."""
     reasons = [str(CannotPoll(why))] if study.file.cpu_idle == "poll" and (why := cannot_poll()) else []
     hosts, own = hosts_readiness(study).items(), ((arm.name, environments[arm.name]) for arm in study.arms)
     absent: dict[str, str] = {}
@@ -192,10 +185,7 @@ def describe_locations(study: Study) -> list[str]:
 
 
 def require_prometheus(study: Study) -> list[str]:
-    """Contact the Prometheus server of an approved study; return notes for the user.
-
-    Raises Unavailable if it does not answer, StudyError if it refuses a query.
-    """
+    """Contact the study's Prometheus server; return notes. Raises Unavailable, StudyError if it refuses a query."""
     return Watched(study.file.prometheus).require() if study.file.prometheus and study.approved else []
 
 
@@ -204,20 +194,13 @@ def not_ready(study: Study, readiness: Mapping[str, Readiness]) -> tuple[LeftOut
     return tuple(
         LeftOut(environment=arm.name, kind=arm.kind, why=state.detail, remedy=state.remedy)
         for arm in study.arms
-        if arm.optional and not (state := readiness[arm.name]).ready and not _explains_unready(arm, readiness)
+        if arm.optional and not (state := readiness[arm.name]).ready
+        if arm.explains is None or readiness[arm.explains.environment].ready  # else both are left out
     )
 
 
-def _explains_unready(arm: Arm, readiness: Mapping[str, Readiness]) -> bool:
-    """Return whether an arm explains an environment that cannot be opened, and so is left out with it."""
-    return arm.explains is not None and not readiness[arm.explains.environment].ready
-
-
 def without_left_out(study: Study, left_out: Sequence[LeftOut]) -> Study:
-    """Return the study without the environments that are left out.
-
-    Raises Unavailable if no environment is left to compare with the baseline.
-    """
+    """Return the study without these environments. Raises Unavailable if none is left to compare with."""
     if why := nothing_left(study, left_out):
         raise Unavailable(why)
     return _without(study, left_out)

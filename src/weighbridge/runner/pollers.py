@@ -39,10 +39,7 @@ CPU that polls is never idle.
 
 
 def wants_polling(file: StudyFile, root: Path = Path("/")) -> bool:
-    """Return whether idle CPUs must poll. ``auto`` means: on a virtual machine, if every host is this machine.
-
-    The CPUs of other machines do not poll.
-    """
+    """Return whether this machine's idle CPUs must poll. ``auto``: if it is virtual, and the only machine."""
     if file.cpu_idle != "auto":
         return file.cpu_idle == "poll"
     return virtual(root) and all(host.traits.here for host in file.hosts.values())
@@ -121,10 +118,7 @@ class Pollers:
         return [program.pid for program in self._programs.values()]
 
     def read(self, path: str) -> bytes:
-        """Return a file of this machine; in /proc/stat, polling counts as idle time.
-
-        Raises OSError, also for files that count the pollers like other programs (`COUNT_POLLERS`).
-        """
+        """Return a file of this machine, without polling as CPU time. Raises OSError, also for `COUNT_POLLERS`."""
         if path in COUNT_POLLERS:
             raise FileNotFoundError(path)
         data = Path(path).read_bytes()

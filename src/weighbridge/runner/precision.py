@@ -63,9 +63,7 @@ class PrecisionStatus:
     predicted_blocks: int | None
     expected: tuple[float, float] | None = None
     blocks: int = 0
-    """The number of blocks of the comparison."""
     target: float | None = None
-    """The target half-width; None if it is unknown."""
     for_verdict: bool = False
     """Whether it reached the study's precision undecided; ``target`` is then the half-width that decides any cost."""
     needed_s: tuple[float, float] | None = None
@@ -87,10 +85,7 @@ class PrecisionStatus:
         return replace(self, needed_s=(seconds(SOONEST), seconds(LATEST)))
 
     def after(self, later: int) -> tuple[float, float] | None:
-        """Return ``expected`` for a comparison that has ``later`` blocks when the time is over.
-
-        Returns None unless even a favourable forecast misses the target.
-        """
+        """Return ``expected`` at ``later`` blocks, if even a favourable forecast misses the target; else None."""
         if self.reached or self.target is None or not math.isfinite(self.width):
             return None
         if half_width_after(self.width, self.blocks, later, OUT_OF_REACH) <= self.target:
@@ -115,10 +110,7 @@ def needed_s(statuses: Sequence[PrecisionStatus]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """The cost of an environment so far in a workload's headline metric, and its target precision.
-
-    ``target`` is the relative half-width that ends its measuring; None if the study has none.
-    """
+    """An environment's cost so far in a workload's headline metric, and the ``target`` half-width, if any."""
 
     cell: str
     environment: str
@@ -153,19 +145,14 @@ class OutOfReach:
     other_run: bool
     """Whether another Weighbridge run is part of the load."""
     polled: bool = False
-    """Whether this machine's idle CPUs poll."""
     on_nodes: bool = False
     """Whether its sites are pods on nodes of a cluster."""
     weighed: bool = False
-    """Whether ``weigh`` made its study."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetComparison:
-    """A comparison that the target is about: an environment with the baseline, or a part of its cost.
-
-    It has the name of an environment; a part has the name of the arm without the mechanism.
-    """
+    """A comparison that the target is about: an environment, or a part of its cost (named after its arm)."""
 
     name: str
     contrast: Contrast
@@ -283,7 +270,6 @@ class Precision:
         return [arm.name for arm in self.study.arms_of(cell) if arm.name in needed | control]
 
     def _open(self, cell: Cell) -> list[TargetComparison]:
-        """Return the comparisons of a cell that have not reached the target."""
         return [each for each in comparisons_of(self.study, cell) if ArmId(cell.id, each.name) not in self._left]
 
     def look(self, blocks: int) -> list[PrecisionStatus]:
@@ -320,10 +306,7 @@ class Precision:
         return estimates
 
     def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
-        """Return what background load keeps out of reach of a run of ``last`` blocks, after ``blocks`` of them.
-
-        Returns None if the target can be reached, if the load is small, or if there are too few blocks to know.
-        """
+        """Return what background load makes unreachable in ``last`` blocks, if that is known after ``blocks``."""
         file = self.study.file
         target = self.repetitions.target or file.equivalence
         arms = {arm.name for arm in self.study.arms if file.baseline in (arm.name, arm.aa_of)}
@@ -414,10 +397,7 @@ class Precision:
 
 @dataclass(slots=True)
 class BlockSchedules:
-    """How many blocks up to the next look each workload takes part in. A continued run has the same schedule.
-
-    The decision depends only on widths and times (`weighbridge.statistics.allotted`).
-    """
+    """How many blocks each workload takes part in up to the next look; it depends only on widths and times."""
 
     study: Study
     store: RunStore

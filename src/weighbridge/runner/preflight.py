@@ -37,10 +37,7 @@ _OWN_PROGRAMS = "only this machine's programs (userland: host)"
 
 
 def environment_readiness(environment: Environment) -> Readiness:
-    """Return whether an environment can be opened and has a userland, or can have one.
-
-    The readiness has a caveat if this machine's own programs are the only userland.
-    """
+    """Return whether an environment can be opened and has a userland, or only this machine's programs (a caveat)."""
     state = ready(environment)
     if not state.ready or any(
         os.access(each / "about.json", os.R_OK) for each in (cache_folder() / "userlands").glob("*")
@@ -71,10 +68,7 @@ def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) ->
 
 
 def warnings(study: Study, *, timed: bool = True) -> list[str]:
-    """Return the settings of a study that have no effect on this machine, and a time limit that is too short.
-
-    A study that is not ``timed`` does not say how long its blocks take.
-    """
+    """Return the settings of a study without effect here, and a time limit that is too short if it is ``timed``."""
     too_short = _too_short(study) if timed else []
     notes = [
         *_limits_without_effect(study),
@@ -103,8 +97,12 @@ def _unlike_the_baseline(study: Study) -> list[str]:
     """Return the facts that will differ between an environment and the baseline, besides what the study asks for."""
     facts = {}
     for arm in study.arms:
-        needs = needs_of(study.file, list(study.cells), next(iter(arm.clients or study.client_hosts)), arm)
-        facts[arm.name] = registry.environments()[arm.kind].foreseen_facts(arm.options, needs=needs)
+        needs = _needs(study, arm)[0]
+        environment = registry.environments()[arm.kind]
+        facts[arm.name] = dict(environment.foreseen_facts(arm.options, needs=needs))
+        if environment.on_clusters == "privileged":
+            for kind in needs.holding:
+                facts[arm.name] |= registry.hosts()[kind].facts_of_native(needs)
     of_baseline = facts.get(study.file.baseline, {})
     return [
         f"environments: {name}: {fact} is {value}, but {of_baseline[fact]} in {study.file.baseline}, and this "
@@ -289,7 +287,7 @@ def _guards() -> dict[str, Readiness]:
 
 def _disk(cache: Path) -> Readiness:
     """Return whether userlands and images can be stored: the disk has room, and this user can write to the cache."""
-    existing = _existing(cache)
+    existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
         return Readiness(False, f"this user cannot write to {existing}", "set WEIGHBRIDGE_CACHE to your own folder")
     free = shutil.disk_usage(existing).free
@@ -297,12 +295,6 @@ def _disk(cache: Path) -> Readiness:
         detail = f"{free / 2**30:.1f} GiB free at {cache}"
         return Readiness(False, detail, "make room, or set WEIGHBRIDGE_CACHE to a larger disk")
     return Readiness(True, f"{free / 2**30:.1f} GiB free at {cache}")
-
-
-def _existing(folder: Path) -> Path:
-    while not folder.exists():
-        folder = folder.parent
-    return folder
 
 
 def lacking_here(plugin: Plugin) -> Readiness | None:
@@ -323,10 +315,7 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
 
 
 def ready(plugin: Environment | Storage, options: Any | None = None, needs: Needs | None = None) -> Readiness:
-    """Return whether an environment or a storage can be used here, with these options if there are any.
-
-    ``needs`` are the requirements of the study for which an environment is checked.
-    """
+    """Return whether an environment or storage can be used here, with these options and the study's ``needs``."""
     state = lacking_here(plugin) or _without_a_launcher(plugin)
     if state is None:
         state = plugin.ready(options, needs) if isinstance(plugin, Environment) else plugin.ready(options)
@@ -352,10 +341,7 @@ def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
 
 
 def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
-    """Return whether each host of the study's roles and storage is ready, as far as is known here.
-
-    Weighbridge does not contact other machines before the study is approved.
-    """
+    """Return whether each host is ready. Weighbridge contacts no other machine before the study is approved."""
     room, readiness = room_in(Path(MEMINFO).read_text()), {}
     for name in dict.fromkeys((study.server_host, *study.client_hosts, *study.storage_hosts)):
         options = study.file.hosts[name]
@@ -389,8 +375,12 @@ def admissions(study: Study) -> Mapping[str, Readiness]:
             continue
         asked = {}
         for arm in study.arms:
-            needs = needs_of(study.file, list(study.cells), next(iter(arm.clients or study.client_hosts)), arm)
-            asked[arm.name] = registry.environments()[arm.kind].makes(arm.options, needs=needs)
+            needs = _needs(study, arm)[0]
+            environment = registry.environments()[arm.kind]
+            if environment.on_clusters == "privileged":
+                asked[arm.name] = plugin.makes_for_native(needs)
+            else:
+                asked[arm.name] = environment.makes(arm.options, needs=needs)
         admitted = plugin.admits(options, asked)
         refused |= {arm: state for arm, state in admitted.items() if not state.ready and arm not in refused}
     return refused
@@ -398,13 +388,19 @@ def admissions(study: Study) -> Mapping[str, Readiness]:
 
 def ready_for(study: Study, arm: Arm) -> Readiness:
     """Return whether an environment can be opened here, with each client that the study measures it with."""
-    plugin, different_needs = registry.environments()[arm.kind], list[Needs]()
-    for client in arm.clients or study.client_hosts:
-        if (needs := needs_of(study.file, list(study.cells), client, arm)) not in different_needs:
-            different_needs.append(needs)
-    states = (ready(plugin, arm.options, needs) for needs in different_needs)
+    plugin = registry.environments()[arm.kind]
+    states = (ready(plugin, arm.options, needs) for needs in _needs(study, arm))
     first = next(states)
     return next((state for state in states if not state.ready), first) if first.ready else first
+
+
+def _needs(study: Study, arm: Arm) -> list[Needs]:
+    """Return the different requirements on an environment, of each client that the study measures it with."""
+    different: list[Needs] = []
+    for client in arm.clients or study.client_hosts:
+        if (needs := needs_of(study.file, list(study.cells), client, arm)) not in different:
+            different.append(needs)
+    return different
 
 
 def _without_a_launcher(plugin: Plugin) -> Readiness | None:

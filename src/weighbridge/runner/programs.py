@@ -6,9 +6,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.facts.surroundings import room_of
@@ -56,9 +55,7 @@ _TOO_MUCH = (
 )
 _WATCH_S = 0.25
 _SAID_S = 0.05
-"""The seconds between two checks of a server's output."""
 _LINE = 4096
-"""The number of characters of a line that are searched."""
 _CHECKED = 2**20
 """The number of bytes of the output that a check gets: the launcher keeps them in memory during the check."""
 _FOLDER_S = 10.0
@@ -66,16 +63,6 @@ _WRITE = "sync"
 _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
 """Dirty pages are not dropped (Documentation/admin-guide/sysctl/vm.rst), so they are written first."""
 _DROP_S = 300.0
-
-
-class SetupStep(StrEnum):
-    """The steps that run in a site before its program, named by their effect on the site's data."""
-
-    PREPARE = "prepared"
-    RESTORE = "restored"
-
-
-_OF = {SetupStep.PREPARE: "site", SetupStep.RESTORE: "trial"}
 
 
 class Programs:
@@ -94,14 +81,11 @@ class Programs:
         self.result: TrialResult | None = None
         """The result that the outputs show, once they are read; the sum of several sites."""
         self.results: Sequence[TrialResult] = ()
-        """The results of each measured site."""
         self.asked_rate: Measurement | None = None
         """The requested rate of the measured program, once its output is read."""
         self._endpoints: Sequence[Endpoint] = ()
-        """The endpoint of each site of the measured role."""
         self._openings: Openings | None = None
         self._commands: Sequence[Command] = ()
-        """The measured command, for each of its sites."""
         self._warm_ups: Sequence[Command] = ()
 
     @property
@@ -136,11 +120,11 @@ class Programs:
                 stage.at_end(Finish(place(role, number), site, at_end, files[role], modes, files_digest))
             if command is not None and (once := (site.name, files_digest, *command.argv)) not in stage.prepared:
                 self.completed[place(PREPARATION, number)] = _run_before(
-                    site, stage.started(role, command), SetupStep.PREPARE, data=writes
+                    site, stage.started(role, command), "site", writes=writes
                 )
                 stage.prepared.add(once)
             if restore is not None:
-                _run_before(site, stage.started(role, restore), SetupStep.RESTORE, data=writes)
+                _run_before(site, stage.started(role, restore), "trial", writes=writes)
         if cold or writes or stage.data.written:
             sites = [*stage.sites.values(), *stage.further]
             settle_page_caches(sites, stage.data.servers, stage.data.written, empty=cold)
@@ -223,7 +207,6 @@ class Programs:
         window.note_measured(completed.duration_s)
 
     def _start(self, commands: Sequence[Command]) -> Running:
-        """Start a command in each measured site."""
         sites = self.stage.sites_of(self.stage.measured)
         return start_in_all(sites, commands) if self.stage.further else sites[0].start(commands[0])
 
@@ -305,10 +288,7 @@ class Programs:
         return self.result
 
     def why_short_of_memory(self) -> str:
-        """Return the size of /dev/shm as part of a message if a full /dev/shm can be the cause; else "".
-
-        Raises nothing, because a lost site is reported elsewhere.
-        """
+        """Return the size of /dev/shm as part of a message if it can be the cause; otherwise ""."""
         sites: Mapping[str, Site] = dict(self.stage.sites.items())
         for role, left in self.completed.items():
             if found_memory_full(left):
@@ -336,10 +316,7 @@ def place(role: str, number: int) -> str:
 
 
 def endpoints(at: Endpoint, sites: Sequence[Site], *, keeps: bool) -> list[Endpoint]:
-    """Return the endpoint of each of several sites. A site that ``keeps`` data gets its own folder, created here.
-
-    Raises ProgramFailed.
-    """
+    """Return each site's endpoint; sites that ``keeps`` data get their own folders. Raises ProgramFailed."""
     if len(sites) == 1 or not keeps:
         return [at] * len(sites)
     each_one = [replace(at, data=f"{at.data}/site-{number}") for number, _ in enumerate(sites, 1)]
@@ -362,17 +339,18 @@ def put_files(site: Site, files: Mapping[str, bytes], modes: Mapping[str, int]) 
             raise ProgramFailed(f"{what}: {error.strerror}: {remedy}") from error
 
 
-def _run_before(site: Site, command: Command, step: SetupStep, *, data: bool) -> Completed:
-    """Run a program before the measured one, and return its output. ``data``: it makes what is at DATA."""
+def _run_before(site: Site, command: Command, once_per: Literal["site", "trial"], *, writes: bool) -> Completed:
+    """Prepare a site, or a trial, before the measured program runs. ``writes``: the command writes to `DATA`."""
     killed = site.meters().get("oom_kills", 0.0)
     completed = site.run(command)
     if completed.returncode != 0:
         why = "timed out" if completed.timed_out else missing(completed) or completed.last_words
         if site.meters().get("oom_kills", killed) > killed:
             why = f"it exceeded its memory limit (resources: memory): {why}"
-        if data:
+        if writes:
+            step = "prepared" if once_per == "site" else "restored"
             raise ServerNotReady(f"the data at {DATA} cannot be {step}: {why}")
-        raise ProgramFailed(f"the preparation of the {_OF[step]} failed: {ended_with(completed)}{why}")
+        raise ProgramFailed(f"the preparation of the {once_per} failed: {ended_with(completed)}{why}")
     return completed
 
 
@@ -389,14 +367,8 @@ def _used_by(role: str, program: Completed) -> Iterator[WindowSample]:
     """Yield the resource use that a site's launcher reports for a program, and its wall time outside of the site."""
     if program.outside_s is not None and not program.disconnected_s:
         yield role, "program_outside_s", program.outside_s
-    if (usage := program.usage) is not None:
-        yield role, "program_cpu_user_s", usage.cpu_user_s
-        yield role, "program_cpu_system_s", usage.cpu_system_s
-        yield role, "program_peak_bytes", float(usage.peak_memory)
-        yield role, "program_switches", float(usage.switches)
-        yield role, "program_preemptions", float(usage.preemptions)
-        yield role, "program_minor_faults", float(usage.minor_faults)
-        yield role, "program_major_faults", float(usage.major_faults)
+    for name, value in asdict(program.usage).items() if program.usage is not None else ():
+        yield role, f"program_{'peak_bytes' if name == 'peak_memory' else name}", float(value)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,6 @@ from weighbridge.store.run import RunStore
 ENOUGH = 3
 """The number of identical failures, without a success between them, after which no further trial is made."""
 _FIGURES = re.compile(r"((?:code|signal|status|error|errno) \d+)|\d+", re.IGNORECASE)
-"""Figures that identify a failure, and all others."""
 RESULTS = (Outcome.OK, Outcome.BROKE)
 """The outcomes after which a trial is not repeated."""
 
@@ -45,7 +44,6 @@ class Recorder:
     """Adds the values of a monitoring server to a record before it is saved."""
     finished: dict[Trial, Outcome] = field(init=False)
     _endings: dict[CellId, dict[str, Counter[Ending]]] = field(default_factory=dict)
-    """The endings of each cell's trials, by environment."""
     _attempts: dict[CellId, set[tuple[int, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

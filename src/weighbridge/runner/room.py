@@ -32,10 +32,7 @@ class DiskWrites:
 
 
 def written(study: Study, arm: Arm, *, sites: bool = True) -> DiskWrites:
-    """Return what the workloads of an environment write in all its sites, or in one, until the sites close.
-
-    Only the largest level of a workload counts, because most levels have the same files.
-    """
+    """Return what all sites of an environment, or one, write: for each workload, as much as its largest level."""
     size, files = Counter[str](), Counter[str]()
     for cell in study.cells:
         workload, options = registry.workloads()[cell.kind], study.options(arm, cell)

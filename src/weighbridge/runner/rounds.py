@@ -25,7 +25,6 @@ class RoundWalk:
     precision: Precision
     block_schedules: BlockSchedules
     blocks: int = 0
-    """The number of the current round."""
     _arms: dict[int, dict[CellId, list[str]]] = field(default_factory=dict)
     """The environments that each planned round measures, by cell."""
 
@@ -96,10 +95,7 @@ class RoundWalk:
         return Counter(ArmId(cell.id, arm) for cell in every for arm in self.arms(cell))
 
     def remaining(self, now: Iterable[Trial]) -> Counter[ArmId]:
-        """Return the trials up to the next interim look, by workload, level and environment.
-
-        The repeated ones among those that run ``now`` are added to the planned ones.
-        """
+        """Return the trials up to the next look by arm: planned ones, and repetitions that run ``now``."""
         counts = Counter(trial.arm for trial in now if trial.attempt)
         for number in range(self.blocks, self.last_planned + 1):
             for cell, arms in self._arms[number].items():

@@ -170,10 +170,7 @@ def _kept_once_measured(store: RunStore) -> Iterator[None]:
 
 
 def _note_others(store: RunStore, run_id: RunId, noted: set[str]) -> None:
-    """Store the other runs that measure on this machine now, because their load is in this run's numbers.
-
-    Runs in ``noted`` are not stored again; new ones are added to it.
-    """
+    """Store other runs that measure on this machine now, unless ``noted``, because their load affects this run."""
     new = {other: where for other, where in living.others(run_id).items() if other not in noted}
     noted.update(new)
     notes = {other: HostDifference(kind="beside", values=((other, where),)) for other, where in new.items()}
@@ -234,10 +231,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
 
 
 def _require_secrets(names: Sequence[SecretName], progress: Progress, *, continued: bool) -> None:
-    """Find the values that a study needs, and report which ones differ from an earlier run.
-
-    Raises SecretError if one is missing, or has changed since the run that is continued began.
-    """
+    """Find a study's secrets, and report those that differ. Raises SecretError if one is missing or has changed."""
     compared = secret_values.require(names, same=continued)
     if changed := [name for name, how in compared.items() if how == "changed"]:
         progress.say(f"the value of {', '.join(changed)} has changed since the run began")
@@ -272,7 +266,6 @@ def usual_priority() -> Iterator[None]:
 
 
 def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
-    """Keep idle CPUs from halting, if the study asks for that. Raises Unavailable if that is impossible."""
     if not wants_polling(file):
         return None
     try:

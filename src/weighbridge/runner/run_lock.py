@@ -6,7 +6,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal
@@ -68,29 +68,27 @@ def known_runs() -> list[RunId]:
 
 def caches_of(run_id: RunId) -> tuple[Path, ...]:
     """Return the cache folders that this run has used, the first one first; none if unknown."""
-    try:
-        with opened(base(), (run_id, "owner.json"), os.geteuid()) as file:
-            return tuple(map(Path, json.loads(os.pread(file, 2**16, 0))["caches"]))
-    except (OSError, ValueError, KeyError, TypeError, NotTrusted):
-        return ()
+    caches = _notes(base(), os.geteuid(), run_id).get("caches")
+    return tuple(Path(each) for each in caches if isinstance(each, str)) if isinstance(caches, list) else ()
 
 
 def directory_of(base: Path, owner: int, run_id: RunId) -> str:
     """Return the run directory of a run with state in a user's ``base``; "" if it has none, or cannot be read."""
-    return _noted(base, owner, run_id, "directory")
+    return str(_notes(base, owner, run_id).get("directory", ""))
 
 
 def fleet_of(base: Path, owner: int, run_id: RunId) -> str:
     """Return the folder of a run's fleet; "" if the run belongs to none, or it cannot be read."""
-    return _noted(base, owner, run_id, "fleet")
+    return str(_notes(base, owner, run_id).get("fleet", ""))
 
 
-def _noted(base: Path, owner: int, run_id: RunId, key: str) -> str:
+def _notes(base: Path, owner: int, run_id: RunId) -> Mapping[str, object]:
     try:
         with opened(base, (run_id, "owner.json"), owner) as file:
-            return str(json.loads(os.pread(file, 2**16, 0)).get(key, ""))
-    except (OSError, ValueError, AttributeError, NotTrusted):
-        return ""
+            notes = json.loads(os.pread(file, 2**16, 0))
+    except (OSError, ValueError, NotTrusted):
+        return {}
+    return notes if isinstance(notes, dict) else {}
 
 
 @contextmanager

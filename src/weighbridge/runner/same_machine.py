@@ -14,10 +14,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def name_machines(hosts: Collection[Host]) -> None:
-    """Give hosts with the same kernel the same machine, and those in the same network namespace the same network.
-
-    Raises EnvironmentLost.
-    """
+    """Give hosts with one kernel the same machine, and in one network namespace the same network. EnvironmentLost."""
     boots = {host.name: boot_of(host) for host in hosts}
     machines = same_machine({host.name: host.machine for host in hosts}, boots, boot_of(None))
     networks: dict[tuple[str, int, int], str] = {}

@@ -92,17 +92,13 @@ class Session:
     completed: Callable[[TrialRecord], TrialRecord] = lambda record: record
     """Adds the values of a monitoring server to a record before it is saved."""
     pollers: Pollers | None = None
-    """Keeps this machine's idle CPUs from halting."""
     extender: BlockExtender | None = None
     short_time: ShortTime = "keep"
     timed: bool = True
     """Whether the study says how long its programs take; if not, each must run once before the first forecast."""
 
     def go(self) -> None:
-        """Run the rest of the study. The sites are closed however this ends.
-
-        Raises EnvironmentLost, DiskFull, TrialsFailed (at the end, if a comparison has no complete round).
-        """
+        """Run the rest of the study, and close the sites. Raises EnvironmentLost, DiskFull, TrialsFailed."""
         say, facts = self.progress.say, self.volatile_facts
         with TrialRunner(self.study, self.store, self.run, self.userlands, say, facts, self.pollers) as runner:
             if not self.store.finished():  # the first trial fixes the set of environments
@@ -120,21 +116,17 @@ class Session:
 
 @dataclass(slots=True)
 class _Measuring:
-    """The rounds of a session."""
-
     session: Session
     runner: TrialRunner
     recorder: Recorder
     walk: RoundWalk
     forecaster: Forecaster
     _trial_ended: float | None = None
-    """When the last trial ended (time.monotonic)."""
     _time_told: bool = False
     _others_noticed: bool = False
     _estimate_at: float = -math.inf
     """When costs are estimated again (time.monotonic)."""
     _estimated: int = 0
-    """How many trials had finished at the last estimate."""
 
     def go(self) -> None:
         """Measure to the last round. More rounds begin with the first one again, whose trials are finished."""

@@ -131,7 +131,6 @@ class Finishing:
 
 
 def _failure(finish: Finish) -> str:
-    """Run the command in its site; return why it failed, or ""."""
     try:
         finish.site.thaw()
         for path, data in finish.files.items():  # another workload can have written there since
@@ -151,7 +150,6 @@ class Sites:
     userlands: Userlands
     meters: OpenMeters
     pollers: Pollers | None = None
-    """Keeps idle CPUs of this machine from halting."""
     may_leave_out: bool = False
     """Whether an optional environment that cannot be opened is left out, which ends with the first trial."""
     left_out: list[LeftOut] = field(default_factory=list)
@@ -162,15 +160,11 @@ class Sites:
     finishing: Finishing = field(default_factory=Finishing)
     _open: dict[SiteId, OpenSite] = field(default_factory=dict)
     _stacks: dict[str, ExitStack] = field(default_factory=dict)
-    """Closes the sites of each environment."""
     _disks: DiskBudget = field(default_factory=DiskBudget)
     _numbers: Iterator[int] = field(default_factory=count)
 
     def open_all(self, stack: ExitStack) -> None:
-        """Open every site that the study's workloads need, and freeze it. The stack closes them.
-
-        Raises Unavailable or EnvironmentLost, unless the environment is optional and can be left out.
-        """
+        """Open and freeze every site. Raises Unavailable, EnvironmentLost, if the environment cannot be left out."""
         self.hosts = open_hosts(self.study, self.run)
         if self.study.file.companions:
             engine = engine_of(self.run, self._host("server"))
@@ -223,7 +217,6 @@ class Sites:
         return self.hosts[self._host_name(role, client)]
 
     def _name(self, key: SiteId) -> SafeName:
-        """Return a name that no other site of the run has or had."""
         place, role, _ = key
         return site_name(next(self._numbers), place, role)
 
@@ -290,8 +283,8 @@ class Sites:
         sites: Mapping[Role, Site] = {role: each.site for role, each in opened.items()}
         hosts = {site.host.name: site.host for site in sites.values()}.values()
         for host in hosts:
-            if (cable := host.capabilities.limited_cable) is not None:
-                cable.set_link(limited=cell.link != "none")
+            if (limit_link := host.capabilities.limit_link) is not None:
+                limit_link(cell.link != "none")
         measured = list(opened)[-1]
         keeper = opened.get("server", opened[measured])
         return Stage(
@@ -367,52 +360,39 @@ class Sites:
             opened.wake()
             site = opened.site
             limits = limits_of(self.study.resources_of(place), role, site.host)
-            stored = storage_facts(opened.mounts, site, limits) | self._route_to_supporting_services(place)
-            # the site's own facts replace these
-            own = {"limits": str(limits), **site.facts(), **about_site(site), **self._sysctls(site)}
-            own |= self._variables(site) | stored
-            facts[name] = own | self._confinement(place, own) | self._asked_for(place, own)
+            # a site's own facts replace the limits
+            own = {"limits": str(limits), **site.facts(), **about_site(site), **self._study_settings(site)}
+            own |= storage_facts(opened.mounts, site, limits)
+            facts[name] = own | self._requested(place, own)
             opened.rest()
         return facts
 
-    def _confinement(self, environment: str, facts: Mapping[str, str]) -> dict[str, str]:
-        """Return the confinement that an environment requests by its kind and options, and facts that differ."""
+    def _study_settings(self, site: Site) -> dict[str, str]:
+        """Return a site's values of the kernel settings and variables that any environment of the study sets."""
+        variables = {name for arm in self.study.arms for name in getattr(arm.options, "variables", {})}
+        sysctls = about_sysctls(site, dict.fromkeys(name for arm in self.study.arms for name in arm.sysctls))
+        return sysctls | (about_variables(site, variables) if variables else {})
+
+    def _requested(self, environment: str, facts: Mapping[str, str]) -> dict[str, str]:
+        """Return the facts that an environment requests: by its kind, and by the study; and those that differ."""
         arm = next((arm for arm in self.study.arms if arm.name == environment), None)
         if arm is None:
             return {}
-        asked = registry.environments()[arm.kind].confinement(arm.options)
-        return {ASKED_CONFINEMENT: ", ".join(asked), **_not_in_force(asked, facts)}
-
-    def _sysctls(self, site: Site) -> dict[str, str]:
-        """Return a site's values of the kernel settings that any environment of the study sets."""
-        return about_sysctls(site, dict.fromkeys(name for arm in self.study.arms for name in arm.sysctls))
-
-    def _variables(self, site: Site) -> dict[str, str]:
-        """Return a site's values of the variables that any environment of the study sets; empty if none does."""
-        names = {name for arm in self.study.arms for name in getattr(arm.options, "variables", {})}
-        return about_variables(site, names) if names else {}
-
-    def _asked_for(self, environment: str, facts: Mapping[str, str]) -> dict[str, str]:
-        """Return the facts that the study asks for in an environment, and those that differ in its site."""
-        arm = next((arm for arm in self.study.arms if arm.name == environment), None)
-        if arm is None:
-            return {}
+        plugin = registry.environments()[arm.kind]
+        confinement = plugin.confinement(arm.options)
         values = {f"{SYSCTL} {name}": value for name, value in arm.sysctls.items()}
         values |= {} if arm.shm_size is None else {SHARED_MEMORY: mib(arm.shm_size)}
-        files = getattr(arm.options, "open_files", None)
-        values |= {} if files is None else {OPEN_FILES: str(files)}
-        processes = getattr(arm.options, "pids_limit", None)
-        values |= {} if processes is None else {PROCESSES: str(processes)}
+        for fact, option in ((OPEN_FILES, "open_files"), (PROCESSES, "pids_limit")):
+            if (value := getattr(arm.options, option, None)) is not None:
+                values[fact] = str(value)
         limits = [] if arm.resources in (None, self.study.file.resources) else ["limits"]
-        return {ASKED_FOR: ", ".join([*limits, *values]), **_not_in_force(values, facts)}
-
-    def _route_to_supporting_services(self, environment: str) -> dict[str, str]:
-        """Return the route from an environment's sites to the supporting services as a fact; {} without services."""
-        arm = next((arm for arm in self.study.arms if arm.name == environment), None)
-        if arm is None or not self.study.file.companions:
-            return {}
+        route = plugin.route_to_supporting_services(arm.options) if self.study.file.companions else None
         return {
-            ROUTE_TO_SUPPORTING_SERVICES: registry.environments()[arm.kind].route_to_supporting_services(arm.options)
+            **({} if route is None else {ROUTE_TO_SUPPORTING_SERVICES: route}),
+            ASKED_CONFINEMENT: ", ".join(confinement),
+            **_not_in_force(confinement, facts),
+            ASKED_FOR: ", ".join([*limits, *values]),
+            **_not_in_force(values, facts),
         }
 
     def _named(self) -> dict[str, SiteId]:
@@ -438,7 +418,6 @@ def site_name(number: int, place: str, role: Role) -> SafeName:
 
 
 def _storage_servers(opened: Iterable[OpenSite]) -> tuple[Host, ...]:
-    """Return the hosts with servers of these sites' storage, each once."""
     return tuple({host.name: host for each in opened for mount in each.mounts for host in mount.servers}.values())
 
 

@@ -33,7 +33,6 @@ class RoleSetup:
     cpus: int | None = None
     """The number of CPUs that its processes can use; None if unknown."""
     inside: bool = True
-    """Whether the role is in the environment."""
     process: ProcessDefaults = field(default_factory=ProcessDefaults)
     """The defaults with which its programs start in their userland."""
 
@@ -52,10 +51,7 @@ class DataDisks:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """A command for the end of one site, with the files and modes that it can read there.
-
-    ``role`` is the role of the site, with a number if there are several.
-    """
+    """A command for the end of one site, with its files. ``role`` has a number if there are several sites."""
 
     role: str
     site: Site
@@ -63,7 +59,6 @@ class Finish:
     files: Mapping[str, bytes]
     modes: Mapping[str, int]
     files_digest: str
-    """A digest of the files."""
 
 
 AtEnd = Callable[[Finish], None]
@@ -137,8 +132,8 @@ class Stage:
     def links(self) -> tuple[NetworkLink, ...]:
         """The cables with a rate, of hosts (each once) and of sites."""
         hosts = {site.host.name: site.host for site in self.sites.values()}
-        cables = [cable for host in hosts.values() if (cable := host.capabilities.cable) is not None]
-        of_hosts = [link for cable in cables if (link := cable.link()) is not None]
+        readers = [read for host in hosts.values() if (read := host.capabilities.link) is not None]
+        of_hosts = [link for read in readers if (link := read()) is not None]
         return (*of_hosts, *(link for site in self.sites.values() for link in site.links))
 
 

@@ -46,7 +46,6 @@ class Stopper:
     """The numbers of rounds after which the costs are examined; the last one is the longest run."""
     short_time: ShortTime = "keep"
     study_ends: float = math.inf
-    """The end of the study's time."""
     session_ends: float = math.inf
     """The end of the time for further rounds."""
 

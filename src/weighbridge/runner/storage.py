@@ -77,13 +77,10 @@ def _durability(environment: Environment, options: Any, named: StorageOptions | 
 
 
 def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
-    """Limit the disks of hosts' data to a speed (`weighbridge.model.host.SPEEDS`), or lift that with None.
-
-    Raises Unavailable if a disk cannot be limited, EnvironmentLost if it does not answer.
-    """
+    """Limit the disks of hosts to one of `SPEEDS`, or lift that with None. Raises Unavailable, EnvironmentLost."""
     for host in hosts:
-        if (disk := host.capabilities.data_disk) is not None:
-            disk.set_disk_speed(SPEEDS[name] if name else None)
+        if (limit_disk := host.capabilities.limit_disk) is not None:
+            limit_disk(SPEEDS[name] if name else None)
         elif name:
             raise Unavailable(f"the disk of host {host.name} cannot be limited: use hosts of kind guest")
 

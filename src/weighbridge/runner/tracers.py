@@ -1,7 +1,4 @@
-"""Tracers that watch this whole machine while an environment works, in trials that are not counted.
-
-They slow down the programs that they watch, so they only start if a study asks for one (``trace``), after its blocks.
-"""
+"""Tracers that watch this whole machine after a study's blocks, in uncounted trials, because they slow it down."""
 
 import os
 import re
@@ -30,7 +27,6 @@ from weighbridge.runner.trial_runner import TrialRunner
 from weighbridge.store.traces import has_traces, write_traces
 
 MOST = 20
-"""The most items of a trace that are kept."""
 _SETTLE_S = 1.0
 """The seconds from the start of a tracer to the start of the watched program."""
 _BEGINS_S = 30.0
@@ -41,7 +37,6 @@ _WRITES_S = 30.0
 _LARGEST, _ENDS_S = "256M", f"{_LONGEST_S:.0f}"
 """The size and the seconds at which perf ends by itself, in case no process is left to end it."""
 _NAME = 300
-"""The most characters of a function's name that are kept."""
 _ADDRESS = re.compile("0x[0-9a-f]+")
 _TRACEFS = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
 
@@ -100,10 +95,7 @@ class Perf:
         return self.parse(report.text, left_out)
 
     def parse(self, text: str, left_out: Collection[int] = ()) -> Mapping[str, int]:
-        """Return the samples of each function in the output of ``perf report``, without lines that are cut short.
-
-        Samples without a symbol are one item per program.
-        """
+        """Return the samples of each function from ``perf report``; without symbols, those of each program."""
         samples: Counter[str] = Counter()
         for line in text.split("\n")[:-1]:
             if (match := self._LINE.match(line)) and int(match[2]) not in {0, *left_out}:
@@ -153,10 +145,7 @@ TRACERS: Mapping[TracerName, Tracer] = {"perf": Perf(), "bpftrace": BpfTrace()}
 def trace(
     name: TracerName, run: RunContext, work: Callable[[], None], left_out: Collection[int] = ()
 ) -> tuple[tuple[TracedItem, ...], int]:
-    """Do some work under a tracer; return the most frequent items, most frequent first, and the total count.
-
-    Raises Unavailable if the tracer is not installed, if the kernel refuses it, or if it counted nothing.
-    """
+    """Work under a tracer; return the most frequent items, and the count of all. Raises Unavailable."""
     tracer = TRACERS[name]
     if obstacle := tracer.obstacle():
         raise Unavailable(obstacle)
@@ -179,7 +168,6 @@ def trace(
 
 
 def _await(name: str, tracer: Tracer, process: Process) -> None:
-    """Wait until a tracer is running."""
     late = time.monotonic() + _BEGINS_S
     while tracer.begins not in process.output_so_far() and not process.wait(0.1):
         if time.monotonic() > late:

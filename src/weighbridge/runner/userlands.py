@@ -106,10 +106,7 @@ def ensure_userlands(study: Study, cache: Path, say: Callable[[str], None]) -> U
 
 
 def push_userlands(study: Study, repository: str, say: Callable[[str], None]) -> list[str]:
-    """Push the images of a study's userlands to a registry for its kinds of hosts; return the images' names.
-
-    Raises Unavailable, and as `ensure_userlands` does.
-    """
+    """Push the images of a study's userlands to a registry; return their names. Raises as `ensure_userlands` does."""
     cache = cache_folder()
     userlands = functools.cache(lambda: ensure_userlands(study, cache, say))
     return [name for kind in registry.hosts().values() for name in kind.push(userlands, repository, cache, say)]
@@ -176,7 +173,6 @@ def userland_facts(study: Study, userlands: Userlands) -> dict[str, Mapping[str,
 
 
 def _by_scope(study: Study, userlands: Userlands) -> dict[str, Userland]:
-    """Return the userlands of a run by the scope of their digests."""
     own = {
         own_userland_scope(arm.name): userlands.by_environment.get(arm.name)
         for arm in study.arms
@@ -216,10 +212,7 @@ def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
 
 
 def measured_packages(study: Study, userlands: Userlands) -> dict[str, Mapping[str, str]]:
-    """Return the packages of the measured programs with their versions, by their scope in a run.
-
-    A program that belongs to no package, such as the user's own, is not included.
-    """
+    """Return the packages of the measured programs, if they have any, with versions, by their scope in a run."""
     files: dict[int, set[Path]] = {}
     for userland, _, command, _ in _commands(study, userlands):
         files.setdefault(id(userland), set()).update(program_files(userland, command))

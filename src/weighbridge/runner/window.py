@@ -25,7 +25,6 @@ from weighbridge.model.trial import Series
 from weighbridge.runner.stage import Stage
 
 WindowSample = tuple[str, str, float]
-"""A place, a name and a value."""
 TRIAL = "trial"
 """The place of counters about a whole trial: this process's CPU time, TCP's segments."""
 
@@ -100,7 +99,6 @@ class Window:
         self._stage = stage
         self.begun = time.monotonic()
         self.lasted_s = 0.0
-        """The duration of the whole trial, once it has ended."""
         self.ran: tuple[float, float] | None = None
         """The start and end of the measured process, in seconds of the trial; None if it has not ended."""
         self.measured_s: float | None = None

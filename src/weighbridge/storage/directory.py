@@ -12,7 +12,7 @@ from weighbridge.model.storage import Disk, Storage, StorageOptions
 
 
 class StorageDirectoryOptions(StorageOptions):
-    """It is where the host keeps its data, or on a ``disk`` of its own there."""
+    """A folder where the host keeps its data, or on its own ``disk`` there."""
 
     kind: Literal["directory"] = "directory"
     disk: Disk = None

@@ -9,7 +9,7 @@ from weighbridge.model.storage import Disk, DiskOptions, Storage, StorageOptions
 
 
 class LayerOptions(StorageOptions):
-    """What the engine's storage driver makes of the image; with a ``disk`` all of the engine's data is on that."""
+    """The image's layer of the engine's storage driver; with a ``disk``, all of the engine's data is on that disk."""
 
     kind: Literal["layer"] = "layer"
     disk: Disk = None
@@ -34,7 +34,7 @@ class LayerStorage(Storage):
         return "synchronous"
 
     def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:
-        """The layer comes and goes with its container."""
+        """Return the layer comes and goes with its container."""
         return nullcontext(Mount("layer", facts={"disk": str(options.disk)} if options.disk else {}))
 
 

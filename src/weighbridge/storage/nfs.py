@@ -1,6 +1,6 @@
 """A folder of the kernel's NFS server, mounted on the site's host or by its engine.
 
-The server is that of a host, for the length of a run, as is what clients need on theirs; all is taken back.
+A host runs the server for the length of a run, and clients' hosts run the services that they need; all is undone.
 """
 
 import os
@@ -55,7 +55,9 @@ for at in $(awk -v path="$1" '{ split(substr($0, index($0, " - ") + 3), own, " "
 do umount -i -c -f -l "$at" || exit
 done
 """
-"""Forced first: what waits for a server that has gone is given up. Then from the tree, whoever still has it open."""
+"""Unmounting is first forced, so that processes that wait for a lost server give up.
+
+Then the mount is removed from the tree even if its files are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,12 @@ class NfsServer:
 
     @property
     def versions(self) -> str:
-        """The versions that it serves, as its kernel reports them."""
+        """The versions that it serves, according to its kernel."""
         return self._host.read("/proc/fs/nfsd/versions").decode().strip()
 
     @contextmanager
     def export(self, name: str, client: str, when: When) -> Iterator[Export]:
-        """A new, empty folder that the host with the address ``client`` may mount. Raises Unavailable."""
+        """Yield a new, empty folder that the host with the address ``client`` can mount. Raises Unavailable."""
         with self._host.data_folder(self._run, SafeName(f"{name}-export")) as folder:
             options = f"rw,{when},no_subtree_check,no_root_squash,insecure,fsid={next(self._numbers)}"
             run_or_unavailable(self._host, "an NFS export", "exportfs", "-i", "-o", options, f"{client}:{folder}")
@@ -92,7 +94,7 @@ class NfsServer:
 
 
 def why_not_here() -> str:
-    """Why no host with this machine's kernel has NFS: it cannot, or a run that is killed would leave it there."""
+    """Return why no host with this machine's kernel has NFS: it cannot, or a killed run would leave it there."""
     for where, name in (
         (f"/lib/modules/{os.uname().release}/modules.dep", "/nfsd.ko"),
         ("/proc/filesystems", "nfsd"),
@@ -110,7 +112,7 @@ def server_of(run: RunContext, host: Host) -> NfsServer:
 
 
 def services_of(run: RunContext, host: Host) -> None:
-    """What both servers and clients need on a host: modules, rpcbind, rpc.statd. Raises Unavailable."""
+    """Return what servers and clients both need on a host: modules, rpcbind, rpc.statd. Raises Unavailable."""
     run.share(f"nfs {host.name}", lambda: _services(host))
 
 
@@ -124,7 +126,7 @@ def run_or_unavailable(host: Host, what: str, *argv: str, deadline_s: float = _L
 
 
 def take_back(run: RunContext, host: Host, what: str, *argv: str) -> None:
-    """Run a command that undoes something; says so where it fails, and nothing where the host has gone."""
+    """Run a command that undoes something; report a failure, unless the host has gone."""
     try:
         completed = host.run(Command(argv, _LONGEST_S))
     except EnvironmentLost:
@@ -135,7 +137,7 @@ def take_back(run: RunContext, host: Host, what: str, *argv: str) -> None:
 
 
 def unmount(run: RunContext, host: Host, path: str) -> None:
-    """Unmount an export wherever a host has it mounted, also where its server no longer answers."""
+    """Unmount an export wherever a host has it mounted, even if its server no longer answers."""
     take_back(run, host, "an NFS mount", "sh", "-c", _UNMOUNT, "unmount", path)
 
 
@@ -180,7 +182,7 @@ def _serve(stack: ExitStack, host: Host, service: str, registered: str) -> None:
 
 
 def _in_force(host: Host, folder: Path, when: When) -> str:
-    """What exportfs(8) says of a folder. Raises Unavailable if that is not what was asked for."""
+    """Return exportfs(8)'s line of a folder. Raises Unavailable if it is not what was asked for."""
     words = run_or_unavailable(host, "an NFS export", "exportfs", "-v").split()
     line = next((after for word, after in pairwise(words) if word == str(folder)), "")
     options = line.partition("(")[2].rstrip(")").split(",")
@@ -285,7 +287,7 @@ class Nfs(Storage):
 
 
 def mount_checked(host: Host, export: Export, mount_options: str, folder: str, options: NfsOptions) -> None:
-    """Mount an export at a folder. Raises Unavailable if it is refused, lacks an option, or is not writable."""
+    """Mount an export at a folder. Raises Unavailable if it is refused, is missing an option, or is not writable."""
     run_or_unavailable(
         host, "an NFS mount", "mount", "-i", "-t", "nfs", "-o", mount_options, f":{export.path}", folder
     )
@@ -299,7 +301,7 @@ def mount_checked(host: Host, export: Export, mount_options: str, folder: str, o
 
 
 def _mounted(host: Host, folder: str) -> set[str]:
-    """The options, of the mount and of its file system, that are in force at a folder."""
+    """Return the options, of the mount and of its file system, that are in force at a folder."""
     for line in reversed(host.read("/proc/self/mountinfo").decode(errors="replace").splitlines()):
         before, _, after = line.partition(" - ")
         if before.split(" ")[4] == folder:

@@ -85,8 +85,8 @@ def test_single_machines_are_one_round(machines: list[str], seed: int):
 @given(FLEETS, st.none() | st.integers(0, 9), SEEDS)
 def test_controls_are_pairs_of_the_rounds_each_alone(machines: list[str], controls: int | None, seed: int):
     rounds = rounds_of(machines, pairs=True, partners=None, controls=controls, seed=seed)
-    together = [units for units in rounds if not units[0].why]
-    alone = [unit for units in rounds for unit in units if unit.why]
+    together = [units for units in rounds if not units[0].reason]
+    alone = [unit for units in rounds for unit in units if unit.reason]
     pairs = {unit.machines for units in together if len(units) > 1 for unit in units}
     assert rounds == (*together, *((unit,) for unit in alone))
     assert {unit.machines for unit in alone} <= pairs and len({*alone}) == len(alone)
@@ -98,7 +98,7 @@ def test_controls_are_pairs_of_the_rounds_each_alone(machines: list[str], contro
 def test_two_or_three_machines_have_no_control():
     for number in (2, 3):
         rounds = rounds_of("abc"[:number], pairs=True, partners=None, controls=None, seed=1)
-        assert [unit.why for unit in chain(*rounds)] == [""] * (1 if number == 2 else 3)
+        assert [unit.reason for unit in chain(*rounds)] == [""] * (1 if number == 2 else 3)
 
 
 @given(FLEETS, st.integers(0, 8), SEEDS)
@@ -115,7 +115,7 @@ def test_suspects_are_measured_again_once_with_a_good_partner(machines: list[str
 
 def test_a_partner_that_a_suspect_has_not_met_comes_first():
     (units,) = again(["a"], ["b", "c", "d"], [("a", "b"), ("d", "a")], pairs=True, seed=3)
-    assert {*units[0].machines} == {"a", "c"} and units[0].why == "again"
+    assert {*units[0].machines} == {"a", "c"} and units[0].reason == "again"
     (units,) = again(["a"], ["b"], [("a", "b")], pairs=True, seed=3)
     assert {*units[0].machines} == {"a", "b"}
 

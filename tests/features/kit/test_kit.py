@@ -1,9 +1,10 @@
 """What a kit holds, for the bundled studies and for studies whose text is out to break it."""
 
 import io
+import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from sentences import raises_sentence
+from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.features.kit.compose import compose_file, settings_in
 from weighbridge.features.kit.contents import KitCell, KitEnvironment, contents, with_options
@@ -74,37 +75,84 @@ def last_line(script: str) -> list[str]:
     return shlex.split(script.splitlines()[-1])
 
 
-def test_services_have_image_limits_network_and_ports():
-    server = compose_of(files_of(mine()), "published")["services"]["server"]
-    assert server["image"] == "${IMAGE:-weighbridge-kit-mine}"
-    assert server["command"] == ["sh", "/kit/environments/published/${CELL:-tcp-duration-1s}/server.sh"]
-    assert (server["cpu_period"], server["cpu_quota"], server["mem_limit"]) == (10000, 5000, 268435456)
-    assert server["read_only"] is True
-    assert server["cpuset"] == "${SERVER_CPUS:-}"
-    (gateway,) = {port.split(":")[0] for port in server["ports"]}
-    assert server["ports"] == [f"{gateway}:5201:5201/tcp", f"{gateway}:5203:5203/tcp", f"{gateway}:5204:5204/tcp"]
-    network = compose_of(files_of(mine()), "published")["networks"]["server"]
-    assert network["ipam"]["config"][0]["gateway"] == gateway
+TCP = "tcp: {kind: iperf3, duration: [1s, 2s]}"
+BRIDGE = "bridge:    {kind: docker, network: bridge}"
+OWN = "{kind: docker, network: bridge, resources: {cpus: 2}, shm_size: 64MiB, sysctls: {net.core.somaxconn: 9}}"
+STUDIES: dict[str, tuple[Callable[[], Study], str]] = {
+    "mine": (mine, r"\.env|environments/(bridge|native|published)/(compose.yaml|run.sh|tcp-duration-1s/.*)"),
+    "client inside": (lambda: mine("[server, client]"), r"environments/bridge/(compose.yaml|tcp-duration-1s/.*sh)"),
+    "one port": (
+        lambda: mine(
+            **{"cpu:": "shop: {kind: command, server: s, client: 'c {address}:{port}', port: 8000}\n  cpu:"}
+        ),
+        r"environments/(published|bridge)/(compose.yaml|shop/.*sh)",
+    ),
+    "json alone": (
+        lambda: mine(**{
+            "  rr:  {kind: netperf, test: TCP_RR, duration: 1s}\n": "",
+            "cpu: {kind: sysbench-cpu": "t: {kind: iperf3",
+        }),
+        "(?!)",
+    ),
+    "boot": (lambda: mine(**{"rr:  {kind: netperf, test: TCP_RR, duration: 1s}": "up:  {kind: boot}"}), ".*/up/.*"),
+    "podman": (lambda: mine(**{"space:     {kind: netns}": "space: {kind: podman}"}), "(?!)"),
+    "lxc": (lambda: mine(**{"space:     {kind: netns}": "space: {kind: lxc}"}), "(?!)"),
+    "files of one role": (
+        lambda: mine(**{"cpu: {kind: sysbench-cpu": "cpu: {kind: sysbench-fileio, threads: 1"}),
+        "environments/bridge/cpu.*sh",
+    ),
+    "vegeta": (lambda: mine(**{"cpu: {kind: sysbench-cpu": "cpu: {kind: nginx-vegeta, rate: 100"}), "Dockerfile"),
+    "own image": (
+        lambda: mine(**{"baseline: native": "baseline: native\nuserland: {kind: image, image: 'own:1'}"}),
+        "Dockerfile",
+    ),
+    "own folder": (
+        lambda: mine(**{"baseline: native": "baseline: native\nuserland: {kind: directory, path: /}"}), "Dockerfile"
+    ),
+    "check": (
+        lambda: mine(**{TCP: "tcp: {kind: command, run: [./load], check: [grep, -q, ok]}"}),
+        "environments/(native|bridge)/.*/(check|solo).sh",
+    ),
+    "cleanup": (
+        lambda: mine(**{TCP: "tcp: {kind: command, run: [./load], setup: [mk, x], cleanup: [rm, x]}"}),
+        "environments/(native|bridge)/.*/finish.sh",
+    ),
+    "limits": (lambda: mine(**{BRIDGE: f"bridge:    {OWN}"}), "environments/(bridge|published)/compose.yaml"),
+    "docker-networks": (lambda: load("docker-networks"), r"\.env|Dockerfile"),
+    "published options": (
+        lambda: load_profile("docker-vs-virtualbox", "published"), "environments/docker-host/tcp/(client|server).sh"
+    ),
+    "published pauses": (
+        lambda: load_profile("native-vs-container-apps", "published"), r"\.env|environments/native/run.sh"
+    ),
+    "data": (
+        lambda: load("native-vs-container-apps"),
+        "environments/docker-bridge/(compose.yaml|mysql-threads-2/(prepare|restore|server).sh)",
+    ),
+    "first-look": (lambda: load("first-look"), r"\.env"),
+}  # fmt: skip
+"""Each study, and which files of its kit are in the golden file."""
 
 
-def test_a_server_of_one_port_is_behind_another_one_of_the_host():
-    one = "shop: {kind: command, server: shop, client: 'curl {address}:{port}', port: 8000}\n  cpu:"
-    files = files_of(mine(**{"cpu:": one}))
-    ports = compose_of(files, "published")["services"]["server"]["ports"]
-    assert [port.split(":", 1)[1] for port in ports][3:] == ["5205:8000/tcp", "5206:8001/tcp"]
-    called = {
-        name: last_line(text_of(files, f"environments/{name}/shop/client.sh")) for name in ("published", "bridge")
-    }
-    assert [{word.rpartition(":")[2] for word in words if ":" in word} for words in called.values()] == [
-        {"5205"}, {"8000"},
-    ]  # fmt: skip
+@pytest.fixture(scope="module")
+def usual() -> set[str]:
+    return {*text_of(files_of(mine()), "README.md").splitlines()}
 
 
-def test_only_the_roles_inside_are_services():
-    assert [*compose_of(files_of(mine()), "bridge")["services"]] == ["server"]
-    assert [*compose_of(files_of(mine("[server, client]")), "bridge")["services"]] == ["server", "client"]
-    assert "begin bridge compose native server" in text_of(files_of(mine()), "environments/bridge/run.sh")
-    assert "begin native native native server" in text_of(files_of(mine()), "environments/native/run.sh")
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_files_of_a_kit(usual: set[str], name: str):
+    make, shown = STUDIES[name]
+    files = files_of(make())
+    for path in sorted(files):
+        if re.fullmatch(shown, path):
+            text = text_of(files, path)
+            said = json.dumps(YAML(typ="safe").load(text)) if path.endswith(".yaml") else text
+            assert_sentence(f"{path}:\n{said}")
+    readme = text_of(files, "README.md").splitlines()
+    further = [line for line in readme if name == "mine" or not (line in usual or line.startswith("| "))]
+    assert_sentence("\n".join(["README.md:", *further]))
+    parts = {(path.split("/")[0], path.rpartition("/")[2]) for path in files}
+    assert_sentence("all files: " + ", ".join(sorted("/".join(dict.fromkeys(each)) for each in parts)))
 
 
 def test_command_lines_are_those_of_the_workloads_with_the_addresses_of_the_services():
@@ -121,113 +169,22 @@ def test_command_lines_are_those_of_the_workloads_with_the_addresses_of_the_serv
         assert said[-1] == "</dev/null"
 
 
-def test_what_is_left_out_is_named_with_its_reason():
-    readme = text_of(files_of(mine()), "README.md")
-    for name in ("idle", "space", "native-again"):
-        assert f"- **{name}**: " in readme
-    assert "only Weighbridge" not in readme
-    assert "idle" not in text_of(files_of(mine()), "run.sh")
-    first = text_of(files_of(load("first-look")), "README.md")
-    assert "its client is on the host elsewhere" in first
-
-
-def test_workloads_that_print_text_are_named_as_not_summarised():
-    said = "Not summarised, because they print text: `rr`, `cpu`: see `results/ENVIRONMENT/WORKLOAD/*.out`."
-    files = files_of(mine())
-    assert said in text_of(files, "README.md")
-    assert {path.split("/")[2] for path in files if path.endswith("headline.jq")} == {
-        "tcp-duration-1s",
-        "tcp-duration-2s",
-    }
-    only_json = mine(
-        **{"  rr:  {kind: netperf, test: TCP_RR, duration: 1s}\n": "", "cpu: {kind: sysbench-cpu": "t: {kind: iperf3"}
-    )
-    assert "Not summarised" not in text_of(files_of(only_json), "README.md")
-
-
-def test_workloads_that_time_the_opening_of_sites_are_left_out():
-    files = files_of(mine(**{"rr:  {kind: netperf, test: TCP_RR, duration: 1s}": "up:  {kind: boot}"}))
-    assert "- **up**: its trials start new environments" in text_of(files, "README.md")
-    assert not [path for path in files if "/up/" in path]
-
-
-@pytest.mark.parametrize(
-    ("kind", "tool"), [("podman", "for example with podman run"), ("lxc", "with the tools of lxc")]
-)
-def test_what_the_kit_does_not_bring_up_is_brought_up_by_hand(kind: str, tool: str):
-    readme = text_of(files_of(mine(**{"space:     {kind: netns}": f"space: {{kind: {kind}}}"})), "README.md")
-    assert f"- **space**: the kit writes Compose files for Docker only: start it by hand, {tool}" in readme
-
-
-def test_settings_are_the_studys():
-    settings = text_of(files_of(mine()), ".env")
-    assert "ROUNDS=7\n" in settings
-    assert "SERVER_CPUS=0\n" in settings and "CLIENT_CPUS=1\n" in settings
-    assert "workload; empty: none\nLEVEL_PAUSE=" in settings and "published" not in settings
-    assert "PARENT=eth0\n" in text_of(files_of(load("docker-networks")), ".env")
-    assert "CLIENT_CPUS=0\n" in text_of(files_of(load("docker-networks")), ".env")  # its host's
-
-
-def test_programs_have_the_options_that_the_source_states():
-    """Those that they have already stay, and so does all of the one whose JSON is read: --verbose spoils that."""
-    files = files_of(load_profile("docker-vs-virtualbox", "published"))
-    client, server = (text_of(files, f"environments/docker-host/tcp/{role}.sh") for role in ("client", "server"))
-    assert "iperf3 -J -c " in client and client.count("-t 10") == 1 and "--verbose" not in client
-    assert "iperf3 -s -B " in server and server.count(" -s ") == 1 and "--forceflush --one-off --json <" in server
-    assert "what the source states and they lack" in text_of(files, "README.md")
+def test_options_that_the_source_states_replace_none_that_a_program_has():
     assert with_options(("a", "-x", "1"), ("-x", "2", "-y", "3")) == ("a", "-x", "1", "-y", "3")
 
 
-def test_published_pauses_and_parameters_are_in_it():
+def test_published_parameters_are_a_table():
     files = files_of(load_profile("native-vs-container-apps", "published"))
-    assert " 120  # nginx" in text_of(files, "environments/native/run.sh")
-    assert " 60  # redis" in text_of(files, "environments/native/run.sh")
-    assert "ROUNDS=1\n" in text_of(files, ".env")
-    assert "workload; empty: as published\nLEVEL_PAUSE=" in text_of(files, ".env")
     assert "nginx.pause_between_levels,120,s" in text_of(files, "parameters.csv")
-    assert "what the source states and they lack" not in text_of(files, "README.md")
-    assert parameters_of("docker-vs-virtualbox")[0].parameter == "tool"
-    assert parameters_of("mine") == ()
-    assert "parameters.csv" not in files_of(mine())
+    assert parameters_of("docker-vs-virtualbox")[0].parameter == "tool" and parameters_of("mine") == ()
 
 
-def test_data_files_and_what_makes_them_are_in_it():
+def test_every_file_that_a_script_copies_is_in_the_kit():
     files = files_of(load("native-vs-container-apps"))
-    assert compose_of(files, "docker-bridge")["services"]["server"]["volumes"][1] == "data:/srv"
     folder = "environments/docker-bridge/mysql-threads-2"
-    assert {"prepare.sh", "restore.sh", "server.sh", "client.sh", "warm_up.sh"} <= {
-        path.removeprefix(f"{folder}/") for path in files if path.startswith(folder)
-    }
     assert files[f"{folder}/prepare.sh"] == files["environments/docker-bridge/mysql-threads-10/prepare.sh"]
     copied = re.findall(r'cp "\$kit"/(\S+) (\S+)', text_of(files, f"{folder}/server.sh"))
     assert copied and all(path in files for path, _ in copied)
-
-
-def test_files_of_a_workload_without_a_server_are_made_where_it_runs():
-    files = files_of(mine(**{"cpu: {kind: sysbench-cpu": "cpu: {kind: sysbench-fileio, threads: 1"}))
-    (folder,) = {path.rpartition("/")[0] for path in files if path.endswith("prepare.sh") and "bridge" in path}
-    assert "sysbench fileio --file-num=128" in text_of(files, f"{folder}/prepare.sh")
-    assert f"{folder}/solo.sh" in files and f"{folder}/restore.sh" not in files
-    assert "page caches are not emptied" in text_of(files, "README.md")
-    assert "page caches" not in text_of(files_of(mine()), "README.md")
-
-
-def test_sources_of_our_programs_are_built_in_the_image():
-    files = files_of(load("docker-networks"))
-    dockerfile = text_of(files, "Dockerfile")
-    assert "COPY --from=build-coherence /build/target/jars /opt/coherence" in dockerfile
-    assert "build/coherence/pom.xml" in files
-    vegeta = files_of(mine(**{"cpu: {kind: sysbench-cpu": "cpu: {kind: nginx-vegeta, rate: 100"}))
-    assert '"-o", "weighbridge-vegeta", "."]' in text_of(vegeta, "Dockerfile")
-    assert "build/vegeta/go.sum" in vegeta
-
-
-def test_a_userland_that_is_no_image_has_no_dockerfile():
-    files = files_of(mine(**{"baseline: native": "baseline: native\nuserland: {kind: image, image: 'own:1'}"}))
-    assert "FROM own:1\n" in text_of(files, "Dockerfile")
-    files = files_of(mine(**{"baseline: native": "baseline: native\nuserland: {kind: directory, path: /}"}))
-    assert "Dockerfile" not in files
-    assert "There is no Dockerfile" in text_of(files, "README.md")
 
 
 def test_a_study_without_containers_has_no_kit():
@@ -325,39 +282,6 @@ def test_folders_differ_where_names_do_not():
     found = contents(study.model_copy(update={"arms": (study.arms[0], *arms)}))
     assert [each.folder for each in found.environments] == ["native", "a-b", "a-b-2", "a-b-3", "x"]
     assert replace(found.environments[0], folder="x").arm.name == "native"
-
-
-def test_a_check_is_a_script_that_reads_what_was_printed():
-    workload = "tcp: {kind: command, run: [./load], check: [grep, -q, ok]}"
-    files = files_of(mine(**{"tcp: {kind: iperf3, duration: [1s, 2s]}": workload}))
-    for environment in ("native", "bridge"):
-        assert last_line(text_of(files, f"environments/{environment}/tcp/check.sh"))[-3:] == ["grep", "-q", "ok"]
-        assert last_line(text_of(files, f"environments/{environment}/tcp/solo.sh"))[-1] == "</dev/null"
-    assert not [path for path in files if path.endswith("/check.sh") and "/tcp/" not in path]
-    assert "a check sees what the program printed" in text_of(files, "README.md")
-
-
-def test_a_cleanup_is_a_script_of_the_site_that_was_set_up():
-    workload = "tcp: {kind: command, run: [./load], setup: [mk, x], cleanup: [rm, x]}"
-    files = files_of(mine(**{"tcp: {kind: iperf3, duration: [1s, 2s]}": workload}))
-    for environment in ("native", "bridge"):
-        assert last_line(text_of(files, f"environments/{environment}/tcp/finish.sh"))[-3:] == [
-            "rm",
-            "x",
-            "</dev/null",
-        ]
-    assert not [path for path in files if path.endswith("/finish.sh") and "/tcp/" not in path]
-
-
-def test_a_service_has_the_limits_and_settings_of_its_environment():
-    """What an environment says of its own, as a run gives it to the sites."""
-    own = "{kind: docker, network: bridge, resources: {cpus: 2}, shm_size: 64MiB, sysctls: {net.core.somaxconn: 9}}"
-    files = files_of(mine(**{"bridge:    {kind: docker, network: bridge}": f"bridge:    {own}"}))
-    (service,) = compose_of(files, "bridge")["services"].values()
-    assert (service["cpu_quota"], service["mem_limit"]) == (20_000, 256 * 2**20)
-    assert (service["shm_size"], service["sysctls"]) == (64 * 2**20, {"net.core.somaxconn": "9"})
-    (other,) = compose_of(files, "published")["services"].values()
-    assert other["cpu_quota"] == 5_000 and not {"shm_size", "sysctls"} & {*other}
 
 
 def test_values_of_secrets_are_not_in_it():

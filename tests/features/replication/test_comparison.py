@@ -9,6 +9,7 @@ import pytest
 from report.made_up_runs import Workload
 from report.test_html import HOSTILE, Page
 from report.vega_lite import definition_of
+from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Comparison
 from weighbridge.features.replication.chart import chart
@@ -21,14 +22,18 @@ from weighbridge.features.replication.words import (
     better_words,
     direction_words,
     left_out,
+    measured_text,
+    not_measured,
     outcome_sentence,
+    published_text,
     ratio_text,
     setup_rows,
 )
 from weighbridge.model.facts import layers_json
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric
-from weighbridge.report.document import Chart, Table, plain_text
+from weighbridge.report.document import Chart, Table
 from weighbridge.statistics import Cost, Interval
 
 from .rendered import page, printed
@@ -52,63 +57,71 @@ def found_in(store):
     return replication(analyse(store), published("docker-networks"))
 
 
-def by_table(found):
-    return {table.source.title.split(":")[0]: {row.name: row for row in table.rows} for table in found.tables}
+CABLE = Flag(FlagCode.CABLE, "host a", {"share": 0.99, "rate": 100e6})
+TCG, KVM = Layer("QEMU, TCG", emulated=True), Layer("QEMU, KVM")
+ARMS = ("native", "native-again", *COSTS)
+GUESTS = {
+    "docker-macvlan/server": layers_json(SiteLayers("here", (), (TCG,))),
+    "docker-host/server": layers_json(SiteLayers("here", (), (KVM,))),
+}
+LAB = dict.fromkeys((f"{name}/server" for name in ARMS), layers_json(SiteLayers("lab", (TCG,))))
+OFFERS = [
+    Offer("published", frozenset({"latency", "coherence"}), frozenset(COSTS)),
+    Offer("c", frozenset({"coherence"}), frozenset(COSTS)),
+]
+RUNS = {
+    "whole": {},
+    "three rounds": {"blocks": 3},
+    "one round": {"blocks": 1},
+    "no round": {"blocks": 0},
+    "broke": {"breaking": {(block, "docker-bridge", ()): "too many connections" for block in (1, 2, 3)}, "blocks": 3},
+    "full cable": {"flags": {(block, arm): (CABLE,) for block in range(1, 11) for arm in ARMS}},
+    "some emulated": {"facts": {SCOPE: GUESTS}},
+    "all emulated": {"facts": {SCOPE: LAB}},
+    "one environment": {"costs": {"docker-bridge": 1.1}},
+}
 
 
-def test_directions_of_a_run(run):
-    latency = by_table(found_in(a_run(run)))["Table 8"]
-    assert latency["docker-bridge"].verdict == "agrees"
-    assert latency["docker-overlay"].verdict == "disagrees"  # published slower, here faster
-    assert latency["docker-macvlan"].verdict == "published inconclusive"
-    assert latency["docker-host"].measured.verdict == "equivalent"
-    assert latency["docker-host"].verdict == "disagrees"  # published as 3.5 % slower, here within 3 %
-    throughput = by_table(found_in(a_run(run)))["Table 9"]
-    assert throughput["docker-host"].verdict == "agrees"  # both equivalent
+def told(found):
+    """What is said of a replication: its outcome, each figure that was measured, and why others were not."""
+    yield outcome_sentence(found)
+    yield from (f"{name}: {text}" for name, text in found.summary)
+    for table in found.tables:
+        rows = [row for row in table.rows if row.measured]
+        for row in rows:
+            words = (direction_words(row), published_text(row.published), measured_text(row), "apart" * row.outside)
+            yield f"{table.source.title.split(':')[0]}, {row.name}: {'; '.join(filter(None, words))}"
+        if len(rows) < len(table.rows):
+            yield f"{table.source.title.split(':')[0]}: {' | '.join(not_measured(table.rows))}"
 
 
-def test_fragmentation_has_an_environment_of_its_own(run):
-    tables = by_table(found_in(a_run(run)))
-    row = tables["Table 17"]["docker-overlay-1468"]
-    assert row.verdict == "agrees"
-    assert row.measured.environment == "docker-overlay-1468"
+@pytest.mark.parametrize("name", RUNS)
+def test_what_is_said_of_a_replication(run, name: str):
+    recipe = {"costs": COSTS, "workloads": [LATENCY, DATAGRAM], "study": "docker-networks"} | RUNS[name]
+    analysis = analyse(run(**recipe))
+    found = replication(analysis, published("docker-networks"), OFFERS if name == "one round" else ())
+    assert_sentence("\n".join(told(found)))
+    document = json.loads(json.dumps(replication_json(found), allow_nan=False))
+    assert sum(document["counts"].values()) == len(document["rows"])
+    measured = [(row["direction"], row["measured"]) for row in document["rows"] if row["measured"]]
+    verdicts = [row.verdict for table in found.tables for row in table.rows if row.measured]
+    assert [each for each, _ in measured] == verdicts
+    assert all(each["emulated"] is not each["comparable_in_size"] for _, each in measured)
+    if name == "one round":
+        assert all(each["low"] is each["high"] is None for _, each in measured)
+    for table in found.tables:
+        if drawn := chart(table):
+            assert_points(definition_of(drawn), one_round=name == "one round")
 
 
-def test_shares_are_compared_by_difference(run):
-    row = by_table(found_in(a_run(run)))["Tables 20 to 24"]["docker-overlay"]
-    assert row.measured.cost.scale == "difference"
-    assert row.verdict == "disagrees"  # published as more loss, here less
-
-
-def test_what_broke_says_so_instead_of_a_comparison(run):
-    breaking = {(block, "docker-bridge", ()): "too many connections" for block in range(1, 4)}
-    row = by_table(found_in(a_run(run, breaking=breaking, blocks=3)))["Table 8"]["docker-bridge"]
-    assert row.verdict == "not measured"
-    assert row.why == "docker-bridge overloaded in 3 of 3 trials: too many connections"
-
-
-def test_what_was_not_measured_says_why(run):
-    found = by_table(
-        found_in(run(costs={"docker-bridge": 1.1}, workloads=[LATENCY, DATAGRAM], study="docker-networks"))
-    )
-    assert found["Table 13"]["docker-bridge"].why == "no finished trial of coherence"
-    assert found["Table 11"]["docker-bridge"].why == "datagram has no CPU usage in this run"
-    assert found["Table 8"]["docker-macvlan"].why == "docker-macvlan is not in this run"
-    assert all(row.verdict == "not measured" for row in found["Table 15"].values())
-
-
-def test_figures_that_differ_in_size_are_told_whatever_their_direction(run):
-    """Published: bridge 1.131 [1.092, 1.172], macvlan 1.018 [0.997, 1.038]; made up: 1.12 and 1.05 ± 0.2 %."""
-    found = found_in(a_run(run))
-    latency = by_table(found)["Table 8"]
-    assert latency["docker-bridge"].verdict == "agrees" and not latency["docker-bridge"].apart
-    assert latency["docker-macvlan"].verdict == "published inconclusive" and latency["docker-macvlan"].apart
-    rows = [row for table in found.tables for row in table.rows]
-    apart, measured = sum(row.apart for row in rows), sum(row.measured is not None for row in rows)
-    assert f"{apart} of {measured} published sizes lie outside" in outcome_sentence(found)
-    assert not any(row.apart for row in rows if row.measured is None)
-    one = by_table(found_in(a_run(run, blocks=1)))["Table 8"]
-    assert not any(row.apart for row in one.values()), "a single block has no interval"
+def assert_points(spec, *, one_round: bool):
+    low, high = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    points = next(rows for rows in spec["datasets"].values() if "source" in rows[0])
+    assert "published" in {point["source"] for point in points} <= {"published", "measured"}
+    assert all(low <= point["low"] <= point["value"] <= point["high"] <= high for point in points)
+    for point in points:
+        if one_round and point["source"] == "measured":
+            assert point["low"] == point["high"]
 
 
 def test_what_the_run_has_no_value_for_is_folded(run, tmp_path):
@@ -116,23 +129,14 @@ def test_what_the_run_has_no_value_for_is_folded(run, tmp_path):
     clients = [Workload("redis", metrics, (("clients", n),)) for n in ("10", "100")]
     store = run(costs={"docker-bridge": 1.2, "docker-host": 1.0}, workloads=clients, study="native-vs-container-apps")
     found = replication(analyse(store), published("native-vs-container-apps"))
-    written = page(found, store, tmp_path / "page.html")
     table = next(each for each in found.tables if each.source.title.startswith("Redis SET"))
     absent = [row for row in table.rows if row.measured is None]
-    assert {row.why for row in absent} == {"this level is not in the run"}
+    assert {row.reason for row in absent} == {"this level is not in the run"}
+    written = page(found, store, tmp_path / "page.html")
     assert f"{len(absent)} published figures without a value in this run" in written
     drawn = json.dumps(definition_of(chart(table)))
     assert '"environment": "clients=100"' in drawn and "clients=800" not in drawn
-
-
-def test_few_blocks_are_marked(run):
-    found = by_table(found_in(a_run(run, blocks=3)))
-    assert direction_words(found["Table 8"]["docker-bridge"]).endswith("(exploratory)")
-
-
-def test_a_run_without_trials(run):
-    found = found_in(a_run(run, blocks=0))
-    assert found.counts["not measured"] == sum(found.counts.values())
+    assert chart(replace(table, rows=())) is None
 
 
 # -- the rule --------------------------------------------------------------------------------------
@@ -193,30 +197,6 @@ def test_ratios_as_text():
     assert ratio_text(Interval(1.1, 1e-5, 3e6)) == "1.100 [0.000, >100]"
 
 
-def test_a_profile_that_measures_the_missing_is_named(run):
-    envs = frozenset(COSTS)
-    offers = [
-        Offer("published", frozenset({"latency", "coherence"}), envs),
-        Offer("c", frozenset({"coherence"}), envs),
-    ]
-    found = replication(analyse(a_run(run, blocks=1)), published("docker-networks"), offers)
-    row = by_table(found)["Table 13"]["docker-bridge"]
-    assert row.why.endswith("no finished trial of coherence: --profile c measures it")
-    assert (
-        by_table(found)["Table 12"]["docker-bridge"].why
-        == "datagram has no memory usage (committed, used or not) in this run"
-    )
-
-
-def test_the_summary_has_a_line_for_each_environment(run):
-    found = found_in(a_run(run))
-    lines = dict(found.summary)
-    assert set(lines) == set(COSTS) and all(line.startswith("agrees ") for line in lines.values())
-    assert sum(int(part.split()[-1]) for line in lines.values() for part in line.split(", ")) == sum(
-        found.counts.values()
-    )
-
-
 def test_what_is_left_out_begins_with_table_and_figure():
     rows = left_out(published("docker-networks"))
     assert all(places.startswith(("Table ", "Section ")) and ": " in places and why for places, why in rows)
@@ -229,15 +209,6 @@ def test_which_way_is_better():
     assert said["Table 9"] == "more is better" and said["Table 7"] == said["Tables 20 to 24"] == "less is better"
 
 
-def test_one_block_has_no_interval_anywhere(run):
-    found = found_in(a_run(run, blocks=1))
-    rows = [row for row in replication_json(found)["rows"] if row["measured"]]
-    assert rows and all(row["measured"]["low"] is row["measured"]["high"] is None for row in rows)
-    table = next(each for each in found.tables if each.source.title.startswith("Table 8"))
-    measured_points = [p for p in drawn_points(definition_of(chart(table))) if p["source"] == "measured"]
-    assert all(p["low"] == p["value"] == p["high"] and p["shown"].endswith("(no interval)") for p in measured_points)
-
-
 # -- what is written -------------------------------------------------------------------------------
 
 
@@ -246,74 +217,31 @@ def page_of(store) -> Page:
 
 
 def test_the_page_is_whole_and_offline(run):
-    store = a_run(run, facts={"host": {"kernel": "Linux 6.1", "link": "100 Mbit/s"}})
-    page = page_of(store)
-    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    written = page_of(a_run(run, question=HOSTILE, facts={"host": {"kernel": HOSTILE, "link": "100 Mbit/s"}}))
+    ids = [attrs["id"] for _, attrs in written.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
-    links = [attrs["href"] for attrs in page.all("a")]
+    links = [attrs["href"] for attrs in written.all("a")]
     assert all(link[1:] in ids if link.startswith("#") else link == "report.html" for link in links)
-    assert not [a for tag in ("link", "img", "iframe") for a in page.all(tag)]
-    for wanted in (
-        "Table 8: one-way latency",
-        "1.131 [1.092,",
-        "Known oddities",
-        "17.04.0-ce",
-        "Linux 6.1",
-        "agrees",
-    ):
-        assert wanted in page.text
-    charts = [text for attrs, text in page.scripts if attrs.get("type") == "application/json"]
-    assert len(charts) == len(page.all("div")) - sum(a.get("class") != "chart" for a in page.all("div"))
+    assert not [each for tag in ("link", "img", "iframe") for each in written.all(tag)]
+    assert "alert(1)" in written.text and "Table 8: one-way latency" in written.text
+    charts = [text for attrs, text in written.scripts if attrs.get("type") == "application/json"]
+    assert len(charts) == sum(attrs.get("class") == "chart" for attrs in written.all("div"))
     assert all(json.loads(text)["layer"] for text in charts)
+    assert all("alert(1)" not in text for attrs, text in written.scripts if attrs.get("type") != "application/json")
 
 
-def test_text_of_a_run_cannot_leave_its_place(run):
-    page = page_of(a_run(run, question=HOSTILE, facts={"host": {"kernel": HOSTILE}}))
-    assert "alert(1)" in page.text
-    assert not page.all("img")
-    assert all("alert(1)" not in text for attrs, text in page.scripts if attrs.get("type") != "application/json")
-
-
-def test_a_page_of_a_run_without_trials(run):
-    assert "not measured" in page_of(a_run(run, blocks=0)).text
-
-
-def drawn_points(spec):
-    return next(rows for rows in spec["datasets"].values() if "source" in rows[0])
-
-
-def test_a_chart_holds_both_sides_and_bounded_intervals(run):
-    table = next(each for each in found_in(a_run(run)).tables if each.source.title.startswith("Table 7"))
-    drawn = chart(table)
-    assert drawn is not None
-    spec = definition_of(drawn)
-    low, high = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
-    points = drawn_points(spec)
-    assert {point["source"] for point in points} == {"published"}
-    assert all(low <= point["low"] <= point["value"] <= point["high"] <= high for point in points)
-    both = chart(next(t for t in found_in(a_run(run)).tables if t.source.title.startswith("Table 8")))
-    assert {point["source"] for point in drawn_points(definition_of(both))} == {"published", "measured"}
-    assert chart(replace(table, rows=())) is None
-
-
-def test_the_table_in_the_terminal(run):
-    store = a_run(run)
-    told = printed(found_in(store), store, 160)
-    assert "Table 8: one-way latency of UDP (ratio to native; less is better)" in told
-    assert "1.131 [1.092, 1.172]" in told
-    assert "published comparisons with native: agrees" in told
+def test_a_page_and_a_table_of_a_run_without_trials(run):
+    store = a_run(run, blocks=0)
+    assert "not measured" in page_of(store).text and "not measured" in printed(found_in(store), store, 160)
 
 
 def test_the_table_marks_published_figures_outside(run):
     store = a_run(run)
     document = replication_document(found_in(store), store)
-    charts = [block for block in document.blocks if isinstance(block, Chart)]
-    tables = [each for chart in charts for each in chart.fallback if isinstance(each, Table)]
-    marked = [row[0].parts for table in tables for row in table.rows if "published figure outside" in row[2].parts]
-    assert len(marked) == sum(row.apart for table in found_in(store).tables for row in table.rows) > 0
-    latency = next(each for each in charts if each.title.startswith("Table 8")).fallback[0]
-    names = {plain_text(row[0].parts) for row in latency.rows if "published figure outside" in row[2].parts}
-    assert "docker-macvlan" in names and "docker-bridge" not in names
+    tables = [each for drawn in document.blocks if isinstance(drawn, Chart) for each in drawn.fallback]
+    rows = [row for table in tables if isinstance(table, Table) for row in table.rows]
+    marked = [row for row in rows if "published figure outside" in row[2].parts]
+    assert len(marked) == sum(row.outside for table in found_in(store).tables for row in table.rows) > 0
 
 
 def apps(run, **recipe):
@@ -346,19 +274,6 @@ def test_the_set_up_says_which_server_was_measured(run):
     assert all("measures MariaDB" in note for note in notes)
 
 
-def test_the_document(run):
-    document = json.loads(json.dumps(replication_json(found_in(a_run(run))), allow_nan=False))
-    row = next(
-        r for r in document["rows"] if r["table"].startswith("Table 8") and r["environment"] == "docker-bridge"
-    )
-    assert row["direction"] == "agrees"
-    assert row["measured"]["scale"] == "ratio" and row["measured"]["blocks"] == 10
-    assert row["published"]["verdict"] == "different"
-    assert sum(document["counts"].values()) == len(document["rows"])
-    unmeasured = next(r for r in document["rows"] if r["table"].startswith("Table 13"))
-    assert unmeasured["measured"] is None and unmeasured["why"]
-
-
 def test_the_set_up_is_put_beside_the_published_one(run):
     store = a_run(run, facts={"host": {"kernel": "Linux 6.1"}, "host b": {"link": "100 Mbit/s"}})
     rows = {what: (was, here) for what, was, here in setup_rows(published("docker-networks"), store, analyse(store))}
@@ -367,49 +282,3 @@ def test_the_set_up_is_put_beside_the_published_one(run):
     assert rows["repetitions"][1].startswith("10 blocks of every environment")
     assert rows["Docker"][1] == "unknown"
     assert rows["duration of a latency test"][1] == "not in this run"
-
-
-def test_figures_of_hardware_are_not_compared_in_size_with_those_of_an_emulator(run, tmp_path):
-    layers = {
-        "docker-macvlan/server": SiteLayers("here", (), (Layer("QEMU, TCG", emulated=True),)),
-        "docker-host/server": SiteLayers("here", (), (Layer("QEMU, KVM"),)),
-    }
-    store = a_run(run, facts={SCOPE: {place: layers_json(each) for place, each in layers.items()}})
-    found, plain = found_in(store), found_in(a_run(run))
-    before, row = (by_table(each)["Table 8"] for each in (plain, found))
-    emulated, kvm = row["docker-macvlan (QEMU, TCG: emulated)"], row["docker-host (QEMU, KVM)"]
-    assert before["docker-macvlan"].apart and not emulated.apart
-    assert direction_words(emulated) == "published inconclusive (emulated)"
-    assert emulated.verdict == before["docker-macvlan"].verdict
-    assert (kvm.apart, direction_words(kvm)) == (before["docker-host"].apart, direction_words(before["docker-host"]))
-    measured = [each for table in found.tables for each in table.rows if each.measured]
-    under = sum(each.published.environment == "docker-macvlan" for each in measured)
-    assert f"of {len(measured) - under} published sizes lie outside" in outcome_sentence(found)
-    assert f"Sizes measured under emulation ({under}) are not comparable." in outcome_sentence(found)
-
-    text = printed(found, store)
-    written = Page(page(found, store, tmp_path / "page.html")).text
-    assert "docker-macvlan (QEMU, TCG: emulated): measured under emulation (QEMU, TCG). Their costs" in written
-    for shown in (text, written):
-        assert shown.count("docker-macvlan (QEMU, TCG: emulated)") > under
-    charts = [drawn for table in found.tables if (drawn := chart(table)) and any(row.measured for row in table.rows)]
-    assert any("docker-macvlan (QEMU, TCG: emulated)" in json.dumps(definition_of(each)) for each in charts)
-
-    rows = replication_json(found)["rows"]
-    mine = [each["measured"] for each in rows if each["environment"] == "docker-macvlan" and each["measured"]]
-    assert mine and all(each["emulated"] and not each["comparable_in_size"] and not each["apart"] for each in mine)
-    assert mine[0]["layers"] == [{"name": "QEMU, TCG", "emulated": True}]
-    (host,) = {each["measured"]["comparable_in_size"] for each in rows
-               if each["environment"] == "docker-host" and each["measured"]}  # fmt: skip
-    assert host
-
-
-def test_no_size_is_compared_where_the_baseline_itself_was_emulated(run):
-    guest = layers_json(SiteLayers("lab", (Layer("QEMU, TCG", emulated=True),)))
-    found = found_in(
-        a_run(run, facts={SCOPE: {f"{name}/server": guest for name in ("native", "native-again", *COSTS)}})
-    )
-    measured = [row for table in found.tables for row in table.rows if row.measured]
-    assert all(row.emulated and not row.apart for row in measured)
-    assert "lie outside" not in outcome_sentence(found)
-    assert found.all_emulated and not any("emulated" in row.name for row in measured)

@@ -113,7 +113,7 @@ def test_what_there_is_no_environment_for_is_listed_with_the_reason(run, tmp_pat
     given = study(*PRINTED, comparisons=(ratios(),), no_environment={"xen": "no environment of this kind yet"})
     store = run(costs=costs, workloads=[TCP], left_out=(tcg,))
     found = replication(analyse(store), given)
-    whys = {row.name: row.why for row in found.tables[0].rows}
+    whys = {row.name: row.reason for row in found.tables[0].rows}
     assert whys["kvm"] == ""
     assert whys["tcg"].endswith("qemu-system-x86_64 is not installed; apt-get install x")
     if "xen" not in costs:
@@ -169,7 +169,10 @@ def test_published_and_measured_spread_stand_side_by_side(run, tmp_path):
     assert here["kvm"].published.variation is None and not here["kvm"].published.derived
     values = analysis.block_values(analysis.metrics[0], "native")
     assert here["native"].measured.mean == pytest.approx(sum(values) / len(values))
-    assert here["xen"].why == "xen: no environment of this kind yet" and here["tcg"].why == "tcg is not in this run"
+    assert (
+        here["xen"].reason == "xen: no environment of this kind yet"
+        and here["tcg"].reason == "tcg is not in this run"
+    )
     document = json.loads(json.dumps(replication_json(found), allow_nan=False))
     assert [row["environment"] for row in document["spreads"]] == list(here)
     assert document["spreads"][0]["measured"]["runs"] == 10 and document["spreads"][3]["measured"] is None
@@ -182,7 +185,7 @@ def test_published_and_measured_spread_stand_side_by_side(run, tmp_path):
 def test_one_block_has_no_spread(run):
     given = study(figure("native", "mean", 200), spreads=(TABLE,))
     row = replication(analyse(run(costs={"kvm": 2.0}, workloads=[TCP], blocks=1)), given).spreads[0].rows[0]
-    assert row.measured is None and row.why == "fewer than two blocks of tcp in this run"
+    assert row.measured is None and row.reason == "fewer than two blocks of tcp in this run"
 
 
 # -- docker-vs-virtualbox --------------------------------------------------------------------------
@@ -194,7 +197,7 @@ def test_docker_beside_virtualbox(run):
     found = replication(analyse(store), given)
     (bridge,), (host,) = (table.rows for table in found.tables)
     assert bridge.published.effect == pytest.approx(3740.15 / 51996.17) and bridge.published.proof == "different"
-    assert bridge.why == host.why and "virtualbox is not in this run" in bridge.why
+    assert bridge.reason == host.reason and "virtualbox is not in this run" in bridge.reason
     here = {row.published.environment: row.published for row in found.spreads[0].rows}
     assert list(here) == ["docker-bridge", "docker-host", "virtualbox", "qemu-kvm", "qemu-tcg"]
     assert here["qemu-tcg"].mean is None is here["qemu-kvm"].variation  # another hypervisor is no replication
@@ -244,7 +247,7 @@ def test_both_test_environments_stand_beside_the_client_elsewhere(run):
         assert here[NAME_KVM].verdict == here[NAME_TCG].verdict == "agrees"
         assert direction_words(here[NAME_TCG]) == "agrees (sign only, emulated)"
         assert all(
-            ("--profile xen" if name.startswith("xen") else "virtualbox is not in this run") in here[name].why
+            ("--profile xen" if name.startswith("xen") else "virtualbox is not in this run") in here[name].reason
             for name in WITHOUT
         )
     assert [out.why for out in given.left_out if "44 Mbit/s" in out.why]

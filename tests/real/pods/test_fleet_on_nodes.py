@@ -12,7 +12,7 @@ import pytest
 
 from weighbridge.features.fleets.folder import FleetFolder
 from weighbridge.features.fleets.run_commands import fleet_status
-from weighbridge.hosts.kubernetes.held_nodes import HOLDS_LABEL
+from weighbridge.features.kubernetes.held_nodes import HOLDS_LABEL
 from weighbridge.linux.detached import parsed
 
 from ..cluster import NAMES, Cluster

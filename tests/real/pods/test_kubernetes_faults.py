@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from weighbridge.errors import EnvironmentLost
-from weighbridge.hosts.kubernetes import objects
-from weighbridge.hosts.kubernetes.session import LEASE_S
+from weighbridge.features.kubernetes import objects
+from weighbridge.features.kubernetes.session import LEASE_S
 from weighbridge.launcher.launch import Launcher
 from weighbridge.model.command import SITE_ENV, Command
 from weighbridge.model.host import Host
@@ -146,7 +146,7 @@ def test_a_container_that_the_cluster_adds_is_told(
         manifest["spec"]["containers"].insert(0, sidecar)
         return manifest
 
-    monkeypatch.setattr("weighbridge.hosts.kubernetes.cluster.pod", with_sidecar)
+    monkeypatch.setattr("weighbridge.features.kubernetes.cluster.pod", with_sidecar)
     with pod(host, small_userland, "3-mesh") as site:
         assert site.run(Command(("echo", "there"))).stdout == b"there\n"
         facts = site.facts()

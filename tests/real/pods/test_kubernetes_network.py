@@ -13,10 +13,10 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.analysis.paths import SCOPE
-from weighbridge.environments.pod import policy
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes import services
-from weighbridge.hosts.kubernetes.objects import RUN_LABEL, object_name
+from weighbridge.features.kubernetes import services
+from weighbridge.features.kubernetes.environments.pod import policy
+from weighbridge.features.kubernetes.objects import RUN_LABEL, object_name
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.facts import NetworkPath
 from weighbridge.model.host import Host, Limits, RunContext

@@ -12,8 +12,8 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.site import about_site
-from weighbridge.hosts.kubernetes import cleanup, survey
-from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.features.kubernetes import cleanup, survey
+from weighbridge.features.kubernetes.kubectl import Kubectl
 from weighbridge.meters import host as machine_counters
 from weighbridge.meters.opened import meters
 from weighbridge.model.command import Command

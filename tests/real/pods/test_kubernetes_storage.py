@@ -10,7 +10,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes.volumes import NodeFolders
+from weighbridge.features.kubernetes.volumes import NodeFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.site import MountRequest, SiteRequest, SiteStorage

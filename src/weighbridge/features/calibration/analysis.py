@@ -14,7 +14,7 @@ SPANS_S = (60.0, 600.0, 3600.0)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One weight: costs are fractions of the metric (0.05 is 5 %), ``blocks`` how many made the reading."""
+    """The reading for one weight: costs are fractions of the metric (0.05 is 5%), from ``blocks`` blocks."""
 
     what: str
     weight: str

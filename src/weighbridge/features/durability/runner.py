@@ -1,7 +1,7 @@
-"""Durability, checked: each environment of a study writes to its storage, and the power is cut in the midst.
+"""Checks durability: each environment of a study writes to its storage until the power is cut.
 
-A site's program writes records, or a database's clients commit them; its disk's host is killed, and what is there is
-read back.
+A site's program writes records, or a database's clients commit them. The host of its disk is killed, and the
+remaining records are read back.
 """
 
 import gzip
@@ -16,13 +16,14 @@ from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.features.durability.records import TOKEN, ReadBack, read_back, read_committed
 from weighbridge.model.choices import Promise
 from weighbridge.model.command import Command
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.host import Host, HostTraits, Power, RunContext
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.names import RunId, SafeName
-from weighbridge.model.power_cut import ACKNOWLEDGED, TOKEN, Ledger, PowerCut, ReadBack, read_back, read_committed
+from weighbridge.model.power_cut import ACKNOWLEDGED, Ledger, PowerCut
 from weighbridge.model.site import DATA, Mount, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Placement, Role, Study
 from weighbridge.model.userland import Userland, UserlandSpec
@@ -48,7 +49,7 @@ _PACK = f'test -e "$1" || exit {_ABSENT}; exec gzip -c "$1"'
 
 
 class Writer:
-    """A program in a site that has records kept, and tells of each that was acknowledged in a file of the site."""
+    """A program in a site that writes records, and logs each acknowledged one in a file of the site."""
 
     def __init__(self, site: Site, command: Command, file: str, mark: bytes) -> None:
         """Start it. The file has one ``mark`` for each record."""
@@ -56,7 +57,7 @@ class Writer:
         self._running = site.start(command)
 
     def acknowledged(self) -> int:
-        """How many records were acknowledged so far. Raises Unavailable where the writer has ended."""
+        """Return the number of records acknowledged so far. Raises Unavailable if the writer has ended."""
         if self._running.poll() is not None:
             raise Unavailable(f"the program that writes the records exited: {self._running.stop().last_words}")
         with suppress(FileNotFoundError):
@@ -64,7 +65,7 @@ class Writer:
         return 0
 
     def begin(self) -> None:
-        """Wait for the first acknowledged record. Raises Unavailable where none comes in time."""
+        """Wait for the first acknowledged record. Raises Unavailable if none comes in time."""
         deadline = time.monotonic() + _FIRST_S
         while not self.acknowledged():
             if time.monotonic() > deadline:
@@ -72,7 +73,7 @@ class Writer:
             time.sleep(_LOOK_S)
 
     def until_cut(self, host: Host, power: Power, seconds: float, say: Callable[[str], None]) -> int:
-        """Let it write for so many seconds, cut the power of the host, and give how many were acknowledged before."""
+        """Let it write for ``seconds``, cut the power of the host, and return the number of acknowledged records."""
         say(f"writing records for {seconds:g} s")
         time.sleep(seconds)
         count = self.acknowledged()
@@ -84,10 +85,10 @@ class Writer:
 def cut_and_read_back(
     site: Site, mounts: list[Mount], promise: Promise, seconds: float, say: Callable[[str], None]
 ) -> tuple[Host, int, ReadBack]:
-    """Write for so many seconds, cut the power, and give whose it was, how many records were acknowledged, the rest.
+    """Write for ``seconds``, cut the power, and return the power, the number of acknowledged records and the rest.
 
-    ``mounts`` are those of the site's storage, whose server it is, where it has one. Acknowledged is what was seen to
-    be before the cut: a few more may have been. Raises Unavailable where the power or the data cannot be reached.
+    ``mounts`` belong to the site's storage, including its server if it has one. Only records that were seen before
+    the cut count as acknowledged. Raises Unavailable if the power or the data cannot be reached.
     """
     host = host_of(site, mounts)
     power = power_of(host)
@@ -107,7 +108,7 @@ def cut_and_read_back(
 
 
 def host_of(site: Site, mounts: list[Mount]) -> Host:
-    """The host on whose disk a site's data are. Raises Unavailable where they cannot be checked."""
+    """Return the host with the disk of a site's data. Raises Unavailable if the data cannot be checked."""
     servers = {host.name: host for mount in mounts for host in mount.servers}
     if len(servers) > 1:
         raise Unavailable(f"its data is on several hosts ({', '.join(servers)}): put it on one host")
@@ -119,7 +120,7 @@ def host_of(site: Site, mounts: list[Mount]) -> Host:
 
 
 def power_of(host: Host) -> Power:
-    """The power of a host. Raises Unavailable where it cannot be cut."""
+    """Return the power of a host. Raises Unavailable if it cannot be cut."""
     if (power := host.capabilities.power) is None:
         raise Unavailable(
             f"its data is on host {host.name}, which Weighbridge cannot power off: use a host of kind guest"
@@ -128,12 +129,12 @@ def power_of(host: Host) -> Power:
 
 
 def in_memory(site: Site) -> bool:
-    """Whether what a site has for its data is memory: no cut leaves any of it."""
+    """Return whether what a site has for its data is memory: no cut leaves any of it."""
     return mounted(site)[:1] in (("tmpfs",), ("ramfs",))
 
 
 def file_on(host: Host, power: Power, name: str) -> str:
-    """The path of the site's file on the host's data disk, by which it is found again. Raises Unavailable."""
+    """Return the path of the site's file on the host's data disk, to find it again. Raises Unavailable."""
     completed = host.run(Command(("sh", "-c", _FIND, "find", power.data, name), _FIND_S))
     if not (path := completed.text.strip()):
         raise Unavailable(f"its data was not found on the data disk of host {host.name}")
@@ -141,7 +142,7 @@ def file_on(host: Host, power: Power, name: str) -> str:
 
 
 def _content(host: Host, file: str) -> bytes:
-    """The content of a file; empty where the file is gone. Raises EnvironmentLost where it cannot be read."""
+    """Return the content of a file; empty if the file is gone. Raises EnvironmentLost if it cannot be read."""
     completed = host.run(Command(("sh", "-c", _PACK, "pack", file), _READ_S))
     if completed.returncode == _ABSENT:
         return b""
@@ -166,14 +167,14 @@ class CheckedServer:
 
     @classmethod
     def of(cls, kind: str, options: Any, host: Host) -> "CheckedServer":
-        """The server of a workload whose commits can be counted, on a free port of the host."""
+        """Return the server of a workload whose commits can be counted, on a free port of the host."""
         workload, at = registry.workloads()[kind], replace(_LOOPBACK, port=host.free_ports(()))
         ledger = workload.ledger(options, at)
         assert ledger is not None
         return cls(workload, options, at, ledger)
 
     def programs(self, site: Site) -> Programs:
-        """Its programs in a site, of which none runs yet."""
+        """Return its programs in a site, before any of them runs."""
         return Programs(self.workload, self.options, Stage({"server": site}, {"server": self.at}))
 
     def begin(self, site: Site) -> None:
@@ -191,18 +192,18 @@ class CheckedServer:
 
 
 def commits(cell: Cell) -> bool:
-    """Whether a workload has a server whose commits can be counted."""
+    """Return whether a workload has a server whose commits can be counted."""
     return registry.workloads()[cell.kind].ledger(cell.options, _LOOPBACK) is not None
 
 
 def cut_and_recover(
     site: Site, request: SiteRequest, server: CheckedServer, seconds: float, study: Study
 ) -> tuple[Host, int, ReadBack, str]:
-    """Commit for so many seconds, cut the power, start the server again, and count.
+    """Commit for ``seconds``, cut the power, start the server again, and count.
 
-    Gives whose power it was, how many commits were acknowledged, what is there of them, and why the server did not
-    tell, if it did not. The server is started again natively on that host, on the folder that its storage had there.
-    Raises Unavailable where the power or the data cannot be reached, or nothing was committed.
+    Returns the power, the number of acknowledged commits, the surviving commits, and an error of the server or "".
+    The server is started again natively on that host, on the folder of its storage. Raises Unavailable if the power
+    or the data cannot be reached, or if nothing was committed.
     """
     assert request.storage is not None
     host = host_of(site, request.storage.mounts)
@@ -229,7 +230,7 @@ def cut_and_recover(
 
 
 def _read_back(request: SiteRequest, folder: str, server: CheckedServer, traits: HostTraits) -> tuple[str, str]:
-    """What the server's client prints of the data in a folder of the host, and why it prints nothing."""
+    """Return the client's output for the data in a folder of the host, and why it printed nothing."""
     native, options = registry.bare_host(traits)
     storage = SiteStorage("directory", lambda _: nullcontext(Mount("folder", folder)))
     with native.open(options, replace(request, name=SafeName("1-recovered"), storage=storage)) as site:
@@ -245,7 +246,7 @@ def _read_back(request: SiteRequest, folder: str, server: CheckedServer, traits:
 
 
 def _query(site: Site, server: CheckedServer, programs: Programs) -> tuple[str, str]:
-    """Return what the client prints, and why it fails; a server that listens may refuse it until it has recovered."""
+    """Return the client's output and its error. A server can refuse the client until it has recovered."""
     deadline = time.monotonic() + _RECOVER_S
     while (completed := site.run(server.ledger.read)).returncode != 0 and time.monotonic() < deadline:
         if programs.server is None or programs.server.poll() is not None:
@@ -256,7 +257,7 @@ def _query(site: Site, server: CheckedServer, programs: Programs) -> tuple[str, 
 
 
 def _first_error(programs: Programs) -> str:
-    """The first error that a server printed; its last line is often a hint."""
+    """Return the first error that a server printed; its last line is often a hint."""
     server = programs.completed.get("server")
     error = _ERROR.search(server.stderr.decode(errors="replace")) if server is not None else None
     return error[0].strip()[:300] if error else ""
@@ -264,7 +265,7 @@ def _first_error(programs: Programs) -> str:
 
 USERLAND = UserlandSpec.of(c=("powercut",))
 _ROLE: Role = "server"
-"""Whose site has the data, also where a workload has no counterpart."""
+"""The role whose site has the data, even if a workload has no counterpart."""
 
 
 @dataclass(slots=True)
@@ -276,10 +277,10 @@ class CheckedPowerCuts:
 
 
 def checkable(study: Study) -> Study:
-    """The study on hosts whose disks lose what was not flushed, as far as their power can be cut.
+    """Return the study on hosts whose disks lose unflushed data, if their power can be cut.
 
-    Clients are where the server is: none is opened. Raises Unavailable where no power can be cut, or no such host
-    can be had.
+    Clients run on the server's host, so no other host is opened. Raises Unavailable if no power can be cut, or if no
+    such host is available.
     """
     placed = {study.server_host, *study.storage_hosts}
     volatile = {name: study.file.hosts[name].with_volatile_cache() for name in placed}
@@ -306,10 +307,9 @@ def check_durability(
     say: Callable[[str], None],
     keep: Callable[[PowerCut], None],
 ) -> CheckedPowerCuts:
-    """Cut the power once for each environment and promise, on hosts of its own; ``seconds`` is how long it writes.
+    """Cut the power once for each environment and promise, on its own hosts; ``seconds`` is the time of writing.
 
-    Each takes minutes, so ``keep`` is called with each as soon as it is known. Raises Unavailable where nothing can
-    be checked.
+    Each check takes minutes, so ``keep`` is called with each result. Raises Unavailable if nothing can be checked.
     """
     checkable_study, run_id, cache = checkable(study), RunId.new(), cache_folder()
     durability, needed = CheckedPowerCuts(), userland_of_checks(checkable_study, promises)
@@ -355,7 +355,7 @@ def checks(study: Study, arm: Arm, promises: Iterable[Promise]) -> Iterator[tupl
 
 
 def userland_of_checks(study: Study, promises: Iterable[Promise]) -> UserlandSpec:
-    """The writer of records, and the servers whose commits are counted."""
+    """Return the writer of records, and the servers whose commits are counted."""
     kinds = registry.workloads()
     cells = study.cells if Promise.COMMIT in promises else ()
     servers = [kinds[cell.kind].userland(cell.options) for cell in cells if commits(cell)]
@@ -365,7 +365,7 @@ def userland_of_checks(study: Study, promises: Iterable[Promise]) -> UserlandSpe
 def _one(
     study: Study, arm: Arm, promise: Promise, cell: Cell | None, seconds: float, run: RunContext, userland: Userland
 ) -> PowerCut:
-    """One check; what is closed on a host that was killed is lost, and that is no failure."""
+    """Run one check. Errors of closing a site on a killed host are expected and ignored."""
     power_cut: PowerCut | None = None
     try:
         with run.stack:

@@ -1,4 +1,4 @@
-"""A fleet: one study run on many machines or pairs of machines. Does a cost hold on all, and which are outliers?
+"""The analysis of a fleet, one study run on many machines or pairs: costs on all machines, and outliers.
 
     fleet = read_fleet(Path("fleet"))
     for metric in fleet.metrics:
@@ -7,12 +7,12 @@
 Each run is analysed as for its own report, but only its primary metrics and its control. A run whose control failed
 takes no part. What a cost over machines comes to is `weighbridge.features.fleets.statistics`'s.
 
-**Own values.** A cost is made inside blocks, so that a machine that is slower natively and in an environment alike
-has the same cost as its peers. Which machine is slow is asked of the baseline's own values: they differ between
-sessions, and that spread is in what a machine is compared with.
+**Own values.** A cost is measured within blocks, so a machine that is equally slow natively and in an environment has
+the same cost as its peers. The baseline's own values show which machine is slow. They differ between sessions, and
+the comparison of a machine includes that spread.
 
-An **outlier** is one by `statistics.fleet` that stays one among all of the page's metrics: its p-value,
-which is Holm's over the machines, is multiplied by the number of metrics.
+An **outlier** of `statistics.fleet` must remain one among all metrics of the page: its p-value, after Holm's
+correction over the machines, is multiplied by the number of metrics.
 """
 
 import math
@@ -60,7 +60,7 @@ FLEET = "fleet.json"
 RUNS = "runs"
 """The folder in it with a run directory for each machine or pair."""
 PEERS = 2
-"""The fewest peers by which a machine is unlike them."""
+"""The fewest peers that a machine must differ from."""
 
 
 Sides = tuple[Sequence[float], Sequence[float]]
@@ -69,13 +69,13 @@ Sides = tuple[Sequence[float], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class FleetRun:
-    """One run of the fleet, as far as its page needs it. ``name`` is that of its directory."""
+    """One run of the fleet with the data for its page. ``name`` is the name of its directory."""
 
     name: str
     machines: tuple[str, ...]
     """One machine, or the two of a pair: the client's and the server's."""
     nodes: tuple[tuple[str, str], ...]
-    """What each is named by, "" where it is not known: its node, or its name in the fleet, and its machine id."""
+    """The node of each machine (or its name in the fleet) and its machine id; "" if unknown."""
     purpose: Purpose
     study: str
     question: str
@@ -84,9 +84,9 @@ class FleetRun:
     created: float
     trust: TrustReason
     shifted: tuple[MetricReport, ...]
-    """The metrics in which its A/A arm shows a cost."""
+    """The metrics that show a cost of the A/A arm."""
     disturbances: Mapping[str, Disturbance]
-    """What others took in the trials of each environment."""
+    """The disturbance in the trials of each environment."""
     blocks: int
     trials: int
     failed: int
@@ -97,21 +97,21 @@ class FleetRun:
     reports: Mapping[MetricId, MetricReport]
     """Its headline metrics, without their comparisons."""
     sides: Mapping[tuple[MetricId, str], Sides] = field(repr=False)
-    """By headline metric and environment, the A/A arm too: what its cost is made of."""
+    """The values behind each cost, by headline metric and environment, including the A/A arm."""
     own_values: Mapping[MetricId, Sequence[float]] = field(repr=False)
     """The baseline's values of these, one a block."""
     aa_arm: str | None
     no_cost: Mapping[tuple[MetricId, str], "WhyNotCounted"]
     """Comparisons, by metric and environment, that can have no verdict in the run."""
     facts: tuple[Mapping[str, str], ...] = field(repr=False)
-    """Of each of its machines."""
+    """The facts of each machine."""
     environments: Mapping[str, Described] = field(repr=False)
     cells: Mapping[str, Described] = field(repr=False)
     isolation: Mapping[str, Isolation] = field(repr=False)
 
     @property
     def trusted(self) -> bool | None:
-        """Whether the A/A arm holds; None where there is none to ask."""
+        """Whether the A/A arm holds; None if it cannot be checked."""
         return TRUSTED[self.trust]
 
     @property
@@ -121,7 +121,7 @@ class FleetRun:
 
 
 class WhyNotCounted(StrEnum):
-    """Why a run takes no part in what a metric comes to over the fleet."""
+    """The reason why a run does not count in a metric over the fleet."""
 
     UNTRUSTED = "untrusted"
     ALONE = "alone"
@@ -146,35 +146,35 @@ class WhyLeftOut(StrEnum):
     OTHER_STUDY = "other-study"
     OTHER_BASELINE = "other-baseline"
     OTHER_SIZE = "other-size"
-    """It is of a pair, the others of single machines, or the other way round."""
+    """The run has a pair and the others have single machines, or the other way round."""
     OTHER_SETTING = "other-setting"
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOutRun:
-    """A directory that is none of the fleet's runs.
+    """A directory without a run of the fleet.
 
-    ``about``: what was wrong with it, its study, its baseline; "" of other reasons.
+    ``detail`` is the problem with it, its study, or its baseline; "" for other reasons.
     """
 
     name: str
     reason: WhyLeftOut
-    about: str = ""
+    detail: str = ""
     setting: SettingChange | None = None
     """In what its study differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEffect:
-    """What one run makes of a metric: the mean of its blocks' effects, positive is worse; None without two blocks."""
+    """The mean effect of one run's blocks on a metric; positive is worse. None with fewer than two blocks."""
 
     run: FleetRun
     blocks: int
     effect: Interval | None
-    """With the 95 % interval of Student's t, of this run's blocks alone."""
+    """The effect with Student's t 95% interval, from this run's blocks alone."""
     standard_error: float
-    why: WhyNotCounted | None
-    """Why it is not counted; None where it is."""
+    reason: WhyNotCounted | None
+    """The reason why the run is not counted; None if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +182,11 @@ class FleetMetric:
     """One environment's cost on one headline metric over the fleet; or the baseline's own value (`own`)."""
 
     report: MetricReport
-    """That of the first run that has it: its names, unit and direction."""
+    """The report of the first run that has the metric, with its names, unit and direction."""
     environment: str
     own: bool
     scale: Scale
-    """Of the effects: logarithms of ratios (of an own value its logarithm), or differences (values) in the unit."""
+    """The scale of the effects: logarithms of ratios or own values, or differences or values in the unit."""
     runs: tuple[RunEffect, ...]
     """Every run that was to measure it."""
     fleet: FleetCost | None
@@ -197,7 +197,7 @@ class FleetMetric:
     @property
     def counted(self) -> tuple[RunEffect, ...]:
         """The runs that take part."""
-        return tuple(each for each in self.runs if each.why is None)
+        return tuple(each for each in self.runs if each.reason is None)
 
     @property
     def outlier_machines(self) -> tuple[MachineEffect, ...]:
@@ -213,9 +213,9 @@ class FleetMetric:
 
     @property
     def positions(self) -> tuple["Position", ...]:
-        """Where each machine is, the best first: its own cost or value; of pairs with an otherwise typical partner.
+        """The position of each machine, the best first: its own cost or value, or for pairs with a typical partner.
 
-        Without the machines of pairs that cannot be told from their partners.
+        Machines that cannot be separated from their partners are left out.
         """
         if self.fleet is None:
             return ()
@@ -238,33 +238,33 @@ class FleetMetric:
         return tuple(sorted(places, key=lambda each: each.at.estimate))
 
     def is_outlier(self, effect: MachineEffect | PairEffect) -> bool:
-        """Whether a machine or pair is also an outlier among all the metrics of its family (Bonferroni)."""
+        """Return whether a machine or pair is also an outlier among all the metrics of its family (Bonferroni)."""
         p_value = effect.adjusted_p if effect.adjusted_p is not None and self.family > 1 else 0.0
         return effect.outlier and p_value * self.family <= ALPHA
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a machine is in a metric, on the scale of the effects, with the simultaneous interval of its distance."""
+    """The position of a machine in a metric, on the scale of the effects, with its simultaneous interval."""
 
     machine: str
     at: Interval
     effect: MachineEffect | None
-    """None where there are too few machines to compare one with the others."""
+    """None if there are too few machines to compare one with the others."""
     outlier: bool
 
 
 @dataclass(frozen=True, slots=True)
 class UnlikeFact:
-    """A fact in which a machine is unlike more than half of the others."""
+    """A fact of a machine that differs from the value of more than half of the others."""
 
     fact: str
     value: str
     usual: str
-    """The value that most others have; "" where they have none."""
+    """The value that most others have; "" if they have none."""
     peers: int
-    """How many others have it, of so many (``of``)."""
-    of: int
+    """The number of others that have it, out of ``total``."""
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,7 @@ class FleetResult:
         return tuple(dict.fromkeys(each.machines for metric in self.metrics for each in metric.outlier_pairs))
 
     def unlike_peers(self, machine: str) -> tuple[UnlikeFact, ...]:
-        """Give the facts in which a machine is unlike more than half of the others, `PEERS` at least."""
+        """Return the facts that make a machine different from more than half of the others, at least `PEERS`."""
         unlike = []
         others = [facts for name, facts in self.machines.items() if name != machine]
         mine = self.machines[machine]
@@ -332,7 +332,7 @@ class FleetResult:
 
     @property
     def differing_facts(self) -> tuple[SharedFact, ...]:
-        """The facts that are not the same on all machines, where more than half of these share a value."""
+        """The facts that differ between machines, if more than half of the machines share a value."""
         shared = []
         for fact in dict.fromkeys(key for facts in self.machines.values() for key in facts):
             by_value: dict[str, list[str]] = {}
@@ -347,11 +347,11 @@ class FleetResult:
 def read_fleet(
     folder: Path, *, margin: float | None = None, progress: Callable[[str], None] = lambda _: None
 ) -> FleetResult:
-    """Read the runs of a fleet, or of any folder with runs of one study. ``progress`` is told each run's name.
+    """Read the runs of a fleet, or of any folder with runs of one study. ``progress`` is called with each name.
 
-    Runs of another study than most are left out, as are directories that cannot be read. ``margin`` is a fraction;
-    without one it is the study's, or 3 %. Raises RunDirectoryError where the folder has two fleets or no run that
-    can be read, OSError where it cannot be listed.
+    Runs of another study than most are left out, and so are unreadable directories. ``margin`` is a fraction; by
+    default it is the study's, or 3%. Raises RunDirectoryError if the folder has two fleets or no readable run, and
+    OSError if it cannot be listed.
     """
     read, left_out = _read(folder, progress)
     if not read:
@@ -373,7 +373,7 @@ def read_fleet(
 
 
 def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun], list[LeftOutRun]]:
-    """Every run that can be read, its machines still named by node and id; and what cannot."""
+    """Return every readable run, with its machines still named by node and id, and the directories left out."""
     fleets = [] if (folder / FLEET).exists() else sorted(each.parent for each in folder.glob(f"*/{FLEET}"))
     if len(fleets) > 1:
         names = ", ".join(str(each) for each in fleets)
@@ -468,7 +468,7 @@ def _no_cost(report: MetricReport, environment: str, analysis: Analysis) -> WhyN
 
 
 def _hosts(store: RunStore) -> tuple[str, ...]:
-    """The names of the hosts of clients and of the server. Raises RunDirectoryError where they are more than two."""
+    """Return the names of the hosts of clients and of the server. Raises RunDirectoryError for more than two."""
     file = store.study_file()
     hosts = [*file.hosts] or [""]
     client = file.placement.client or hosts[0]
@@ -483,7 +483,7 @@ def _hosts(store: RunStore) -> tuple[str, ...]:
 
 
 def _of_one_study(runs: Sequence[FleetRun], left_out: list[LeftOutRun]) -> list[FleetRun]:
-    """The runs of the study that most are of, on as many machines; the others are added to what is left out."""
+    """Return the runs of the most frequent study, on as many machines; the others are added to ``left_out``."""
     (most,) = Counter((run.study, run.baseline, len(run.nodes)) for run in runs).most_common(1)
     study, baseline, size = most[0]
     mine = [run for run in runs if (run.study, run.baseline, len(run.nodes)) == most[0]]
@@ -505,12 +505,12 @@ def _of_one_study(runs: Sequence[FleetRun], left_out: list[LeftOutRun]) -> list[
 
 
 def _settings(run: FleetRun) -> str:
-    """What two runs of one study have in common, as text."""
+    """Return the common properties of two runs of one study as text."""
     return repr([sorted((name, repr(each)) for name, each in part.items()) for part in (run.environments, run.cells)])
 
 
 def other_setting(first: FleetRun, run: FleetRun) -> SettingChange | None:
-    """Return in what a run's study is not the first one's; None where in nothing that changes what is measured."""
+    """Return a difference between a run's study and the first one's; None if none changes the measurement."""
     for what, one, other in (
         ("environments", first.environments, run.environments),
         ("workloads", first.cells, run.cells),
@@ -525,7 +525,7 @@ def other_setting(first: FleetRun, run: FleetRun) -> SettingChange | None:
 
 
 def _named(runs: Sequence[FleetRun]) -> list[FleetRun]:
-    """The runs with their machines' names: the node, with the machine's id where two have one name."""
+    """Return the runs with their machines' names: the node, with the machine's id where two have one name."""
     ids: dict[str, dict[str, None]] = {}
     for node, machine_id in (each for run in runs for each in run.nodes):
         ids.setdefault(node, {})[machine_id] = None
@@ -537,7 +537,7 @@ def _named(runs: Sequence[FleetRun]) -> list[FleetRun]:
 
 
 def _machines(runs: Iterable[FleetRun]) -> dict[str, Mapping[str, str]]:
-    """The facts of each machine: those that all of its runs agree on."""
+    """Return the facts of each machine: those that all of its runs agree on."""
     facts: dict[str, dict[str, str]] = {}
     for run in runs:
         for machine, mine in zip(run.machines, run.facts, strict=True):
@@ -548,7 +548,7 @@ def _machines(runs: Iterable[FleetRun]) -> dict[str, Mapping[str, str]]:
 
 
 def _in_order(name: str) -> tuple[tuple[int, str], ...]:
-    """A key that puts n2 before n10."""
+    """Return a key that puts n2 before n10."""
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name))
 
 
@@ -556,7 +556,7 @@ def _in_order(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[MetricId, str]]:
-    """Every headline metric and environment that some run compares with the baseline, in the study's order."""
+    """Return every headline metric and environment that some run compares with the baseline, in the study's order."""
     return list(dict.fromkeys(each for run in runs for each in run.sides if each[1] != run.aa_arm))
 
 
@@ -585,7 +585,7 @@ def _cost(
 
 
 def common_scale(report: MetricReport, sides: Iterable[Sides]) -> Scale:
-    """Return the scale on which the costs of all runs can be told: ratios where every value is positive."""
+    """Return the common scale for the costs of all runs: ratios if every value is positive."""
     positive = all(value > 0 for both in sides for side in both for value in side)
     return scale_of(report.metric, report.unit) or ("ratio" if positive else "difference")
 
@@ -603,7 +603,7 @@ def _own_value(runs: Sequence[FleetRun], key: MetricId, margin: float, on: Scale
 
 
 def _worse(report: MetricReport) -> float:
-    """The sign that makes an effect positive where it is worse."""
+    """Return the sign that makes a worse effect positive."""
     return -1.0 if report.better == "higher" else 1.0
 
 
@@ -615,7 +615,7 @@ def _same_unit(run: FleetRun, key: MetricId, first: MetricReport) -> bool:
 def _effect(
     run: FleetRun, key: MetricId, first: MetricReport, values: Sequence[float], why: WhyNotCounted | None
 ) -> RunEffect:
-    """What a run makes of a metric, and whether it is counted."""
+    """Return the effect of a run on a metric, and whether it is counted."""
     effect, error, blocks = None, math.inf, len(values)
     if blocks >= MIN_BLOCKS_INTERVAL:
         mean = math.fsum(values) / blocks
@@ -636,7 +636,7 @@ def _effect(
 
 
 def _over_fleet(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> FleetMetric:
-    """The metric with what it comes to over the runs that are counted."""
+    """Return the metric with its cost over the counted runs."""
     measured = [
         RunCost(each.run.machines, each.effect.estimate, each.standard_error, each.blocks)
         for each in metric.counted
@@ -646,13 +646,13 @@ def _over_fleet(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) ->
 
 
 def _usual_margin(runs: Sequence[FleetRun]) -> float:
-    """The margin of most runs, of several such the smallest: one run's own is not the fleet's."""
+    """Return the margin of most runs, of several such the smallest: one run's own is not the fleet's."""
     counts = Counter(each.equivalence for each in runs if each.equivalence is not None)
     return min(counts, key=lambda margin: (-counts[margin], margin), default=0.03)
 
 
 def on_scale(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> float:
-    """A margin on the scale of the effects: of differences that share of the baseline's typical value."""
+    """Return a margin on the scale of the effects: of differences that share of the baseline's typical value."""
     if metric.scale == "ratio":
         return math.log1p(margin)
     own_values = (run.own_values.get(metric.report.metric_id) for run in runs)
@@ -661,6 +661,6 @@ def on_scale(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> fl
 
 
 def _judged(metrics: Sequence[FleetMetric]) -> tuple[FleetMetric, ...]:
-    """The metrics, each told how many are judged together."""
+    """Return the metrics, each with the number of metrics that are judged together."""
     family = sum(each.fleet is not None for each in metrics)
     return tuple(replace(each, family=max(1, family)) for each in metrics)

@@ -1,12 +1,12 @@
-"""What changed between two fleets, machine by machine; and whether pairs disturb one another.
+"""Changes between two fleets, machine by machine, and whether pairs disturb each other.
 
-A machine's cost changed as `weighbridge.analysis.between_runs` judges the change between two runs, Holm over the
-machines (or pairs) and the headline costs together. What all machines changed by together is `statistics.fleet`'s:
-the mean over them with its interval. So is which one changed unlike the others, of costs and of the baseline's own
-values, which have no verdict of their own: two sessions are not interleaved.
+The change of a machine's cost is judged like the change between two runs (`weighbridge.analysis.between_runs`), with
+Holm's correction over the machines (or pairs) and the headline costs together. `statistics.fleet` computes the mean
+change over all machines with its interval, and finds machines that changed differently from the others. It does so
+for costs and for the baseline's own values. Own values have no verdict because two sessions are not interleaved.
 
-**Alone against together**: a pair that was measured with no other beside it, against the same pair in a round. That
-pairs of one round disturb one another is said where the mean over the pairs lies beyond the session allowance.
+**Alone against together** compares a pair that was measured alone with the same pair in a round. Pairs of a round
+disturb each other if the mean over the pairs lies beyond the session allowance.
 """
 
 import math
@@ -47,12 +47,12 @@ class UnitChange:
     first: RunEffect
     second: RunEffect
     shift: Interval
-    """On the scale of the effects, positive is worse: of the means, with the 95 % interval of both runs' blocks."""
+    """The difference of the means on the scale of the effects, with its 95% interval; positive is worse."""
     change: between.CostShift | None
     """None of own values."""
     adjusted_p: float | None = None
     verdict: Verdict = "inconclusive"
-    """Of own values always "inconclusive": they have none."""
+    """The verdict; own values have none and are always "inconclusive"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ class FleetShift:
     judged: Interval | None
     """The typical change with the interval that the judgement goes by: corrected for the number of metrics."""
     allowance: float
-    """By how much two sessions of the same may differ, on the scale of the effects."""
+    """The largest difference between two sessions of the same thing, on the scale of the effects."""
     family: int
 
     @property
     def proven(self) -> bool:
-        """Whether all machines together changed, by more than two sessions of the same may."""
+        """Whether all machines together changed by more than two sessions of the same thing can differ."""
         return self.judged is not None and (self.judged.low > self.allowance or self.judged.high < -self.allowance)
 
     @property
@@ -81,9 +81,9 @@ class FleetShift:
 
     @property
     def unlike(self) -> tuple[MachineEffect | PairEffect, ...]:
-        """The machines that changed unlike the others, then the pairs that did beside their machines.
+        """The machines that changed differently from the others, then pairs that differ from their machines.
 
-        Pairs that have no machine in common are as single machines, each by its name.
+        Pairs without a common machine are treated as single machines, each by its name.
         """
         metric = replace(self.metric, fleet=self.fleet, family=self.family)
         return (*metric.outlier_machines, *metric.outlier_pairs)
@@ -96,17 +96,17 @@ class FleetsCompared:
     before: FleetResult
     after: FleetResult
     shifts: tuple[FleetShift, ...]
-    """Of the headline costs, then of the baseline's own values."""
+    """The changes of the headline costs, then of the baseline's own values."""
     only_before: tuple[str, ...]
     """The machines, or pairs, that only the earlier fleet has."""
     only_after: tuple[str, ...]
     not_compared: tuple["NotCompared", ...]
-    """The metrics of both fleets of which no change can be told."""
+    """The metrics of both fleets whose change cannot be computed."""
     other_ids: tuple[str, ...] = ()
-    """The machines of both fleets whose machine id is not the same: others of their name, or installed anew."""
+    """The machines of both fleets whose machine id differs: another machine with its name, or a new installation."""
 
     def facts(self, machine: str) -> tuple[FactChange, ...]:
-        """Give the facts of a machine that are not the same in both fleets."""
+        """Return the facts of a machine that are not the same in both fleets."""
         was, now = self.before.machines.get(machine, {}), self.after.machines.get(machine, {})
         return tuple(
             FactChange(FactKind.MACHINE, key, was.get(key, ""), now.get(key, ""))
@@ -123,7 +123,7 @@ class NotCompared:
     before: FleetMetric
 
     @property
-    def why(self) -> Literal["unit"]:
+    def reason(self) -> Literal["unit"]:
         """In what the two differ."""
         return "unit"
 
@@ -152,7 +152,7 @@ def compare_fleets(
 ) -> FleetsCompared:
     """Compare a fleet with an earlier one of the same study.
 
-    Raises RunDirectoryError where they are of two studies or have no machine in common.
+    Raises RunDirectoryError if they have different studies or no machine in common.
     """
     names = f"{after.folder} and {before.folder}"
     if (after.study, after.baseline, after.size) != (before.study, before.baseline, before.size):
@@ -178,7 +178,7 @@ def compare_fleets(
 
 
 def controls(fleet: FleetResult, allowance: float = between.SESSION_ALLOWANCE) -> tuple[FleetShift, ...]:
-    """Give the change of each metric of the pairs that were measured alone, from alone to together; empty of none."""
+    """Return the change of each metric from alone to together, for pairs measured alone; empty if none were."""
     return _shifts(fleet, fleet, lambda run: run.purpose is Purpose.ALONE, _usual, allowance)
 
 
@@ -225,7 +225,7 @@ def _key(metric: FleetMetric) -> tuple[MetricId, str, bool]:
 
 
 def _by_unit(metric: FleetMetric, which: Callable[[FleetRun], bool]) -> dict[tuple[str, ...], RunEffect]:
-    """The first run of each machine or pair that can be compared."""
+    """Return the first run of each machine or pair that can be compared."""
     units: dict[tuple[str, ...], RunEffect] = {}
     for each in metric.runs:
         if which(each.run) and each.effect is not None and each.blocks >= MIN_BLOCKS_VERDICT:
@@ -257,7 +257,7 @@ def _row(
 
 
 def _control(run: FleetRun, key: MetricId) -> Cost | None:
-    """The A/A arm's cost in a run."""
+    """Return the A/A arm's cost in a run."""
     sides = run.sides.get((key, run.aa_arm)) if run.aa_arm is not None else None
     if sides is None or not sides[0]:
         return None
@@ -266,7 +266,7 @@ def _control(run: FleetRun, key: MetricId) -> Cost | None:
 
 
 def _shift(first: RunEffect, second: RunEffect) -> Interval:
-    """The difference of two means with Welch's 95 % interval."""
+    """Return the difference of two means with Welch's 95% interval."""
     one, other = (
         Sample(each.effect.estimate, each.standard_error * math.sqrt(each.blocks), each.blocks)
         for each in (first, second)
@@ -277,7 +277,7 @@ def _shift(first: RunEffect, second: RunEffect) -> Interval:
 
 
 def _after_holm(shifts: Sequence[FleetShift]) -> list[FleetShift]:
-    """The changes of costs with their verdicts, after Holm over all of them."""
+    """Return the changes of costs with their verdicts, after Holm over all of them."""
     p_values = [row.change.p_value if row.change is not None else None for each in shifts for row in each.rows]
     corrected = iter(adjusted(p_values))
     return [
@@ -304,7 +304,7 @@ def _judge(metric: FleetMetric, row: UnitChange, adjusted_p: float | None) -> Un
 
 
 def _over_fleet(shift: FleetShift, family: int, margin: float) -> FleetShift:
-    """The changes with what they come to over all machines of which both runs can be trusted."""
+    """Return the changes with their mean over all machines with trusted runs in both fleets."""
     rows = [row for row in shift.rows if _whole(row)]
     times = Counter(machine for row in rows for machine in row.machines)
     shared = any(number > 1 for number in times.values())  # a machine that changed, changed each of its pairs
@@ -321,8 +321,8 @@ def _over_fleet(shift: FleetShift, family: int, margin: float) -> FleetShift:
 
 
 def _whole(row: UnitChange) -> bool:
-    """Whether nothing but being a control keeps either run from being counted."""
-    return all(each.why in (None, WhyNotCounted.ALONE) for each in (row.first, row.second))
+    """Return whether nothing but being a control keeps either run from being counted."""
+    return all(each.reason in (None, WhyNotCounted.ALONE) for each in (row.first, row.second))
 
 
 def _errors(row: UnitChange) -> Iterable[float]:

@@ -43,10 +43,10 @@ LOW, MIDDLE, HIGH = "#0072B2", "#c9ced6", "#D55E00"
 
 
 def caterpillar(metric: FleetMetric) -> Chart | None:
-    """Give the machines of a metric, the worst first, with the simultaneous interval of each one's distance.
+    """Return the machines of a metric, the worst first, with the simultaneous interval of each one's distance.
 
-    The green band is the interval of the typical one, the grey one that of the next machine. An arrow marks where an
-    interval goes on beyond the axis. None of fewer than two.
+    The green band is the interval of the typical machine, the grey band the interval of the next machine. An arrow
+    marks an interval that continues beyond the axis. None with fewer than two machines.
     """
     positions = metric.positions[::-1]
     if metric.fleet is None or len(positions) < 2:
@@ -94,7 +94,7 @@ def _arrows(
     limits: tuple[float, float],
     on: tuple[NumberAxis, Mapping[str, Field]],
 ) -> list[Field]:
-    """Give the arrows at both ends of the axis, on the rows of intervals that go on there."""
+    """Return the arrows at both ends of the axis, on the rows of intervals that go on there."""
     x, encoded = on[0].encoding("cost"), on[1]
     ends = (
         ("triangle-left", limits[0], [each.low < limits[0] for each in places]),
@@ -113,7 +113,7 @@ def _arrows(
 def _outlier_names(
     canvas: Canvas, points: Sequence[Mapping[str, Any]], typical: float, x: NumberAxis, y: Field
 ) -> list[Field]:
-    """The names of outliers, between their intervals and the others."""
+    """Return the names of outliers, between their intervals and the others."""
     outliers = [dict(point) for point in points if point["verdict"] == OUTLIER]
     worse, better = ([each for each in outliers if (each["cost"] > typical) is side] for side in (True, False))
     return [
@@ -127,10 +127,7 @@ def _outlier_names(
 
 
 def heat_map(metric: FleetMetric) -> Chart | None:
-    """Give the pairs of a metric, clients across and servers down, coloured by their distance from the typical pair.
-
-    Outlying pairs have a frame. None of single machines.
-    """
+    """Return the pairs of a metric, clients across and servers down, coloured by distance from the typical pair."""
     counted = [each for each in metric.counted if len(each.run.machines) == 2 and each.effect is not None]
     if metric.fleet is None or not counted:
         return None
@@ -177,7 +174,7 @@ def _names_axis(named: bool, angle: int) -> Field:
 
 
 def _unit(metric: FleetMetric) -> tuple[str, float]:
-    """The unit of the axis, and the factor to multiply distances by."""
+    """Return the unit of the axis, and the factor to multiply distances by."""
     if metric.scale == "ratio" or metric.fleet is None:
         return "%", 1.0
     sizes = [abs(each.at.estimate) for each in metric.positions]
@@ -186,7 +183,7 @@ def _unit(metric: FleetMetric) -> tuple[str, float]:
 
 
 def _on_axis(metric: FleetMetric, at: Interval, factor: float) -> Interval:
-    """A place on the axis: a cost, or an own value's distance from the typical one."""
+    """Return a place on the axis: a cost, or an own value's distance from the typical one."""
     assert metric.fleet is not None
     away = metric.fleet.typical.estimate if metric.own else 0.0
     shown = distance(metric, Interval(at.estimate - away, at.low - away, at.high - away))

@@ -132,10 +132,10 @@ class Drive:
         self.say("every run finished")
 
     def _again(self, machines: Sequence[str]) -> tuple[Round, ...]:
-        """Return the waves in which suspects are measured again: unfinished ones, and new ones."""
+        """Return the waves that measure suspects again: unfinished ones, and new ones."""
         suspects = Suspects.of(self.folder, machines)
-        measured = [unit.machines for unit in self.folder.units() if not unit.why]
-        before = [unit for unit in self.folder.units() if unit.why == "again"]
+        measured = [unit.machines for unit in self.folder.units() if not unit.reason]
+        before = [unit for unit in self.folder.units() if unit.reason == "again"]
         repeated = {machine for unit in before for machine in unit.machines}
         waiting = [machine for machine in suspects.outliers if machine not in repeated]
         if waiting:

@@ -24,7 +24,7 @@ from weighbridge.statistics import Interval
 
 
 def fleet_json(fleet: FleetResult, compared: FleetsCompared | None = None) -> FleetDocument:
-    """Give the document of ``fleet report --json``; infinite numbers are null."""
+    """Return the document of ``fleet report --json``; infinite numbers are null."""
     return {
         "version": FLEET_VERSION,
         "folder": str(fleet.folder),
@@ -42,7 +42,7 @@ def fleet_json(fleet: FleetResult, compared: FleetsCompared | None = None) -> Fl
                 "machine": name,
                 "unlike": [
                     {"fact": each.fact, "value": each.value or None, "usual": each.usual or None,
-                     "peers": each.peers, "of": each.of}
+                     "peers": each.peers, "of": each.total}
                     for each in fleet.unlike_peers(name)
                 ],
             }
@@ -79,7 +79,8 @@ def _metric(metric: FleetMetric) -> FleetMetricRow:
         "runs": [
             {
                 "name": each.run.name, "blocks": each.blocks,
-                "effect": _place(metric, each.effect) if each.effect is not None else None, "not_counted": each.why,
+                "effect": _place(metric, each.effect) if each.effect is not None else None,
+                "not_counted": each.reason,
             }
             for each in metric.runs
         ],
@@ -91,7 +92,7 @@ def _effect_unit(metric: FleetMetric) -> str:
 
 
 def _place(metric: FleetMetric, at: Interval) -> FleetInterval:
-    """Where a run or the fleet is: a cost, or an own value in its unit."""
+    """Return the position of a run or the fleet: a cost, or an own value in its unit."""
     return _interval(own_value(metric, at) if metric.own else distance(metric, at))
 
 
@@ -152,7 +153,7 @@ def _against(compared: FleetsCompared) -> AgainstRow:
             {
                 "environment": each.metric.environment, "own": each.metric.own,
                 "workload": each.metric.report.workload, "level": each.metric.report.level.factors,
-                "metric": each.metric.report.metric, "why": each.why,
+                "metric": each.metric.report.metric, "why": each.reason,
             }
             for each in compared.not_compared
         ],

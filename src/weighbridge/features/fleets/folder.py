@@ -235,7 +235,7 @@ class FleetFolder:
         self.write(fleet)
 
     def discard(self) -> None:
-        """Remove a fleet that has not begun."""
+        """Remove a fleet that has not started."""
         for path in (self.path / FILE, self.driver_log):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -254,7 +254,7 @@ class FleetFolder:
             _replace(self.record_file(unit), record.model_dump_json() + "\n")
 
     def record(self, unit: FleetUnit) -> UnitRecord | None:
-        """Return a driver's record of a unit; None if it has not begun, or is unreadable."""
+        """Return a driver's record of a unit; None if it has not started, or is unreadable."""
         try:
             return UnitRecord.model_validate_json(_read(self.record_file(unit)))
         except (OSError, RunDirectoryError, ValidationError):
@@ -295,7 +295,7 @@ class FleetFolder:
         return UnitStatus(unit, "stopped", trials, record.code, reason)
 
     def units(self) -> tuple[FleetUnit, ...]:
-        """Return the units that have begun, by name."""
+        """Return the units that have started, by name."""
         names = {path.stem for path in self.runs.glob("*.json")} | {path.name for path in self.runs.glob("*/")}
         return tuple(unit for name in sorted(names) if (unit := unit_named(name)) is not None)
 
@@ -316,7 +316,7 @@ class FleetFolder:
 
     @contextmanager
     def driving(self, part: str = "") -> Iterator[None]:
-        """Be the fleet's driver (or that of its ``part``) in this context. RunDirectoryError if there is another."""
+        """Be the driver of the fleet or of its ``part`` in this context. Raises RunDirectoryError if there is one."""
         with self._saving(), SafeFolder.open(self.path, writable=True) as folder:
             lock = folder.open_file(f"drive{part and '-'}{part}.lock", os.O_RDWR | os.O_CREAT)
         try:

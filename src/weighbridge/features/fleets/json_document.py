@@ -1,4 +1,4 @@
-"""The types of ``fleet report --json``, of which its JSON Schema is made."""
+"""The types of ``fleet report --json``, which its JSON Schema is made from."""
 
 from typing import Final, Literal
 
@@ -13,7 +13,7 @@ FLEET_VERSION: Final = 1
 
 
 class FleetInterval(TypedDict):
-    """An estimate with its limits; null where one is infinite."""
+    """An estimate with its limits; an infinite limit is null."""
 
     estimate: float | None
     low: float | None
@@ -44,7 +44,7 @@ class FleetRunRow(TypedDict):
 
 
 class RunEffectRow(TypedDict):
-    """What one run makes of a metric, with the interval of its own blocks; ``not_counted``: why it takes no part."""
+    """The effect of one run on a metric, with its own interval; ``not_counted`` is the reason if any."""
 
     name: str
     blocks: int
@@ -53,7 +53,7 @@ class RunEffectRow(TypedDict):
 
 
 class FleetEffectRow(TypedDict):
-    """A machine's distance from the others, or what a pair has beside its machines; the interval is simultaneous."""
+    """A machine's distance from the others, or a pair's distance from its machines; the interval is simultaneous."""
 
     machines: list[str]
     distance: FleetInterval
@@ -75,7 +75,7 @@ class SpreadRow(TypedDict):
 class FleetMetricRow(TypedDict):
     """One environment's cost on one headline metric, or the baseline's own value (``own``).
 
-    Of costs ``typical`` and ``next`` are in ``effect_unit``, as are all effects and distances; of own values these
+    For costs, ``typical`` and ``next`` are in ``effect_unit``, like all effects and distances. For own values, these
     two and the runs' effects are in ``unit``. Positive costs and distances are worse.
     """
 
@@ -99,7 +99,7 @@ class FleetMetricRow(TypedDict):
 
 
 class UnlikeFactRow(TypedDict):
-    """A fact in which an odd machine is unlike ``peers`` of ``of`` others; null where it has no value."""
+    """A fact of an outlier that differs from ``peers`` of ``of`` others; null if it has no value."""
 
     fact: str
     value: str | None
@@ -116,7 +116,7 @@ class OddMachineRow(TypedDict):
 
 
 class UnitChangeRow(TypedDict):
-    """A machine's or a pair's change of a metric; of own values there is no verdict."""
+    """A machine's or a pair's change of a metric; own values have no verdict."""
 
     machines: list[str]
     change: FleetInterval
@@ -125,7 +125,7 @@ class UnitChangeRow(TypedDict):
 
 
 class ShiftRow(TypedDict):
-    """One metric's changes: ``typical`` over the machines, ``proven`` where it exceeds what sessions differ by."""
+    """One metric's changes: ``typical`` over the machines, ``proven`` if it exceeds differences of sessions."""
 
     environment: str
     own: bool
@@ -140,7 +140,7 @@ class ShiftRow(TypedDict):
 
 
 class NotComparedRow(TypedDict):
-    """A metric of both fleets of which no change is told: they have it in two units."""
+    """A metric of both fleets without a change because its units differ."""
 
     environment: str
     own: bool

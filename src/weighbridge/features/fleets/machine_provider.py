@@ -21,7 +21,7 @@ from weighbridge.model.options import Options
 from weighbridge.model.plugin import Plugin, Readiness
 
 MACHINE_NAME = r"^(?!(?:alone|again)$)[A-Za-z0-9](?:[A-Za-z0-9_.]|-(?!-|$)){0,62}$"
-"""A machine's name is part of the names of folders, in which two dashes join a pair."""
+"""A machine's name is part of the names of folders, which join the two machines of a pair with two dashes."""
 
 
 class ProviderOptions(Options):

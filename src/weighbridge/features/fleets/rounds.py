@@ -23,12 +23,12 @@ class FleetUnit:
     """One run of a fleet: on one machine, or on a pair, the client's machine first."""
 
     machines: tuple[str, ...]
-    why: RepeatReason = ""
+    reason: RepeatReason = ""
 
     @property
     def name(self) -> str:
         """Return the name of its run directory: ``A``, ``A--B``, ``alone--A--B``, ``again--A--B``."""
-        return JOINT.join((*((self.why,) if self.why else ()), *self.machines))
+        return JOINT.join((*((self.reason,) if self.reason else ()), *self.machines))
 
 
 Round = tuple[FleetUnit, ...]
@@ -103,9 +103,9 @@ def _spread(units: Sequence[FleetUnit], number: int, random: Random) -> list[Fle
 def again(
     suspects: Sequence[str], good: Collection[str], measured: Collection[tuple[str, ...]], *, pairs: bool, seed: int
 ) -> tuple[Round, ...]:
-    """Return the waves in which suspects are measured a second time, each with a good partner.
+    """Return the waves that measure suspects a second time, each with a good partner.
 
-    A partner with which a suspect was not ``measured`` yet is preferred. No suspect is measured twice, and none if no
+    A partner is preferred if a suspect was not ``measured`` with it yet. No suspect is measured twice, and none if no
     machine is good.
     """
     if not pairs:

@@ -383,7 +383,7 @@ def fleet_status(folder: FleetFolder) -> FleetStatusDocument:
         "detail": detail,
         "machines": [*(fleet.machines or folder.machines())],
         "runs": [
-            {"name": each.unit.name, "machines": [*each.unit.machines], "purpose": each.unit.why,
+            {"name": each.unit.name, "machines": [*each.unit.machines], "purpose": each.unit.reason,
              "state": each.state, "trials": each.trials, "exit_code": each.code, "reason": each.reason,
              "directory": str(folder.run(each.unit))}
             for each in statuses

@@ -306,7 +306,7 @@ def unlike_words(fact: UnlikeFact) -> str:
     """Return a fact that differs from a machine's peers: ``firmware 1.2 (17 of 19 others: 1.3)``."""
     mine, usual = _apart(fact.value, fact.usual)
     name = fact.fact.removeprefix("version of ")
-    return f"{name} {mine} ({fact.peers} of {plural(fact.of, 'other')}: {usual})"
+    return f"{name} {mine} ({fact.peers} of {plural(fact.total, 'other')}: {usual})"
 
 
 def unlike_sentence(fleet: FleetResult, machines: Iterable[str]) -> str:
@@ -400,9 +400,9 @@ def why_left_out(run: LeftOutRun, fleet: FleetResult) -> str:
     if run.setting is not None:
         return f"another study of this name ({setting_words(run.setting)})"
     return {
-        WhyLeftOut.NO_RUN: "no run in it", WhyLeftOut.UNREADABLE: run.about,
-        WhyLeftOut.OTHER_STUDY: f"it belongs to another study, {run.about}",
-        WhyLeftOut.OTHER_BASELINE: f"it has another baseline, {run.about}",
+        WhyLeftOut.NO_RUN: "no run in it", WhyLeftOut.UNREADABLE: run.detail,
+        WhyLeftOut.OTHER_STUDY: f"it belongs to another study, {run.detail}",
+        WhyLeftOut.OTHER_BASELINE: f"it has another baseline, {run.detail}",
         WhyLeftOut.OTHER_SIZE: "on one machine, the others on pairs"
         if fleet.size == 2 else "on a pair, the others on one machine",
         WhyLeftOut.OTHER_SETTING: "another study of this name",
@@ -413,8 +413,8 @@ def not_counted_words(metric: FleetMetric) -> str:
     """Return which runs a metric does not count, except controls, and why; empty if it counts all."""
     names: dict[WhyNotCounted, list[str]] = {}
     for each in metric.runs:
-        if each.why is not None and each.why is not WhyNotCounted.ALONE:
-            names.setdefault(each.why, []).append(each.run.name)
+        if each.reason is not None and each.reason is not WhyNotCounted.ALONE:
+            names.setdefault(each.reason, []).append(each.run.name)
     return "; ".join(f"{some_of(mine)} ({WHY_NOT_COUNTED[why]})" for why, mine in names.items())
 
 

@@ -1,4 +1,4 @@
-"""What the run directories of a fleet are called, and what each is for."""
+"""Names of the run directories of a fleet, and the purpose of each."""
 
 from enum import StrEnum
 
@@ -7,14 +7,14 @@ JOINT = "--"
 
 
 class Purpose(StrEnum):
-    """What a run of a fleet is for."""
+    """The purpose of a run of a fleet."""
 
     TOGETHER = "together"
     """One of the runs of a round."""
     AGAIN = "again"
     """The second measurement of a suspect."""
     ALONE = "alone"
-    """A control: a pair with no other pair beside it."""
+    """A control: a pair that is measured without any other pair."""
 
 
 def unit_of(name: str) -> tuple[Purpose, tuple[str, ...]]:

@@ -73,7 +73,7 @@ class OmittedPart:
     """A part of the study that the kit skips, and why."""
 
     name: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def _points(table: ComparedTable, *, everywhere: bool) -> list[dict[str, Any]]:
 
 
 def _limits_of(cost: Cost) -> tuple[float, float, float]:
-    """The typical cost with its limits; a single block has none."""
+    """Return the typical cost with its limits; a single block has none."""
     return (cost.typical, cost.low, cost.high) if cost.blocks > 1 else (cost.typical,) * 3
 
 

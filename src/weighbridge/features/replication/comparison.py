@@ -74,13 +74,13 @@ class FigureRow(Generic[PublishedT, MeasuredT, VerdictT]):
     """The unit of the measured metric."""
     verdict: VerdictT
     """How the two tests agree; None if they are not compared."""
-    why: str = ""
+    reason: str = ""
     """Why nothing is measured; empty if something is."""
     judged: Comparison | None = None
     """The comparison by the run's own rules: a ratio with its interval and its verdict; None for a spread."""
     emulated: bool = False
     """Whether a side was measured under emulation; sizes are then not compared with those of hardware."""
-    apart: bool = False
+    outside: bool = False
     """Whether the published figure, or its entire interval, lies outside of the measured one, without emulation.
 
     This is independent of the direction: two costs of the same sign can differ in size."""
@@ -268,7 +268,7 @@ def _compared_row(
         f"{name} ({level})" if level else name, row, counterpart, report.unit,
         "hidden" if hidden else direction(row, counterpart, analysis.equivalence or 0.0), judged=counterpart,
         emulated=emulated,
-        apart=not emulated and _outside(row, counterpart, report.unit),
+        outside=not emulated and _outside(row, counterpart, report.unit),
     )  # fmt: skip
 
 

@@ -198,7 +198,7 @@ def _pair(title: str, row: PairRow) -> PairDocument:
     return PairDocument(
         table=title, first=printed.first, second=printed.second,
         published=PublishedPairDocument(mean=printed.mean, deviation=printed.deviation, t=printed.t, p=printed.p),
-        measured=measured, agreement=row.verdict, why=row.why,
+        measured=measured, agreement=row.verdict, why=row.reason,
     )  # fmt: skip
 
 
@@ -216,7 +216,7 @@ def _spread(replication: Replication, title: str, row: SpreadRow) -> SpreadRowDo
     )
     return SpreadRowDocument(
         table=title, published_as=printed.published_as, environment=printed.environment,
-        published=published, measured=measured, why=row.why,
+        published=published, measured=measured, why=row.reason,
     )  # fmt: skip
 
 
@@ -228,7 +228,7 @@ def _row(replication: Replication, compared: Compared, row: ComparedRow) -> Repl
         measured = MeasuredComparison(
             **within(replication.analysis, published.environment),
             **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), verdict=other.verdict,
-            scale=cost.scale, unit=row.unit, blocks=cost.blocks, exploratory=cost.exploratory, apart=row.apart,
+            scale=cost.scale, unit=row.unit, blocks=cost.blocks, exploratory=cost.exploratory, apart=row.outside,
             comparable_in_size=not row.emulated, hidden=hidden_by(other.hidden),
         )  # fmt: skip
     return ReplicationRow(
@@ -239,7 +239,7 @@ def _row(replication: Replication, compared: Compared, row: ComparedRow) -> Repl
         published=PublishedComparison(
             **_numbers(published.interval, published.effect), verdict=published.proof
         ),
-        measured=measured, direction=row.verdict, why=row.why,
+        measured=measured, direction=row.verdict, why=row.reason,
     )  # fmt: skip
 
 

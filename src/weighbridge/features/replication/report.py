@@ -104,7 +104,7 @@ def _table(replication: Replication, table: ComparedTable, anchor: str) -> Itera
         blocks.append(_reasons(absent))
         columns = Column("environment"), Column("published"), Column("why")
         rows = tuple(
-            tuple(map(say, (row.name, f"{published_text(row.published)}, {row.published.proof}", row.why)))
+            tuple(map(say, (row.name, f"{published_text(row.published)}, {row.published.proof}", row.reason)))
             for row in absent
         )
         figures = doc.Table(columns, rows, rank=Rank.EXTRA)
@@ -132,7 +132,7 @@ def _row(row: ComparedRow, *, everywhere: bool) -> tuple[doc.Sentence, ...]:
     if row.measured is not None:
         verdict = f"{verdict_word(row.measured.verdict)}, {plural(row.measured.blocks, 'round')}"
         measured += [doc.Break(), verdict]
-    if row.apart:
+    if row.outside:
         measured += [doc.Break(), "published figure outside"]
     tone = TONES.get(row.verdict, Tone.DIM)
     words = direction_words(row, everywhere=everywhere)

@@ -60,7 +60,7 @@ def outcome_sentence(replication: Replication) -> str:
         )
     directions = ", ".join(f"{direction} {number}" for direction, number in replication.counts.items() if number)
     measured = [row for row in replication.rows if row.measured is not None]
-    outside = sum(row.apart for row in replication.rows)
+    outside = sum(row.outside for row in replication.rows)
     emulated = sum(row.emulated for row in measured)
     compared = len(measured) - emulated
     size = f" {outside} of {compared} published sizes lie outside the measured interval."
@@ -115,7 +115,7 @@ def measured_text(row: ComparedRow) -> str:
     """Return the measured comparison in the same form, or why there is none."""
     cost = row.measured.cost if row.measured else None
     if cost is None:
-        return row.why
+        return row.reason
     return ratio_text(cost.interval) if cost.scale == "ratio" else _signed_difference(cost.interval, row.unit)
 
 
@@ -165,7 +165,7 @@ def not_measured(rows: Iterable[ComparedRow | PairRow | SpreadRow]) -> list[str]
     names: dict[str, list[str]] = {}
     for row in rows:
         if row.measured is None:
-            names.setdefault(row.why, []).append(row.name)
+            names.setdefault(row.reason, []).append(row.name)
     return [f"not measured ({why}): {', '.join(each)}" for why, each in names.items()]
 
 

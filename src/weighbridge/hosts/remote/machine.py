@@ -44,7 +44,7 @@ def card(read: Callable[[str], bytes], where: str, interface: str) -> NetworkLin
 
 
 class MachineHost(AgentHost, ABC):
-    """A machine that exists before and after the run. Implements ``Host``, ``HostEngine`` and ``Cable``."""
+    """A machine that exists before and after the run. Implements ``Host`` and ``HostEngine``."""
 
     def __init__(
         self, name: str, run: RunContext, hello: Mapping[str, Any], channel: Channel, place: tuple[str, str]
@@ -58,7 +58,7 @@ class MachineHost(AgentHost, ABC):
     @property
     def capabilities(self) -> Capabilities:
         """Return the host's capabilities: its own engine, card and clock."""
-        return Capabilities(engine=self, cable=self, clock=self.clock)
+        return Capabilities(engine=self, link=self.link, clock=self.clock)
 
     def dedicated_host(self, purpose: str) -> Host:
         """Return the host itself; Unavailable if it is changed for another purpose."""

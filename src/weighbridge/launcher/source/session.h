@@ -1,4 +1,4 @@
-/* The pod's end of a session (hosts/kubernetes/session.py): the launcher's stream over connections that may break. */
+/* The pod's end of a session (features/kubernetes/session.py): the launcher's stream over connections that may break. */
 #ifndef SESSION_H
 #define SESSION_H
 

@@ -185,7 +185,7 @@ def _view(
         tables.add(column, panel.curves[kind], factor)
     kinds = [kind for kind in panel.curves if kind]
     fields = list(columns.values())
-    name = panel.what if panel.place == PROMETHEUS else f"{panel.place}: {panel.what}"
+    name = panel.quantity if panel.place == PROMETHEUS else f"{panel.place}: {panel.quantity}"
     title = f"{name}{' by kind' if kinds else ''}, {unit}".rstrip(", ")
     x = _x(picture, orient="bottom", labelExpr=SECONDS) if last else _x(picture)
     by = {"field": "k", "scale": {"domain": fields, "range": [KIND_STYLES[each].colour for each in kinds]}}

@@ -202,7 +202,7 @@ def _pair(first: str, second: str, pair: between.RunPair) -> PairRow:
         tuple(
             ChangedValue(own.environment, *_place(metric.before), own.before, own.after, *_limits(own.penalty),
                          _unit(own.scale, metric.before.unit))
-            for metric in pair.metrics for own in metric.own
+            for metric in pair.metrics for own in metric.own_values
         ),
         pair.no_own_values,
     )  # fmt: skip

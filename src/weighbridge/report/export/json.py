@@ -122,11 +122,11 @@ def run_result(store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer
             for curve in metric.curves
         ),
         bottlenecks=tuple(
-            Bottlenecks(**_in_cell(analysis, arm), trials=each.by_kind, of=each.of)
+            Bottlenecks(**_in_cell(analysis, arm), trials=each.by_kind, of=each.total)
             for arm, each in analysis.bottlenecks.items()
         ),
         overloaded=tuple(
-            Overloaded(**_in_cell(analysis, arm), overloaded=each.trials, of=each.of, reason=each.reason)
+            Overloaded(**_in_cell(analysis, arm), overloaded=each.trials, of=each.total, reason=each.reason)
             for arm, each in analysis.broken.items()
         ),
         left_out=analysis.left_out,
@@ -175,7 +175,12 @@ def hidden_by(limit: Bottleneck | None) -> HiddenBy | None:
     if limit is None:
         return None
     return HiddenBy(
-        by=limit.kind, share=limit.share, rate=limit.rate, unit=limit.unit or None, trials=limit.trials, of=limit.of
+        by=limit.kind,
+        share=limit.share,
+        rate=limit.rate,
+        unit=limit.unit or None,
+        trials=limit.trials,
+        of=limit.total,
     )
 
 
@@ -353,7 +358,7 @@ def _curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: Env
         unit=metric.unit,
         load=sweep.load,
         fixed=sweep.fixed,
-        peak=Peak(level=peak.level.text, value=peak.value, highest=peak.highest, of=peak.of) if peak else None,
+        peak=Peak(level=peak.level.text, value=peak.value, highest=peak.highest, of=peak.total) if peak else None,
         peak_cost=peak_cost,
         errors_from=errors.first.text if errors else None,
     )

@@ -225,7 +225,7 @@ def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list
                 continue
             later = each.most is not None and each.most != each.first
             most = f"in most from {level_words(sweep.load, each.most)}" if each.most and later else ""
-            note = ", ".join(filter(None, (f"in {each.blocks} of {each.of} rounds", most)))
+            note = ", ".join(filter(None, (f"in {each.blocks} of {each.total} rounds", most)))
             cell = CurveCell(f"from {level_words(sweep.load, each.first)}", note)
             errors.append(_linked(analysis, each.first, name, cell))
         rows.append(CurveLine("errors", errors))

@@ -249,7 +249,9 @@ class UsageCharts:
 def _usage(analysis: Analysis, page: PageCharts, used: UsagePanels | None) -> UsageCharts:
     places: dict[str, list[tuple[str, ChartPlace]]] = {}
     for panel in used.panels if used else ():
-        places.setdefault(panel.place, []).append((panel.what, page.place(charts.small_multiple(analysis, panel))))
+        places.setdefault(panel.place, []).append(
+            (panel.quantity, page.place(charts.small_multiple(analysis, panel)))
+        )
     return UsageCharts(places, ", ".join(used.idle) if used else "")
 
 
@@ -446,7 +448,7 @@ def explanation_articles(analysis: Analysis, page: PageCharts) -> list[Explanati
                 sentence=explanation_sentence(analysis, explanation),
                 heads=HEADS,
                 rows=[row.cells for row in rows],
-                sources=[f"{row.what}: {row.source}" for row in rows if row.source],
+                sources=[f"{row.part}: {row.source}" for row in rows if row.source],
                 chart=drawn,
             )
         )

@@ -99,12 +99,12 @@ def _levels(analysis: Analysis, page: PageCharts, use: ByLevel) -> list[tuple[st
     if len(use.group.levels) < 2:
         return []
     keys = sorted((key for key in use.quantities if not never(use, key)), key=_by_quantity)
-    return [(f"{key.place}: {key.what}", page.place(use_against_level(analysis, use, key))) for key in keys]
+    return [(f"{key.place}: {key.quantity}", page.place(use_against_level(analysis, use, key))) for key in keys]
 
 
 def _by_quantity(key: QuantityId) -> tuple[int, bool]:
     """CPU of everyone before memory of everyone; sites before hosts."""
-    return QUANTITIES.index(key.what), key.place.startswith(HOST)
+    return QUANTITIES.index(key.quantity), key.place.startswith(HOST)
 
 
 def _table(analysis: Analysis, use: ByLevel) -> UseTable:
@@ -122,9 +122,9 @@ def _table(analysis: Analysis, use: ByLevel) -> UseTable:
         levels.setdefault(row.level.text or use.group.title, []).append(cells)
     return UseTable(
         places=[(name, len(keys)) for name, keys in places.items()],
-        columns=[key.what for key in columns],
+        columns=[key.quantity for key in columns],
         levels=levels,
-        unused=", ".join(f"{key.place} {key.what}" for key in unused),
+        unused=", ".join(f"{key.place} {key.quantity}" for key in unused),
     )
 
 

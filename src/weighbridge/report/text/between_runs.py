@@ -311,12 +311,12 @@ def why_no_own_values(reasons: Sequence[WhyNoOwnValues]) -> str:
     """Return why absolute rates are not compared; empty if they are."""
     clauses = []
     for each in reasons:
-        names = ", ".join(each.about)
-        many = len(each.about) > 1
+        names = ", ".join(each.subjects)
+        many = len(each.subjects) > 1
         clauses.append({
             WhyNot.MACHINE: f"the machine changed ({names})",
             WhyNot.UNTRUSTED: f"the control of {names} failed",
-            WhyNot.DISTURBED: f"other load differed in {' and '.join(each.about)}",
+            WhyNot.DISTURBED: f"other load differed in {' and '.join(each.subjects)}",
             WhyNot.NOT_KNOWN: f"{names} {'have' if many else 'has'} no control",
         }[each.reason])  # fmt: skip
     return f"Absolute rates are not compared: {'; '.join(clauses)}." if clauses else ""
@@ -363,4 +363,4 @@ def _value(value: object) -> str:
 
 def why_skipped(skipped: Skipped) -> str:
     """Return why a folder was skipped."""
-    return skipped.why or "no run in it"
+    return skipped.reason or "no run in it"

@@ -33,9 +33,9 @@ def condition_lines(analysis: Analysis) -> list[str]:
     calibration = analysis.calibration
     if calibration is None:
         return lines
-    if calibration.about == "another-path":
+    if calibration.scope == "another-path":
         return [*lines, NOT_THIS_PATH]
-    if calibration.about == "halting-cpus":
+    if calibration.scope == "halting-cpus":
         return [*lines, NOT_POLLED]
     return [*lines, *(f"{key} {value}" for key, value in calibration.facts.items())]
 

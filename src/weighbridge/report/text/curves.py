@@ -62,7 +62,7 @@ def _why(broke: Breakage) -> str:
 
 
 def _count(broke: Breakage) -> str:
-    return f"{broke.trials} of {broke.of} trials"
+    return f"{broke.trials} of {broke.total} trials"
 
 
 def broke_sentences(analysis: Analysis) -> list[str]:
@@ -97,8 +97,8 @@ def peak_doubt(load: str, peak: CurvePeak, above: Breakage | None = None) -> str
     `above`: the overload at the next level (`next_broke`).
     """
     parts = []
-    if peak.of:
-        rounds = plural(peak.of, "round")
+    if peak.total:
+        rounds = plural(peak.total, "round")
         highest_words = f"highest in {peak.highest} of {rounds}{', else' if peak.others else ''}"
         highest_words = highest_words if peak.highest else f"highest in none of {rounds}; they peaked"
         parts.append(highest_words + (f" at {_levels(load, peak.others)}" if peak.others else ""))
@@ -123,9 +123,9 @@ def errors_words(load: str, errors: ErrorsFrom) -> str:
     """Return ``errors from 500 connections (in 1 of 10 rounds; in most from 1,000 connections)``."""
     text = f"errors from {level_words(load, errors.first)}"
     if errors.most == errors.first:
-        return f"{text} (in {errors.blocks} of {errors.of} rounds)"
+        return f"{text} (in {errors.blocks} of {errors.total} rounds)"
     most = f"; in most from {level_words(load, errors.most)}" if errors.most else ""
-    return f"{text} (in {errors.blocks} of {errors.of} rounds{most})"
+    return f"{text} (in {errors.blocks} of {errors.total} rounds{most})"
 
 
 def peak_cost_words(curve_cost: WholeCost) -> str:

@@ -44,7 +44,7 @@ _MOST = 4
 class ExplanationLine:
     """A row of the table. ``shown_as`` decides its colour; it is empty without a cost."""
 
-    what: str
+    part: str
     switched: str
     cost: str
     verdict: str
@@ -56,7 +56,7 @@ class ExplanationLine:
     @property
     def cells(self) -> tuple[str, ...]:
         """The cells under `HEADS`."""
-        return self.what, self.switched, self.cost, self.verdict, self.moved, self.remedy
+        return self.part, self.switched, self.cost, self.verdict, self.moved, self.remedy
 
 
 def explanation_introduction(analysis: Analysis) -> str:

@@ -25,7 +25,7 @@ def _why(choice: BlockChoice) -> str:
         "only": "the only one",
         "most-results": "the one with the most results",
         "first-of-most-results": "the first with the most results",
-    }[choice.why]
+    }[choice.reason]
 
 
 def picture_caption(picture: Picture) -> str:

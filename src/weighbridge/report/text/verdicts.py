@@ -150,7 +150,7 @@ def broke_count(broke: Breakage) -> str:
 
 def broke_share(broke: Breakage) -> str:
     """Return the share of overloaded trials alone: ``in 3 of 10 trials``."""
-    return f"in {broke.trials} of {plural(broke.of, 'trial')}"
+    return f"in {broke.trials} of {plural(broke.total, 'trial')}"
 
 
 def broke_instead(row: Comparison) -> str:

@@ -109,7 +109,7 @@ class OwnCommand(Workload):
         return (*options.own_metrics(), *BUILT_IN)
 
     def command(self, role: Role, options: CommandOptions, at: Endpoint) -> Command:
-        """Give the server a longer deadline than its clients."""
+        """Return the server a longer deadline than its clients."""
         if role != "server":
             return _command(options, "run" if options.server is None else role, at)
         deadline_s = options.deadline * (2 if options.warm_up else 1) + options.deadline + _SERVER_BEYOND_S

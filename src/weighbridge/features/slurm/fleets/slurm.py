@@ -259,7 +259,7 @@ def _array(options: SlurmProviderOptions, submission: Submission) -> tuple[str, 
     if submission.pairs:
         raise Unavailable("a job of an array has only one node, but this study needs two machines: remove --array")
     folder = FleetFolder(submission.folder)
-    measured = sorted(unit.name for unit in folder.units() if not unit.why and folder.is_finished(unit))
+    measured = sorted(unit.name for unit in folder.units() if not unit.reason and folder.is_finished(unit))
     left = max(1, options.nodes - len(measured))
     excluded = ",".join((*((options.exclude,) if options.exclude else ()), *measured))
     return (

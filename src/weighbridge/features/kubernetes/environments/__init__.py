@@ -1,0 +1,1 @@
+"""The environments in a Kubernetes cluster."""

@@ -1,0 +1,1 @@
+"""The kind of host that is a node of a Kubernetes cluster."""

@@ -1,0 +1,1 @@
+"""The kinds of storage of pods."""
