@@ -29,7 +29,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from weighbridge.analysis.gate import place_interval
+from weighbridge.analysis.limits import place_interval
+from weighbridge.features.gate import between
+from weighbridge.features.gate.sequential import decision_looks, limit_p_values, look_shares, margin_p_value
 from weighbridge.model.decisions import BlockSchedule, chosen_length
 from weighbridge.model.level import Level
 from weighbridge.runner.lengths import alike_rates
@@ -41,15 +43,11 @@ from weighbridge.statistics import (
     Histogram,
     Verdict,
     allotted,
-    between,
     compare,
     decided,
     deciding_half_width,
-    decision_looks,
     flags,
     holm,
-    limit_p_values,
-    look_shares,
     merge_histograms,
     next_look,
     percentile,
@@ -58,7 +56,6 @@ from weighbridge.statistics import (
     verdicts,
 )
 from weighbridge.statistics.contrast import OF_TWO
-from weighbridge.statistics.sequential import margin_p_value
 
 Floats = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int, int], Floats]

@@ -454,7 +454,7 @@ def members(name: str) -> str:
 
 def table_entry(kind: str) -> str:
     """Return the entry of a mechanism in the table of mechanisms, with its comment."""
-    text = (DOCS.parent / "src/weighbridge/mechanisms/table.py").read_text()
+    text = (DOCS.parent / "src/weighbridge/features/explain/mechanisms/table.py").read_text()
     (found,) = re.findall(
         rf'^(?: +#.*\n)+ +DeclaredMechanism\(\n +kind="{kind}",\n(?: {{8}}.*\n)+ +\),\n', text, re.MULTILINE
     )

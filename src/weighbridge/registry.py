@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from weighbridge.errors import WeighbridgeError
+from weighbridge.errors import Unavailable, WeighbridgeError
 from weighbridge.model.adapter import Adapter
 from weighbridge.model.cleanup import Cleanup
 from weighbridge.model.environment import Environment, misplaced
@@ -64,10 +64,11 @@ def _needed(base: type[Plugin]) -> Iterable[str]:
 def discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
     """Yield the objects of a package's modules, and of entry points of ``group`` (default: the package).
 
-    A feature has plug-ins in a folder that is named like the last word of the group.
+    A feature has plug-ins in a folder that is named like the last word of the group. Without a package there are only
+    these.
     """
     group = group or package_name
-    for package in (package_name, *_in_features(group.rpartition(".")[2])):
+    for package in filter(None, (package_name, *_in_features(group.rpartition(".")[2]))):
         for module_info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             if module_info.name.startswith("_"):
                 continue  # code that plug-ins share
@@ -158,10 +159,17 @@ def of_clusters() -> Mapping[str, HostKind]:
     return {kind: plugin for kind, plugin in hosts().items() if plugin.options.traits.managed}
 
 
+def required_of_clusters() -> Mapping[str, HostKind]:
+    """Return `of_clusters`. Raises Unavailable if there is none."""
+    if not (kinds := of_clusters()):
+        raise Unavailable("no plug-in has hosts in a cluster: install a Weighbridge that has its feature kubernetes")
+    return kinds
+
+
 @functools.cache
 def mechanisms() -> Mapping[str, Mechanism]:
     """Return every mechanism by its kind."""
-    return register(discover("weighbridge.mechanisms"), Mechanism)  # type: ignore[type-abstract]
+    return register(discover("", "weighbridge.mechanisms"), Mechanism)  # type: ignore[type-abstract]
 
 
 @functools.cache

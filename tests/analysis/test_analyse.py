@@ -49,6 +49,45 @@ def test_a_known_cost_is_found_in_ten_blocks(run):
     assert throughput.aa.environment == "native-again" and throughput.aa.adjusted_p is None
 
 
+LOSSY = [Workload("udp", [(LOSS, 0.05, 2.0), (THROUGHPUT, 1e7, 0.001)])]
+STEPPED = [Workload("redis", [(LATENCY, 0.055, 0.0)])]
+SHARE = [Workload("cpu", [(LOSS, 50.0, 0.01)])]
+BAD_CONTROL = {"costs": {"same": 1.0, "large": 1.5}, "aa_factor": 1.08}
+NOT_PINNED = {"bridge/server": {"not honoured: pin": "no second CPU"}}
+
+
+def lost(environment, *blocks):
+    return {(block, environment): Outcome.DEADLINE for block in blocks}
+
+
+@pytest.mark.parametrize(
+    ("environment", "recipe", "verdict", "blocks", "has", "lacks"),
+    [
+        ("bridge", {"blocks": 1}, "inconclusive", 1, "one-block", ""),
+        ("bridge", {"costs": {"bridge": 1.5}, "blocks": 6}, "different", 6, "exploratory", ""),
+        ("bridge", {"costs": {"bridge": 63 / 55}, "workloads": STEPPED, "blocks": 3}, "inconclusive", 3, "holm", ""),
+        ("large", BAD_CONTROL, "inconclusive", 10, "unproven", "holm"),
+        ("large", BAD_CONTROL | {"workloads": SHARE}, "inconclusive", 10, "unproven", "holm"),
+        ("same", BAD_CONTROL, "inconclusive", 10, "unproven", ""),
+        ("host", {"blocks": 14, "failing": lost("host", 3, 7)}, "inconclusive", 12, "failed selected", ""),
+        ("bridge", {"costs": {"bridge": 1.0, "host": 1.0}, "blocks": 14, "failing": lost("host", 3, 7)}, "equivalent",
+         14, "", "selected"),
+        ("host", {"failing": lost("host", 3)}, "equivalent", 9, "failed incomplete exploratory", "selected"),
+        ("host", {"blocks": 14, "failing": lost("native", 3, 7)}, "inconclusive", 12, "selected", ""),
+        ("host", {"blocks": 3, "failing": lost("host", 1, 2, 3)}, "inconclusive", 0, "no-blocks", ""),
+        ("host", {"workloads": LOSSY}, "inconclusive", 10, "difference", ""),
+        ("bridge", {"facts": NOT_PINNED}, "different", 10, "confounder", ""),
+        ("host", {"facts": NOT_PINNED}, "equivalent", 10, "", "confounder"),
+    ],
+)  # fmt: skip
+def test_a_comparison_has_a_verdict_and_the_remarks_that_limit_it(
+    run, environment, recipe, verdict, blocks, has, lacks
+):
+    found = row(analyse(run(**{"costs": {"bridge": 1.25, "host": 1.0}} | recipe)), environment)
+    assert (found.verdict, found.blocks) == (verdict, blocks)
+    assert {*has.split()} <= codes(found) and not {*lacks.split()} & codes(found)
+
+
 def test_large_costs_are_different_however_many_comparisons_there_are(run):
     """The exact p-value of ten blocks is at least 0.002: 60 of them could not pass Holm."""
     cells = [Workload(f"w{n}", [(REQUESTS, 1000, 0.01)]) for n in range(20)]
@@ -74,11 +113,6 @@ def test_holm_skips_what_has_no_cost():
     assert adjusted([0.01, None, 0.04]) == [0.02, None, 0.04]
     constant = ([1.0, 2.0], [1.0, 2.0])
     assert p_value(constant, 1) == 1.0
-
-
-def test_a_bad_aa_arm_makes_the_session_untrusted(run):
-    analysis = analyse(run(costs={"host": 1.0}, aa_factor=1.08))
-    assert analysis.trust.trusted is False
 
 
 def test_a_shift_of_a_headline_is_not_lost_among_further_metrics(run):
@@ -146,15 +180,8 @@ def test_only_failed_trials(run):
     assert analysis.metrics == () and len(analysis.failed) == 3
 
 
-def test_one_block_gives_no_interval(run):
-    bridge = row(analyse(run(costs={"bridge": 1.25}, blocks=1)), "bridge")
-    assert bridge.blocks == 1 and bridge.verdict == "inconclusive" and "one-round" in codes(bridge)
-
-
-def test_six_blocks_are_exploratory_and_still_see_a_large_cost(run):
+def test_a_run_of_six_blocks_is_exploratory_and_not_of_few(run):
     analysis = analyse(run(costs={"bridge": 1.5}, blocks=6))
-    bridge = row(analysis, "bridge")
-    assert "exploratory" in codes(bridge) and bridge.verdict == "different"
     assert analysis.exploratory and not analysis.few
 
 
@@ -183,42 +210,16 @@ def test_differences_that_vary_have_no_floor():
     assert 0 < p_value(sides, 1) < 0.001
 
 
-def test_three_identical_differences_are_never_different(run):
-    stepped = Workload("redis", [(LATENCY, 0.055, 0.0)])
-    bridge = row(analyse(run(costs={"bridge": 63 / 55}, workloads=[stepped], blocks=3)), "bridge")
-    assert excludes_no_cost(bridge.cost) and bridge.adjusted_p == 0.25
-    assert bridge.verdict == "inconclusive" and "holm" in codes(bridge)
-
-
-def test_an_untrusted_session_proves_no_cost(run):
-    share = Workload("cpu", [(LOSS, 50.0, 0.01)])
-    for workloads in ([Workload("tcp", [(THROUGHPUT, 1e9, 0.01)])], [share]):
-        analysis = analyse(run(costs={"same": 1.0, "large": 1.5}, workloads=workloads, aa_factor=1.08))
-        assert analysis.trust.trusted is False
-        same, large = row(analysis, "same"), row(analysis, "large")
-        assert large.cost.verdict == "different" and large.adjusted_p < 0.05
-        assert {same.verdict, large.verdict} == {"inconclusive"}
-        assert "unproven" in codes(large) and "holm" not in codes(large)
-        assert ("unproven" in codes(same)) == bool(same.cost.equivalent)
-
-
-def test_a_failing_arm_is_never_equivalent(run):
-    failing = {(block, "host"): Outcome.DEADLINE for block in (3, 7)}
-    analysis = analyse(run(costs={"host": 1.0, "bridge": 1.0}, blocks=14, failing=failing))
-    host, bridge = row(analysis, "host"), row(analysis, "bridge")
-    assert host.cost.equivalent and host.verdict == "inconclusive"
-    assert bridge.verdict == "equivalent" and "selected" not in codes(bridge)
-
-
-def test_one_failure_in_ten_is_no_selection(run):
-    host = row(analyse(run(costs={"host": 1.0}, failing={(3, "host"): Outcome.DEADLINE})), "host")
-    assert host.verdict == "equivalent" and {"failed"} <= codes(host) and "selected" not in codes(host)
-
-
-def test_a_failing_baseline_counts_for_every_arm(run):
-    failing = {(block, "native"): Outcome.DEADLINE for block in (3, 7)}
-    host = row(analyse(run(costs={"host": 1.0}, blocks=14, failing=failing)), "host")
-    assert host.cost.equivalent and host.verdict == "inconclusive" and "selected" in codes(host)
+def test_what_takes_a_verdict_leaves_its_cost_and_p_value(run):
+    large = row(analyse(run(**BAD_CONTROL)), "large")
+    assert large.cost.verdict == "different" and large.adjusted_p < 0.05
+    for environment in ("host", "native"):
+        host = row(analyse(run(costs={"host": 1.0}, blocks=14, failing=lost(environment, 3, 7))), "host")
+        assert host.cost.equivalent
+    stepped = row(analyse(run(costs={"bridge": 63 / 55}, workloads=STEPPED, blocks=3)), "bridge")
+    assert excludes_no_cost(stepped.cost) and stepped.adjusted_p == 0.25
+    lossy = analyse(run(costs={"bridge": 1.0}, workloads=LOSSY))
+    assert row(lossy, "bridge").cost.scale == "difference" and lossy.metrics[0].noise_floor is None
 
 
 def test_medians_come_from_the_blocks_of_the_cost(run):
@@ -248,28 +249,6 @@ def test_the_noise_floor_and_its_range_are_of_one_metric(run, workloads):
     (middle,) = [each for each in analysis.headlines if each.noise == trust.noise]
     assert middle.noise_floor == trust.noise_floor
     assert sorted(each.noise_floor for each in analysis.headlines)[workloads // 2] == trust.noise_floor
-
-
-def test_failed_trials_leave_their_block_out_and_are_named(run):
-    analysis = analyse(run(costs={"bridge": 1.25}, failing={(4, "bridge"): Outcome.DEADLINE}))
-    bridge = row(analysis, "bridge")
-    assert bridge.blocks == 9 and {"failed", "incomplete", "exploratory"} <= codes(bridge)
-    assert analysis.failed[0].outcome == "deadline"
-
-
-def test_an_environment_that_always_fails_still_has_a_row(run):
-    failing = {(block, "qemu"): Outcome.SERVER_NOT_READY for block in range(1, 4)}
-    analysis = analyse(run(costs={"qemu": 1.0, "bridge": 1.2}, blocks=3, failing=failing))
-    qemu = row(analysis, "qemu")
-    assert qemu.cost is None and qemu.verdict == "inconclusive" and "no-rounds" in codes(qemu)
-
-
-def test_zero_among_the_values_gives_a_difference(run):
-    lossy = Workload("udp", [(LOSS, 0.05, 2.0), (THROUGHPUT, 1e7, 0.001)])
-    analysis = analyse(run(costs={"bridge": 1.0}, workloads=[lossy]))
-    bridge = row(analysis, "bridge")
-    assert bridge.cost.scale == "difference" and "difference" in codes(bridge)
-    assert analysis.metrics[0].noise_floor is None
 
 
 def test_swept_levels_are_compared_apart(run):
@@ -406,12 +385,6 @@ def test_trial_flags_are_counted_beside_the_number(run):
     (steal,) = [each for each in bridge.remarks if each.code == "trial"]
     assert (steal.flag.code, steal.count, steal.trials) == (FlagCode.STEAL, 2, 10)
     assert "errors" in codes(bridge), "and the load of the other environment is not among them"
-
-
-def test_a_confounder_stands_beside_its_environment_only(run):
-    facts = {"bridge/server": {"not honoured: pin": "no second CPU"}}
-    analysis = analyse(run(costs={"bridge": 1.25, "host": 1.0}, facts=facts))
-    assert "confounder" in codes(row(analysis, "bridge")) and "confounder" not in codes(row(analysis, "host"))
 
 
 def test_rare_stalls_are_said_first(run):

@@ -19,13 +19,6 @@ EVERYTHING: dict[str, Any] = {
 SECURITY = ["seccomp=unconfined", "apparmor=unconfined", "no-new-privileges:true"]
 
 
-def test_a_usual_container_is_told_nothing():
-    usual = options()
-    assert not (
-        confined.docker_options(usual) or confined.podman_words(usual, "/init") or confined.compose_keys(usual)
-    )
-
-
 def test_each_engine_and_a_compose_file_are_told_all_of_it():
     asked = options(**EVERYTHING)
     assert confined.security_options(asked) == SECURITY

@@ -128,32 +128,9 @@ def test_the_policies_are_restored_even_where_the_table_was_not_noted():
     assert ("-P", "FORWARD", "ACCEPT") in undo(set(), with_docker(EMPTY))
 
 
-@pytest.mark.parametrize("before", [EMPTY, USERS])
-def test_nothing_added_nothing_to_do(before: str):
-    assert undo(set(before.splitlines()), before.splitlines()) == []
-
-
-@pytest.mark.parametrize("policy", [":INPUT DROP", ":OUTPUT DROP", ":PREROUTING DROP", ":FORWARD QUEUE"])
-def test_a_policy_that_no_engine_sets_stays(policy: str):
-    assert undo(set(EMPTY.splitlines()), [policy]) == []
-    assert undo(set(EMPTY.splitlines()), [":FORWARD DROP"], policies_too=False) == []
-
-
 def test_a_rule_that_only_mentions_docker_stays():
     rule = '-A INPUT -s 192.0.2.1/32 -m comment --comment "the DOCKER host of the colleague" -j DROP'
     assert undo(set(), [rule]) == []
-
-
-@pytest.mark.parametrize(("noted", "now", "engines"), [
-    ("0", "1", True), ("1", "0", False), ("1", "1", False), (None, "1", True), ("0", None, False),
-])  # fmt: skip
-def test_a_sysctl_is_restored_where_an_engine_may_have_set_it(noted: str | None, now: str | None, engines: bool):
-    assert firewall._set_by_engine("net/ipv4/conf/lo/forwarding", noted, now) is engines
-
-
-def test_quoted_arguments_stay_one():
-    (step,) = undo(set(), ['-A DOCKER -m comment --comment "for all, \\"really\\"" -j RETURN'])
-    assert step == ("-D", "DOCKER", "-m", "comment", "--comment", 'for all, "really"', "-j", "RETURN")
 
 
 @pytest.mark.parametrize("adds", [None, *firewall.Adds])
@@ -331,17 +308,6 @@ def test_beside_an_engine_that_was_there_before_podman_leaves_no_note(tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tables_that_an_engine_has_in_nftables_are_removed(tmp_path: Path, host: FilteredHost):
-    host.nft = {"inet mine": ["chain input {", "}"], "inet netavark": ["chain POSTROUTING {", "}"]}
-    firewall.remember(tmp_path)
-    host.nft |= {"ip docker-bridges": ["chain forward {", "}"], "ip6 docker-bridges": [], "ip later": []}
-    assert firewall.left(tmp_path) == ["nft table ip docker-bridges", "nft table ip6 docker-bridges"]
-    firewall.restore(tmp_path, firewall.Adds.PODMAN)
-    assert "ip docker-bridges" in host.nft
-    firewall.restore(tmp_path)
-    assert [*host.nft] == ["inet mine", "inet netavark", "ip later"], "what was there, and what is no engine's, stays"
-
-
 def test_an_empty_table_of_iptables_goes_where_there_was_none(tmp_path: Path, host: FilteredHost):
     host.nft = {"ip filter": ["chain INPUT {", "}"]}
     firewall.remember(tmp_path)
@@ -389,19 +355,6 @@ def _noting(written: dict[str, str], write: Callable[..., int]) -> Callable[...,
         return len(text)
 
     return noted
-
-
-def test_a_note_that_is_there_is_kept(tmp_path: Path, host: FilteredHost):
-    firewall.remember(tmp_path)
-    host.tables["iptables"]["filter"] = with_docker(USERS)
-    firewall.remember(tmp_path)
-    note = json.loads((tmp_path / firewall.NOTE).read_text())
-    assert note["tables"]["iptables"]["filter"] == USERS.splitlines()
-
-
-def test_without_iptables_it_is_not_known_how_many_rules_there_are(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(firewall, "output", lambda _: None)
-    assert firewall.count() is None
 
 
 def test_a_filter_that_cannot_be_read_is_not_taken_for_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -452,13 +405,6 @@ def test_the_bridge_of_a_stopped_engine_is_made_again(tmp_path: Path, host: Filt
         "ip address add 172.17.0.1/16 broadcast + dev docker0",
         "ip link set docker0 up",
     ]
-
-
-def test_a_bridge_that_is_still_there_is_left_alone(tmp_path: Path, host: FilteredHost):
-    host.bridge = DOCKER0
-    firewall.remember(tmp_path)
-    firewall.restore(tmp_path)
-    assert host.commands == []
 
 
 STOPPED = [line.replace("wb-0a1b2c-0", "docker0") for line in FILTER]

@@ -29,11 +29,6 @@ def test_a_container_on_the_host_s_network_gets_the_runtime_that_leaves_it_alone
     assert gvisor.runtime(*both, gvisor.GvisorSandbox()) == "sandboxed"
 
 
-def test_never_on_the_host_s_network_without_it():
-    with raises_sentence(Unavailable):
-        gvisor.runtime(*engine(runc=RUNC, runsc=OWN), ON_THE_HOSTS)
-
-
 @pytest.mark.parametrize("runtimes", [{}, {"runc": RUNC}, {"runsc": ON_HOST}, {"runsc": {}}])
 def test_an_engine_that_does_not_know_it(runtimes: dict[str, Any]):
     with raises_sentence(Unavailable):

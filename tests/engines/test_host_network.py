@@ -85,12 +85,6 @@ def test_each_option_changes_the_host():
     assert lines[-1] == "ethtool -K eth0 tx-udp_tnl-segmentation off"
 
 
-def test_nothing_is_changed_by_default():
-    host = Host({"": ""})
-    prepare(host)
-    assert HostNetworkOptions().host_network == "" and not host.commands
-
-
 def test_a_kernel_without_bridge_netfilter_says_so():
     with pytest.raises(Unavailable, match="this kernel has no bridge netfilter"):
         prepare(Host({}), bridge_netfilter=True)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentences import raises_sentence
-from weighbridge.engines.layers import executable, file_layer, folder_as_layer, image_archive
+from weighbridge.engines.layers import file_layer, folder_as_layer, image_archive
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, Completed
 
@@ -41,13 +41,6 @@ def test_an_image_may_say_what_a_container_starts(command: tuple[str, ...]):
     assert tuple(config.get("Cmd", ())) == command
 
 
-@given(st.binary(max_size=2000))
-def test_further_files_can_follow_an_executable(content: bytes):
-    with tarfile.open(fileobj=io.BytesIO(executable("/a", content) + file_layer("b", b"2"))) as archive:
-        found = {each.name: (each.mode, archive.extractfile(each).read()) for each in archive}  # type: ignore[union-attr]
-    assert found == {"a": (0o755, content), "b": (0o755, b"2")}
-
-
 class Host:
     """A host on which every command ends as it is told."""
 
@@ -64,12 +57,6 @@ class Host:
 
 def image(lower: str | None) -> SimpleNamespace:
     return SimpleNamespace(attrs={"GraphDriver": {"Data": {"LowerDir": lower} if lower else None}})
-
-
-def test_a_folder_stands_for_the_lower_layer():
-    host = Host(0)
-    folder_as_layer(host, image("/data/overlay2/a/diff"), "/run/userlands/b")  # type: ignore[arg-type]
-    assert host.asked == [("mount", "--bind", "/run/userlands/b", "/data/overlay2/a/diff")]
 
 
 def test_where_it_cannot_that_is_told():

@@ -121,24 +121,6 @@ def test_a_container_on_this_machine_has_the_limits_of_native_programs(monkeypat
         assert [each.name for each in options["ulimits"]] == ["nofile"]
 
 
-def test_a_layers_own_data_hide_what_is_mounted_at_srv(tree: Path, monkeypatch: pytest.MonkeyPatch):
-    """The folder of this machine is read-only: a program could write nothing there."""
-    (tree / "srv").mkdir()
-    monkeypatch.setattr(shared_root, "DATA", str(tree / "srv"))
-    monkeypatch.setattr(shared_root, "mount_table", lambda: [Mounted(f"{tree}/srv/disk", "ext4")])
-    (tree / "srv/disk").mkdir()
-    assert tree / "srv" in shared_root.bound(tree) and tree / "srv/disk" in shared_root.bound(tree)
-    without = shared_root.bound(tree, {str(tree / "srv")})
-    assert without == tuple(tree / name for name in ("etc", "home", "usr"))
-
-
-def test_whoever_a_container_runs_as_may_write_to_its_layers_own_data(tree: Path, monkeypatch: pytest.MonkeyPatch):
-    (tree / "srv").mkdir(mode=0o755)
-    monkeypatch.setattr(shared_root, "DATA", "/srv")
-    with tarfile.open(fileobj=io.BytesIO(shared_root.bare_layer(tree, "/launcher", b"ELF"))) as layer:
-        assert layer.getmember("srv").mode == 0o1777
-
-
 def test_what_is_mounted_there_already_is_not_bound(tree: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(shared_root, "mount_table", list)
     userland = Userland("d", tree, None, {})
@@ -146,15 +128,3 @@ def test_what_is_mounted_there_already_is_not_bound(tree: Path, monkeypatch: pyt
     assert found == [str(tree / "etc"), str(tree / "usr")]
     assert all(each["ReadOnly"] for each in shared_root.binds(userland, ()))
     assert not shared_root.binds(Userland("d", tree, tree / "root.tar", {}), ())
-
-
-def test_a_runtime_with_a_user_namespace_gets_each_folder_with_what_is_mounted_below(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """There a bind without it is "invalid argument"; others make read-only what they bind, and not what is below."""
-    monkeypatch.setattr(shared_root, "mount_table", list)
-    userland = Userland("d", tree, None, {})
-    for recursive in (True, False):
-        told = shared_root.binds(userland, (), recursive=recursive)
-        assert {each["BindOptions"]["NonRecursive"] for each in told} == {not recursive}
-        assert all(each["ReadOnly"] for each in told)

@@ -15,7 +15,7 @@ from weighbridge.engines.supporting_services import _require, listens
 from weighbridge.errors import EnvironmentLost, StudyError
 from weighbridge.model.secret import SecretName
 from weighbridge.model.site import Neighbourhood
-from weighbridge.model.supporting_service import SupportingService, in_order
+from weighbridge.model.supporting_service import SupportingService
 from weighbridge.secret_values import keep
 from weighbridge.study.external import external_resources
 from weighbridge.study.loader import check
@@ -39,10 +39,6 @@ workloads:
 
 def study(other: str = "{kind: docker}", redis: str = "port: 6379", after: str = "redis"):
     return check(parse(STUDY.format(other=other, redis=redis, after=after), "s.yaml"))
-
-
-def test_each_starts_after_those_that_it_waits_for():
-    assert in_order(study().file.companions) == ("redis", "db")
 
 
 @pytest.mark.parametrize(

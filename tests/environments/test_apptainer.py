@@ -229,12 +229,6 @@ def test_root_of_a_container_asks_for_no_more_than_it_has(capabilities: str, dro
     assert values([*exec_words(ApptainerOptions(user_namespace=True), status)], "--drop-caps") == []
 
 
-def test_the_last_words_of_apptainer_have_no_colours():
-    assert refused("no-capability.txt").last_words.startswith("ERROR  : Requesting capability set")
-    assert refused("no-image.txt").last_words.startswith("FATAL:   While checking container encryption")
-    assert "Something went wrong trying to read the squashfs image" in refused("damaged-image.txt").last_words
-
-
 @pytest.mark.parametrize("name", ["no-capability.txt", "no-user-namespace.txt"])
 def test_why_none_was_made_is_told(monkeypatch: pytest.MonkeyPatch, name: str):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)

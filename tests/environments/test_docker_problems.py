@@ -153,7 +153,3 @@ def test_no_engine_is_started_beside_one_of_the_user(monkeypatch: pytest.MonkeyP
     assert docker.unmet(DOCKER.options(), HERE) is None
     monkeypatch.setattr(docker, "answers", lambda: False)
     assert docker.unmet(own, HERE) is None
-
-
-def test_a_client_on_a_bridge_reaches_a_server_on_another_host():
-    assert told(Needs(network=True, inside=CLIENT, separate_hosts=True)) == []

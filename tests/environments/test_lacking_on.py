@@ -27,10 +27,6 @@ def _lacking(kind: str, machine: Machine) -> str:
     return missing_on(host, registry.environments()[kind].host_programs)
 
 
-def test_of_this_machine_readiness_tells():
-    assert _lacking("bubblewrap", Machine(this_machine=True)) == ""
-
-
 def test_programs_that_are_missing_are_named():
     assert _lacking("bubblewrap", Machine("bwrap")) == ""
     assert _lacking("native", Machine()) == ""

@@ -75,12 +75,6 @@ def test_what_works_is_not_complained_of(needs: Needs, given: dict[str, Any]):
     assert PODMAN.check(options(**given), needs=needs) == []
 
 
-def test_the_network_where_none_is_named():
-    assert options().joined == "bridge"
-    assert options(rootless=True).joined == "slirp4netns"
-    assert options(rootless=True, network="host").joined == "host"
-
-
 def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -98,22 +92,6 @@ def test_only_root_has_rootful_containers(monkeypatch: pytest.MonkeyPatch):
     ready = PODMAN.ready(options())
     assert not ready.ready
     assert "podman-rootless" in ready.remedy
-
-
-def test_podman_leaves_no_folders_behind_when_it_is_asked(monkeypatch: pytest.MonkeyPatch):
-    asked: list[Path] = []
-
-    def answer(argv: tuple[str, ...]) -> str:
-        told = dict(word.split("=", 1) for word in argv if "=" in word)
-        asked.extend(Path(told[name]) for name in ("HOME", "XDG_RUNTIME_DIR"))
-        for folder in asked:
-            assert folder.stat().st_mode & 0o777 == 0o700
-            (folder / "containers").mkdir(exist_ok=True)
-        return "podman version 4.3.1"
-
-    monkeypatch.setattr(programs, "output", answer)
-    assert programs.version() == (4, 3, 1)
-    assert asked and not any(folder.exists() for folder in asked)
 
 
 @pytest.mark.parametrize(

@@ -317,23 +317,6 @@ def test_a_userland_that_arrives_damaged_is_refused(home: Path):
     assert list(home.iterdir()) == []
 
 
-def test_a_userland_is_its_owners_alone(home: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(userlands.Receiver, "_unpack", lambda self: (self._part / "root").mkdir())
-    receiver = userlands.Receiver(digest := hashlib.sha256(b"sent").hexdigest(), "run-far", 1)
-    receiver.piece(zlib.compress(b"sent"))
-    assert receiver.finish() == userlands.root_of(digest)
-    assert userlands.root_of(digest).parent.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_userland_of_a_faster_run_is_used(home: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(userlands.Receiver, "_unpack", lambda self: (self._part / "root").mkdir())
-    digest = hashlib.sha256(b"sent").hexdigest()
-    userlands.root_of(digest).mkdir(parents=True)
-    receiver = userlands.Receiver(digest, "run-far", 1)
-    receiver.piece(zlib.compress(b"sent"))
-    assert receiver.finish() == userlands.root_of(digest)
-
-
 def test_a_userland_that_cannot_be_kept_is_an_error(home: Path, monkeypatch: pytest.MonkeyPatch):
     """Its place may be taken by a folder without a root, of an agent that was killed."""
     monkeypatch.setattr(userlands.Receiver, "_unpack", lambda self: (self._part / "root").mkdir())

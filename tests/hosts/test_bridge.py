@@ -78,12 +78,6 @@ COMMIT
 """As it was where dockerd 28.5.2 dropped what came from link vx, until the first rule let it pass."""
 
 
-def test_rules_of_ours_are_told_from_others():
-    ours = " ".join(("FORWARD", *links.rule("wb-6789ab-b0", RUN)))
-    assert [*links.rules_in(SAVED)] == [(RUN, ours)]
-    assert [*links.rules_in("")] == []
-
-
 def test_a_rule_that_leads_to_an_engines_network_is_one_of_ours(monkeypatch: pytest.MonkeyPatch):
     ours = " ".join(("PREROUTING", *links.rule_to_subnet("vx", "172.17.0.0/16", RUN)))
     assert [*links.rules_in(RAW)] == [(RUN, ours)]
@@ -94,9 +88,3 @@ def test_a_rule_that_leads_to_an_engines_network_is_one_of_ours(monkeypatch: pyt
         ("-t", "filter", "-D", "FORWARD"),
         ("-t", "raw", "-D", "PREROUTING"),
     ]
-
-
-def test_an_engine_that_drops_what_is_routed_to_its_containers_is_seen():
-    assert links.drops_routed(RAW, "wb-0a1b2c-0")
-    assert not links.drops_routed(RAW, "wb-0a1b2c-1")
-    assert not links.drops_routed(SAVED, "wb-0a1b2c-0")

@@ -86,11 +86,3 @@ def test_where_nobody_listens_the_connection_ends(channel: Channel, tmp_path: Pa
         with suppress(ConnectionError):  # it may have ended already
             assert asker.recv(1) == b""
     forward.close()
-
-
-def test_what_a_killed_process_left_is_replaced(channel: Channel, there: Path, tmp_path: Path):
-    here = tmp_path / "here.sock"
-    here.touch()
-    forward = Forward(channel, here, str(there))
-    assert _ask(here, b"abc") == b"cba"
-    forward.close()

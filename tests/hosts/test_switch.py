@@ -11,13 +11,6 @@ def options(**given: object) -> TestbedOptions:
     return TestbedOptions.model_validate({"kind": "testbed", **given})
 
 
-def test_a_slow_link_splits_packets_and_counts_what_an_ethernet_adds():
-    words = bucket(options(link="100mbit", mtu=1400))
-    assert words[:3] == ["tbf", "rate", "100000000bit"]
-    for name, value in (("overhead", "24"), ("mtu", "1514"), ("peakrate", "1gbit")):
-        assert words[words.index(name) + 1] == value
-
-
 @pytest.mark.parametrize(("link", "packets"), [("100mbit", 173), ("1gbit", 692), ("10gbit", 6605)])
 def test_the_queue_is_as_long_as_its_bucket_s_limit_but_in_packets(link: str, packets: int):
     words = bucket(options(link=link))

@@ -93,20 +93,6 @@ def test_versions_are_told_apart(tmp_path: Path, tree):
     assert version(tree(2).mount) == 2
 
 
-def test_version_1_has_a_hierarchy_for_each_controller(tree):
-    mount = tree(1).mount
-    (mount / "cpu,cpuacct").symlink_to(mount / "cpu")
-    assert version(mount) == 1
-    assert bases(mount) == {name: mount / name for name in ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids")}
-    assert hierarchies(mount) == sorted(mount / name for name in V1)
-
-
-def test_version_2_has_one(tree):
-    mount = tree(2).mount
-    assert bases(mount) == {"": mount}
-    assert hierarchies(mount) == [mount]
-
-
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_group_is_made_everywhere_and_may_be_made_twice(tree, number: int):
     made = tree(number)
@@ -246,16 +232,6 @@ def test_a_controller_that_is_not_mounted_is_told(tree):
 # -- freezing --------------------------------------------------------------------------------------
 
 
-def test_version_1_freezes_and_thaws(tree):
-    made = tree(1)
-    group = made.group().create()
-    state = made.mount / "freezer/weighbridge/0123456789ab/site/freezer.state"
-    group.freeze()
-    assert state.read_text() == "FROZEN"
-    group.thaw()
-    assert state.read_text() == "THAWED"
-
-
 def test_version_1_is_asked_until_all_have_frozen(tree, monkeypatch: pytest.MonkeyPatch):
     group = tree(1).group().create()
     asked: list[str] = []
@@ -345,19 +321,6 @@ def test_a_group_that_has_gone_is_a_lost_environment(tree, number: int):
 # -- meters ----------------------------------------------------------------------------------------
 
 
-def test_meters_of_version_1(tree):
-    made = tree(1)
-    group = made.group().create()
-    assert group.meters() == {}
-    for path, text in {
-        "cpu/{}/cpu.stat": "nr_periods 10\nnr_throttled 2\nthrottled_time 1500000000\n",
-        "cpuacct/{}/cpuacct.usage": "2500000000\n",
-        "memory/{}/memory.usage_in_bytes": "4096\n",
-    }.items():
-        (made.mount / path.format("weighbridge/0123456789ab/site")).write_text(text)
-    assert group.meters() == {"cpu_s": 2.5, "throttled_s": 1.5, "throttled_periods": 2.0, "memory_bytes": 4096.0}
-
-
 def test_meters_of_version_2(tree):
     made = tree(2)
     group = made.group().create()
@@ -380,26 +343,6 @@ def test_unreadable_meters_are_absent_never_zero(tmp_path: Path, number: int, te
 
 
 # -- what is in a group, and its end ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_pids_are_those_of_every_group_below_but_not_our_own(tree, number: int):
-    made = tree(number)
-    group = made.group().create()
-    made.group("0123456789ab/site/below").create()
-    made.group("0123456789ab/beside").create()
-    base = made.mount / "systemd" if number == 1 else made.mount
-    if number == 1:
-        for name in ("site", "site/below"):
-            (base / "weighbridge/0123456789ab" / name).mkdir(parents=True, exist_ok=True)
-    (base / "weighbridge/0123456789ab/site/cgroup.procs").write_text(f"11\n12\n{os.getpid()}\n")
-    (base / "weighbridge/0123456789ab/site/below/cgroup.procs").write_text("13\n")
-    (made.mount / "cpu" if number == 1 else base).joinpath("weighbridge/0123456789ab/beside/cgroup.procs").write_text(
-        "14\n"
-    )
-    assert group.pids() == {11, 12, 13}
-    assert made.group(RUN).pids() == {11, 12, 13, 14}
-    assert made.group("ba9876543210").pids() == set()
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -21,8 +21,6 @@ PARSERS: dict[str, Callable[[str], Numbers]] = {
     "v1/cpu.stat": counters.cpu_stat, "v1/cpuacct.usage": counters.cpuacct, "v1/memory.stat": counters.memory_stat,
     "v1/memory.usage_in_bytes": counters.memory_now, "v1/pids.current": counters.pids,
 }  # fmt: skip
-V2_CPU = "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\nnr_periods 9\nthrottled_usec 250000\n"
-V2_MEMORY = "anon 1000\nfile 5000\nkernel 7\nshmem 2000\nsock 0\n"
 
 
 def read(name: str) -> str:
@@ -53,10 +51,6 @@ def test_memory_is_that_of_sar():
         "memory_committed_bytes": kib["Committed_AS"] * 1024, "memory_used_bytes": used * 1024,
     }  # fmt: skip
     assert used > 0
-
-
-def test_old_kernels_tell_less():
-    assert counters.meminfo("MemTotal: 100 kB\nMemFree: 40 kB\n").levels == {"memory_free_bytes": 40960.0}
 
 
 def test_network():
@@ -106,26 +100,6 @@ def test_pressure():
     found = counters.pressure("some avg10=0.00 total=1500000\nfull avg10=0.00 total=250000\n", "io").counters
     assert found == {"pressure_io_some_share": 1.5, "pressure_io_full_share": 0.25}
     assert set(counters.pressure(read("pressure_cpu.txt"), "cpu").counters) == {"pressure_cpu_some_share"}
-
-
-def test_version_1():
-    assert counters.cpuacct(read("v1/cpuacct.usage")).counters == {"cpu_share": 10268.378510036}
-    assert counters.cpu_stat("nr_periods 3\nnr_throttled 1\nthrottled_time 2500000000\n").counters == {
-        "throttled_share": 2.5
-    }
-    assert counters.memory_stat(read("v1/memory.stat")).levels == {
-        "memory_anonymous_bytes": 804282368.0, "memory_shared_bytes": 9187328.0,
-        "memory_files_bytes": 2570178560.0 - 9187328.0,
-    }  # fmt: skip
-    assert counters.memory_now(read("v1/memory.usage_in_bytes")).levels == {"memory_bytes": 3375226880.0}
-    assert counters.pids(read("v1/pids.current")).levels == {"pids_count": 0.0}
-
-
-def test_version_2():
-    assert counters.cpu_stat(V2_CPU).counters == {
-        "cpu_share": 2.5, "cpu_user_share": 2.0, "cpu_system_share": 0.5, "throttled_share": 0.25}  # fmt: skip
-    assert counters.memory_stat(V2_MEMORY).levels == {
-        "memory_anonymous_bytes": 1000.0, "memory_shared_bytes": 2000.0, "memory_files_bytes": 3000.0}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PARSERS)

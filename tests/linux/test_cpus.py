@@ -1,7 +1,6 @@
 """The CPUs that sites have, whose launcher resets the affinity that the user's shell gave us."""
 
 import os
-import threading
 
 import pytest
 
@@ -21,11 +20,3 @@ def test_the_cpus_are_the_machines_whatever_the_affinity_of_this_process():
     finally:
         os.sched_setaffinity(0, own)
     assert cpus_online() == sorted(cpus_online())
-
-
-def test_they_are_asked_for_once(monkeypatch: pytest.MonkeyPatch):
-    """They are wanted at every trial, and a thread is started to ask for them."""
-    first = cpus_online()
-    monkeypatch.setattr(threading, "Thread", None)
-    first.append(-1)
-    assert -1 not in cpus_online()

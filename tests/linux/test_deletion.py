@@ -48,11 +48,6 @@ def test_everything_in_a_folder_goes_and_nothing_that_its_links_lead_to(base):
     assert (base.parent / "elsewhere/precious/file").read_text() == "kept"
 
 
-def test_a_folder_that_does_not_exist_is_removed_already(base):
-    remove_tree(OwnFolder.of(base, "gone"))
-    remove_tree(OwnFolder.of(base / "gone", "run"))
-
-
 @pytest.mark.parametrize(
     "names", [("link",), ("link", "precious"), ("run", "link", "precious"), ("run", "data", "file")]
 )

@@ -14,12 +14,6 @@ TABLE = r"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 """
 
 
-def test_points_as_they_are_named():
-    points = [each.at for each in folders.mounted_at(TABLE)]
-    assert points[:3] == ["/", "/cache/engines/a1/data-0", "/cache/engines/a1/data-0/with space"]
-    assert folders.mounted_at("") == []
-
-
 def test_the_inner_ones_come_first_and_no_neighbour(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: TABLE)
     found = folders.mounted_below(Path("/cache/engines/a1"))

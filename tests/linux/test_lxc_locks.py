@@ -6,7 +6,7 @@ import pytest
 
 from weighbridge.linux import lxc_locks
 from weighbridge.linux.lxc_locks import LxcLocks
-from weighbridge.model.cleanup import Leftover, OrphanedRun, RunFolders
+from weighbridge.model.cleanup import OrphanedRun
 from weighbridge.model.names import RunId
 
 RUN, OTHER = RunId("0123456789ab"), RunId("ba9876543210")
@@ -37,13 +37,6 @@ def test_those_of_one_run_are_removed_and_empty_folders_above(engines: Path, tmp
 def test_where_there_are_none_nothing_happens(engines: Path, tmp_path: Path):
     lxc_locks.remove(engines / RUN)
     assert (tmp_path / "run").exists()
-
-
-def test_clean_finds_and_removes_them(engines: Path):
-    folder = lock(engines, RUN).parent
-    assert [*LxcLocks().find(RunFolders(Path("/unused"), engines))] == [Leftover(RUN, "lock", str(folder))]
-    LxcLocks().remove(OrphanedRun(RUN, Path("/unused"), engines / RUN))
-    assert not folder.exists()
 
 
 def test_locks_that_stay_are_an_error(engines: Path, immutable: set[Path]):

@@ -2,10 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from weighbridge.linux.namespaces import namespaces_in, namespaces_of
 
 
@@ -24,13 +20,3 @@ def test_a_link_that_cannot_be_read_is_omitted():
         return "net:[7]"
 
     assert namespaces_in(link) == {"net": 7}
-
-
-@pytest.mark.parametrize("text", ["", "unknown", "net", "net:[]", "net:[-1]", "net:[1]x"])
-def test_other_text_is_no_number(text: str):
-    assert namespaces_in(lambda _: text) == {}
-
-
-@given(st.text())
-def test_no_text_is_a_fault(text: str):
-    namespaces_in(lambda _: text)

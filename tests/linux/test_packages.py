@@ -50,11 +50,6 @@ def test_what_a_distribution_does_not_have_is_said_so():
     assert install(["VBoxManage"], distribution_of(FEDORA)) == "install VirtualBox from RPM Fusion"
 
 
-def test_a_package_is_named_once():
-    assert install(["ip", "tc"], distribution_of(DEBIAN)) == "apt-get install iproute2"
-    assert install(["ip", "tc"], distribution_of(FEDORA)) == "dnf install iproute iproute-tc"
-
-
 @dataclass
 class Away:
     files: dict[str, str]

@@ -46,11 +46,6 @@ def test_a_dead_runs_slice_is_told_and_stopped(tree: Path):
     assert not (tree / "weighbridge.slice").exists(), "the last one takes the one above along"
 
 
-def test_without_slices_systemd_is_not_asked(tree: Path):
-    RunSlices().remove(dead(tree, RUN))
-    assert [*RunSlices().find(RunFolders(tree, tree))] == []
-
-
 def test_one_that_systemd_keeps_is_a_failure(tree: Path, monkeypatch: pytest.MonkeyPatch):
     (tree / "weighbridge.slice" / slice_of(RUN)).mkdir(parents=True)
     monkeypatch.setattr(slices, "output", lambda _: None)

@@ -3,11 +3,10 @@
 import fcntl
 import os
 import resource
-import socket
 
 import pytest
 
-from weighbridge.linux.process import SocketStream, wait_readable
+from weighbridge.linux.process import wait_readable
 
 BEYOND_SELECT = 1024
 """Where select(2) ends."""
@@ -34,16 +33,3 @@ def test_a_descriptor_beyond_those_of_select_is_waited_for():
     assert wait_readable(high), "its end counts, too"
     os.close(reading)
     os.close(high)
-
-
-def test_a_stream_on_such_a_descriptor_is_read():
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        high = socket.socket(fileno=fcntl.fcntl(ours, fcntl.F_DUPFD, BEYOND_SELECT))
-        stream = SocketStream(high)
-        with pytest.raises(TimeoutError):
-            stream.receive(0.001)
-        theirs.sendall(b"piece")
-        assert stream.receive(1) == b"piece"
-        theirs.close()
-        assert stream.receive(1) == b""

@@ -77,11 +77,6 @@ def test_no_flag_tells_of_more_than_the_machine_has():
     }  # fmt: skip
 
 
-def test_throttling_is_flagged_for_any_role():
-    assert site_flags("server", {"throttled_s": 2.0}, 10.0) == [Flag(FlagCode.THROTTLED, "server", {"share": 0.2})]
-    assert site_flags("solo", {"throttled_s": 2.0}, 10.0) == [Flag(FlagCode.THROTTLED, "solo", {"share": 0.2})]
-
-
 def test_a_generator_that_was_itself_the_limit():
     assert site_flags("client", {"cpu_s": 9.4}, 10.0) == [SATURATED], "a thread has one CPU, limit or not"
     assert site_flags("client", {"cpu_s": 9.2}, 10.0) == []
@@ -102,22 +97,6 @@ def test_a_generator_that_takes_most_of_full_cpus():
     assert shared_flags(used, 20.0, 2) == [], "they were not full"
     assert shared_flags({"client": {"cpu_s": 8.0}, "server": {"cpu_s": 11.0}}, 10.0, 2) == []
     assert shared_flags({}, 10.0, 2) == shared_flags(used, 10.0, 4) == []
-
-
-def test_used_is_the_difference_of_counters_and_the_level_at_the_start():
-    before = {"busy_s": 1.0, "load1": 3.0, "gone_s": 1.0, "context_switches": 5.0}
-    after = {"busy_s": 1.5, "load1": 9.0, "new_s": 1.0, "context_switches": 7.0}
-    assert used(before, after) == {"busy_s": 0.5, "load1": 3.0, "context_switches": 2.0}
-
-
-def test_meters_are_read_from_proc(tmp_path: Path):
-    (tmp_path / "pressure").mkdir()
-    (tmp_path / "stat").write_text("cpu  100 0 50 1000 10 5 5 40 0 0\ncpu0 1 2 3\n")
-    (tmp_path / "loadavg").write_text("1.25 0.5 0.1 1/200 999\n")
-    (tmp_path / "pressure/io").write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull total=9\n")
-    found = read(tmp_path)
-    assert found == {"busy_s": 1.6, "irq_s": 0.05, "softirq_s": 0.05, "unused_s": 10.1, "steal_s": 0.4, "cpus": 1.0,
-                     "load1": 1.25, "psi_io_s": 1.5}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", "\n", "cpu", "cpu a b c d e f g h", "cpu 1 2 3", "some total=", "garbage"])

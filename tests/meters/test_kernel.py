@@ -108,12 +108,6 @@ def test_a_trial(tmp_path: Path):
     assert process.orders[0]["hz"] == 10.0
 
 
-def test_another_machine_has_a_python_of_its_own():
-    host = SomeHost("python3")
-    KernelMeter(host, 1.0).close()
-    assert host.started[0][0].argv[0] == "python3"
-
-
 def test_a_host_that_cannot_start_it():
     for refuses in (Unavailable("the program 'python3' is not installed"), EnvironmentLost("gone"), OSError("no")):
         meter = KernelMeter(SomeHost(refuses=refuses), 1.0)
@@ -143,15 +137,6 @@ def test_one_that_says_something_else():
     host.started[0][1].answer = lambda _: b"Traceback\n"
     with pytest.raises(MeterFailed, match="Traceback"):
         meter.begin({})
-
-
-def test_one_that_was_killed_between_two_trials_is_started_again():
-    host = SomeHost()
-    meter = KernelMeter(host, 1.0)
-    host.started[0][1].code = -9
-    meter.begin({})
-    assert meter.end(0.0).series
-    assert len(host.started) == 2
 
 
 def test_one_that_was_killed_in_a_trial():

@@ -8,7 +8,7 @@ import pytest
 
 from weighbridge.meters import machines
 from weighbridge.meters.host import stat
-from weighbridge.meters.machines import Idle, IdleLevels, Use, counters_of, idle, networks_of, tcp, tcp_total, use
+from weighbridge.meters.machines import IdleLevels, counters_of, networks_of, tcp, tcp_total, use
 
 DATA = Path(__file__).parent / "data"
 STAT = (DATA / "stat.txt").read_text()
@@ -34,15 +34,6 @@ def test_what_is_no_such_text(text: str):
     assert counters_of(lambda path: text.encode()) == {}
 
 
-def test_what_cannot_be_read_is_absent():
-    def gone(path: str) -> bytes:
-        raise FileNotFoundError(path)
-
-    assert counters_of(gone) == {}
-    networks = {("a", "1"): (lambda path: SNMP, "/proc/1/net/snmp"), ("a", "2"): (gone, "/proc/2/net/snmp")}
-    assert tcp_total(networks) == {}
-
-
 def counters(at_s: float, **changed: float) -> dict[str, float]:
     return {
         "at_s": at_s,
@@ -65,10 +56,6 @@ def test_cpu_time_is_what_the_idle_clock_leaves_over():
 def test_no_use_without_both_or_with_another_number_of_cpus():
     one = counters(5.0)
     assert use({}, one) is use(one, {}) is use(one, counters(7.0, cpus=3.0)) is use(one, one) is None
-
-
-def test_an_idle_level_may_lie_below_zero():
-    assert idle(Use(0.5, -0.01, 0.0, 100.0)) == Idle(-0.02, 200.0), "cutting it off would make a mean too large"
 
 
 def test_segments_that_tcp_sent_again():

@@ -62,14 +62,6 @@ def test_a_file_that_appears_and_goes(tmp_path: Path):
     file.close()
 
 
-def test_what_cannot_be_read_twice_is_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "once").write_text("x" * 9000)
-    monkeypatch.setattr(os, "pread", lambda *_: (_ for _ in ()).throw(OSError(29, "Illegal seek")))
-    file = File(str(tmp_path / "once"), 1 << 20)
-    assert [len(file.read() or b"") for _ in range(3)] == [9000] * 3
-    file.close()
-
-
 def test_a_session_keeps_every_text_with_its_time(tmp_path: Path):
     (tmp_path / "a").write_text("1\n")
     (tmp_path / "ü").write_bytes(b"\xff\n")

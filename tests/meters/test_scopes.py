@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from weighbridge.linux.cgroup_files import scope_files
-from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters import sampler
 from weighbridge.meters.readings import unpack
 from weighbridge.meters.sampler import SamplingSession
 from weighbridge.meters.series import series
-from weighbridge.model.names import GroupName, RunId
 
 V1 = {
     "cpuacct/cpuacct.usage": ("0\n", "2000000000\n"),
@@ -56,17 +54,3 @@ def test_both_versions_give_the_same_series(
         "memory_anonymous_bytes": (5.0, 7.0), "memory_shared_bytes": (8.0, 8.0), "memory_files_bytes": (12.0, 12.0),
         "pids_count": (0.0, 3.0), "disk_read_bytes_per_s": (0.0,), "disk_written_bytes_per_s": (0.0,),
     }  # fmt: skip
-
-
-def test_a_group_knows_its_files(tmp_path: Path):
-    (tmp_path / "cgroup.controllers").write_text("cpu memory pids")
-    scope = Cgroup(GroupName(RunId("0123456789ab"), "site"), mount=tmp_path).scope()
-    assert scope["memory.current"] == str(tmp_path / "weighbridge/0123456789ab/site/memory.current")
-    assert set(scope) == set(V2)
-
-
-def test_a_hierarchy_that_is_not_mounted(tmp_path: Path):
-    (tmp_path / "cpu").mkdir()
-    scope = Cgroup(GroupName(RunId("0123456789ab"), "site"), mount=tmp_path).scope()
-    assert scope["cpu.stat"] == str(tmp_path / "cpu/weighbridge/0123456789ab/site/cpu.stat")
-    assert scope["pids.current"].startswith("/nonexistent/")

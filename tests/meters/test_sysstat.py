@@ -32,14 +32,6 @@ def test_series_have_the_names_and_units_of_ours():
     assert "lo_receive_bytes_per_s" in found
 
 
-def test_output_without_everything():
-    """sar's default columns have no 'usr': what is not there is absent."""
-    names = {each.name for each in series((DATA / "sadf_default.json").read_bytes(), "host a")}
-    assert "memory_committed_bytes" in names
-    assert "cpu_user_share" not in names
-    assert "cpu_iowait_share" in names
-
-
 @pytest.mark.parametrize(
     "text", [b"", b"{}", b"[]", b"null", TEXT[:-9], TEXT[:300], b"Cannot open /tmp/x\n", b"\xff"]
 )

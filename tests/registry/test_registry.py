@@ -8,6 +8,7 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge import registry
+from weighbridge.errors import Unavailable
 from weighbridge.model.environment import Environment
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.mechanism import Mechanism, Subject
@@ -151,6 +152,12 @@ def test_each_environment_is_weighed_in_by_its_kind_or_by_names_of_its_own(monke
     monkeypatch.setattr(type(podman), "weighed_in", lambda _: {"bridge": {}})
     with raises_sentence(RegistryError):
         registry.weighed_in()
+
+
+def test_without_hosts_in_a_cluster_there_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(registry, "of_clusters", dict)
+    with raises_sentence(Unavailable):
+        registry.required_of_clusters()
 
 
 def test_every_module_of_the_package_is_a_plug_in_of_its_own_kind():

@@ -14,8 +14,9 @@ import weighbridge
 SOURCE = Path(weighbridge.__file__).parent
 KEPT_RUN = SOURCE.parents[1] / "docs/runs/weigh.sqlite.xz"
 FEATURES = sorted(path.parent.name for path in SOURCE.glob("features/*/__init__.py"))
-USED_BY = {"fleets": ("kubernetes/fleets", "slurm/fleets"), "replication": ("kit",)}
-"""The features, or parts of them, that use another feature and go with it."""
+_OF_FLEETS = ("kubernetes/fleets", "slurm/fleets")
+USED_BY = {"fleets": _OF_FLEETS, "gate": ("fleets", *_OF_FLEETS), "replication": ("kit",)}
+"""The features, or parts of them, that use another feature and are removed with it."""
 USE_THE_REST = """
 import pkgutil, sys
 from importlib import import_module

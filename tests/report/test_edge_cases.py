@@ -160,6 +160,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "some exploratory": {"costs": {"a": 1.0, "b": 1.0}, **lost("a", 4)},
     "noise": one_metric(0.1),
     "much noise": one_metric(0.3),
+    "much noise and steal": one_metric(0.3) | flags(STEAL),
+    "much noise and others": one_metric(0.3) | flags(OTHERS),
     "quiet and noisy": HOST | {"workloads": [requests("quiet", 0.001), requests("noisy", 0.2)]},
     "three noises": HOST | {"workloads": [requests(f"w{n}", 0.01 * 4**n) for n in range(3)], "blocks": 20},
     "a workload without a control": HOST | {
@@ -214,6 +216,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "explained, and faster with all off": recipe(costs={**recipe()["costs"], "bridge-bare": 0.9}),
     "explained by two that hide each other": recipe(costs=HIDING, explains=EXPLAINS, mechanisms=MECHANISMS[:2]),
     "not explained": recipe(costs=dict.fromkeys(recipe()["costs"], 1.0), workloads=[requests("redis", 0.2)]),
+    "steps of many workloads": LADDER | {"workloads": [requests(f"w{n}", 0.02) for n in range(14)]},
     "steps of many levels": LADDER | {"blocks": 12, "workloads": [*MANY_LEVELS, TCP]},
 }  # fmt: skip
 """Each is a recipe of ``made_up_runs``."""
@@ -265,6 +268,8 @@ def sentences_of(analysis: Analysis) -> Iterator[str]:
     following = next_blocks(analysis)
     yield f"trust: {trust.trust_sentence(analysis)}"
     yield f"control: {trust.control_sentence(analysis)} {trust.control_power(analysis)}"
+    if trust.imprecise(analysis):
+        yield "the control is not precise"
     yield f"exploratory: {summary.exploratory_sentence(analysis)}"
     yield f"next: {following.sentence if following else nothing_settles(analysis)}"
     yield f"flags: {flagged_sentence(analysis)}"

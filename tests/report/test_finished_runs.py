@@ -6,14 +6,14 @@ What else the numbers of a document hold to one another is in test_derived_verdi
 import pytest
 
 from documents import fits
-from weighbridge.analysis.gate import judge
+from weighbridge.analysis.limits import judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement
 from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.features.replication.comparison import replication
 from weighbridge.features.replication.document import replication_json
 from weighbridge.features.replication.published import published
-from weighbridge.report.export.gate import limits_json
 from weighbridge.report.export.json import report_json
+from weighbridge.report.export.limits import limits_json
 from weighbridge.report.html import write_html
 
 from .conftest import FINISHED

@@ -15,12 +15,14 @@ import pytest
 from rich.console import Console
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.between_runs import compare_runs
-from weighbridge.analysis.compared_run import read_run
-from weighbridge.analysis.history import history
 from weighbridge.features.fleets.analysis import read_fleet
 from weighbridge.features.fleets.changes import compare_fleets
 from weighbridge.features.fleets.report import fleet_document
+from weighbridge.features.gate.between_runs import compare_runs
+from weighbridge.features.gate.compare_document import compare_document
+from weighbridge.features.gate.compared_run import read_run
+from weighbridge.features.gate.history_document import history_document
+from weighbridge.features.gate.past_runs import history
 from weighbridge.features.replication.comparison import replication
 from weighbridge.features.replication.published import published
 from weighbridge.features.replication.report import replication_document
@@ -29,8 +31,6 @@ from weighbridge.model.decisions import LeftOut
 from weighbridge.model.facts import layers_json
 from weighbridge.model.isolation import SCOPE, SiteLayers
 from weighbridge.model.measurement import Outcome
-from weighbridge.report.compare import compare_document
-from weighbridge.report.history import history_document
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
 from weighbridge.store.run import RunStore

@@ -11,8 +11,8 @@ from rich.console import Console
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Isolation, isolations
-from weighbridge.analysis.gate import judge
 from weighbridge.analysis.latency import PERCENTS
+from weighbridge.analysis.limits import judge
 from weighbridge.analysis.remarks import Emulated, EmulatedCost, GuestTicks, Nested
 from weighbridge.analysis.requirement import LIMIT, parse_requirement
 from weighbridge.errors import RunDirectoryError
@@ -20,13 +20,13 @@ from weighbridge.model.facts import layers_json
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.csv import write_csv
-from weighbridge.report.export.gate import limits_json
 from weighbridge.report.export.json import report_json
+from weighbridge.report.export.limits import limits_json
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
 from weighbridge.report.text.environments import display_name, environment_name, names_of, use_display_names
 from weighbridge.report.text.formatting import quantity
-from weighbridge.report.text.gate import limit_sentence
+from weighbridge.report.text.limits import limit_sentence
 from weighbridge.report.text.metric_names import value_unit
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.store.run import RunStore

@@ -6,22 +6,24 @@ import re
 import pytest
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.between_runs import compare_runs
-from weighbridge.analysis.compared_run import read_run
-from weighbridge.analysis.gate import judge, judge_gate
-from weighbridge.analysis.gate_looks import Spending
+from weighbridge.analysis.limits import judge
 from weighbridge.analysis.requirement import BUDGET, LIMIT, parse_requirement
+from weighbridge.features.gate.between_runs import compare_runs
+from weighbridge.features.gate.compare_charts import costs_of_runs
+from weighbridge.features.gate.compare_document import compare_document
+from weighbridge.features.gate.compare_json import compare_json
+from weighbridge.features.gate.compared_run import read_run
+from weighbridge.features.gate.gate_analysis import judge_gate
+from weighbridge.features.gate.gate_export import bmf, gate_json, gate_markdown
+from weighbridge.features.gate.gate_looks import Spending
+from weighbridge.features.gate.gate_text import gate_rows
 from weighbridge.model.measurement import Metric
 from weighbridge.report.charts import forest
-from weighbridge.report.charts.between import costs_of_runs
-from weighbridge.report.compare import compare_document
-from weighbridge.report.export.compare import compare_json
 from weighbridge.report.export.csv import write_csv
-from weighbridge.report.export.gate import bmf, gate_json, gate_markdown, limits_json
 from weighbridge.report.export.json import report_json
+from weighbridge.report.export.limits import limits_json
 from weighbridge.report.html import write_html
 from weighbridge.report.render_markdown import markdown
-from weighbridge.report.text.gate import gate_rows
 
 from .made_up_runs import Workload
 from .test_terminal import shown

@@ -60,13 +60,6 @@ LINK = Leftover(RUN, "network link", "wb-6789ab-0")
 FILTER = Leftover(NO_RUN, "packet filter rules of an engine", RULES)
 
 
-def test_everything_is_removed_that_is_found(kind: MadeUp):
-    assert clean.find().left == (ONE, LINK, TWO, FILTER), "nothing is believed to be a run but an id"
-    found = clean.clean()
-    assert (found.left, found.removed) == ((), (ONE, LINK, TWO, FILTER))
-    assert clean.find().left == ()
-
-
 def test_of_one_run_only_its_own_is_removed(kind: MadeUp, tmp_path: Path):
     assert clean.find(RUN).left == (ONE, LINK)
     kind.stays = {"one"}
@@ -91,13 +84,6 @@ def test_who_knows_the_owner_of_each_thing_is_believed_only_the_id_of_a_run(
     monkeypatch.setattr(MadeUp, "owner_may_be_unknown", False)
     kind.things = [Leftover(RUN, "thing", "one"), Leftover(run, "container", "somebody's")]
     assert clean.find().left == (ONE,)
-
-
-def test_what_a_living_run_uses_stays(kind: MadeUp, tmp_path: Path):
-    with clean.run_lock.claim(RUN, tmp_path / "cache"):
-        found = clean.clean()
-        assert found.left == () and [*found.alive] == [RUN]
-        assert [each.name for each in kind.things] == ["one", "wb-6789ab-0", "somebody's"]
 
 
 def test_what_is_unfinished_in_the_cache_is_found_and_removed(kind: MadeUp, tmp_path: Path):
@@ -190,18 +176,6 @@ def test_a_step_that_fails_keeps_no_other_and_is_told(
     assert inventory.failures and all(f"no {step}" in each for each in inventory.failures)
 
 
-def test_the_notes_of_a_run_stay_until_all_is_gone(kind: MadeUp, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """By them the next call finds where the run had its data."""
-    with clean.run_lock.claim(RUN, tmp_path / "cache"):
-        pass
-    note = tmp_path / "states" / RUN / "owner.json"
-    failing = Failing("remove")
-    monkeypatch.setattr(clean.registry, "cleanups", lambda: (kind, failing))
-    assert clean.clean().failures and note.exists()
-    failing.fails = ()
-    assert clean.clean().failures == () and not note.exists()
-
-
 def test_the_notes_of_a_run_stay_where_something_does_that_nobody_said_would(kind: MadeUp, tmp_path: Path):
     with clean.run_lock.claim(RUN, tmp_path / "cache"):
         pass
@@ -237,19 +211,6 @@ def test_data_in_another_cache_is_found_until_it_is_gone(
     immutable.clear()
     assert (clean.clean().removed, clean.find().left) == ((others, *left), ())
     assert not data.exists() and not state.exists()
-
-
-def test_a_run_that_was_continued_with_another_cache_has_data_in_both(
-    monkeypatch: pytest.MonkeyPatch, kind: MadeUp, tmp_path: Path
-):
-    monkeypatch.setattr(clean.registry, "cleanups", lambda: (DataFolders(),))
-    caches = [tmp_path / "first", tmp_path / "second"]
-    for cache in caches:
-        (cache / "engines" / RUN).mkdir(parents=True)
-        with clean.run_lock.claim(RUN, cache):
-            pass
-    assert [each.kind for each in clean.clean().removed] == ["engine data", "engine data", "state folder"]
-    assert not any((cache / "engines").exists() for cache in caches)
 
 
 def test_an_engine_that_refuses_is_told_as_one_and_all_else_in_it_is_removed():

@@ -4,8 +4,6 @@ import math
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from weighbridge.meters.machines import RESOLUTION_S, Idle, Use
 from weighbridge.model.measurement import Measurement, Metric, is_resource_use
@@ -14,7 +12,6 @@ from weighbridge.runner.costs import STOLEN, all_who_worked, derived, events_cos
 from weighbridge.runner.window import MachineUse
 
 MBIT = Metric("throughput", "Mbit/s", "higher")
-RATE = Metric("rate", "1/s", "higher")
 JITTER = Metric("jitter", "ms", "lower")
 USED = {"client": {"cpu_s": 4.0}, "server": {"cpu_s": 2.0}}
 MIB = 2.0**20
@@ -41,16 +38,6 @@ def test_cpu_seconds_per_gigabit():
     assert costs([(Metric("sent", "MiB/s", "higher"), 1e9 / 8 / MIB)])["cpu_client_per_gbit"][0] == pytest.approx(0.4)
 
 
-def test_cpu_seconds_per_thousand():
-    assert costs([(RATE, 2000.0), (JITTER, 1.0)]) == {
-        "cpu_client_per_1000_transactions": (0.2, "s/1000"), "cpu_server_per_1000_transactions": (0.1, "s/1000")
-    }  # fmt: skip
-
-
-def test_the_rate_need_not_be_the_headline():
-    assert set(costs([(JITTER, 0.1), (MBIT, 10.0)])) == {"cpu_client_per_gbit", "cpu_server_per_gbit"}
-
-
 @pytest.mark.parametrize(
     "measurements", [[], [(MBIT, 0.0)], [(JITTER, 5.0)], [(MBIT, 5.0), (Metric("reverse", "Mbit/s", "higher"), 5.0)]]
 )
@@ -75,19 +62,6 @@ def test_memory_beyond_the_first_reading():
         Series("host a", "memory_anonymous_bytes", (0.0, 1.0), (0.0, 9 * MIB)),
     ]
     assert costs([], series=series) == {"memory_server_beyond_baseline": (50.0, "MiB")}
-
-
-@given(st.just(0.0) | st.floats(1e-100, 1e100), st.floats(-1e300, 1e300), st.floats(0, 1e9))
-def test_every_cost_is_a_finite_number(rate: float, cpu_s: float, measured_s: float):
-    for value, _ in costs([(MBIT, rate)], {"client": {"cpu_s": cpu_s}}, measured_s).values():
-        assert math.isfinite(value)
-        assert value >= 0
-
-
-def test_work_that_the_workload_counts_itself():
-    found = derived(USED, (), Work(8.0, "1000_objects"))
-    assert [(each.metric.name, each.value) for each in found] == [
-        ("cpu_client_per_1000_objects", 0.5), ("cpu_server_per_1000_objects", 0.25)]  # fmt: skip
 
 
 def _of_the_host(name: str, values: tuple[float, ...]) -> Series:
@@ -132,13 +106,6 @@ def test_what_one_machine_did_beyond_its_idle_level():
     })  # fmt: skip
     units = {each.metric.name: each.metric.unit for each in all_who_worked(use, LEVEL, 0.0, GBIT)}
     assert list(units.values()) == ["s/Gbit", "1/Gbit", "1/Gbit", "1/Gbit", "%"]
-
-
-@pytest.mark.parametrize("unit", ["1000_transactions", "1000_objects"])
-def test_other_units_of_work(unit):
-    found = all_who_worked(made(Use(2.0, 3.0, 0.6, 1100.0, 3.0)), LEVEL, 0.0, Work(4.0, unit))
-    assert {each.metric.name: each.metric.unit for each in found} == {
-        f"cpu_all_per_{unit}": "s/1000", f"context_switches_per_{unit}": "1/1000", "softirq_share": "%"}  # fmt: skip
 
 
 def test_the_sum_over_machines_without_the_tool_of_a_third():

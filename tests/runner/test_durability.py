@@ -45,11 +45,6 @@ def stored(number: int, state: str) -> bytes:
     }[state]  # fmt: skip
 
 
-def test_each_part_of_a_record_names_it():
-    made = record(TOKEN, 255)
-    assert len(made) == RECORD and made == b"0123456789abcdef00000000000000ff" * 128
-
-
 @given(st.lists(STATES, max_size=20), st.integers(0, 5))
 def test_each_acknowledged_record_is_found_whole_and_in_its_place_or_lost(states: list[str], unacknowledged: int):
     content = b"".join(stored(number, state) for number, state in enumerate(states))
@@ -66,23 +61,6 @@ def test_of_a_short_file_what_is_behind_its_end_is_lost(size: int, acknowledged:
     back = read_back(content, TOKEN, acknowledged)
     assert back.found == min(acknowledged, size // RECORD)
     assert back.torn == (size % RECORD > 0 and acknowledged > size // RECORD)
-
-
-@given(st.permutations(range(8)))
-def test_records_out_of_order_are_lost_and_displaced(order: list[int]):
-    back = read_back(b"".join(record(TOKEN, number) for number in order), TOKEN, len(order))
-    wrong = sum(number != place for place, number in enumerate(order))
-    assert (back.lost, back.displaced, back.torn) == (wrong, wrong, 0)
-
-
-@given(st.binary(max_size=3 * RECORD), st.integers(0, 4))
-def test_whatever_is_in_the_file_every_acknowledged_record_is_found_or_lost(content: bytes, acknowledged: int):
-    back = read_back(content, TOKEN, acknowledged)
-    assert back.found + back.lost == acknowledged
-
-
-def test_records_of_an_earlier_check_are_not_this_one_s():
-    assert read_back(record("f" * 16, 0), TOKEN, 1).found == 0
 
 
 @given(st.sets(st.integers(0, 30)), st.integers(1, 25))
@@ -120,13 +98,6 @@ def made(promise: Promise, claimed: str, lost: int) -> PowerCut:
 )
 def test_only_what_was_synced_and_claimed_to_be_kept_is_overclaimed(promise, claimed, lost, verdict):
     assert made(promise, claimed, lost).verdict is verdict
-
-
-def test_a_run_keeps_checks_as_they_are():
-    checks = [made(Promise.FSYNC, "synchronous", 3), made(Promise.WRITE, "none", 0)]
-    facts = power_cut_facts(checks)
-    assert list(facts) == ["bind/fsync", "bind/write"]
-    assert [power_cut_of(fact) for fact in facts.values()] == checks
 
 
 def test_a_run_keeps_a_check_of_each_database():
@@ -219,10 +190,6 @@ def test_acknowledged_records_are_looked_for_after_the_cut():
     assert told(Writer(Machine())) == ("lab", 3, 3, None)
     assert told(Writer(Machine(), kept=range(2))) == ("lab", 3, 2, 2)
     assert told(Writer(Machine(disk=None))) == ("lab", 3, 0, 0)  # the file is not there any more
-
-
-def test_what_was_in_memory_is_lost():
-    assert told(Writer(Machine(elsewhere=True), file_system="tmpfs")) == ("lab", 3, 0, 0)
 
 
 def test_the_power_that_is_cut_is_that_of_the_storage_s_server():
@@ -371,12 +338,6 @@ def ask(site: Recovering) -> tuple[str, str]:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(durability, "_AGAIN_S", 0.0)
-
-
-def test_a_server_at_its_recovery_is_asked_again():
-    site = Recovering(3)
-    assert ask(site) == ("0\n1\n", "")
-    assert site.asked == [("read",)] * 4
 
 
 def test_one_that_refuses_for_good_is_told(monkeypatch: pytest.MonkeyPatch):

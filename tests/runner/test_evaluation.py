@@ -2,11 +2,10 @@
 
 import pytest
 
-from weighbridge.analysis.remarks import figure_ranges
 from weighbridge.model.command import Completed
-from weighbridge.model.flag import Flag, FlagCode, FlagKind
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
-from weighbridge.report.text.trial_flags import flag_kind_text, flag_text
+from weighbridge.report.text.trial_flags import flag_text
 from weighbridge.runner.evaluation import flag_clocks
 
 from .test_trial import measure
@@ -32,23 +31,6 @@ def test_clocks_that_are_apart_are_flagged(world: World, outside_s: float | None
     for flag in found:
         assert flag.where == "client" and flag.figures["site_s"] == 0.2 and flag.figures["here_s"] == outside_s
         assert flag_text(flag).startswith("generator clocks disagree by ")
-
-
-def test_a_slow_clock_is_told_in_words():
-    flag = Flag(FlagCode.CLOCKS, "client", {"share": 0.1, "site_s": 9.0, "here_s": 10.0})
-    assert flag_text(flag) == "generator clocks disagree by 10%"
-    kind = FlagKind(flag.code, flag.where, "")
-    assert flag_kind_text(kind, figure_ranges([flag])) == (
-        "the clocks of the generator and of this machine disagree by 10% on its duration (flagged above 1%): "
-        "a clock is wrong, or a machine is too busy"
-    )
-
-
-def test_the_time_in_which_the_cpu_limit_held_its_launcher_back_is_no_clock_s():
-    late = Completed(("x",), 0, b"", b"", 1.0, outside_s=1.12)
-    assert flag_clocks("client", late, 0.0) and not flag_clocks("client", late, 0.08)
-    assert flag_clocks("client", Completed(("x",), 0, b"", b"", 1.0, outside_s=2.0), 5.0)
-    assert not flag_clocks("client", Completed(("x",), 0, b"", b"", 1.0), 0.0)
 
 
 def test_the_way_to_a_far_site_is_no_clock_s():

@@ -10,7 +10,7 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.runner.sites import CLEANUP
 from weighbridge.store.run import RunStore
 
-from .world import Act, FakeSite, FakeWorkload, Load, Told, World, study, usual
+from .world import Act, FakeSite, FakeWorkload, Told, World, study, usual
 from .world import go as run_session
 
 SOLO = "cpu: {kind: fake-solo}"
@@ -35,20 +35,6 @@ def ran(world: World, what: str) -> list[str]:
 def kept(path: Path) -> dict[str, str]:
     with RunStore(path / "run") as store:
         return {key: value for scope, key, value, _ in store.facts() if scope == CLEANUP}
-
-
-def test_each_site_that_was_prepared_is_finished_once_after_the_last_trial(world: World, tmp_path: Path):
-    go(tmp_path, f"{SOLO}, again: {{kind: fake-solo}}")
-    assert sorted(ran(world, "finish")) == sorted(ran(world, "prepare"))
-    assert len({*ran(world, "finish")}) == len(ran(world, "finish")) == len(PLACES)
-    assert [argv[0] for _, argv in world.ran[-len(PLACES) :]] == ["finish"] * len(PLACES)
-    assert (world.left(), kept(tmp_path)) == ([], {})
-
-
-def test_a_server_s_site_is_finished_and_not_its_client_s(world: World, tmp_path: Path):
-    go(tmp_path, "net: {kind: fake}")
-    assert sorted(ran(world, "finish")) == sorted(ran(world, "prepare"))
-    assert {name.rpartition("-")[2] for name in ran(world, "finish")} == {"server"}
 
 
 def test_its_files_are_there(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -109,21 +95,6 @@ def test_an_interrupted_run_finishes_what_it_prepared_and_so_does_what_goes_on(
     assert sorted(ran(world, "finish")) == sorted(ran(world, "prepare"))
 
 
-def test_what_is_interrupted_while_it_is_prepared_is_finished(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    def run(site: FakeSite, command: Command):
-        if command.argv[0] == "prepare":
-            raise Interrupted(2)
-        return real(site, command)
-
-    real = FakeSite.run
-    monkeypatch.setattr(FakeSite, "run", run)
-    with pytest.raises(Interrupted):
-        go(tmp_path)
-    assert len(ran(world, "finish")) == 1
-
-
 def test_a_lost_site_leaves_the_others_finished(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def thaw(site: FakeSite) -> None:
         if site.place == "one" and len(world.started) == 2 * len(PLACES):
@@ -137,24 +108,8 @@ def test_a_lost_site_leaves_the_others_finished(world: World, tmp_path: Path, mo
     assert len([line for line in told.lines if "it has gone" in line]) == 1
 
 
-def test_none_is_in_a_trial_s_time(world: World, tmp_path: Path):
-    go(tmp_path)
-    with RunStore(tmp_path / "run") as store:
-        assert {role for _, role, *_ in store._db.execute("SELECT trial, role FROM process")} == {
-            "solo",
-            "preparation",
-        }
-
-
 def test_a_run_in_which_nothing_is_left_to_do_finishes_nothing(world: World, tmp_path: Path):
     go(tmp_path)
     before = len(world.ran)
     go(tmp_path)
     assert len(world.ran) == before
-
-
-def test_where_nothing_is_wanted_nothing_is_run(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "finish", lambda *_, **__: None)
-    go(tmp_path)
-    assert FakeWorkload().finish(Load(), None) is None
-    assert ran(world, "finish") == []

@@ -80,13 +80,6 @@ def test_an_interrupted_extension_goes_on_with_what_was_open(world: World, tmp_p
     assert blocks(tmp_path) == {"native": 6, "native-again": 6, "one": 6, "two": 3}
 
 
-def test_when_the_time_is_over_nobody_is_asked_again(world: World, tmp_path: Path):
-    asked: list[int] = []
-    told = go(tmp_path, study(SOLO, blocks=3), BlockExtender(-1.0, asking(50, asked=asked)))
-    assert asked == [] and "the time is up" in told.lines
-    assert set(blocks(tmp_path).values()) == {1}, "blocks are whole"
-
-
 def test_an_adaptive_run_goes_on_although_its_target_is_reached(world: World, tmp_path: Path):
     made = study(SOLO, repetitions="target: 2%, budget: 1h")
     asked: list[int] = []

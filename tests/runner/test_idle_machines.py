@@ -8,10 +8,10 @@ from weighbridge.meters import machines
 from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
 from weighbridge.model.study import Meters, Study
-from weighbridge.runner import sites, trial_runner
+from weighbridge.runner import trial_runner
 from weighbridge.store.run import RunStore
 
-from .world import FakeSite, World, go, study
+from .world import World, go, study
 
 
 def metered(made: Study) -> Study:
@@ -60,21 +60,3 @@ def test_without_meters_nobody_looks(world: World, looks: list[set[str]], tmp_pa
 def test_nobody_looks_for_programs_without_a_counterpart(world: World, looks: list[set[str]], tmp_path: Path):
     go(tmp_path, metered(study("cpu: {kind: fake-solo}", blocks=1)))
     assert looks == []
-
-
-def test_a_machine_that_tells_nothing_is_no_reason_to_fail(
-    world: World, looks: list[set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(sites, "reader_of", lambda host, here: lambda path: b"")
-    go(tmp_path, metered(study(blocks=1)))
-    with RunStore(tmp_path / "run") as store:
-        assert {trial.outcome for trial in store.trials()} == {"ok"}
-        assert not [scope for scope, *_ in store.facts() if scope == "idle"]
-
-
-def test_reading_a_site_does_not_need_its_network(world: World, looks: list[set[str]], tmp_path: Path):
-    """A fake site's host reads no file at all: TCP's counters are then absent."""
-    go(tmp_path, metered(study(blocks=1)))
-    assert isinstance(world.sites[0], FakeSite)
-    with RunStore(tmp_path / "run") as store:
-        assert not [sample for sample in store.samples() if str(sample.name).startswith("tcp_")]

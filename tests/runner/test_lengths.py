@@ -14,19 +14,18 @@ from hypothesis import strategies as st
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import Interrupted, RunDirectoryError
-from weighbridge.model.command import Command, Completed
 from weighbridge.model.decisions import TrialLength, chosen_length, length_text, lengths_of
 from weighbridge.model.level import Level
 from weighbridge.model.workload import Length, by_seconds
 from weighbridge.report.export.json import report_json
 from weighbridge.runner.lengths import ALIKE, Lengths, alike_rates
-from weighbridge.runner.precision import PrecisionStatus, needed_s
+from weighbridge.runner.precision import PrecisionStatus
 from weighbridge.store.reader import LENGTHS
-from weighbridge.store.rows import PREPARATION, PilotTrial
+from weighbridge.store.rows import PilotTrial
 from weighbridge.store.run import RunStore
 from weighbridge.workloads.nginx_wrk import NginxWrkOptions
 
-from .world import SPEED, Act, FakeSite, FakeSolo, FakeWorkload, Load, Told, World, go, study, usual
+from .world import SPEED, Act, FakeSite, FakeSolo, Load, Told, World, go, study, usual
 
 SPEEDS = {"native": b"40", "native-again": b"40", "one": b"240", "two": b"4"}
 ASKED, SHORT = "cpu: {kind: fake-solo, n: 400}", "target: 2%, within: 1h, min: 2, max: 3"
@@ -97,31 +96,6 @@ def test_it_goes_on_with_the_same(world: World, tmp_path: Path, at: int):
     assert {argv for place, argv in amounts(world) if place == "one"} == {"400", "240"}
 
 
-def test_data_made_once_are_no_part_of_what_a_trial_takes(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """An hour, as its site tells."""
-    monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare",)))
-    monkeypatch.setattr(FakeWorkload, "length", lambda *_: Length(1.0, "n", lambda found: found[SPEED.name]))
-    monkeypatch.setattr(FakeSite, "run", lambda _, command: Completed(command.argv, 0, b"", b"", 3600.0))
-    go(tmp_path, study("net: {kind: fake, n: 400}", repetitions=SHORT))
-    with RunStore(tmp_path / "run") as store:
-        assert {each.duration_s for each in store.pilot()} == {0.0} and len(store.pilot()) == 4
-        assert all(each.role != PREPARATION for each in store.processes()), "later trials find it there"
-        assert [each.beside_s for each in store.lengths()] == [0.0]
-
-
-def test_amounts_are_whole(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The slowest environment's is rounded up, and the others work for as long."""
-    monkeypatch.setattr(Adjustable, "length", lambda *_: Length(1.03, "n", lambda found: found[SPEED.name]))
-    go(tmp_path, study(ASKED, repetitions=SHORT))
-    assert {key for key in amounts(world) if key[1] != "400"} == {
-        ("native", "50"), ("native-again", "50"), ("one", "300"), ("two", "5"),
-    }  # fmt: skip
-    with RunStore(tmp_path / "run") as store:
-        assert [each.chosen_s for each in store.lengths()] == [1.25]
-
-
 @pytest.mark.parametrize(("step", "asked", "given"), [(1, 3.0, 3), (1, 1.4, 1), (0.1, 0.34, 0.3), (0.1, 0.7, 0.7)])
 def test_programs_that_are_told_the_seconds(step: float, asked: float, given: float):
     length = by_seconds(2, "rate", step)
@@ -155,13 +129,6 @@ def test_without_a_rate_everywhere_nothing_is_changed(world: World, tmp_path: Pa
         assert {trial.outcome for trial in store.trials()} == {"ok"}, "what failed in the pilot is no failed trial"
 
 
-def test_fixed_blocks_and_a_budget_leave_lengths_alone(world: World, tmp_path: Path):
-    for number, repetitions in enumerate(("blocks: 1", "target: 2%, budget: 1h, min: 2, max: 2")):
-        told = go(tmp_path / str(number), study(ASKED, repetitions=repetitions))
-        assert min(trial.block for trial in told.begun) == 1
-    assert {argv for _, argv in amounts(world)} == {"400"}
-
-
 def test_the_time_ends_it(world: World, tmp_path: Path):
     told = go(tmp_path, study(ASKED, repetitions="target: 2%, within: 1ms"))
     assert max(trial.block for trial in told.begun) == 1 and "the time is up" in told.lines
@@ -176,15 +143,6 @@ def test_a_damaged_pilot_is_told(world: World, tmp_path: Path, sql: str):
         store._db.execute(sql)
     with raises_sentence(RunDirectoryError):
         go(tmp_path, study(ASKED, repetitions=SHORT))
-
-
-@pytest.mark.parametrize("text", ["[1]", '[{"workload": "net", "level": "{}", "asked_s": -1}]', "no JSON"])
-def test_damaged_lengths_are_told(world: World, tmp_path: Path, text: str):
-    go(tmp_path, study(ASKED, repetitions=SHORT))
-    with RunStore(tmp_path / "run", writable=True) as store:
-        store.set_info(LENGTHS, text)
-        with pytest.raises(RunDirectoryError, match="trial_lengths"):
-            store.lengths()
 
 
 TIMES = st.floats(1e-3, 1e3)
@@ -235,20 +193,6 @@ def test_when_a_target_is_reached_has_two_ends_and_both_are_looks():
     assert wide.with_time(20, (22, 28, 40, 90), 2.0).needed_s == (2.0 * 8, 2.0 * 70), "some blocks are without it"
     for other in (replace(wide, reached=True), replace(wide, target=None), replace(wide, width=math.inf)):
         assert other.with_time(10, (13, 17), 2.0).needed_s is None
-
-
-def test_workloads_take_turns_and_the_widest_comparison_is_the_last_of_each():
-    made = [("a", (1.0, 4.0)), ("a", (2.0, 3.0)), ("b", (10.0, 20.0)), ("b", None)]
-    statuses = [PrecisionStatus(cell, "e", 0.04, False, 40, needed_s=seconds) for cell, seconds in made]
-    assert needed_s(statuses) == (12.0, 24.0) and needed_s([]) == (0.0, 0.0)
-
-
-def test_the_slowest_decides_the_least_amount(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Adjustable, "length", lambda *_: Length(1.0, "n", lambda found: found[SPEED.name], 60))
-    go(tmp_path, study(ASKED, repetitions=SHORT))
-    assert {key for key in amounts(world) if key[1] != "400"} == {
-        ("native", "600"), ("native-again", "600"), ("one", "3600"), ("two", "60"),
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -316,17 +260,6 @@ def test_rates_of_a_pilot_that_are_nearly_alike_give_one_amount():
     found = alike_rates({"native": 100, "again": 130, "bridge": 40, "gvisor": 7}, same)
     assert found["native"] == found["again"] == found["bridge"] and 40 < found["native"] < 130
     assert found["gvisor"] == 7
-
-
-def test_what_noise_of_the_pilot_alone_may_tell_apart_works_equally_much(world: World, tmp_path: Path):
-    """Rates of two native sites, as they were beside other work. No trial is shorter than is sound."""
-    by_place = {"native": b"638", "native-again": b"638", "one": b"1788", "two": b"638"}
-    world.act = lambda site, command: (
-        Act(stdout=by_place[site.place]) if command.argv[0] == "solo" else usual(site, command)
-    )
-    go(tmp_path, study("cpu: {kind: fake-solo, n: 20000}", repetitions=SHORT))
-    (amount,) = {int(argv) for _, argv in amounts(world) if argv != "20000"}
-    assert 1788 <= amount <= 1800, "a second of the fastest"
 
 
 @given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8))

@@ -185,21 +185,6 @@ def test_in_a_namespace_of_process_numbers_no_lock_is_not_known(tmp_path: Path, 
     assert is_locked(tmp_path.stat(), locks) is None
 
 
-def test_what_is_cleaned_or_belongs_to_others_measures_nothing_here(machine: Path):
-    with state.lock_run(RUN, "clean") as folder:
-        assert folder is not None and living.others() == {}
-    (machine / "run/weighbridge/not-a-run").mkdir(parents=True)
-    with _locked(_of_a_user(machine)):
-        assert living.others() == {}, "nothing says that it is a run that holds it"
-
-
-def test_root_knows_the_runs_of_users(machine: Path):
-    folder = _of_a_user(machine)
-    with _locked(folder):
-        (folder / "lock").write_text("run")
-        assert living.others() == {RUN: ""}
-
-
 def test_a_run_keeps_which_others_measured_meanwhile(monkeypatch: pytest.MonkeyPatch):
     kept: list[Fact] = []
 

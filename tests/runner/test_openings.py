@@ -9,7 +9,7 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge import registry
-from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed, Unavailable
+from weighbridge.errors import EnvironmentLost, TrialsFailed
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.openings import Opened, Openings, read_opened
@@ -63,12 +63,6 @@ def test_one_after_another_each_is_closed_before_the_next(world: World):
     assert done.argv == ("true",) and done.duration_s >= found.openings[0].ready_s
 
 
-def test_together_they_are_closed_in_reverse(world: World):
-    found = opened(open_sites(Openings(3, together=True), TRUE, fresh(world), reader(2**33)))
-    assert [name for name, argv in world.ran if argv == ("closed",)] == ["2", "1", "0"]
-    assert len(found.openings) == 3 and all(each.close_s is not None for each in found.openings)
-
-
 def test_no_further_one_where_memory_would_run_under_the_floor(world: World):
     levels = [FLOOR_BYTES * 2 + (5 - number) * 2**28 for number in range(6)]
     steep = [6 * 2**30, 4 * 2**30, 3 * 2**30]  # a third would leave 1 GiB, less than a tenth of 16 GiB
@@ -85,12 +79,6 @@ def test_memory_that_only_sites_get_may_be_used_up_and_their_groups_are_not_the_
     found = opened(open_sites(asked, TRUE, fresh(world), reader(*levels, total=2**30), counted=False))
     assert (found.stopped, [each.available_bytes for each in found.openings]) == ("memory", levels[1:])
     assert {each.group_bytes for each in found.openings} == {None} and found.total_bytes == 2**30
-
-
-def test_none_at_all_where_there_is_too_little_from_the_start(world: World):
-    done = open_sites(Openings(3, together=True), TRUE, fresh(world), reader(2**29))
-    assert (done.returncode, world.sites) == (0, [])
-    assert Opened.model_validate_json(done.stdout).stopped == "memory"
 
 
 def test_no_further_one_after_three_slow_starts_in_a_row(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -116,34 +104,11 @@ def test_programs_that_an_opening_started_are_in_its_cpu_time(world: World, monk
     assert 0.75 <= found.openings[0].own_cpu_s < 1
 
 
-def failing(number: int, failure: BaseException) -> Callable[[int], None]:
-    def before(this: int) -> None:
-        if this == number:
-            raise failure
-
-    return before
-
-
-@pytest.mark.parametrize("failure", [Unavailable("no\nmemory"), EnvironmentLost("no memory"), OSError("no memory")])
-def test_one_that_cannot_be_opened_is_told_and_all_are_closed(world: World, failure: Exception):
-    asked = Openings(3, together=True)
-    done = open_sites(asked, TRUE, fresh(world, failing(2, failure)), reader(2**33))
-    assert (done.returncode, done.stderr) == (1, b"no memory")
-    assert len(Opened.model_validate_json(done.stdout).openings) == 2, "what was seen is kept"
-    assert [site.closed for site in world.sites] == [True] * 2
-
-
 def test_one_whose_first_command_fails_is_told(world: World):
     world.fails = ("true",)
     done = open_sites(Openings(), TRUE, fresh(world), reader(2**33))
     assert done.stderr == b"its first command (true) exited with code 1: no space left"
     assert world.sites[0].closed
-
-
-def test_an_interruption_closes_all_and_goes_on(world: World):
-    with pytest.raises(Interrupted):
-        open_sites(Openings(3, together=True), TRUE, fresh(world, failing(1, Interrupted(2))), reader(2**33))
-    assert world.left() == []
 
 
 def test_a_machine_that_tells_no_memory_has_none_in_the_record(world: World):
@@ -184,22 +149,6 @@ def test_each_trial_opens_sites_like_its_own_environment(booting: World, tmp_pat
         assert len(Opened.model_validate_json(record.roles[0].stdout).openings) == 2
         assert [each.metric.name for each in record.measurements[:2]] == ["time_to_ready", "time_to_close"]
         assert record.measured_s > 0
-
-
-def test_the_sites_of_the_other_environments_are_frozen_meanwhile(
-    booting: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    awake: list[set[str]] = []
-    plain = FakeSite.run
-
-    def run(self: FakeSite, command: Command) -> Completed:
-        if command.argv == ("true",):
-            awake.append({site.place for site in self.world.sites if not (site.frozen or site.closed)})
-        return plain(self, command)
-
-    monkeypatch.setattr(FakeSite, "run", run)
-    go(tmp_path, study("boot: {kind: boot}", blocks=1))
-    assert sorted(map(sorted, awake)) == [["native"], ["native-again"], ["one"], ["two"]]
 
 
 def test_an_opening_that_fails_is_a_failed_trial_and_the_run_goes_on(

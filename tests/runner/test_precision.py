@@ -48,13 +48,6 @@ def go(path: Path, made, told: Told | None = None) -> Counter[str]:
         return Counter(str(trial.environment) for trial in store.trials())
 
 
-def test_a_precise_comparison_stops_at_the_first_look(world: World, tmp_path: Path):
-    noisy(world)
-    told = Told()
-    assert set(go(tmp_path, study(SOLO, repetitions="target: 2%"), told).values()) == {10}
-    assert "looked after 10" in told.lines and "looked after 13" not in told.lines
-
-
 def test_what_reached_the_target_leaves_and_the_rest_goes_on_with_its_baseline(world: World, tmp_path: Path):
     noisy(world, two=0.2)
     trials = go(tmp_path, study(SOLO, repetitions="target: 2%, max: 17"))
@@ -99,21 +92,6 @@ def test_a_large_effect_does_not_stop_a_run(world: World, tmp_path: Path):
         stdout=repr((10 if site.place == "one" else 100) * chance.lognormvariate(0, 0.2)).encode()
     )
     assert go(tmp_path, study(SOLO, repetitions="target: 1%, max: 13"))["one"] == 13
-
-
-def test_each_workload_has_its_own_end(world: World, tmp_path: Path):
-    chance = random.Random(3)
-
-    def act(site, command) -> Act:
-        if command.argv[0] == "server":
-            return usual(site, command)
-        noise = 0.3 if command.argv[0] == "client" else 0.0001
-        return Act(stdout=repr(100 * chance.lognormvariate(0, noise)).encode())
-
-    world.act = act
-    go(tmp_path, study("net: {kind: fake}, cpu: {kind: fake-solo}", repetitions="target: 2%, max: 13"))
-    with RunStore(tmp_path / "run") as store:
-        assert Counter(str(trial.workload) for trial in store.trials()) == {"net": 4 * 13, "cpu": 4 * 10}
 
 
 def test_a_continued_run_comes_to_the_same_schedule(world: World, tmp_path: Path):
@@ -168,28 +146,6 @@ def test_a_signal_after_the_last_block_stops_nothing(world: World, tmp_path: Pat
         go(tmp_path, study(SOLO, blocks=6), Late())
     with RunStore(tmp_path / "run") as store:
         assert not unfinished(store.info())
-
-
-def test_a_spent_budget_ends_the_run_after_a_block(world: World, tmp_path: Path):
-    noisy(world, one=0.5, two=0.5)
-    told = Told()
-    trials = go(tmp_path, study(SOLO, repetitions="target: 0.1%, budget: 1us"), told)
-    assert set(trials.values()) == {1} and "the time is up" in told.lines
-
-
-def test_failed_blocks_are_repeated_before_a_look(world: World, tmp_path: Path):
-    noisy(world)
-    inner, failed = world.act, []
-
-    def act(site, command) -> Act:
-        if site.place == "one" and not failed:
-            failed.append(1)
-            return Act(returncode=1)
-        return inner(site, command)
-
-    world.act = act
-    trials = go(tmp_path, study(SOLO, repetitions="target: 2%"))
-    assert set(trials.values()) == {11}, "ten good blocks and the one that failed"
 
 
 # -- more blocks after looking ---------------------------------------------------------------------

@@ -13,12 +13,12 @@ from weighbridge.linux.memory_room import MemoryBudget
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
-from weighbridge.runner import known_noise, planned, preflight, routes
+from weighbridge.runner import known_noise, planned, preflight
 from weighbridge.runner import run as running
 from weighbridge.runner.planned import PlannedRun, refusals
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
-from weighbridge.study.loader import check, with_blocks
+from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
 from .world import USERLAND, Told, World, begun, study
@@ -84,21 +84,6 @@ def test_this_machines_noise_says_nothing_of_nodes(monkeypatch: pytest.MonkeyPat
     of_nodes = known_noise.decidable(check(parse(CLUSTER + TCP, "a.yaml")))
     assert of_nodes.on_nodes and not of_nodes.visible and "doctor --noise" not in decides_sentence(of_nodes)
     assert known_noise.decidable(check(parse(START + TCP, "a.yaml"))).visible
-
-
-@pytest.mark.parametrize(
-    ("own", "about"),
-    [
-        ("pin: {server: '7'}", "environments: half: resources: pin: server: this machine has no CPU 7"),
-        ("cpus: 3", "environments: half: resources: cpus: 3 is more"),
-    ],
-)
-def test_limits_of_one_environment_are_looked_at_too(monkeypatch: pytest.MonkeyPatch, own: str, about: str):
-    monkeypatch.setattr(preflight, "cpus_online", lambda: [0, 1])
-    half = f"{{n: {{kind: native}}, half: {{kind: native, resources: {{{own}}}}}}}"
-    study = check(parse(START.replace("{n: {kind: native}}", half) + TCP, "a.yaml"))
-    (text,) = preflight.missing_cpus(study) + preflight.warnings(study)
-    assert text.startswith(about)
 
 
 @pytest.mark.parametrize(
@@ -169,19 +154,6 @@ def test_what_this_kernel_has_nothing_of_is_not_switched(
     assert reasons == {"apparmor": "" if switched else "this kernel has no AppArmor", "seccomp": ""}
 
 
-def test_a_continued_run_keeps_the_arms_of_its_study(monkeypatch: pytest.MonkeyPatch):
-    text = (
-        "study: s\nquestion: q\nbaseline: n\nexplain: true\n"
-        "environments: {n: {kind: native}, d: {kind: docker, network: none}}\n"
-        "workloads: {cpu: {kind: sysbench-cpu, duration: 1s}}\n"
-    )
-    study, arm = check(parse(text, "s.yaml")), "d-without-apparmor"
-    monkeypatch.setattr(planned, "readiness_of", lambda study: {arm.name: Readiness(True) for arm in study.arms})
-    monkeypatch.setattr(preflight, "read_here", lambda _: b"")  # booted without AppArmor since the run began
-    assert arm not in {each.name for each in planned.plan(study).study.arms}
-    assert planned.plan(study, (), frozen=True).study.arms == study.arms
-
-
 def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(preflight, "which", lambda name: name)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -220,34 +192,6 @@ def test_storage_that_this_machine_s_kernel_would_serve_is_refused(
     states = planned.readiness_of(study)
     assert not any(state.ready for state in states.values())
     assert all("kind: guest" in state.remedy for state in states.values())
-
-
-def test_storage_on_guests_is_not_asked_of_this_machine():
-    study = check(parse(NFS.replace("kind: A", "kind: guest").replace("kind: B", "kind: guest"), "a"))
-    assert all(state.ready for state in planned.readiness_of(study).values())
-    placed = study.file.hosts["b"].model_copy(update={"memory": 900 * 2**40})
-    crowded = study.model_copy(
-        update={"file": study.file.model_copy(update={"hosts": {**study.file.hosts, "b": placed}})}
-    )
-    assert not preflight.hosts_readiness(crowded)["b"].ready
-
-
-def test_what_this_machine_lacks_names_its_line(monkeypatch: pytest.MonkeyPatch):
-    for name in ("lacking_here", "_without_a_launcher"):
-        monkeypatch.setattr(preflight, name, lambda _: None)
-    monkeypatch.setattr(type(registry.environments()["native"]), "ready", lambda *_: Readiness(True))
-    monkeypatch.setattr("weighbridge.environments.docker.readiness", lambda: Readiness(True))
-    monkeypatch.setattr("weighbridge.environments.docker.lacking", lambda _: "")
-    docker = "{kind: docker, network: macvlan, parent: nosuch0}"
-    study = check(
-        parse(START.replace("native}}", f"native}}, x: {docker}}}") + TCP + "inside: [client, server]\n", "a")
-    )
-    states = planned.readiness_of(study)
-    assert {name: state.ready for name, state in states.items()} == {"n": True, "x": False, "n-again": True}
-    (why,) = refusals(study, states)
-    assert why.startswith("a:4: x: parent: this machine has no network interface 'nosuch0': choose from ")
-    fewer = with_blocks(study, 3)
-    assert refusals(fewer, states) == [why], "its lines are those of the file"
 
 
 def test_of_a_study_that_a_run_has_kept_no_lines_are_known():
@@ -356,41 +300,10 @@ def test_what_refuses_as_it_is_opened_is_closed_and_left_out(world: World, tmp_p
     assert not [place for place, _, _ in world.started if place == "one"]
 
 
-def test_what_no_client_reaches_is_left_out_and_its_client_rests_again(world: World, tmp_path: Path, monkeypatch):
-    def connection(server, client, at, transport):
-        return None if server.place == "one" else world.path
-
-    monkeypatch.setattr(routes, "connection", connection)
-    monkeypatch.setattr(routes, "REACHED_S", 0.0)
-    _, counts = go(tmp_path, study(optional=["one"]), world)
-    assert counts == {"native": 4, "two": 4, "native-again": 4}
-    assert "no connection from the client reached the server" in kept(tmp_path)[0].why
-    awake = [sites for _, _, sites in world.started]
-    assert all(len(each) <= 2 for each in awake)  # those of one trial
-
-
-def test_what_is_not_optional_ends_the_run(world: World, tmp_path: Path):
-    world.unavailable = {"two-server": "no guest came up"}
-    with pytest.raises(Unavailable, match="no guest came up"):
-        go(tmp_path, study(optional=["one"]), world)
-    assert world.left() == []
-
-
 def test_clients_outside_are_of_no_environment(world: World, tmp_path: Path):
     world.unavailable = {"outside-client": "no room"}
     with pytest.raises(Unavailable, match="no room"):
         go(tmp_path, study(optional=["one", "two"]), world)
-
-
-def test_a_run_without_a_trial_looks_again(world: World, tmp_path: Path):
-    made, told = study(optional=["one"]), Told(interrupt_at=1)
-    world.unavailable = {"one-server": "no guest"}
-    with pytest.raises(Interrupted):
-        go(tmp_path, made, world, told)
-    assert [each.environment for each in kept(tmp_path)] == ["one"]
-    world.unavailable = {}
-    _, counts = go(tmp_path, made, world)
-    assert counts["one"] == 4 and kept(tmp_path) == ()
 
 
 def test_a_run_with_trials_keeps_what_it_began_with(world: World, tmp_path: Path):
@@ -430,23 +343,6 @@ def test_who_is_left_out_is_told_once(world: World, tmp_path: Path, monkeypatch:
     running.run_study(None, tmp_path / "run", told[1], lambda _: None)
     counts = [sum("two is skipped" in line for line in each.lines) for each in told]
     assert counts == [0, 1]
-
-
-@pytest.mark.parametrize("opened", [True, False])
-def test_of_a_run_that_is_refused_nothing_stays(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: bool
-):
-    """Before anything is opened, or while it is: nothing was measured."""
-
-    def refuse(*_: object, **__: object) -> None:
-        raise Unavailable("it cannot be had")
-
-    monkeypatch.setattr(*((running, "_session") if opened else (PlannedRun, "require_environments")), refuse)
-    monkeypatch.setattr(planned, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
-    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
-    with pytest.raises(Unavailable):
-        running.run_study(study(), tmp_path / "run", Told(), lambda _: pytest.fail("it has no report"))
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("trials", [0, 1])

@@ -1,7 +1,6 @@
 """The programs of a trial: what is run before, beside and after the measured one, and in several sites at a time."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,10 +15,9 @@ from weighbridge.model.measurement import Measurement, Metric, Outcome, ProgramF
 from weighbridge.model.trial import TrialRecord, TrialResult, Work
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.outputs import SLOWEST, add_up, per_site
-from weighbridge.runner.programs import endpoints, place, settle_page_caches, start_in_all
-from weighbridge.runner.stage import DataDisks, Stage
+from weighbridge.runner.programs import endpoints, settle_page_caches, start_in_all
+from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial import run_trial
-from weighbridge.runner.window import Window
 
 from .test_trial import TRIAL
 from .world import ROLES, Act, FakeSite, FakeSolo, FakeWorkload, Load, World
@@ -40,14 +38,6 @@ def with_check(monkeypatch: pytest.MonkeyPatch) -> None:
 def measured(world: World, stage: Stage) -> TrialRecord:
     workload = FakeSolo() if "solo" in stage.sites else FakeWorkload()
     return run_trial(TRIAL, workload, Load(), stage)
-
-
-def test_the_check_gets_what_was_printed_and_its_output_is_kept(world: World, monkeypatch: pytest.MonkeyPatch):
-    with_check(monkeypatch)
-    record = measured(world, solo(world))
-    assert record.outcome is Outcome.OK
-    assert (world.ran, world.given) == ([("solo-1", ("grep", "-q", "42"))], [b"42"])
-    assert [role.role for role in record.roles] == ["solo", "check"]
 
 
 def test_a_check_that_fails_is_a_failed_trial(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -74,13 +64,6 @@ def test_the_check_is_run_where_the_client_was_while_the_server_still_runs(
     assert (record.outcome, world.ran[0][0], alive) == (Outcome.OK, "client", [True])
 
 
-def test_the_check_is_left_out_where_the_program_failed(world: World, monkeypatch: pytest.MonkeyPatch):
-    with_check(monkeypatch)
-    world.act = lambda *_: Act(returncode=3, stderr=b"no such luck")
-    assert measured(world, solo(world)).message == "exit code 3: no such luck"
-    assert world.ran == []
-
-
 def test_each_of_several_sites_is_prepared_once_and_checked_each_time(world: World, monkeypatch: pytest.MonkeyPatch):
     with_check(monkeypatch)
     monkeypatch.setattr(FakeWorkload, "prepare", lambda *_: Command(("set-up",)))
@@ -103,22 +86,6 @@ def test_what_cannot_be_prepared_is_told_without_a_word_of_data(
     record = measured(world, solo(world))
     assert (record.outcome, world.started) == (Outcome.PROGRAM_FAILED, [])
     assert record.message == f"{told}: make exited with code 1: no space left"
-
-
-def test_files_are_there_before_anything_is_prepared(world: World, monkeypatch: pytest.MonkeyPatch):
-    there: list[int] = []
-
-    class Watching(FakeSite):
-        def run(self, command: Command):  # type: ignore[no-untyped-def]
-            there.append(len(self.world.files))
-            return super().run(command)
-
-    monkeypatch.setattr(FakeWorkload, "files", lambda *_: {"/tmp/prog": b"#!/bin/sh\n"})
-    monkeypatch.setattr(FakeWorkload, "file_mode", lambda *_: 0o755)
-    monkeypatch.setattr(FakeWorkload, "prepare", lambda *_: Command(("/tmp/prog",)))
-    stage = Stage({"solo": Watching(world, "solo", "one", "solo")}, {"solo": AT})
-    assert measured(world, stage).outcome is Outcome.OK
-    assert (there, world.modes) == ([1], {("solo", "/tmp/prog"): 0o755})
 
 
 # -- data that are brought back --------------------------------------------------------------------
@@ -173,12 +140,6 @@ def test_only_where_the_workload_asks_for_it(stage: Stage, settled: list[tuple[o
     monkeypatch.setattr(FakeWorkload, "cold", lambda *_: True)
     assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
     assert settled[1:] == [(True, *names)]
-
-
-def test_also_where_the_trials_before_wrote(stage: Stage, settled: list[tuple[object, ...]]):
-    others = replace(stage, data=DataDisks(written=(stage.sites["server"].host,)))
-    assert run_trial(TRIAL, FakeWorkload(), Load(), others).outcome is Outcome.OK
-    assert [empty for empty, *_ in settled] == [False]
 
 
 @pytest.mark.parametrize("empty", [True, False])
@@ -262,23 +223,6 @@ def test_the_sum_is_that_of_the_sites(rates: list[float]):
     assert values[SLOWEST] == pytest.approx(100 * min(rates) / (sum(rates) / len(rates)))
 
 
-@given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(0.1, 100)), min_size=1, max_size=20))
-def test_of_fixed_amounts_the_sum_is_all_work_over_the_longest_time(sites: list[tuple[float, float]]):
-    """Each site's rate is its amount over its own time."""
-    rates, seconds = [amount / worked for amount, worked in sites], [worked for _, worked in sites]
-    values = {each.metric: each.value for each in add_up(results(rates), seconds).measurements}
-    assert values[WRITES] == pytest.approx(sum(amount for amount, _ in sites) / max(seconds))
-
-
-def test_latencies_of_several_sites_have_no_sum():
-    assert LATENCY not in {each.metric for each in add_up(results([1.0, 2.0])).measurements}
-    assert ("site 2", "latency_p99", 2.0) in per_site(results([1.0, 2.0]))
-
-
-def test_no_work_in_any_site_is_zero_and_no_share():
-    assert [each.metric for each in add_up(results([0.0, 0.0])).measurements] == [WRITES]
-
-
 def test_each_site_has_a_folder_of_its_own(world: World):
     sites = [FakeSite(world, "solo", "one", "solo") for _ in range(3)]
     assert [each.data for each in endpoints(AT, sites, keeps=True)] == ["/srv/site-1", "/srv/site-2", "/srv/site-3"]
@@ -312,20 +256,3 @@ def test_what_has_started_is_ended_where_another_cannot_be(world: World):
     with pytest.raises(KeyboardInterrupt):
         start_in_all(sites, [Command(("a",)), Command(("b",))])
     assert [each.stopped is not None for each in world.programs[:1]] == [True]
-
-
-def test_the_counters_of_all_sites_are_added_up(world: World):
-    class Counted(FakeSite):
-        def meters(self) -> dict[str, float]:
-            return {"cpu_s": 2.0, "throttled_s": 0.5}
-
-    sites = [Counted(world, "solo", "one", "solo") for _ in range(3)]
-    stage = Stage({"solo": sites[0]}, {"solo": AT}, further=tuple(sites[1:]))
-    window = Window(stage)
-    window.begin()
-    assert window._trial.before == {"solo": {"cpu_s": 6.0, "throttled_s": 0.5}}
-    assert stage.sites_of("solo") == tuple(sites)
-
-
-def test_the_programs_of_a_trial_have_different_names():
-    assert [place("solo", number) for number in (1, 2)] == ["solo", "solo 2"]

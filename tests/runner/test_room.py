@@ -8,10 +8,8 @@ import pytest
 from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Mount, SiteStorage
 from weighbridge.runner import room
-from weighbridge.runner.planned import refusals
 from weighbridge.runner.room import DiskBudget, DiskWrites, lacking_room, written
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -88,24 +86,6 @@ def test_what_is_on_this_machine_s_disk_has_to_fit_there_together(free):
     (told,) = lacking_room(made()).values()
     assert_sentence(told)  # a loop disk is a file there
     assert lacking_room(made(host="guest")) == {}, "the disk of a guest is known once it runs"
-
-
-def test_what_a_placed_server_holds_takes_no_room_of_the_sites_host(free):
-    free.free = GIB
-    nfs = "  far: {kind: native, storage: nfs}\n  far-3: {kind: native, storage: {kind: nfs, version: 3}}\nworkloads:"
-    hosts = "{lab: {kind: local}, store: {kind: KIND}}\nplacement: {client: lab, server: lab, storage: store}"
-    text = TEXT.replace("{lab: {kind: HOST}}", hosts).replace("workloads:", nfs)
-    text = text.replace("FILES", "256MiB").replace("SITES", "1")
-    assert lacking_room(check(parse(text.replace("KIND", "guest"), "room.yaml"))) == {}
-    (told,) = lacking_room(check(parse(text.replace("KIND", "local"), "room.yaml"))).values()
-    assert_sentence(told)
-
-
-def test_plan_and_run_refuse_it_with_its_line(free):
-    study = made(files="2GiB")
-    ready = {arm.name: Readiness(True) for arm in study.arms}
-    (told,) = refusals(study, ready)
-    assert told.startswith("room.yaml:8: memory: its workloads write about 2176 MiB")
 
 
 @dataclass

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.study import Study
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.routes import Routes, port_of, published_ports, taken_ports, unreached
+from weighbridge.runner.routes import Routes, published_ports, taken_ports, unreached
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -30,16 +30,6 @@ GIVEN = {("told", 0): 24000, ("fixed", 7000): 25000, ("fixed", 8000): 26000}
 
 def made() -> Study:
     return check(parse(TEXT, "study.yaml"))
-
-
-def test_each_level_of_a_port_is_where_its_server_listens():
-    study = made()
-    found = {(cell.label, arm.name): port_of(cell, GIVEN) for cell in study.cells for arm in study.arms}
-    assert {port for (label, _), port in found.items() if label.startswith("told")} == {24000}
-    assert {port for (label, _), port in found.items() if label.startswith("solo")} == {0}
-    assert sorted(port for (label, _), port in found.items() if label.startswith("fixed")) == sorted(
-        [7000, 8000] * len(study.arms)
-    )
 
 
 def test_a_published_port_leads_to_where_a_server_listens():

@@ -59,28 +59,11 @@ def test_two_names_of_one_machine_count_its_cpus_and_its_network_once(world: Wor
     assert len(networks_of(sites.values())) == 1
 
 
-def test_containers_of_one_kernel_have_its_cpus_together_and_a_network_each(world: World):
-    a, b = (Named(world, name, FAR, {"net": n, "pid": n}, n, n + 2) for n, name in enumerate("ab"))
-    name_machines([a, b])
-    sites = stage_of(world, server=b, client=a)
-    (machine,) = machines_of(sites, read_here).values()
-    assert machine.cpus == 4 and len(networks_of(sites.values())) == 2
-
-
 def test_two_kernels_are_two_machines_whatever_they_have_alike(world: World):
     """Every kernel gives its first namespaces the same numbers; one that does not tell its boot is one of its own."""
     hosts = [Named(world, f"h{n}", boot, OURS, 0, 1) for n, boot in enumerate((FAR, "other", None, None))]
     name_machines(hosts)
     assert len({host.machine for host in hosts}) == len({host.network for host in hosts}) == 4
-
-
-def test_a_name_of_this_machine_is_this_machine(world: World):
-    local, ssh = FakeHost(world), Named(world, "b", HERE_BOOT, {"net": 1, "pid": 2}, 0)
-    local.namespaces = lambda: OURS  # type: ignore[method-assign]
-    name_machines([ssh, local])
-    assert ssh.machine == local.machine == HERE
-    assert ssh.network == local.network
-    assert [*machines_of(stage_of(world, server=ssh, client=local), read_here)] == [HERE]
 
 
 def test_where_this_process_is_told_another_boot_a_testbed_is_still_here(world: World):

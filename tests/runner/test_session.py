@@ -24,7 +24,7 @@ from weighbridge.errors import (
 from weighbridge.model.command import Command
 from weighbridge.model.facts import layers_of
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
-from weighbridge.model.level import NO_LEVEL, Level
+from weighbridge.model.level import NO_LEVEL
 from weighbridge.model.measurement import Broke, Outcome
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Repetitions, Role, Study
@@ -56,21 +56,6 @@ def failing(world: World, *failures: tuple[int, str]) -> None:
     world.act = act
 
 
-def test_every_trial_of_every_block_is_run_and_saved(world: World, tmp_path: Path):
-    told = go(tmp_path, study(blocks=3))
-    assert set(finished(tmp_path).values()) == {Outcome.OK}
-    assert Counter((t.block, t.workload, t.environment) for t in finished(tmp_path)) == Counter(
-        (block, workload, arm) for block in (1, 2, 3) for workload in ("net", "cpu") for arm in ARMS
-    )
-    assert told.counts == [(done, 24) for done in range(24)]
-    assert world.left() == []
-    with RunStore(tmp_path / "run") as store:
-        assert len(store.values()) == 24
-        assert {scope for scope, *_ in store.facts()} == {"path", "outside/client"} | {
-            *(f"{arm}/server" for arm in ARMS)
-        } | {f"{arm}/client" for arm in ARMS if f"{arm}/client" in {scope for scope, *_ in store.facts()}}
-
-
 def test_the_hypervisors_of_the_sites_that_are_in_some_are_kept(world: World, tmp_path: Path):
     world.layers = {"one": (Layer("QEMU, TCG", emulated=True),)}
     told = Told()
@@ -87,13 +72,6 @@ def test_the_hypervisors_of_the_sites_that_are_in_some_are_kept(world: World, tm
 def test_each_trial_has_a_fresh_server_and_a_fresh_client(world: World, tmp_path: Path):
     go(tmp_path, study("net: {kind: fake}", blocks=2))
     assert Counter(argv[0] for _, argv, _ in world.started) == {"server": 8, "client": 8}
-
-
-def test_levels_reach_the_command_and_the_store(world: World, tmp_path: Path):
-    go(tmp_path, study("net: {kind: fake, n: [3, 4]}", blocks=1))
-    assert {argv for _, argv, _ in world.started if argv[0] == "client"} == {("client", "3"), ("client", "4")}
-    with RunStore(tmp_path / "run") as store:
-        assert {value.level for value in store.values()} == {Level([("n", "3")]), Level([("n", "4")])}
 
 
 # -- failures --------------------------------------------------------------------------------------
@@ -117,14 +95,6 @@ def test_a_failed_trial_is_recorded_and_its_whole_block_is_run_again(world: Worl
     assert any("repeating round" in line for line in told.lines)
 
 
-def test_only_the_failed_workload_is_run_again(world: World, tmp_path: Path):
-    world.act = lambda site, command: (
-        Act(stdout=b"x") if command.argv[0] == "solo" and len(world.started) < 12 else usual(site, command)
-    )
-    go(tmp_path, study(blocks=1))
-    assert {trial.workload for trial in finished(tmp_path) if trial.attempt} == {"cpu"}
-
-
 def test_what_fails_alike_every_time_is_given_up_and_the_rest_is_measured(world: World, tmp_path: Path):
     failing(world, *((number, "two") for number in range(100)))
     with raises_sentence(TrialsFailed):
@@ -138,37 +108,9 @@ def test_what_fails_alike_every_time_is_given_up_and_the_rest_is_measured(world:
     assert len(world.started) == runs, "nor is it run again when the run is continued"
 
 
-def test_what_fails_alike_everywhere_is_given_up_in_the_second_block(world: World, tmp_path: Path):
-    world.act = lambda site, command: Act(stdout=b"x") if command.argv[0] == "solo" else usual(site, command)
-    with raises_sentence(TrialsFailed):
-        go(tmp_path, study(blocks=1))
-    outcomes = Counter((trial.workload, outcome) for trial, outcome in finished(tmp_path).items())
-    assert outcomes == {("cpu", Outcome.UNPARSEABLE): len(ARMS) + 1, ("net", Outcome.OK): len(ARMS)}
-
-
-def test_messages_that_differ_in_figures_alone_are_alike(world: World, tmp_path: Path):
-    """Of a program whose output nobody could read, every trial was run: each message had a time in it."""
-
-    def act(site, command) -> Act:
-        words = f"no result after {len(world.started)}.{len(world.started)} s".encode()
-        return Act(returncode=1, stderr=words) if site.place == "two" else usual(site, command)
-
-    world.act = act
-    with pytest.raises(TrialsFailed):
-        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=5))
-    assert Counter(trial.environment for trial in finished(tmp_path))["two"] == 3
-
-
 def test_other_exit_codes_are_not_alike():
     endings = [Ending.of(Outcome.PROGRAM_FAILED, f"exited with code {code} after 1{code} s") for code in (1, 137, 1)]
     assert endings[0] != endings[1] and endings[0] == endings[2]
-
-
-def test_without_its_baseline_a_workload_is_given_up(world: World, tmp_path: Path):
-    failing(world, *((number, "native") for number in range(100)))
-    with pytest.raises(TrialsFailed):
-        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=9))
-    assert max(trial.block for trial in finished(tmp_path)) == 3
 
 
 def test_what_fails_in_other_ways_is_repeated_twice_and_then_told(world: World, tmp_path: Path):
@@ -551,11 +493,3 @@ def test_pins(world: World):
         cpuset(study(more="resources: {pin: {client: '0,7'}}"), "client")
     spread = study(more="resources: {pin: spread}")
     assert cpuset(spread, "server", online=[3]) == cpuset(spread, "client", online=[3]) == "3"
-
-
-def test_the_cables_are_limited_unless_the_workload_says_otherwise(world: World, tmp_path: Path):
-    go(tmp_path, study("net: {kind: fake, link: none}", blocks=1))
-    assert set(world.limited) == {False}
-    world.limited.clear()
-    go(tmp_path / "again", study("net: {kind: fake}", blocks=1))
-    assert set(world.limited) == {True}

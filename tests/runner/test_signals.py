@@ -49,16 +49,6 @@ def test_without_a_signal_the_handlers_are_as_before():
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
-def test_a_shield_holds_it_back_until_its_end():
-    done = []
-    with pytest.raises(Interrupted), interruptible():
-        with shield():
-            send(signal.SIGINT)
-            done.append("saved")
-        done.append("too far")
-    assert done == ["saved"]
-
-
 def test_an_inner_shield_ends_nothing():
     done = []
     with pytest.raises(Interrupted), interruptible(), shield():
@@ -90,14 +80,3 @@ def test_a_failure_inside_a_shield_is_told_rather_than_the_signal():
     with pytest.raises(ValueError, match="full"), interruptible(), shield():
         send()
         raise ValueError("full")
-
-
-def test_a_shield_outside_of_everything_is_harmless():
-    with shield():
-        pass
-
-
-def test_a_second_session_can_be_interrupted_again():
-    for _ in range(2):
-        with pytest.raises(Interrupted), interruptible():
-            send()

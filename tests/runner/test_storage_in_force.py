@@ -39,11 +39,6 @@ def site(kind: str) -> Site:
     return Site(TABLE.replace(b"KIND", kind.encode()))
 
 
-def test_what_was_asked_for():
-    require_in_force([Mount("folder", "/x", filesystem="tmpfs")], site("tmpfs"))
-    require_in_force([Mount("folder", "/x")], site("xfs"))
-
-
 @pytest.mark.parametrize("table", [site("ext4"), Site(b""), Site(b"x y")])
 def test_what_was_not(table: Site):
     with raises_sentence(Unavailable):

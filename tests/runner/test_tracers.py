@@ -34,11 +34,6 @@ def test_counts_of_bpftrace():
     assert counts.keys() <= {*BpfTrace.EVENTS}
 
 
-@pytest.mark.parametrize("text", ["", "\n", "begun\n", "# Samples: 0\n", " 1.55%  \t 14", "@[tracepoint:a:b]: 1"])
-def test_nothing_is_read_from_what_is_cut_short_or_says_nothing(text: str):
-    assert not Perf().parse(text) and not BpfTrace().parse(text)
-
-
 def test_the_last_line_that_is_cut_short_is_left_out():
     cut = REPORT[: REPORT.index("_raw_spin_unlock_irqrestore") + 8]
     assert not Perf().parse(cut)

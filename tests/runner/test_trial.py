@@ -15,21 +15,18 @@ from sentences import assert_sentence
 from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters import host
-from weighbridge.meters.machines import Idle, read_here
+from weighbridge.meters.machines import Idle
 from weighbridge.meters.meter import NO_SAMPLERS, MeterFailed, MeterReadings, Samplers
 from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
 from weighbridge.model.host import NetworkLink
-from weighbridge.model.isolation import Layer
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
 from weighbridge.model.trial import Series, Trial, TrialRecord, TrialResult, Work
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner import evaluation
 from weighbridge.runner import programs as trial_programs
 from weighbridge.runner import window as windows
-from weighbridge.runner.programs import Programs
-from weighbridge.runner.stage import DataDisks, Stage, StageMachine, machines_of
+from weighbridge.runner.stage import Stage, StageMachine, machines_of
 from weighbridge.runner.trial import run_trial
 from weighbridge.runner.window import Window
 
@@ -93,14 +90,6 @@ def failed(record: TrialRecord, outcome: Outcome, *says: str) -> None:
     assert record.duration_s > 0
 
 
-def test_what_a_guest_sees_of_its_cpu_time_is_kept_beside_its_meters(world: World):
-    world.layers = {"one": (Layer("QEMU, TCG", emulated=True),)}
-    record = measure(world)
-    assert {("server", "cpu_s", 0.0), ("server", "guest_cpu_s", 1.5), ("server", "guest_steal_s", 0.0)} <= {
-        *record.samples
-    }
-
-
 @pytest.mark.parametrize(("error", "outcome"), [(OSError, Outcome.OK), (EnvironmentLost, Outcome.ENVIRONMENT_LOST)])
 def test_a_guest_whose_own_view_cannot_be_read(
     world: World, monkeypatch: pytest.MonkeyPatch, error: type[Exception], outcome: Outcome
@@ -123,17 +112,6 @@ def test_a_good_trial(world: World):
     assert {(site, name) for site, name, _ in record.samples} >= {("client", "cpu_s"), ("server", "cpu_s")}
     assert record.started_at > 1e9
     assert not [name for _, name, _ in record.samples if name.startswith("guest_")]
-
-
-def test_zero_is_a_value(world: World):
-    record = measure(world, client=Act(stdout=b"0"))
-    assert (record.outcome, record.measurements[0].value) == (Outcome.OK, 0.0)
-
-
-def test_a_solo_trial_has_no_server(world: World):
-    record = measure(world, solo=True)
-    assert record.outcome is Outcome.OK
-    assert [role.role for role in record.roles] == ["solo"]
 
 
 def test_a_warm_up_is_run_before_and_not_measured(world: World):
@@ -244,12 +222,6 @@ def test_an_environment_that_goes_away(world: World, role: str, when: str):
     failed(record, Outcome.ENVIRONMENT_LOST, f"{role} went away at {when}")
 
 
-def test_an_interruption_stops_what_runs_and_goes_on_up(world: World):
-    with pytest.raises(Interrupted):
-        measure(world, client=Act(raises=Interrupted(2)))
-    assert [program.stopped is not None for program in world.programs] == [True]
-
-
 def test_an_interruption_while_a_client_is_waited_for(world: World, monkeypatch: pytest.MonkeyPatch):
     from .world import Program
 
@@ -265,43 +237,6 @@ def test_an_interruption_while_a_client_is_waited_for(world: World, monkeypatch:
 def test_a_lost_environment_while_tidying_up_does_not_hide_an_interruption(world: World):
     with pytest.raises(Interrupted):
         measure(world, server=Act(hangs=True, lost="stop"), client=Act(raises=Interrupted(2)))
-
-
-def test_flags_stand_beside_the_number(world: World, monkeypatch: pytest.MonkeyPatch):
-    readings = iter([{"cpu_s": 0.0, "throttled_s": 0.0}] * 4 + [{"cpu_s": 100.0, "throttled_s": 50.0}] * 4)
-    monkeypatch.setattr(FakeSite, "meters", lambda _: next(readings))
-    record = measure(world, client=Act(lasts=0.01))
-    assert Flag(FlagCode.GENERATOR_SATURATED) in record.flags
-    assert any((flag.code, flag.where) == (FlagCode.THROTTLED, "server") for flag in record.flags)
-    assert ("client", "cpu_s", 100.0) in record.samples
-
-
-def test_meters_that_vanish_are_absent(world: World, monkeypatch: pytest.MonkeyPatch):
-    readings = iter([{"cpu_s": 0.0}] * 2 + [{}] * 6)
-    monkeypatch.setattr(FakeSite, "meters", lambda _: next(readings))
-    record = measure(world)
-    assert record.outcome is Outcome.OK
-    assert not [sample for sample in record.samples if sample[0] not in ("host", "trial")]
-
-
-def test_flags_of_another_machine_name_it(world: World):
-    world.sites = [FakeSite(world, name, "one", name) for name in ("server", "client")]
-    sites = {site.role: site for site in world.sites}
-    stolen = count(0, 9000)
-
-    def elsewhere(path: str) -> bytes:
-        if path == "/proc/stat":
-            return b"cpu  0 0 0 0 0 0 0 %d 0 0\n" % next(stolen)
-        if path == "/proc/loadavg":
-            return b"9.5 1 1 1/1 1\n"
-        raise FileNotFoundError(path)
-
-    machines = {"host": StageMachine(2, ("client",)), "host b": StageMachine(4, ("server",), elsewhere)}
-    record = run_trial(
-        TRIAL, FakeWorkload(), Load(), Stage(sites, dict.fromkeys(sites, Endpoint("", "", 5201)), machines)
-    )
-    assert any((flag.code, flag.where) == (FlagCode.STEAL, "host b") for flag in record.flags)
-    assert ("host b", "load1", 9.5) in record.samples
 
 
 class Hypervisor(Cgroup):
@@ -343,46 +278,7 @@ def test_what_befalls_this_machine_befalls_a_trial_on_its_guests(world: World, b
     assert {("host", "steal_s", 1.0), ("hypervisor of host a", "cpu_s", 1.0)} <= {*record.samples}
 
 
-def test_this_machine_is_told_once_where_a_site_is_on_it_beside_a_guest(world: World):
-    sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
-    guest = FakeHost(world)
-    guest.machine, guest.name, guest.hypervisor = "host lab", "lab", Hypervisor()
-    sites["server"].host = guest
-    machines = machines_of(sites, read_here)
-    assert machines["host"].roles == ("client",) and list(machines["host"].hypervisors) == ["hypervisor of host lab"]
-    assert machines["host lab"].roles == ("server",) and not machines["host lab"].hypervisors
-
-
-def test_a_stage_that_is_lost_is_no_trial(world: World):
-    world.act = lambda *_: (_ for _ in ()).throw(EnvironmentLost("the engine died"))
-    failed(measure(world), Outcome.ENVIRONMENT_LOST, "the engine died")
-
-
 # -- what a server starts from, and what it bears ---------------------------------------------------
-
-
-def test_data_is_prepared_once_a_site_and_files_are_written_each_time(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare", "10 tables")))
-    sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
-    stage = Stage(sites, dict.fromkeys(sites, AT))
-    for _ in range(2):
-        world.files.clear()
-        assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
-        assert world.files == {(role, f"/tmp/of-{role}"): b"page" for role in ROLES}
-    assert world.ran == [("server", ("prepare", "10 tables"))]
-
-
-def test_disks_are_held_back_once_the_data_are_there(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare",)))
-    sites, done = {role: FakeSite(world, role, "one", role) for role in ROLES}, list[tuple[int, int]]()
-
-    def throttle() -> None:
-        done.append((len(world.ran), len(world.started)))
-
-    stage = Stage(sites, dict.fromkeys(sites, AT))
-    throttled = replace(stage, data=DataDisks(throttle=throttle))
-    assert run_trial(TRIAL, FakeWorkload(), Load(), throttled).outcome is Outcome.OK
-    assert done == [(1, 0)]
 
 
 def test_what_cannot_be_prepared(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -566,25 +462,12 @@ def test_meters_are_begun_before_the_server_and_ended_after_the_client(world: Wo
     assert not [flag for flag in record.flags if flag.code == FlagCode.NO_READINGS]
 
 
-def test_what_was_used_follows_the_headline(world: World):
-    record = measure(world, meters={"a": FakeMeter(world, "a")})
-    assert [m.metric.name for m in record.measurements] == ["speed", "memory_server_beyond_baseline"]
-    assert record.measurements[1].value == 3.0
-
-
 @pytest.mark.parametrize("when", ["begin", "end"])
 def test_a_meter_that_fails_never_fails_a_trial(world: World, when: str):
     record = measure(world, meters={"a": FakeMeter(world, "a", when), "b": FakeMeter(world, "b")})
     assert (record.outcome, [m.value for m in record.measurements][:1]) == (Outcome.OK, [42.0])
     assert Flag(FlagCode.NO_READINGS, "host a", text=f"it broke at {when}") in record.flags
     assert "host b" in {each.place for each in record.series}
-
-
-def test_a_site_that_cannot_say_what_to_read_never_fails_a_trial(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeSite, "scope", lambda _: (_ for _ in ()).throw(EnvironmentLost("no container")))
-    record = measure(world, meters={"a": FakeMeter(world, "a")})
-    assert record.outcome is Outcome.OK
-    assert Flag(FlagCode.NO_READINGS, "host a", text="no container") in record.flags
 
 
 def test_a_failed_trial_keeps_its_readings(world: World):
@@ -603,11 +486,6 @@ def test_what_a_workload_says_of_its_generator_is_a_flag(world: World, monkeypat
     assert LATE in measure(world).flags
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (_ for _ in ()).throw(Unparseable("cut short")))
     assert LATE not in measure(world).flags
-
-
-def test_histograms_are_kept(world: World, monkeypatch: pytest.MonkeyPatch):
-    tells(monkeypatch, histograms={"speed": "HIST"})
-    assert measure(world).histograms == {"speed": "HIST"}
 
 
 # -- all who worked --------------------------------------------------------------------------------
@@ -692,18 +570,6 @@ def test_a_cable_is_read_before_and_after_the_measured_process(world: World):
     assert flag == Flag(FlagCode.CABLE, "host a", {"share": 1.0, "rate": 100e6}) and list(readings) == []
 
 
-def test_every_trial_with_measurements_names_one_bottleneck(world: World):
-    good, bad = measure(world), measure(world, client=Act(returncode=1))
-    assert [flag.code for flag in good.flags if flag.code in BOTTLENECKS] == [FlagCode.NO_BOTTLENECK]
-    assert [flag for flag in bad.flags if flag.code in BOTTLENECKS] == []
-
-
-def test_a_rate_that_the_workload_was_told_and_met(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "asked_rate", lambda *_: Measurement(SPEED, 42.0))
-    (flag,) = [flag for flag in measure(world).flags if flag.code in BOTTLENECKS]
-    assert (flag.code, flag.text, dict(flag.figures)) == (FlagCode.ASKED_RATE, "x/s", {"share": 1.0, "rate": 42.0})
-
-
 # -- whose fault it is -----------------------------------------------------------------------------
 
 
@@ -728,19 +594,6 @@ def test_an_output_is_read_once(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FakeWorkload, "parse", lambda *_: (reads.append("once"), GOOD)[1])
     measure(world)
     assert reads == ["once"]
-
-
-@pytest.mark.parametrize(
-    ("room", "name"),
-    [(Programs, "prepare"), (Programs, "measure"), (evaluation, "measure_costs"), (evaluation, "find_limit")],
-)
-def test_a_fault_of_the_runner_is_not_saved_as_the_parsers(
-    world: World, monkeypatch: pytest.MonkeyPatch, room: object, name: str
-):
-    monkeypatch.setattr(room, name, lambda *_: {}["nothing"])
-    with pytest.raises(KeyError):
-        measure(world)
-    assert all(program.stopped for program in world.programs), "the server is stopped all the same"
 
 
 @pytest.mark.parametrize(

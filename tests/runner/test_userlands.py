@@ -5,12 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sentences import assert_sentence, raises_sentence
-from weighbridge.errors import StudyError
+from sentences import assert_sentence
 from weighbridge.model.command import ProcessDefaults
-from weighbridge.model.explained import Explains
 from weighbridge.model.options import External
-from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.runner.userlands import (
     absent_programs,
@@ -20,7 +17,6 @@ from weighbridge.runner.userlands import (
     userland_facts,
 )
 from weighbridge.study.external import external_resources
-from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.sources import host
@@ -153,35 +149,6 @@ def test_a_program_that_the_userland_cannot_have_is_told_beforehand(tmp_path, us
         assert_sentence(why[0][1])
 
 
-def test_a_userland_of_an_environment_s_own_is_kept_with_the_run_and_told_beforehand():
-    study = check(parse(OWN, "own.yaml"))
-    stored = StoredStudy.model_validate_json(study_json(study))
-    thawed = thaw(stored, study.text, Path("run"))
-    assert thawed == study and first_difference(thawed, study) is None
-    other = check(parse(OWN.replace("old.tar", "older.tar"), "own.yaml"))
-    assert first_difference(study, other) == "environments.before"
-    assert [each.place for each in external_resources(study)][:2] == [
-        "userland.path",
-        "environments.before.userland.path",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("was", "now"),
-    [
-        ("{kind: saved-image, path: old.tar}", "{kind: saved-imag, path: old.tar}"),
-        ("{kind: saved-image, path: old.tar}", "{kind: saved-image, pth: old.tar}"),
-        (
-            "docker, userland: {kind: saved-image, path: old.tar}",
-            "lxc, userland: {kind: host}",
-        ),
-    ],
-)
-def test_a_wrong_userland_of_an_environment_s_own_is_told(was: str, now: str):
-    with raises_sentence(StudyError):
-        check(parse(OWN.replace(was, now), "own.yaml"))
-
-
 ENGINES = """\
 study: engines
 question: Which one is measured?
@@ -205,19 +172,6 @@ def test_the_program_of_an_engine_is_noted(tmp_path: Path):
     assert measured_programs(study, userlands) == {str(program): hashlib.sha256(b"another engine").hexdigest()}
     program.unlink()
     assert measured_programs(study, userlands) == {}
-
-
-def test_the_program_of_an_arm_that_explains_a_cost_is_noted(tmp_path: Path):
-    program = tmp_path / "dockerd"
-    program.write_bytes(b"another engine")
-    study = check(parse(ENGINES, "own.yaml"))
-    new = next(arm for arm in study.arms if arm.name == "new")
-    options = new.options.model_copy(update={"dockerd": str(program)})
-    explains = Explains(environment="new", off=("seccomp",))
-    arm = new.model_copy(update={"name": "new-without-seccomp", "options": options, "explains": explains})
-    study = study.model_copy(update={"arms": (*study.arms, arm)})
-    userlands = Userlands(Userland("0" * 64, tmp_path, None, {}, ProcessDefaults()))
-    assert [*measured_programs(study, userlands)] == [str(program)]
 
 
 def test_without_packages_this_machines_files_are_known_by_what_is_measured(

@@ -53,21 +53,6 @@ def test_an_environment_is_measured_with_the_clients_that_reach_it():
     assert not [t for t in trials if t.environment == "inner" and dict(t.level).get("client") == "elsewhere"]
 
 
-def test_without_a_list_nothing_is_swept():
-    study = loaded(
-        TEXT.replace("[here, elsewhere]", "elsewhere").replace(", clients: [here]", "").replace("netns", "native")
-    )
-    assert [dict(cell.level) for cell in study.cells] == [{"parallel": "1"}, {"parallel": "2"}, {}]
-    assert [cell.client for cell in study.cells] == ["elsewhere", "elsewhere", ""]
-
-
-def test_options_of_an_environment_hold_for_the_clients_of_every_host():
-    study = loaded(TEXT.replace("publish: true}", "publish: true, workloads: {tcp: {duration: 2s}}}"))
-    port = next(arm for arm in study.arms if arm.name == "port")
-    durations = {study.options(port, cell).duration for cell in study.cells if cell.workload == "tcp"}
-    assert durations == {2.0}
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -13,7 +13,6 @@ from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.study import Study
 from weighbridge.runner import run as running
 from weighbridge.store.run import DATABASE, RunStore
-from weighbridge.store.study_text import file_of_text
 from weighbridge.study.external import external_resources
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check
@@ -76,16 +75,6 @@ def test_every_kind_of_value_comes_back(tmp_path: Path, monkeypatch: pytest.Monk
     assert again == study
     assert again.file.hosts["b"].config == str(tmp_path / "ssh.conf")
     assert again.cells[-1].options.picture == str(picture)
-
-
-def test_what_reports_read_of_it_is_what_the_text_says():
-    study = check(parse(WHOLE, "whole.yaml"))
-    stored, read = StoredStudy.model_validate_json(study_json(study)).file, file_of_text(study.text)
-    assert list(stored.hosts) == list(read.hosts) == ["a", "b"]
-    assert stored.meters.hz == read.meters.hz == 2
-    for name in study.file.environments:
-        assert stored.environments[name].workloads == read.environments[name].workloads
-    assert stored.environments["host"].workloads == {"udp": {"request_size": "1418B"}}
 
 
 # -- one sentence ----------------------------------------------------------------------------------
@@ -172,12 +161,6 @@ def execute(run: Path, sql: str) -> None:
     with sqlite3.connect(run / DATABASE) as file:
         file.executescript(sql)
     file.close()
-
-
-def test_a_run_is_continued_without_its_text_being_read_again(run: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(running, "parse", lambda *_: pytest.fail("the text is read again"))
-    with RunStore(run) as store:
-        assert running.study_of(store) == small()
 
 
 def test_the_text_of_an_older_run_is_checked_once(run: Path):

@@ -30,12 +30,6 @@ def test_the_line_and_the_indentations_that_fit_are_told(old: str, new: str, whe
     assert f" with {blanks[1]}" in sentence.partition(",")[2]
 
 
-def test_a_tab_is_told():
-    ((line, sentence),) = told(LINES.replace(BRIDGE, BRIDGE.replace("  ", "\t", 1)))
-    assert line == LINES.splitlines().index(BRIDGE.rstrip()) + 1
-    assert "tab" in sentence
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [("What does it cost?", "what: now"), ("[server]", "[server"), ("seed: 7", "seed:7"), ("cost?", "'cost")],

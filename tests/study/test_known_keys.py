@@ -13,9 +13,6 @@ from weighbridge.study.loader import _OfEnvironment
 from weighbridge.study.source import StudyPlace
 from weighbridge.study.validated import option_models, validated
 
-from .test_mistakes import CPU, told
-from .texts import changed
-
 PLUGINS = {f"environments: {kind}": plugin.options for kind, plugin in registry.environments().items()} | {
     f"workloads: {kind}": plugin.options for kind, plugin in registry.workloads().items()
 }
@@ -85,19 +82,3 @@ def test_an_unknown_key_is_answered_with_the_known_ones(
     known = [field.alias or name for name, field in model.model_fields.items()]
     assert known
     assert dict(problems)[(*place, UNKNOWN)] == f"unknown key '{UNKNOWN}'. Known keys: {', '.join(known)}"
-
-
-@pytest.mark.parametrize(
-    ("images", "known"),
-    [("{command: [docker, load]}", "load, remove, push, pull"), ("{puhs: a/b}", "Did you mean 'push'?")],
-)
-def test_an_unknown_key_of_a_host_s_images(images: str, known: str):
-    text = changed("inside: [server]", f"hosts: {{a: {{kind: kubernetes, images: {images}}}}}")
-    ((_, sentence),) = told(text)
-    assert known in sentence
-
-
-def test_the_name_of_a_parameter_is_answered_with_its_own_rule():
-    command = "{kind: command, client: prog, parameters: {my-size: 1}}"
-    ((_, sentence),) = told(changed(CPU, f"cpu: {command}"))
-    assert sentence == "'my-size' does not match the pattern ^[A-Za-z][A-Za-z0-9_]{0,39}$"

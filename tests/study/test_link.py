@@ -4,8 +4,7 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge.errors import StudyError
-from weighbridge.study.loader import check, load
-from weighbridge.study.schema import json_schema
+from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
 TEXT = """\
@@ -44,12 +43,3 @@ def test_nothing_but_none_is_taken(given: str):
 def test_it_is_the_same_in_every_environment():
     with raises_sentence(StudyError):
         study("", ", workloads: {latency: {link: none}}")
-
-
-def test_the_schema_knows_it():
-    (entries,) = json_schema()["properties"]["workloads"]["patternProperties"].values()
-    assert all(kind["properties"]["link"]["const"] == "none" for kind in entries["oneOf"])
-
-
-def test_the_latency_of_docker_networks_is_measured_without_a_limit():
-    assert {cell.workload for cell in load("docker-networks").cells if cell.link == "none"} == {"latency"}

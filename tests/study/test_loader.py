@@ -69,44 +69,9 @@ def test_a_sweep_of_a_workload_makes_a_cell_of_every_combination():
     assert all(cell.options.tests == ("set", "get") for cell in cells)
 
 
-def test_levels_are_kept_as_written():
-    study = loaded(
-        changed("{kind: iperf3, duration: 1s}", "{kind: iperf3, duration: [1s, 1min], reverse: [true, false]}")
-    )
-    levels = [dict(cell.level) for cell in study.cells if cell.workload == "tcp"]
-    assert levels == [{"duration": d, "reverse": r} for d in ("1s", "1min") for r in ("true", "false")]
-
-
-def test_a_sweep_of_an_environment_makes_an_arm_of_every_level():
-    study = loaded(changed("network: bridge", "network: [bridge, host]"))
-    assert [arm.name for arm in study.arms] == [
-        "native",
-        "bridge[network=bridge]",
-        "bridge[network=host]",
-        "native-again",
-    ]
-    assert [arm.options.network for arm in study.arms if arm.kind == "docker"] == ["bridge", "host"]
-
-
 def test_network_none_is_good_enough_without_a_network_workload():
     text = without_network(LINES.replace("network: bridge", "network: none"))
     assert [arm.name for arm in loaded(text).arms] == ["native", "bridge", "native-again"]
-
-
-@pytest.mark.parametrize("pin", ["spread", "{server: '0', client: 0-1}", "{client: '0,2-3'}"])
-def test_pins(pin: str):
-    assert loaded(changed("pin: spread", f"pin: {pin}")).file.resources.pin
-
-
-@pytest.mark.parametrize("rule", ["{target: 2%}", "{target: 2%, min: 10, max: 60, budget: 2h}", "{blocks: 1}"])
-def test_repetitions(rule: str):
-    assert loaded(changed("{blocks: 10}", rule)).file.repetitions
-
-
-def test_anchors_and_merges_are_yaml_too():
-    study = loaded(changed("cpu: {kind: sysbench-cpu, duration: 1s}",
-                           "cpu: &c {kind: sysbench-cpu, duration: 1s}\n  two: {<<: *c, threads: 2}"))  # fmt: skip
-    assert [cell.options.threads for cell in study.cells if cell.kind == "sysbench-cpu"] == [1, 2]
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])

@@ -196,13 +196,6 @@ def test_the_line_is_that_of_the_key_itself():
     ]
 
 
-@pytest.mark.parametrize("wrong", ["{kind: dokcer}", "{kind: docker, netwrk: bridge}", "{network: bridge}"])
-def test_a_step_that_is_mistaken_itself_has_one_mistake(wrong: str):
-    """A second one had said that there is no such environment."""
-    text = changed("inside: [server]", "ladder: [native, bridge]").replace(BRIDGE, wrong)
-    assert [line for line, _ in told(text)] == [line_of(text, f"bridge: {wrong}")]
-
-
 def test_the_line_of_a_wrong_step_is_its_own():
     text = changed("inside: [server]", "ladder:\n- native\n- bridge: nativ\n- 7")
     assert [line for line, _ in told(text)] == [line_of(text, "- 7")]
@@ -216,19 +209,6 @@ def test_every_mistake_is_told_at_once():
     assert [line for line, _ in told(text)] == [line_of(text, "equivalenc")]
     text = text.replace("equivalenc: 3\n", "")
     assert [line for line, _ in told(text)] == [line_of(text, "kind: iperv,"), line_of(text, "clients: many")]
-
-
-def test_a_date_as_a_name_is_told_at_its_section():
-    text = changed(CPU, "2026-01-01: {kind: sysbench-cpu}")
-    ((line, sentence),) = told(text)
-    assert line in (line_of(text, "workloads:"), line_of(text, "2026-01-01"))
-    assert sentence.startswith("the name 2026-01-01")
-
-
-@pytest.mark.parametrize("key", ["study", "question", "baseline", "environments", "workloads"])
-def test_a_misspelt_key_is_not_also_missing(key: str):
-    ((_, sentence),) = told(re.sub(rf"^{key}:", f"{key[:-2]}x{key[-1]}:", LINES, flags=re.MULTILINE))
-    assert sentence == f"unknown key '{key[:-2]}x{key[-1]}'. Did you mean '{key}'?"
 
 
 @pytest.mark.parametrize("key", ["study", "question", "baseline", "environments", "workloads"])
@@ -323,10 +303,6 @@ def test_names_of_nothing(name: str):
     _refused(name, "neither a file nor a bundled study", "'weighbridge studies' lists")
 
 
-def test_the_nearest_bundled_study_is_named():
-    _refused("first-lok", "Did you mean 'first-look'?")
-
-
 def test_a_folder_of_its_name_does_not_hide_a_bundled_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "first-look").mkdir()
@@ -408,9 +384,3 @@ def test_nothing_is_outside_of_environments_on_hosts_that_no_environment_is(monk
     bridge = registry.environments()["docker"]
     monkeypatch.setattr(type(bridge), "as_host", lambda _, traits: bridge.options() if traits.managed else None)
     assert loaded(text).client_hosts == ("a",)
-
-
-def test_mistakes_are_in_the_order_of_their_lines():
-    text = LINES.replace("kind: iperf3", "kind: iperv").replace("baseline: native", "baseline: nativ")
-    lines = [line for line, _ in told(text)]
-    assert len(lines) > 1 and lines == sorted(lines)

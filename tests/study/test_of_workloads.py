@@ -24,14 +24,6 @@ def made(kind: str, environment: str = "docker, network: none") -> Study:
     return check(parse(TEXT.replace("KIND", kind).replace("ENVIRONMENT", environment), "several.yaml"))
 
 
-@pytest.mark.parametrize(("asked", "sites"), [("4", [4]), ("[1, 10]", [1, 10])])
-def test_numbers_of_sites(asked: str, sites: list[int]):
-    cells = made(f"sysbench-cpu, sites: {asked}").cells
-    assert [cell.sites for cell in cells] == sites
-    swept = len(sites) > 1
-    assert [dict(cell.level) for cell in cells] == [{"sites": str(number)} if swept else {} for number in sites]
-
-
 @pytest.mark.parametrize("asked", ["0", "101", "many", "true", "1.5", "[]", "[1, 0]", "[2, 2]"])
 def test_numbers_that_cannot_be(asked: str):
     with pytest.raises(StudyError, match=r"several\.yaml:9: sites: "):
@@ -55,23 +47,9 @@ def test_speeds_of_disks(asked: str, speeds: list[str | None]):
     assert [dict(cell.level) for cell in cells] == swept
 
 
-@pytest.mark.parametrize("asked", ["fast", "120", "[]", "[hdd-like, hdd-like]", "[hdd-like, slow]"])
-def test_speeds_that_there_are_not(asked: str):
-    with pytest.raises(StudyError, match=r"several\.yaml:9: disk_speed: "):
-        made(f"sysbench-cpu, disk_speed: {asked}")
-
-
 def test_a_disk_of_this_machine_stays_as_it_is():
     with raises_sentence(StudyError):
         made("sysbench-cpu, disk_speed: hdd-like")
-
-
-def test_both_are_swept_together():
-    text = TEXT.replace("KIND", "sysbench-cpu, disk_speed: [hdd-like, ssd-like], sites: [1, 2]")
-    text = text.replace("  other: {kind: ENVIRONMENT}\n", "") + "hosts: {a: {kind: guest}}\n"
-    levels = [dict(cell.level) for cell in check(parse(text, "several.yaml")).cells]
-    assert len(levels) == 4
-    assert {"sites": "2", "disk_speed": "ssd-like"} in levels
 
 
 def test_what_has_a_counterpart_cannot():

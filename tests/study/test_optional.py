@@ -1,14 +1,10 @@
 """Environments that may be left out: how a study says so, and how a run keeps it."""
 
-from pathlib import Path
-
 import pytest
 
 from sentences import raises_sentence
 from weighbridge.errors import StudyError
-from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.study import Study
-from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -37,14 +33,6 @@ def test_every_level_of_an_optional_environment_may_be_left_out():
     rest = loaded().without(["port", "inner[network=host]"])
     assert [arm.name for arm in rest.arms] == ["native", "inner[network=bridge]", "native-again"]
     assert rest.file == loaded().file and rest.baseline.name == "native"
-
-
-def test_a_run_keeps_which_are_optional():
-    study = loaded()
-    again = thaw(StoredStudy.model_validate_json(study_json(study)), TEXT, Path("run"))
-    assert again == study
-    strict = loaded(TEXT.replace(", optional: true", ""))
-    assert first_difference(study, strict) == "environments.inner[network=bridge]"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from ruamel.yaml import YAML
 from sentences import raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.model.options import External
-from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.study import Study
 from weighbridge.study.external import external_resources
 
@@ -22,25 +21,6 @@ def study(entry: str, environment: str = "") -> Study:
     if environment:
         head = head.replace("network: bridge}", f"network: bridge, workloads: {{fib: {environment}}}}}")
     return loaded(f"{head}workloads:\n  fib: {entry}\n{tail}")
-
-
-def argvs(of: Study) -> dict[str, Any]:
-    return {cell.label: cell.options.run for cell in of.cells}  # type: ignore[attr-defined]
-
-
-def test_a_list_of_words_is_no_sweep():
-    (cell,) = study("{kind: command, run: [python3, fib.py, 30]}").cells
-    assert (cell.level, cell.options.run) == ((), ("python3", "fib.py", "30"))  # type: ignore[attr-defined]
-
-
-def test_each_list_of_a_parameter_is_a_factor_of_its_own():
-    found = study("{kind: command, run: 'pack {size} {level}', parameters: {size: [64, 1k, 64k], level: 3}}")
-    assert [cell.level for cell in found.cells] == [(("size", "64"),), (("size", "1k"),), (("size", "64k"),)]
-    parameters = [cell.options.parameters for cell in found.cells]  # type: ignore[attr-defined]
-    assert parameters == [{"size": size, "level": "3"} for size in ("64", "1k", "64k")]
-    both = study("{kind: command, run: 'pack {a} {b}', parameters: {a: [1, 2], b: [3, 4]}, deadline: [5min, 6min]}")
-    assert len(both.cells) == 8
-    assert both.cells[0].level == (("a", "1"), ("b", "3"), ("deadline", "5min"))
 
 
 @pytest.mark.parametrize(
@@ -102,18 +82,6 @@ def test_the_schema_takes_a_list_as_words_and_as_values_of_a_parameter():
     assert not Draft202012Validator(json_schema()).is_valid(
         YAML(typ="safe", pure=True).load(text.replace("jmh", "jhm"))
     )
-
-
-def test_it_is_the_same_when_it_is_read_back_from_a_run(tmp_path: Any):
-    from weighbridge.study.frozen import thaw
-
-    found = study(
-        "{kind: command, server: 's {port}', client: 'c {a}', parameters: {a: [1, x]},"
-        " adapter: {kind: wrk, latency: false}, metrics: {m: {regex: '(.)', from: stderr, unit: s, better: lower}},"
-        " files: {/tmp/hosts: /etc/hosts}}"
-    )
-    kept = thaw(StoredStudy.model_validate_json(study_json(found)), found.text, tmp_path)
-    assert [cell.options for cell in kept.cells] == [cell.options for cell in found.cells]
 
 
 def test_the_only_port_of_a_server_is_of_every_environment():

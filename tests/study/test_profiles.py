@@ -55,21 +55,6 @@ def written(tmp_path):
     return write
 
 
-def test_a_study_with_profiles_is_run_as_it_stands(written):
-    study = profiles.load(written(STUDY))
-    assert [cell.workload for cell in study.cells] == ["cpu", "tcp"]
-    assert study.file.repetitions.target == 0.02
-    assert study.file.profiles == {} and "profiles" not in study.text
-    assert study.text == profiles.load(written(STUDY), "standard").text
-    assert study.text.startswith("# mine as it stands\n") and "# a control" in study.text
-
-
-def test_a_study_without_profiles_keeps_its_text(written):
-    text = STUDY.split("profiles:", maxsplit=1)[0]
-    assert profiles.load(written(text)).text == text
-    assert profiles.load(written(text), "standard").text == text
-
-
 def test_a_profile_is_merged_and_frozen(written):
     study = profiles.load(written(STUDY), "quick")
     assert [(cell.workload, cell.options.duration) for cell in study.cells] == [("tcp", 1.0)]

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,13 +37,6 @@ def test_a_block_is_complete_and_keeps_each_cell_together(
     levels = [t.level for t in trials]
     assert levels == sorted(levels, key=levels.index), "what is compared lies close in time"
     assert len(set(trials)) == len(trials)
-
-
-@given(SEEDS, NUMBERS, st.integers(0, 2))
-def test_the_same_seed_gives_the_same_schedule(seed: int, number: int, attempt: int):
-    assert block(_seeded(LARGE, seed), number, attempt=attempt) == block(
-        _seeded(LARGE, seed), number, attempt=attempt
-    )
 
 
 def test_the_schedule_of_a_seed_stays_the_same_in_every_version():
@@ -86,13 +78,6 @@ def test_a_restricted_block_keeps_the_order(seed: int, number: int, data: st.Dat
     assert block(study, number, cells=cells, arms=arms) == [
         t for t in whole if (t.workload, t.level) in names and t.environment in arms
     ]
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_levels_of_one_workload_are_told_apart(number: int):
-    study = loaded(LINES.replace("clients: 20", "clients: [10, 20]"))
-    one = [cell for cell in study.cells if dict(cell.level) == {"clients": "10"}]
-    assert {dict(t.level)["clients"] for t in block(study, number, cells=one)} == {"10"}
 
 
 def test_levels_are_in_random_order_inside_each_block_like_environments():

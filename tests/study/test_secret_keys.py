@@ -75,23 +75,12 @@ def test_no_form_of_the_study_has_their_values(values: dict[SecretName, str], tm
     assert bridge.options.variables["MALLOC_ARENA_MAX"] == "2"  # type: ignore[attr-defined]
 
 
-def test_two_userlands_have_secrets_of_their_own(values: dict[SecretName, str]):
-    study = check(parse(STUDY, "s.yaml"))
-    envs = [each.env["API_TOKEN"] for each in study.sources.values()]  # type: ignore[attr-defined]
-    assert [*map(revealed, envs)] == ["canary 1", "canary 2"]
-
-
 def test_of_an_old_study_every_value_is_one(values: dict[SecretName, str]):
     old = without_secrets(parse(STUDY, "old"), every=True)
     study = check(old)
     assert 'THREADS: "${secret' in study.text and 'POSTGRES_USER: "${secret' in study.text
     assert study.sources["userland"].env["PATH"] == "/usr/bin"  # type: ignore[attr-defined]
     assert revealed(study.file.companions["db"].environment["POSTGRES_USER"]) == "app"
-
-
-def test_an_author_may_name_a_secret():
-    text = STUDY.replace("API_TOKEN: canary 1", "TOKEN: 'x ${secret:MINE}'")
-    assert SecretName("MINE") in secrets_of(check(parse(text, "s.yaml")))
 
 
 def test_a_reference_can_be_written_in_every_documented_place(values: dict[SecretName, str]):

@@ -4,7 +4,6 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge.errors import StudyError
-from weighbridge.study import profiles
 from weighbridge.study.loader import load
 from weighbridge.study.settings import with_settings
 
@@ -20,11 +19,6 @@ def test_a_value_is_set_and_stands_in_the_studys_text():
 def test_a_key_below_one_that_the_study_has_not_is_made():
     study = with_settings(load("kubernetes-limits"), ["hosts.a.images.load=kind"])
     assert study.file.hosts["a"].images.load == ("kind",)  # type: ignore[attr-defined]
-
-
-def test_a_profile_may_be_changed_too():
-    study = with_settings(profiles.load("kubernetes-network", "one-node"), ["hosts.a.node=worker-1"])
-    assert [*study.file.hosts] == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -53,14 +53,6 @@ def test_a_disk_is_its_file_system_or_more(written: str):
     assert schema_allows(native=f"storage: {{kind: bind, disk: {written}}}")
 
 
-def test_it_is_swept():
-    assert {"box[storage=volume]", "box[storage=layer]"} <= set(arms(docker="storage: [volume, layer]"))
-
-
-def test_it_is_written_with_its_kind():
-    assert '"storage":{"kind":"directory","disk":null}' in arms("storage: directory")["native"].model_dump_json()
-
-
 @pytest.mark.parametrize(
     ("native", "docker"),
     [

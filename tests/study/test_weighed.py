@@ -30,22 +30,6 @@ def test_a_program_alone_is_weighed_in_docker_within_two_minutes():
     assert study.file.userland.model_dump() == HOST
 
 
-def test_words_stay_words_whatever_is_in_them():
-    words = ("printf", "%s\n", "two words", "", "ü: [x] {{y}}", "it's", "#no", "- a", "{print $1}", "{port}", "{n}")
-    [cell] = made(*words).cells
-    command = registry.workloads()["command"].command("solo", cell.options, None)  # type: ignore[arg-type]
-    assert command.argv == words
-
-
-def test_leaving_the_loopback_interface_is_a_step_of_its_own_where_there_is_a_server():
-    study = made("client", "{address}", "{port}", "{own}", server="server {listen}:{port}")
-    assert [arm.name for arm in study.arms] == ["native", "netns", "bridge", "native-again"]
-    assert [(rung.name, rung.base) for rung in study.file.ladder] == [
-        ("native", None), ("netns", "native"), ("bridge", "netns"),
-    ]  # fmt: skip
-    assert study.file.inside == ["server"]
-
-
 def test_parameters_are_swept_and_limits_hold_everywhere():
     study = made(
         "pack",
@@ -57,13 +41,6 @@ def test_parameters_are_swept_and_limits_hold_everywhere():
     )
     assert [cell.level for cell in study.cells] == [(("size", "64"),), (("size", "1k"),)]
     assert study.file.resources.cpus == 1.0 and study.file.repetitions.blocks == 5
-
-
-def test_what_dev_shm_holds_is_said_of_every_environment():
-    arms = made("true", inside=["docker", "netns"], shm_size="1GiB").arms
-    assert {arm.shm_size for arm in arms} == {2**30}
-    with raises_sentence(StudyError):
-        made("true", inside=["bubblewrap"], shm_size="1GiB")
 
 
 @pytest.mark.parametrize(
@@ -78,21 +55,9 @@ def test_the_name_of_a_shell_s_program_says_what_it_runs(words: tuple[str, ...],
     assert made(*words).file.study == name
 
 
-def test_a_shell_reads_the_words_as_one_line():
-    [cell] = made("sort x", "|", "uniq > y", shell=True).cells
-    command = registry.workloads()["command"].command("solo", cell.options, None)  # type: ignore[arg-type]
-    assert command.argv == ("/bin/sh", "-c", "sort x | uniq > y")
-
-
 def test_what_nothing_can_be_weighed_in_is_told_with_the_nearest_name():
     with pytest.raises(StudyError, match="gvisor"):
         study_text(Weighed(["true"], HOST, inside=["gvsor"]))
-
-
-@pytest.mark.parametrize("name", [name for name in registry.weighed_in() if name != "native"])
-def test_each_name_of_in_is_an_environment_of_a_packed_userland(name: str):
-    study = made("true", inside=[name], userland={"kind": "saved-image", "path": "/tmp/i.tar"})
-    assert study.arms[1].name == name
 
 
 @pytest.mark.parametrize("name", ["lxc", "nspawn", "qemu"])
@@ -110,17 +75,6 @@ def test_the_client_of_an_image_s_server_is_of_this_machine():
     elsewhere = "hosts: {a: {kind: ssh, destination: b}}\nplacement: {client: a, server: a}\nbaseline:"
     with raises_sentence(StudyError):
         check(parse(study_text(weighed).replace("baseline:", elsewhere), "weigh"))
-
-
-def test_the_only_port_of_a_server_is_kept_behind_a_published_port_too():
-    words = ("curl", "{address}:{port}")
-    [cell] = made(*words, server="shop", port=8000).cells
-    assert registry.workloads()["command"].fixed_port(cell.options) == 8000
-    packed = {"kind": "saved-image", "path": "/tmp/i.tar"}
-    for name in ("published", "qemu"):
-        text = study_text(Weighed(words, packed, server="shop", port=8000, inside=[name]))
-        [cell] = check(parse(text.replace("kind: qemu", "kind: qemu\n    network: user"), "weigh")).cells
-        assert registry.workloads()["command"].fixed_port(cell.options) == 8000
 
 
 def test_a_port_of_no_server_is_told():

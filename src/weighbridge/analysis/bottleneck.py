@@ -77,7 +77,7 @@ def limit_of_most(side: Sequence[Flag | None], unit: str) -> tuple[FlagCode, int
 
 @dataclass(frozen=True, slots=True)
 class LimitCounts:
-    """The number of good trials, out of ``of``, that reached each kind of bottleneck; it can be unknown for some."""
+    """The number of good trials, out of ``total``, that reached each kind of bottleneck; unknown for some."""
 
     by_kind: Mapping[str, int]
     total: int

@@ -48,6 +48,11 @@ def difference_unit(unit: str) -> str:
     return "points" if unit == "%" else unit
 
 
+def cost_unit(scale: str, unit: str) -> str:
+    """Return the unit of a cost on a scale, of a metric in `unit`."""
+    return "%" if scale == "ratio" else difference_unit(unit)
+
+
 def per_block(values: Sequence[Value], environment: str) -> list[float]:
     """Return one value per block, from the first attempt that has one."""
     mine = sorted((v for v in values if v.environment == environment), key=lambda v: (v.block, v.attempt))

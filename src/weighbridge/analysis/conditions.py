@@ -155,7 +155,7 @@ def power_cuts(facts: Iterable[Fact], environments: Collection[str]) -> PowerCut
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The result of the machine's last calibration. ``about`` is whether it applies to this run.
+    """The result of the machine's last calibration. ``scope`` is whether it applies to this run.
 
     Calibration uses one host, no cables, and idle CPUs that halt. It does not apply to other paths, or to CPUs that
     poll.

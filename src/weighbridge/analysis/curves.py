@@ -138,7 +138,7 @@ class ErrorsFrom:
     """The lowest level at which some block has errors."""
     blocks: int
     total: int
-    """``blocks`` out of ``of`` had errors at that level."""
+    """``blocks`` out of ``total`` had errors at that level."""
     most: SweptLevel | None
     """The lowest level at which the median block has errors; None if there is none."""
 

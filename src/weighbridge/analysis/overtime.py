@@ -100,7 +100,7 @@ class Picture:
     spans: tuple[TrialSpan, ...]
     panels: tuple[TimelinePanel, ...]
     queries: tuple[TimelinePanel, ...]
-    """Queries of a Prometheus server; their ``what`` names the query and its labels."""
+    """Queries of a Prometheus server; their ``quantity`` names the query and its labels."""
     further: int
     """The number of further series of that server in the run."""
     step_s: float

@@ -597,13 +597,13 @@ def _other_sizes(sizes: Mapping[str, str], baseline: str, environments: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Capped(PartOfCost):
-    """Something limited most trials of one side (``trials`` out of ``of``), but not of the other side."""
+    """Something limited most trials of one side (``trials`` out of ``total``), but not of the other side."""
 
     code = "capped"
     environment: str
     limit: str
     trials: int
-    total: int
+    of: int
     of_baseline: bool
 
 
@@ -1041,7 +1041,7 @@ class NotHonoured(Confounder):
     """A limit that an environment could not honour, with the value of its fact."""
 
     limit: str
-    reason: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -1049,7 +1049,7 @@ class NotMetered(Confounder):
     """A quantity that no meter of an environment reads, and the reason."""
 
     quantity: str
-    reason: str
+    why: str
 
 
 @about_site
@@ -1245,12 +1245,12 @@ UNVERIFIED = "unverified"
 
 @dataclass(frozen=True, slots=True)
 class Unverified(Remark):
-    """An environment or ``host`` whose part ``what`` was never seen to work on real hardware."""
+    """An environment or ``host`` whose ``part`` was never seen to work on real hardware."""
 
     code = "unverified"
     environment: str
     host: str
-    part: str
+    what: str
 
 
 @on_top

@@ -15,8 +15,8 @@ from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
 from weighbridge.analysis import remarks
-from weighbridge.analysis.gate import GateOutcome, Reason
 from weighbridge.analysis.judgement import Family
+from weighbridge.analysis.limits import GateOutcome, Reason
 from weighbridge.analysis.results import ProofState, Remark, TrustReason
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.isolation import Layer

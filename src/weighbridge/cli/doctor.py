@@ -275,10 +275,9 @@ def examine() -> dict[str, Any]:
 def examine_cluster(context: str, namespace: str) -> dict[str, Any]:
     """Return what the user can measure in a namespace of a cluster. "" stands for kubectl's current ones."""
     rows: dict[str, Readiness] = {}
-    for kind, plugin in registry.hosts().items():
-        if plugin.options.traits.managed:
-            lacking = preflight.lacking_here(plugin)
-            rows |= plugin.survey(context, namespace) if lacking is None else {kind: lacking}
+    for kind, plugin in registry.required_of_clusters().items():
+        lacking = preflight.lacking_here(plugin)
+        rows |= plugin.survey(context, namespace) if lacking is None else {kind: lacking}
     return _documents({"cluster": rows}, {}, {})
 
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.gate import Finding, failed_workloads, judge
+from weighbridge.analysis.limits import Finding, failed_workloads, judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement, reports_named
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.cli.commands.results import ReportOptions
 from weighbridge.cli.declared import later
 from weighbridge.cli.feature import features
-from weighbridge.cli.gate_questions import checked
+from weighbridge.cli.limits import checked
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import out, print_json
 from weighbridge.cli.runs import run_directory
@@ -20,11 +20,11 @@ from weighbridge.model.secret import variables_of
 from weighbridge.model.text import printable
 from weighbridge.report import html
 from weighbridge.report.documents import run_latex, run_markdown, run_svg
-from weighbridge.report.export.gate import limits_json
 from weighbridge.report.export.json import report_json
+from weighbridge.report.export.limits import limits_json
 from weighbridge.report.render_terminal import print_document
 from weighbridge.report.terminal import print_report
-from weighbridge.report.text.gate import limit_sentence
+from weighbridge.report.text.limits import limit_sentence
 from weighbridge.store.run import RunStore
 
 PREFIX, TABLE = "--fail-if ", "--table "

@@ -417,7 +417,7 @@ def _on_cluster(
 
 
 def _nodes(where: Where, *, has_server: bool, ask: bool) -> Sequence[Mapping[str, Any]]:
-    for plugin in registry.of_clusters().values():
+    for plugin in registry.required_of_clusters().values():
         if ask and (lacking := preflight.lacking_here(plugin)) is not None:
             raise Unavailable(f"{lacking.detail}: {lacking.remedy}" if lacking.remedy else lacking.detail)
         try:

@@ -140,7 +140,7 @@ class UsersEngineContents(EngineContents):
 
     @property
     def elsewhere(self) -> EngineContents:
-        """The engine that answers there."""
+        """Return the cleanup of the engine that answers there."""
         return EngineContents()
 
     def _engine(self) -> AbstractContextManager[Ask | None]:

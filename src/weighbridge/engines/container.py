@@ -61,11 +61,9 @@ class Attached:
         limit_sending(self._raw)
 
     def send(self, data: bytes) -> None:
-        """Send all of it. Raises OSError once the other end is closed, or no longer reads."""
         self._raw.sendall(data)
 
     def receive(self, timeout_s: float | None = None) -> bytes:
-        """Return the next piece of standard output; empty at the end of the stream. Raises TimeoutError."""
         while self._close.alive:
             size = int.from_bytes(self._held[4:_HEADER], "big")
             if len(self._held) >= _HEADER + size > _HEADER:
@@ -84,7 +82,6 @@ class Attached:
         return b""
 
     def end(self) -> None:
-        """Send no more."""
         with contextlib.suppress(OSError):
             self._raw.shutdown(socket.SHUT_WR)
 
@@ -139,7 +136,7 @@ class DockerSite(LaunchedSite):
             self._engine.client.api.unpause(self._container.id)
 
     def meters(self) -> Mapping[str, float]:
-        """Counters of the container's control group, read from the kernel, not through the engine."""
+        """Return counters of the container's control group, read from the kernel, not through the engine."""
         return self.host.meters_of(self.pid)
 
     def scope(self) -> Mapping[str, str]:

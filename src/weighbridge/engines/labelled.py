@@ -82,7 +82,6 @@ class EngineContents(Cleanup):
         return nullcontext()
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Return containers, networks, volumes and images."""
         with self._engine() as ask:
             yield from labelled(ask) if ask else ()
 

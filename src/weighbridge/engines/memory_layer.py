@@ -81,7 +81,7 @@ class _Keeper:
         return f"lowerdir={folder},upperdir={own}/upper,workdir={own}/work"
 
     def remove(self, site: str) -> None:
-        """Return back the memory that a site's layer has taken."""
+        """Release the memory that a site's layer has taken."""
         self._must("rm", "-rf", f"{_MEMORY}/{site}")
 
     def _must(self, *words: str) -> None:

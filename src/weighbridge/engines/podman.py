@@ -244,7 +244,6 @@ class PodmanFolders(Cleanup):
     label = "folders of podman"
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Yield the folders."""
         yield from (Leftover(path.name.split("-")[1], "folder of podman", str(path)) for path in _left_of("*"))
 
     def remove(self, run: OrphanedRun) -> None:

@@ -38,7 +38,7 @@ class Settings:
 
     @property
     def program(self) -> tuple[str, ...]:
-        """The words that start the engine, in front of its arguments: its own folder comes first on its PATH."""
+        """Return the words that start the engine, before its arguments: its own folder comes first on its PATH."""
         if self.dockerd is None:
             return (PROGRAM,)
         return ("env", f"PATH={Path(self.dockerd).parent}:{SITE_ENV['PATH']}", self.dockerd)

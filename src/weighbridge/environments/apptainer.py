@@ -122,7 +122,6 @@ class Apptainer(Environment):
         return Readiness(True)
 
     def ready_on(self, options: Any, host: Host) -> Readiness:
-        """Return whether a trial container starts on another machine."""
         completed = _tried_on(options, host)
         if completed.returncode != 0:
             return Readiness(False, f"apptainer: {_complaint(completed)}")
@@ -134,7 +133,6 @@ class Apptainer(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """Run a container in its own control group."""
         if request.userland.process.uid is not None:
             user = request.userland.process.user("root")
             why = f"an Apptainer container has only one user, so it cannot run an image's programs as {user}"

@@ -103,7 +103,6 @@ class Native(Environment):
         return "" if options.engine or options.own_host else "host to bridge"
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
-        """Return how to use the machine's own programs."""
         if options.engine:
             return ByHand("Weighbridge starts and stops an engine for each trial")
         if options.own_host:

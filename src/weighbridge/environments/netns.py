@@ -66,7 +66,6 @@ class Netns(Environment):
         return cable.unmet(needs) or cable.WITHOUT_CABLE
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
-        """Return why this environment cannot be set up by hand."""
         return ByHand("Weighbridge creates its network namespace and its cable")
 
     @contextmanager

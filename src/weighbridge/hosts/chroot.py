@@ -105,9 +105,9 @@ def started(request: SiteRequest, command: Callable[[SitePaths], tuple[str, ...]
     All of its processes and resources are gone when the context ends. Raises Unavailable if it does not start.
     """
     host, run = request.host, request.run
-    group, refused = _group(request)
+    group, refused = limited_group(request)
     with ExitStack() as stack:
-        data = stack.enter_context(_data(request)).source if request.storage is not None else ""
+        data = stack.enter_context(storage_of(request)).source if request.storage is not None else ""
         if group:
             stack.callback(group.remove)
             stack.callback(group.kill)
@@ -160,16 +160,18 @@ def _hosts_file(request: SiteRequest) -> Path:
     return path
 
 
-def _data(request: SiteRequest) -> AbstractContextManager[Mount]:
+def storage_of(request: SiteRequest) -> AbstractContextManager[Mount]:
+    """Create the storage of a site that has one, and remove it when the context ends."""
     assert request.storage is not None
     return request.storage.open(MountRequest(request.run, request.host, request.name))
 
 
-def _group(request: SiteRequest) -> tuple[Group | None, Mapping[str, str]]:
+def limited_group(request: SiteRequest, *, limit: bool = True) -> tuple[Group | None, Mapping[str, str]]:
+    """Return a site's control group, or None if the user cannot make one, and the refused limits with the reasons."""
     limits = request.limits
     try:
         group = request.host.group(request.name)
     except Unavailable as error:
         limit_values = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
         return None, {name: str(error) for name, value in limit_values.items() if value is not None}
-    return group, group.limit(limits)
+    return group, group.limit(limits) if limit else {}

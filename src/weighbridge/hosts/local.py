@@ -65,15 +65,12 @@ class LocalHost:
         return Capabilities(guest_disk=self.program)
 
     def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline."""
         return process.run(command, env=self.variables)
 
     def start(self, command: Command, *, hold: bool = False) -> process.Process:
-        """Start and return at once; with ``hold``, its standard input stays open until it is stopped or we end."""
         return process.Process(command, env=self.variables, hold=hold)
 
     def talk(self, command: Command) -> tuple[process.Process, process.SocketStream]:
-        """Start an interactive program with a stream to its standard input and output."""
         return process.talk(command, env=self.variables)
 
     def program(self, program: Path) -> str:
@@ -81,7 +78,6 @@ class LocalHost:
         return str(program)
 
     def read(self, path: str) -> bytes:
-        """Return a file of this machine. Raises OSError."""
         return Path(path).read_bytes()
 
     def namespaces(self) -> Mapping[str, int]:
@@ -89,11 +85,9 @@ class LocalHost:
         return namespaces_of(Path("/proc/self"))
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
-        """Return the counters of a process's control group; empty if it has ended."""
         return cgroup_files.meters_of(self.read, pid)
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
-        """Return the files of a process's control group and network, by label; empty if it has ended."""
         return cgroup_files.scope_of(self.read, pid)
 
     def signal(self, pid: int, number: int) -> None:
@@ -106,11 +100,9 @@ class LocalHost:
         return Cgroup(GroupName(self._run_id).below(name), mount=tree(self._run_id)).create()
 
     def cpus_online(self) -> list[int]:
-        """Return the CPUs that its processes can use."""
         return cpus.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
-        """Return a free port whose successor is free too. Raises Unavailable."""
         return network.free_port(taken)
 
     def userland(self, userland: Userland) -> Path:
@@ -118,7 +110,6 @@ class LocalHost:
         return userland.root
 
     def data_folder(self, run: RunContext, name: SafeName) -> AbstractContextManager[Path]:
-        """Yield an empty folder on this machine's disk."""
         return data_folder_here(run, name)
 
     def dedicated_host(self, purpose: str) -> Host:

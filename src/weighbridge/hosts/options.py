@@ -25,7 +25,6 @@ class CableOptions(HostOptions):
 
     @property
     def cable_rate(self) -> float | None:
-        """The cable's rate in each direction, in bits per second of Ethernet: ``link``."""
         return self.link
 
     @property
@@ -68,12 +67,10 @@ class TestbedOptions(CableOptions):
 
     @property
     def own_cpus(self) -> str | None:
-        """The CPUs of this machine that the host has: ``cpus``."""
         return self.cpus
 
     @property
     def description(self) -> str:
-        """Words for the plan."""
         return f"{self.kind}, simulated on this machine, {self.cable_words}"
 
 
@@ -115,5 +112,4 @@ class SshOptions(HostOptions):
 
     @property
     def description(self) -> str:
-        """Words for the plan."""
         return f"{self.kind}, {self.destination}"

@@ -9,18 +9,20 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar, cast
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.options import CableOptions, TestbedOptions
-from weighbridge.linux import network, tc
+from weighbridge.linux import cpus, network, tc
+from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.links import NO_OFFLOADS
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Completed, HostProcess
-from weighbridge.model.host import Host, RunContext
+from weighbridge.model.host import Host, Limits, NetworkLink, RunContext
+from weighbridge.model.names import GroupName
 from weighbridge.model.quantity import cpus_in
 
 P = TypeVar("P", bound=HostProcess)
@@ -246,8 +248,8 @@ def _check(completed: Completed) -> None:
         raise Unavailable(f"the testbed cannot be set up: {' '.join(completed.argv[begin:])}: {completed.last_words}")
 
 
-def _mask(cpus: list[int]) -> str:
-    bits = sum(1 << cpu for cpu in cpus)
+def _mask(numbers: list[int]) -> str:
+    bits = sum(1 << cpu for cpu in numbers)
     groups: list[str] = []
     while bits or not groups:
         groups.append(f"{bits & 0xFFFFFFFF:08x}")
@@ -268,3 +270,80 @@ def without_offloads(host: Host, pid: int) -> None:
         completed = host.run(Command((*prefix, *command), 30))
         if completed.returncode != 0:
             raise Unavailable(f"host {host.name}: offloads cannot be switched off: {completed.last_words}")
+
+
+def switch_for(run: RunContext, name: str, cpu_list: str | None) -> Switch:
+    """Return the run's switch, for a host called ``name``. Raises Unavailable if its CPUs do not exist."""
+    online = cpus.cpus_online()
+    if cpu_list and (missing := sorted({*cpus_in(cpu_list)} - {*online})):
+        raise Unavailable(
+            f"host {name} cannot use CPU {missing[0]}, because this machine has only CPUs {online}: change 'cpus'"
+        )
+    switch: Switch = run.share("switch", lambda: Switch.create(run))
+    return switch
+
+
+def host_group(stack: ExitStack, run: RunContext, name: str, kind: str, cpu_list: str | None) -> Cgroup:
+    """Return a host's new control group, which ends with the stack. Raises Unavailable if it cannot be pinned."""
+    group = Cgroup(GroupName(run.id, f"host-{name}")).create()
+    stack.callback(group.remove)
+    stack.callback(group.kill)
+    pin(group, kind, cpu_list)
+    return group
+
+
+def pin(group: Cgroup, kind: str, cpu_list: str | None) -> None:
+    """Pin a control group of a host of this kind to CPUs. Raises Unavailable."""
+    for reason in group.limit(Limits(cpuset=cpu_list)).values():
+        raise Unavailable(f"a {kind} host cannot be pinned to CPUs {cpu_list}: {reason}")
+
+
+class SwitchedHost:
+    """The cable of a host on the switch: parts of ``DisposableHost``."""
+
+    subnet, gateway = SUBNET, NOWHERE
+    name: str
+    address: str
+    options: CableOptions
+    switch: Switch
+    limited: bool
+    """Whether its cable's rate limit is in force."""
+    _within: Inside
+    """Runs a command at the host's end of the cable."""
+
+    def _alive(self) -> None: ...
+
+    def next_address(self) -> str:
+        return self.switch.next_site()
+
+    @property
+    def offloads(self) -> bool:
+        """Return whether the cable's ends have offloads, by the options."""
+        return self.options.has_offloads
+
+    def keep_offloads(self, pid: int) -> None:
+        if not self.options.has_offloads:
+            without_offloads(cast(Host, self), pid)
+
+    def link(self) -> NetworkLink | None:
+        if self.options.link is None or not self.limited:
+            return None
+        return NetworkLink(
+            f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self._within)
+        )
+
+    def set_link(self, limited: bool) -> None:
+        if limited != self.limited:
+            self._alive()
+            self.switch.limit(self.address, self.options if limited else None, self._within)
+            self.limited = limited
+
+    def plug(self, *, up: bool) -> None:
+        self.switch.plug(self.address, up=up)
+
+    def _cable_facts(self) -> dict[str, str]:
+        return {
+            "link": tc.rate_words(self.options.link) if self.options.link else "no rate limit",
+            "mtu": str(self.options.mtu),
+            "offloads": "on" if self.options.has_offloads else "off",
+        }

@@ -86,7 +86,6 @@ class SystemContainer(Environment):
         """Start a container, with the launcher as its first process; ``stack`` ends it. Raises Unavailable."""
 
     def check(self, options: Any, needs: Needs) -> list[str]:
-        """Return why the network cannot carry the study's traffic."""
         return list(_problems(options, needs))
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
@@ -145,7 +144,6 @@ class SystemContainerSite(GroupedSite):
         self._container, self._started, self._in_force = container, started, in_force
 
     def scope(self) -> Mapping[str, str]:
-        """Return the files of its control group, and of its own network."""
         return {**super().scope(), **(network_of(self.pid) if self._container.own_network else {})}
 
     def facts(self) -> Mapping[str, str]:

@@ -14,15 +14,15 @@ from pathlib import Path
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.local import LocalHost, remove_engine_folder
 from weighbridge.hosts.options import TestbedOptions
-from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch, await_ready, without_offloads
-from weighbridge.linux import cpus, network, tc
+from weighbridge.hosts.switch import Switch, SwitchedHost, await_ready, host_group, pin, switch_for
+from weighbridge.linux import cpus, network
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.deletion import OwnFolder
 from weighbridge.linux.namespaces import namespaces_of
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import Process, SocketStream
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.host import Capabilities, Group, Limits, NetworkLink, RunContext
+from weighbridge.model.host import Capabilities, Group, RunContext
 from weighbridge.model.names import GroupName
 from weighbridge.model.quantity import cpus_in
 
@@ -63,13 +63,13 @@ _JOIN = f'trap "" TERM INT; {JOIN}'
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
-class TestbedHost(LocalHost):
+class TestbedHost(SwitchedHost, LocalHost):
     """A host of namespaces that sees this machine's files. Implements ``DisposableHost``."""
 
     __test__ = False  # not a test, despite its name
     this_machine = False
-    subnet, gateway = SUBNET, NOWHERE
     interface = "eth0"
+    options: TestbedOptions
 
     def __init__(
         self, name: str, options: TestbedOptions, run: RunContext, switch: Switch, holder: Process, group: Cgroup
@@ -81,7 +81,6 @@ class TestbedHost(LocalHost):
         self.cpuset = options.cpus
         self.switch = switch
         self.limited = options.link is not None
-        """Whether its cable's rate limit is in force."""
         self._run = run
         self._holder = holder
         self._join = [str(path) for path in group.procs]
@@ -93,7 +92,6 @@ class TestbedHost(LocalHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return the host's capabilities."""
         if self.options.link is None:
             return Capabilities(disposable=self, guest_disk=self.program)
         return Capabilities(disposable=self, link=self.link, limit_link=self.set_link, guest_disk=self.program)
@@ -108,22 +106,18 @@ class TestbedHost(LocalHost):
         return command.wrapped("sh", "-c", _JOIN, "join", *self._join, "--", *self._enter)
 
     def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline."""
         completed = super().run(self._inside(command))
         if completed.returncode != 0:
             self._alive()
         return completed
 
     def start(self, command: Command, *, hold: bool = False) -> Process:
-        """Start and return at once."""
         return super().start(self._inside(command), hold=hold)
 
     def talk(self, command: Command) -> tuple[Process, SocketStream]:
-        """Start an interactive program with a stream to its standard input and output."""
         return super().talk(self._inside(command))
 
     def read(self, path: str) -> bytes:
-        """Return a file as the host's processes see it. Raises OSError."""
         return (self.folder / path.lstrip("/")).read_bytes()
 
     def namespaces(self) -> Mapping[str, int]:
@@ -131,7 +125,6 @@ class TestbedHost(LocalHost):
         return namespaces_of(Path(f"/proc/{self.pid}"))
 
     def signal(self, pid: int, number: int) -> None:
-        """Send a signal to a process group of the host."""
         kill = ("sh", "-c", 'kill "-$1" "-$2"', "kill", str(int(number)), str(pid))
         with contextlib.suppress(EnvironmentLost):
             self.run(Command(kill, 10))
@@ -139,7 +132,7 @@ class TestbedHost(LocalHost):
     def group(self, name: str) -> Group:
         """Make the control group ``weighbridge/RUN/NAME``, with the host's own CPUs if it has any."""
         group = Cgroup(GroupName(self._run.id).below(name)).create()
-        _pin(group, self.cpuset)
+        pin(group, "testbed", self.cpuset)
         return group
 
     def cpus_online(self) -> list[int]:
@@ -147,7 +140,6 @@ class TestbedHost(LocalHost):
         return cpus_in(self.cpuset) if self.cpuset else cpus.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
-        """Return a port without a listener on the host; the next port is free too."""
         used = network.bound("tcp", self.folder / "proc/1") | network.bound("udp", self.folder / "proc/1")
         return network.free_port(taken, lambda port: port not in used)
 
@@ -172,56 +164,19 @@ class TestbedHost(LocalHost):
         socket = self.folder / path.lstrip("/")
         return socket if socket.exists() else None
 
-    def next_address(self) -> str:
-        """Return an address for a container on the switch itself."""
-        return self.switch.next_site()
-
-    def link(self) -> NetworkLink | None:
-        """Return the cable's link while its rate limit is in force."""
-        if self.options.link is None or not self.limited:
-            return None
-        return NetworkLink(
-            f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self._within)
-        )
-
-    def set_link(self, limited: bool) -> None:
-        """Add the token buckets at both ends of the cable, or remove them."""
-        if limited != self.limited:
-            self._alive()
-            self.switch.limit(self.address, self.options if limited else None, self._within)
-            self.limited = limited
-
     def facts(self) -> Mapping[str, str]:
-        """Return the host's cable and CPUs."""
-        options = self.options
         return {
             "kind": "testbed: namespaces on this machine; all testbed hosts share its kernel, CPUs and memory",
             "address": self.address,
-            "link": tc.rate_words(options.link) if options.link else "no rate limit",
-            "mtu": str(options.mtu),
-            "offloads": "on" if options.has_offloads else "off",
-            "CPUs": options.cpus or "all of this machine",
+            **self._cable_facts(),
+            "CPUs": self.options.cpus or "all of this machine",
         }
-
-    @property
-    def offloads(self) -> bool:
-        """Return whether the cable's ends have offloads, by the options."""
-        return self.options.has_offloads
-
-    def keep_offloads(self, pid: int) -> None:
-        """Disable offloads on the interfaces of a container and on the host's ends too, if the host has none."""
-        if not self.options.has_offloads:
-            without_offloads(self, pid)
 
     def switch_off(self) -> None:
         """End everything in it at once, like a power cut; paused processes are thawed to die."""
         with contextlib.suppress(OSError):
             Cgroup(GroupName(self._run.id)).thaw_below()
         self._holder.stop()
-
-    def plug(self, *, up: bool) -> None:
-        """Connect or disconnect the host's cable at the switch: the host sees its carrier come or go."""
-        self.switch.plug(self.address, up=up)
 
 
 @contextmanager
@@ -230,27 +185,14 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
     init = init_program()
     if init is None:
         raise Unavailable(": ".join(no_init()))
-    if options.cpus and (missing := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
-        online = cpus.cpus_online()
-        raise Unavailable(
-            f"host {name} cannot use CPU {missing[0]}, because this machine has only CPUs {online}: change 'cpus'"
-        )
-    switch: Switch = run.share("switch", lambda: Switch.create(run))
+    switch = switch_for(run, name, options.cpus)
     with ExitStack() as stack:
-        group = Cgroup(GroupName(run.id, f"host-{name}")).create()
-        stack.callback(group.remove)
-        stack.callback(group.kill)
-        _pin(group, options.cpus)
+        group = host_group(stack, run, name, "testbed", options.cpus)
         holder = _hold(run, init, name, group)
         host = TestbedHost(name, options, run, switch, holder, group)
         stack.callback(host.switch_off)
         switch.connect(host.pid, host.address, host._mac, options)
         yield host
-
-
-def _pin(group: Cgroup, cpus: str | None) -> None:
-    for reason in group.limit(Limits(cpuset=cpus)).values():
-        raise Unavailable(f"a testbed host cannot be pinned to CPUs {cpus}: {reason}")
 
 
 def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:

@@ -112,10 +112,7 @@ class Cleanup(ABC):
         """Return the resources of runs on this machine, including living runs. Changes nothing."""
 
     def find_at(self, context: str, namespace: str) -> Iterable[RemoteRun]:
-        """Return the resources of runs from all machines in a cluster (``clean --cluster``).
-
-        An empty ``context`` or ``namespace`` means the default one. Changes nothing. Raises OSError.
-        """
+        """Return the resources of all runs in a cluster (``clean --cluster``; "": the default). Raises OSError."""
         return ()
 
     def remove_at(self, context: str, namespace: str, run: str) -> None:  # noqa: B027

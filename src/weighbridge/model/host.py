@@ -107,10 +107,7 @@ class NetworkLink:
 
 @dataclass(frozen=True, slots=True)
 class DiskSpeed:
-    """A limit of a disk in requests and bytes per second, for both directions together, that imitates a kind of disk.
-
-    A request within the limit is as fast as the disk below; other requests wait.
-    """
+    """A limit of a disk in requests and bytes per second, in both directions together, to imitate a kind of disk."""
 
     name: str
     requests: int
@@ -304,54 +301,6 @@ class Power(Protocol):
         """Start the machine again with the disk as the cut left it. Raises Unavailable."""
 
 
-class Pods(Protocol):
-    """A node of a Kubernetes cluster, on which pods can be started."""
-
-    @property
-    def node_name(self) -> str:
-        """Its name in the cluster."""
-
-    @property
-    def namespace(self) -> str:
-        """The namespace of its pods."""
-
-    @property
-    def owner(self) -> Any:
-        """The owner of all objects of the run there (`weighbridge.features.kubernetes.objects.ObjectOwner`)."""
-
-    @property
-    def cpu_manager(self) -> str:
-        """Its policy for exclusive CPUs of pods (``none``, ``static``); "" if unknown."""
-
-    @property
-    def pulls(self) -> bool:
-        """Whether the cluster pulls images from a registry, by the names that `image` returns."""
-
-    @property
-    def user(self) -> int:
-        """The user id of the programs of its pods: 0 is root."""
-
-    def image(self, userland: Userland) -> str:
-        """Return the name of the image of a userland, copied there at first use. Raises Unavailable."""
-
-    def claim(
-        self, name: str, size: int, storage_class: str
-    ) -> AbstractContextManager[tuple[str, Mapping[str, str]]]:
-        """Claim a volume of a StorageClass ("": the default); yield its name and facts. Raises Unavailable."""
-
-    def folder(self, name: str, path: str) -> AbstractContextManager[str]:
-        """Create a folder for the site ``name`` below a path of the node, and remove it. Raises Unavailable."""
-
-    def open_pod(self, request: Any) -> AbstractContextManager[Any]:
-        """Start a `PodRequest`; yield a `RunningPod` until the context ends. Raises Unavailable."""
-
-    def made(self, manifest: Mapping[str, Any]) -> AbstractContextManager[Any]:
-        """Create an object from JSON, yield it as the cluster has it, and delete it. Raises Unavailable."""
-
-    def patched(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
-        """Change an object of the run (a JSON merge patch); return the changed object. Raises Unavailable."""
-
-
 class DisposableHost(Host, Protocol):
     """A host that was created for the run, and that nothing else uses, so that everything in it can be changed."""
 
@@ -407,7 +356,7 @@ class Capabilities:
     """Reads its files at a steady rate, if it has no Python for that."""
     writes_out: Command | None = None
     """The command that writes dirty pages, if it has no shell. Its page caches are never emptied."""
-    pods: Pods | None = None
-    """Its pods, if it is a node of a cluster; it has nothing else then."""
+    pods: Any | None = None
+    """Its pods (`Pods` of the feature `kubernetes`), if it is a node of a cluster; it has nothing else then."""
     native_site: Callable[[Any], AbstractContextManager[Any]] | None = None
     """Opens the site of a `SiteRequest` in the host's own namespaces. Without it: a chroot. Raises Unavailable."""

@@ -95,7 +95,7 @@ class HostKind(Plugin):
     def makes_for_native(self, needs: Any) -> Sequence[Any]:
         """Return the objects that a cluster must create for a site in its node's own namespaces, as for `admits`.
 
-        ``needs`` are of the class `weighbridge.model.environment.Needs`.
+        ``needs`` is a `weighbridge.model.environment.Needs`.
         """
         return ()
 

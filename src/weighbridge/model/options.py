@@ -111,10 +111,7 @@ class Options(BaseModel):
 
 
 def by_kind(section: str, what: str) -> BeforeValidator:
-    """Check options with the model of their ``kind``; the validation context has the models, by section and kind.
-
-    A name alone is a kind without options. Several names can have the same model.
-    """
+    """Check options with the model of their ``kind``, from the validation context. A name alone is a kind."""
 
     def check(raw: Any, info: ValidationInfo) -> Any:
         if raw is None or isinstance(raw, Options):

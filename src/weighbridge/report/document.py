@@ -1,7 +1,7 @@
 """A report as a document: a tree of blocks whose names, amounts and costs stay values until they are rendered.
 
-A builder makes the document of a result (`report/compare.py`). `render_terminal`, `render_page` and `render_markdown`
-render any document.
+A builder makes the document of a result (`features/gate/compare_document.py`). `render_terminal`, `render_page` and
+`render_markdown` render any document.
 """
 
 import shlex

@@ -52,7 +52,7 @@ FOLDED_FROM = 9
 """Workloads and levels from which each is folded: the tables over the levels come first."""
 
 THIS_MACHINE = "host"
-"""Scope of the facts of this machine; those of a host of several have its name after it."""
+"""The scope of facts about this machine; with several hosts, a host's name follows it."""
 
 
 Facts = Mapping[str, Sequence[tuple[str, str]]]
@@ -81,14 +81,14 @@ class RunPage(Page):
     left_out: Sequence[str]
     sessions: Sequence[str]
     once: Sequence[str]
-    """Flags that so many trials have that they are said once."""
+    """Flags of so many trials that they are shown once."""
     conditions: Sequence[str]
     sentences: Sequence[tuple[str, str]]
     overview: ChartPlace
     extended_error: float = EXTENDED_ERROR
     undecided: str = WORDS["inconclusive"]
     facets: Mapping[str, Sequence[tuple[str, str]]]
-    """What a reader may filter by: each value with the name that is shown."""
+    """The filters of the page: each value with its displayed name."""
 
     curves: Sequence[CurveSection]
     levels: Sequence[LevelTable]
@@ -112,11 +112,9 @@ class RunPage(Page):
 
 
 def write_html(store: RunStore, path: Path, analysis: Analysis | None = None) -> Path:
-    """Write the report of a run as one offline file and give its path; links to raw outputs are relative to it.
+    """Write the report of a run as one offline file and return its path; links to raw outputs are relative to it.
 
-    `analysis` saves the time of making it again.
-
-    Raises OSError where the file cannot be written.
+    `analysis` avoids computing it again. Raises OSError if the file cannot be written.
     """
     analysis = analysis or analyse(store)
     with use_display_names(names_of(analysis)):
@@ -172,7 +170,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
 
 
 def _facets(analysis: Analysis) -> dict[str, list[tuple[str, str]]]:
-    """What there is to filter by: no facet of which there is but one value."""
+    """Return the filters of the page, without those that have a single value."""
     rows = [row for report in analysis.metrics for row in report.comparisons]
     compared = {row.environment for row in rows}
     verdicts = dict.fromkeys(row.shown_as for row in rows if not row.aa)
@@ -185,7 +183,7 @@ def _facets(analysis: Analysis) -> dict[str, list[tuple[str, str]]]:
 
 
 def _banner(analysis: Analysis) -> str:
-    """The class of the banner on trust: neutral where nothing is wrong, but the session sees too little."""
+    """Return the class of the banner on trust: neutral if nothing is wrong but small costs stay invisible."""
     if analysis.trust.trusted is False:
         return "banner untrusted"
     return "banner trusted" if analysis.trust.trusted and not imprecise(analysis) else "banner"
@@ -200,7 +198,7 @@ def _facts(store: RunStore) -> Facts:
 
 
 def _hosts(facts: Facts) -> list[tuple[str, list[str], bool]]:
-    """Where there are several hosts: first their names, then each fact with its value on each, and if they differ."""
+    """Return the names of several hosts, then each fact with its value on each host, and whether they differ."""
     start = f"{THIS_MACHINE} "
     scopes = {scope.removeprefix(start): dict(each) for scope, each in facts.items() if scope.startswith(start)}
     scopes.pop("differences", None)
@@ -214,7 +212,7 @@ def _hosts(facts: Facts) -> list[tuple[str, list[str], bool]]:
 
 
 def _info(store: RunStore) -> list[tuple[str, str]]:
-    """The run's own keys, without those that have a place of their own."""
+    """Return the run's own keys, without those that have a place of their own."""
     own = {"study", "question", "study_text", "created", SECRETS}
     info = store.info()
     created = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(float(info.get("created", 0))))

@@ -13,7 +13,7 @@ from weighbridge.model.text import one_line
 _SPECIAL = re.compile(r"[\\`*_{}\[\]()<>#+!|~$@&]")
 _PART = "<!-- -->"
 _FOLLOWED = re.compile(r"""(?<=[#!@$&~^])(?=\S)|(?<=%)(?=[\w"])|(?<=:)(?=[\w+-]+:|//)""")
-"""Where a mention (``@name``), a reference (``#1``), a shortcode (``:name:``) or a formula (``$x$``) begins."""
+"""The start of a mention (``@name``), a reference (``#1``), a shortcode (``:name:``) or a formula (``$x$``)."""
 _BARE = re.compile(r"(?<=www)(?=\.)|(?<=GH)(?=-[0-9])", re.IGNORECASE)
 """Bare links, and references without a sign."""
 _MARKER = re.compile(r"^(?=-(?:[-\s]|$))|^[0-9]{1,9}(?=\.(?:\s|$))")

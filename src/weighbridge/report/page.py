@@ -1,7 +1,7 @@
-"""What every page is made of: one file that needs no network. Every value is escaped, no script but ours can run.
+"""The parts of every page: one file that needs no network. Every value is escaped, and only our script can run.
 
-Whatever comes from a study, a program or a machine passes Jinja's autoescape; chart definitions are JSON in inert
-script elements with every ``<``, ``>`` and ``&`` written as an escape, so that no text can end the element. A content
+Text from a study, a program or a machine passes Jinja's autoescape. Chart definitions are JSON in inert script
+elements with every ``<``, ``>`` and ``&`` written as an escape, so that no text can end the element. A content
 security policy in the page forbids every connection.
 """
 
@@ -33,10 +33,10 @@ from weighbridge.store.safe_folder import SafeFolder
 FOLDER = Path(__file__).parent / "templates"
 
 PLAIN_CHARACTERS = 1_000_000
-"""Of all charts' definitions, and of all trials: beyond, they are stored compressed."""
+"""The largest size of all charts' definitions, and of all trials; beyond it, they are stored compressed."""
 
 FULL_PX, HALF_PX = 1080, 470
-"""Widths of charts that are drawn without a script: as wide as the page, and beside a table."""
+"""Widths of charts that are drawn without a script: as wide as the page, and next to a table."""
 
 
 # -- charts ----------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ class ChartPlace:
     id: str
     height: int
     svg: str = ""
-    """The chart as it is seen without a script; empty where only the script draws it."""
+    """The chart as drawn without a script; empty if only the script draws it."""
 
 
 NO_CHART = ChartPlace("", 0)
@@ -62,9 +62,9 @@ class PageCharts:
         self.definitions: dict[str, str] = {}
 
     def place(self, chart: Chart | None, *, static_px: int = 0) -> ChartPlace:
-        """Add a chart and return its place; None is no chart.
+        """Add a chart and return its place; None means no chart.
 
-        With `static_px` it is drawn at that width too, so that it is seen without a script: one that has axes.
+        With `static_px`, a chart with axes is also drawn at that width, so that it is visible without a script.
         """
         if chart is None:
             return NO_CHART
@@ -74,7 +74,7 @@ class PageCharts:
 
 
 def _json(value: object) -> str:
-    """Give JSON that is safe inside a script element."""
+    """Return JSON that is safe inside a script element."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII only: U+2028 is escaped too
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -84,7 +84,7 @@ def _json(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What is on a page, for its template: each field is a variable there."""
+    """The contents of a page for its template: each field is a variable there."""
 
     template: ClassVar[str]
     title: str
@@ -119,9 +119,9 @@ def packed(text: str) -> str:
 
 
 def write_page(page: Page, path: Path, run: Path | None = None) -> Path:
-    """Write a page to `path`, which is returned; one in the run's directory `run` is made anew. Raises OSError.
+    """Write a page to `path` and return it; one in the run's directory `run` is a new file. Raises OSError.
 
-    The run may be somebody else's, and a link in the page's place must not lead to a file of this user.
+    The run can belong to another user, and a link in the page's place must not lead to a file of this user.
     """
     text = render(page).encode(errors="replace")
     if run is not None and path.parent.resolve() == run.resolve():
@@ -160,7 +160,7 @@ def templates() -> Environment:
 
 
 def _shown(value: object) -> object:
-    """No control characters in a page, whoever wrote them: it may be printed in a terminal."""
+    """Return a value without control characters, because a page can be printed in a terminal."""
     if not isinstance(value, str):
         return value
     shown = printable(value)

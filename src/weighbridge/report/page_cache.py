@@ -1,4 +1,4 @@
-"""Parts of pages that take long to make, in the user's cache: read only where nobody else could have written them."""
+"""Slow parts of pages in the user's cache, which are only read if no other user could have written them."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ _SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_cached(name: str) -> bytes:
-    """Return the cached content of a name (``charts/vega.js``); empty where there is none that can be trusted."""
+    """Return the cached content of a name (``charts/vega.js``); empty if there is none that can be trusted."""
     if (file := _file(name)) is None:
         return b""
     with contextlib.suppress(OSError), _folder(file.parent) as folder:
@@ -25,7 +25,7 @@ def read_cached(name: str) -> bytes:
 
 
 def write_cached(name: str, content: bytes) -> None:
-    """Cache a file whole or not at all; a cache that cannot be written, or not by us alone, is no failure."""
+    """Cache a file completely or not at all; a cache that cannot be written, or not by us alone, is skipped."""
     if (file := _file(name)) is None:
         return
     anew = f"{file.name}.{secrets.token_hex(4)}"
@@ -44,7 +44,7 @@ def write_cached(name: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def _folder(path: Path) -> Iterator[int]:
-    """A descriptor of the folder. Raises OSError where it is a link, or another user could put something into it."""
+    """Yield a descriptor of the folder. Raises OSError if it is a link, or if another user can write to it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _SAFELY)
     try:
         if not _is_mine(descriptor, stat.S_ISDIR):
@@ -55,7 +55,7 @@ def _folder(path: Path) -> Iterator[int]:
 
 
 def _is_mine(descriptor: int, is_kind: Callable[[int], bool]) -> bool:
-    """Whether an open file is of the kind, is this user's own, and nobody else could have written it."""
+    """Return whether an open file is of the kind and belongs to this user, and no other user can write to it."""
     about = os.fstat(descriptor)
     return (
         is_kind(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -63,7 +63,7 @@ def _is_mine(descriptor: int, is_kind: Callable[[int], bool]) -> bool:
 
 
 def _file(name: str) -> Path | None:
-    """The path of a cached file; None for a user who has no cache."""
+    """Return the path of a cached file; None for a user who has no cache."""
     with contextlib.suppress(Unavailable):
         return cache_folder() / name
     return None

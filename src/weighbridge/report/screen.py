@@ -1,4 +1,4 @@
-"""A screen of a terminal: what has to be said, the fullest body that fits, and remarks for which there is room."""
+"""A screen of a terminal: the required lines, the longest body that fits, and as many remarks as fit."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -6,7 +6,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 LINES = 25
-"""Lines that a result has on a terminal: all else is shown where it is asked for."""
+"""The lines of a result on a terminal; everything else is shown on request."""
 REMARK_LINES = 4
 """Lines that are left to the first remarks that fit into them, before the body has any."""
 
@@ -20,11 +20,11 @@ def print_screen(
     *,
     further: Sequence[RenderableType] = (),
 ) -> None:
-    """Print at most `LINES` lines: `head`, the first of the `bodies` that fits, remarks in their order, and `foot`.
+    """Print at most `LINES` lines: `head`, the first of the `bodies` that fits, remarks in order, and `foot`.
 
-    `bodies` become shorter and shorter; the last one is printed whatever its height. `foot` is given the number of
-    remarks for which there was no room; its lines are never broken, so that they can be copied. `further` was asked
-    for: it is printed before the foot, however long.
+    `bodies` become shorter and shorter; the last one is printed whatever its height. `foot` gets the number of
+    remarks that did not fit; its lines are never broken, so that they can be copied. `further` was requested, and is
+    printed before the foot whatever its length.
     """
 
     def height(parts: Iterable[RenderableType]) -> int:

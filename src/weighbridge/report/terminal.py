@@ -173,7 +173,7 @@ def print_run_screen(
 
 
 def _exploratory_unsaid(analysis: Analysis) -> bool:
-    """Whether no other line of the screen says that every verdict is exploratory: that is on every screen."""
+    """Return whether no other line of the screen says that every verdict is exploratory: that is on every screen."""
     unsaid = next_blocks(analysis) is None or hindered(analysis)
     return bool(analysis.metrics) and analysis.exploratory and not analysis.few and unsaid
 
@@ -189,12 +189,12 @@ def _short(text: str, width: int, most: int) -> str:
 
 
 def _is_stop(remark: Remark) -> bool:
-    """Whether it says why a run has fewer blocks than it might: that is on every screen."""
+    """Return whether it says why a run has fewer blocks than it might: that is on every screen."""
     return isinstance(remark, Unfinished)
 
 
 def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -> Iterator[Text]:
-    """Give what to do next: commands that can be copied, with a line of their own where `width` is too small."""
+    """Yield what to do next: commands that can be copied, with a line of their own where `width` is too small."""
     if not analysis.trials:
         return
     place = shlex.quote(run.directory)
@@ -255,7 +255,7 @@ def _trust_style(analysis: Analysis) -> str:
 
 
 def _remarks(analysis: Analysis) -> Renderables:
-    """Give what else decides whether the numbers can be relied on, the gravest first."""
+    """Yield what else decides whether the numbers can be relied on, the gravest first."""
     yield from _lines(overclaimed_lines(analysis), "bold red")
     if analysis.metrics:
         yield from _lines([remark_text(each) for each in analysis.notices], "bold yellow")
@@ -281,7 +281,7 @@ def _remarks(analysis: Analysis) -> Renderables:
 
 
 def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Renderables:
-    """Give conditions, paths, every headline comparison and step in a sentence, and the curves."""
+    """Yield conditions, paths, every headline comparison and step in a sentence, and the curves."""
     yield from _lines(condition_lines(analysis))
     yield from _lines(remark_texts(analysis.confounders), "yellow")
     yield from _lines(flag_sentences, "yellow")
@@ -302,7 +302,7 @@ def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Renderables:
 
 
 def _explained(analysis: Analysis, explanation: Explanation) -> Renderables:
-    """Give the causes of a cost in a sentence, and what each mechanism costs."""
+    """Yield the causes of a cost in a sentence, and what each mechanism costs."""
     yield styled(f"\nCauses of the cost: {explanation_title(explanation)}", "bold")
     yield indented(explanation_sentence(analysis, explanation))
     shown = Table("mechanism", "cost", "verdict", "to change it", box=None, pad_edge=False)
@@ -322,7 +322,7 @@ def _verdicts(sentences: Sequence[tuple[str, str]]) -> Renderables:
 
 
 def bodies(analysis: Analysis, width: int) -> Iterator[Sequence[RenderableType]]:
-    """Give the matrix, shorter and shorter: whole, a line for each cell, then fewer and fewer of its costs."""
+    """Yield the matrix, shorter and shorter: whole, a line for each cell, then fewer and fewer of its costs."""
     if not analysis.metrics:
         yield ()
         return
@@ -337,7 +337,7 @@ def bodies(analysis: Analysis, width: int) -> Iterator[Sequence[RenderableType]]
 
 
 def _largest(cells: Sequence[tuple[MatrixRow, MatrixCosts]], shown: int) -> Renderables:
-    """Give a line for each of the largest costs, and how many more there are."""
+    """Yield a line for each of the largest costs, and how many more there are."""
 
     def size(cell: MatrixCosts) -> tuple[bool, float]:
         costs = [row.cost.penalty.estimate for _, row in cell.rows if row.cost is not None]
@@ -356,7 +356,7 @@ def _largest(cells: Sequence[tuple[MatrixRow, MatrixCosts]], shown: int) -> Rend
 
 
 def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Renderables:
-    """Give the matrix as one table, or several where `width` columns are too few; none without environments.
+    """Yield the matrix as one table, or several where `width` columns are too few; none without environments.
 
     `dense`: without intervals and the baseline's values.
     """
@@ -400,7 +400,7 @@ def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int, *, dense: bool
 
 
 def path_parts(analysis: Analysis) -> Renderables:
-    """Give a table of the paths for the clients in each place, and one of what a workload's trials used of them.
+    """Yield a table of the paths for the clients in each place, and one of what a workload's trials used of them.
 
     Columns in which no environment has anything are left out; the page has them.
     """
@@ -419,7 +419,7 @@ def path_parts(analysis: Analysis) -> Renderables:
 
 
 def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width: int) -> Renderables:
-    """Give the tables of a workload."""
+    """Yield the tables of a workload."""
     reports, shown_lines = analysis.of(label), {remark_text(each) for each in analysis.confounders}
     without = {"exploratory"} if analysis.exploratory else set()
     if not reports and analysis.trials:
@@ -441,7 +441,7 @@ def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width
 
 
 def _metric(analysis: Analysis, report: MetricReport, width: int, remarks: Sequence[str]) -> Renderables:
-    """Give one metric's table, with what is to be known of it above and below."""
+    """Yield one metric's table, with what is to be known of it above and below."""
     blocks = _shared_blocks(report)
     about = f"{report.better} is better{'' if blocks is None else f', {count(blocks)}'}"
     yield styled(f"\n{metric_title(report)} ({about})", "bold")
@@ -454,13 +454,13 @@ def _metric(analysis: Analysis, report: MetricReport, width: int, remarks: Seque
 
 
 def _shared_blocks(report: MetricReport) -> int | None:
-    """How many blocks every comparison has; None where they differ."""
+    """Return how many blocks every comparison has; None where they differ."""
     blocks = {row.blocks for row in report.comparisons}
     return blocks.pop() if len(blocks) == 1 else None
 
 
 def costs_table(analysis: Analysis, report: MetricReport, width: int) -> RenderableType:
-    """Give the costs beside the medians; of few blocks their values. Blocks are told only where they differ.
+    """Return the costs beside the medians; of few blocks their values. Blocks are told only where they differ.
 
     Where `width` characters are too few, medians stand below the costs, and blocks below the verdicts.
     """
@@ -477,7 +477,7 @@ def costs_table(analysis: Analysis, report: MetricReport, width: int) -> Rendera
 
 
 def _cost_rows(analysis: Analysis, report: MetricReport, *, few: bool) -> list[tuple[Text, Text, Text, Text, Text]]:
-    """The head and the rows: environment, cost (or what was measured), median, blocks, verdict."""
+    """Return the head and the rows: environment, cost (or what was measured), median, blocks, verdict."""
     shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
     cost_head = "measured" if few else f"typical cost [{level(analysis.confidence)}]"
     heads = ("environment", cost_head, "median", "rounds", "verdict")
@@ -502,7 +502,7 @@ def _measured(analysis: Analysis, report: MetricReport, environment: str) -> str
 
 
 def percentiles_table(latency: LatencyReport) -> RenderableType:
-    """Give the percentiles of all requests of all runs."""
+    """Return the percentiles of all requests of all runs."""
     units = [shared_unit(column, "s") for column in zip(*(row.percentiles for row in latency.rows), strict=True)]
     rows = [
         [
@@ -515,7 +515,7 @@ def percentiles_table(latency: LatencyReport) -> RenderableType:
 
 
 def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> RenderableType:
-    """Give all that the meters added for one workload, in one table."""
+    """Return all that the meters added for one workload, in one table."""
     all_few = all(row.few for report in reports for row in report.comparisons)
     cost_head = "measured" if all_few else f"typical cost [{level(analysis.confidence)}]"
     heads = ("metric", "environment", cost_head, "verdict")

@@ -129,7 +129,7 @@ def _columns(rows: Sequence[Sequence[Text]]) -> list[Column]:
 
 
 def _least(columns: Sequence[Column], width: int) -> list[int]:
-    """The width of each column that folds nothing but names and verdicts."""
+    """Return the width of each column that folds nothing but names and verdicts."""
     least = [longest(column) for column in columns]
     least[0] = min(least[0], max(width // 4, narrowest(columns[0])))
     least[-1] = min(least[-1], _VERDICT)
@@ -153,7 +153,7 @@ def narrowest(column: Column, word: int = _WORD) -> int:
 
 
 def _widths(columns: Sequence[Column], least: Sequence[int], room: int, order: Sequence[int]) -> list[int]:
-    """The columns' widths, `room` together at most: what the `least` leave goes to columns by `order`.
+    """Return the columns' widths, `room` together at most: what the `least` leave goes to columns by `order`.
 
     Where the least are too much, it is taken from them in that order.
     """

@@ -12,11 +12,7 @@ from weighbridge.study.source import bundled, bundled_study
 
 
 def is_bundled(study: Study) -> bool:
-    """Return whether a bundled study, in one of its profiles, has everything that a study has except its repetitions.
-
-    The name of a study proves nothing: everybody can give any name to a study. Environments and workloads can be
-    missing, because a run leaves them out if they cannot run on its machine.
-    """
+    """Return whether a bundled study has everything that a study has, except repetitions; its name proves nothing."""
     document = json.loads(study_json(study))
     return any(_contains(each, document) for each in _bundled(study.file.study))
 

@@ -193,12 +193,19 @@ def _per_work(
     if work is None or not work.divides:
         return
     amounts: dict[str, tuple[str, float]] = {}
-    beyond_s, switches = _beyond_s(use, idle), _switches(use, idle)
+    is_known = use.complete and use.uses.keys() <= idle.keys()
+    beyond_s = switches = 0.0
+    if is_known:
+        busy = (used.busy_s - idle[name].busy_cpus * used.seconds for name, used in use.uses.items())
+        beyond_s = sum(busy) - (use.tool_s if HERE in use.uses else 0.0) - not_work_s
+        switches = sum(
+            used.context_switches - idle[name].switches_per_s * used.seconds for name, used in use.uses.items()
+        )
     idle_unsure_s = sum(RESOLUTION_S / FIRST_S * each.seconds for each in use.uses.values())
     least_s = max(RESOLUTION_S * len(use.uses), sites_s * (1 - CLOCKS_DIFFER) - RESOLUTION_S - idle_unsure_s)
-    if beyond_s is not None and beyond_s - not_work_s > least_s and use.stolen <= STOLEN:
-        amounts["cpu_all"] = "s", beyond_s - not_work_s
-    if switches is not None and switches > 0:
+    if is_known and beyond_s > least_s and use.stolen <= STOLEN:
+        amounts["cpu_all"] = "s", beyond_s
+    if switches > 0:
         amounts["context_switches"] = "1", switches
     if use.segments.get("sent_segments", 0.0) > 0 and use.segments["resent_segments"] >= 0:
         amounts["tcp_retransmits"] = "1", use.segments["resent_segments"]
@@ -206,20 +213,6 @@ def _per_work(
     for name, (unit, amount) in amounts.items():
         if math.isfinite(each := amount / work.amount):
             yield Measurement(Metric(f"{name}_per_{work.unit}", f"{unit}/{PER[work.unit]}", "lower"), each)
-
-
-def _beyond_s(use: MachineUse, idle: Mapping[str, Idle]) -> float | None:
-    """Return the CPU seconds of all machines beyond idle, without this process's; None if one is unknown."""
-    if not use.complete or not use.uses.keys() <= idle.keys():
-        return None
-    own_s = use.tool_s if HERE in use.uses else 0.0
-    return sum(each.busy_s - idle[name].busy_cpus * each.seconds for name, each in use.uses.items()) - own_s
-
-
-def _switches(use: MachineUse, idle: Mapping[str, Idle]) -> float | None:
-    if not use.complete or not use.uses.keys() <= idle.keys():
-        return None
-    return sum(each.context_switches - idle[name].switches_per_s * each.seconds for name, each in use.uses.items())
 
 
 def _softirq(uses: Mapping[str, Use]) -> Iterator[Measurement]:

@@ -41,7 +41,12 @@ def evaluate(result: TrialResult, programs: Programs, window: Window) -> Evaluat
     throttled_s = window.used_by_roles.get(measured, {}).get("throttled_s", 0.0)
     round_trip_s = programs.stage.sites[measured].round_trip_s
     clocks = flag_clocks(measured, programs.completed[measured], throttled_s, round_trip_s)
-    flags = (*result.flags, limit, *clocks, *flag_connections(programs))
+    broken = (
+        Flag(FlagCode.CONNECTION_BROKE, role, {"seconds": program.disconnected_s})
+        for role in programs.stage.sites
+        if (program := programs.completed.get(role)) is not None and program.disconnected_s
+    )
+    flags = (*result.flags, limit, *clocks, *broken)
     return Evaluation((*result.measurements, *costs), result.histograms, flags)
 
 
@@ -54,11 +59,7 @@ def times_of(programs: Programs, window: Window) -> Times | None:
 
 
 def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Window) -> tuple[Measurement, ...]:
-    """Return the measurements of the resources that the trial used.
-
-    If a host's kernel does not count a site, the site's CPU time includes only its own programs. It gives no cost,
-    and neither do whole machines.
-    """
+    """Return a trial's resource use, without CPU costs of sites that their host's kernel does not count."""
     used = window.used_by_roles
     work = result.work or work_of(result.measurements, times.work_s)
     sites_s = sum(each.get("cpu_s", 0.0) for each in used.values())
@@ -106,16 +107,6 @@ def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
             most = min(threads, stage.part(role).cpus or threads)
             flags += host.site_flags(role, used_by_roles[role], busy_s, most) if role in used_by_roles else ()
     return tuple(flags)
-
-
-def flag_connections(programs: Programs) -> tuple[Flag, ...]:
-    """Return a flag for each site whose connection broke while its programs ran."""
-    completed = {role: programs.completed[role] for role in programs.stage.sites if role in programs.completed}
-    return tuple(
-        Flag(FlagCode.CONNECTION_BROKE, role, {"seconds": program.disconnected_s})
-        for role, program in completed.items()
-        if program.disconnected_s
-    )
 
 
 def flag_clocks(

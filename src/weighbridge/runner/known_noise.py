@@ -22,14 +22,14 @@ from weighbridge.statistics.verdicts import ALPHA
 from weighbridge.userland.build import cache_folder
 
 _RUN = "noise-run-"
-_NOISE, _CALIBRATION = "noise.json", "calibration.json"
+_NOISE, _LOCK, _CALIBRATION = "noise.json", "noise.lock", "calibration.json"
 
 
 @contextmanager
 def run_folder() -> Iterator[Path]:
     """Make a folder for the run that measures the noise; it is not `left` until the context ends."""
     cache_folder().mkdir(parents=True, exist_ok=True)
-    with _lock_file().open("a") as lock:
+    with (cache_folder() / _LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         with tempfile.TemporaryDirectory(prefix=_RUN, dir=cache_folder()) as folder:
             yield Path(folder)
@@ -37,24 +37,16 @@ def run_folder() -> Iterator[Path]:
 
 @contextmanager
 def left() -> Iterator[list[Path]]:
-    """Yield the folders of killed measurements, or none while any is running. None can begin until the context ends.
-
-    Locks show whether a measurement is running, because containers that share a cache do not see each other's
-    processes.
-    """
+    """Yield folders of killed measurements; none while one runs, and none can begin until the context ends."""
     with ExitStack() as stack:
         folders = [path for path in cache_folder().glob(f"{_RUN}*") if path.is_dir()]
         if folders:
-            lock = stack.enter_context(_lock_file().open("a"))
+            lock = stack.enter_context((cache_folder() / _LOCK).open("a"))
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 folders = []
         yield folders
-
-
-def _lock_file() -> Path:
-    return cache_folder() / "noise.lock"
 
 
 def keep(noise: Mapping[str, Any]) -> None:

@@ -56,11 +56,7 @@ def others(own: str = "") -> dict[str, str]:
 
 
 def hidden_runs() -> list[str]:
-    """Return the runs of root that this user cannot examine, unless they are known to be dead.
-
-    A living run locks its folder, and the kernel shows locks to every user. Only a folder that root alone can write
-    is examined.
-    """
+    """Return root's runs that this user cannot examine, unless the locks on their folders show that they are dead."""
     if os.geteuid() == 0:
         return []
     with contextlib.suppress(OSError, NotTrusted), opened(run_lock.ROOTS, (), 0) as folder:

@@ -42,10 +42,7 @@ def missing(completed: Completed) -> str:
 
 
 def found_memory_full(completed: Completed) -> bool:
-    """Return whether a program probably failed because /dev/shm is full: SIGBUS, or "no space left" there.
-
-    A line that names another file is about another file system.
-    """
+    """Return whether a full /dev/shm stopped a program: SIGBUS, or "no space left" without another file."""
     if completed.returncode in (-signal.SIGBUS, 128 + signal.SIGBUS):
         return True
     lines = (completed.stderr + b"\n" + completed.stdout).splitlines() if completed.returncode else []

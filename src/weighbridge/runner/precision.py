@@ -95,11 +95,7 @@ class PrecisionStatus:
 
 
 def needed_s(statuses: Sequence[PrecisionStatus]) -> tuple[float, float]:
-    """Return the soonest and latest number of seconds until all comparisons probably reach their targets.
-
-    Each cell counts with its slowest comparison, because the others leave its blocks earlier. Returns (0, 0) if no
-    time is known.
-    """
+    """Return the soonest and latest seconds until all targets are probably reached, from each slowest comparison."""
     of_cells: dict[str, tuple[float, float]] = {}
     for each in statuses:
         if each.needed_s is not None:
@@ -233,10 +229,7 @@ class Precision:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """The numbers of blocks after which there is a look; only the last one if the number of blocks is fixed.
-
-        If the number was changed later, each change is also a look, because the user had seen a result.
-        """
+        """The numbers of blocks after which there is a look: planned ones, and those at which more were requested."""
         repetitions = self.study.file.repetitions
         fixed = repetitions.blocks
         planned = (fixed,) if fixed is not None else planned_looks(repetitions.min, repetitions.max)
@@ -273,10 +266,7 @@ class Precision:
         return [each for each in comparisons_of(self.study, cell) if ArmId(cell.id, each.name) not in self._left]
 
     def look(self, blocks: int) -> list[PrecisionStatus]:
-        """Look after ``blocks`` blocks: comparisons that reached the target leave. Return those that were open.
-
-        If the user asked for more blocks at this look, the comparisons that need them return.
-        """
+        """Look after ``blocks`` blocks: comparisons leave, or return for an extension. Return open ones."""
         target = self.repetitions.target
         if target is None:
             self._come_back(blocks)
@@ -419,10 +409,7 @@ class BlockSchedules:
         time: TimeLeft,
         left_s: float,
     ) -> list[PrecisionStatus]:
-        """Share the time between two looks among the cells; ``arms`` returns the arms that are still measured.
-
-        An earlier decision for the same look stays. Return the statuses, with the half-widths to expect at the end.
-        """
+        """Share the time between two looks among cells, once. Return the statuses with the expected widths."""
         open_: list[tuple[Cell, list[PrecisionStatus]]] = []
         for cell in self.study.cells:
             measured = {*arms(cell)}

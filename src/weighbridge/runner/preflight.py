@@ -327,10 +327,7 @@ def ready(plugin: Environment | Storage, options: Any | None = None, needs: Need
 
 
 def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
-    """Return the most helpful of these remedies, (name, remedy), with the names it helps; ("", []) if there is none.
-
-    All remedies that only install packages count as one, and it is preferred among equals.
-    """
+    """Return the most helpful of (name, remedy), with the names it helps; installations of packages count as one."""
     helped: dict[str, list[str]] = {}
     install = join_installs(remedy for _, remedy in remedies if remedy == join_installs([remedy]))
     for name, remedy in remedies:

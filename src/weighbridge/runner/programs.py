@@ -254,10 +254,7 @@ class Programs:
                 raise ProgramFailed(f"the check failed: {why_unmeasured_failed(completed)}")
 
     def stop_server(self, *, quietly: bool = False) -> EnvironmentLost | None:
-        """End the server, if it is still running, and keep its output.
-
-        Raises ProgramFailed and EnvironmentLost, except ``quietly``: then the latter is returned.
-        """
+        """End the server, and keep its output. Raises ProgramFailed; EnvironmentLost is returned if ``quietly``."""
         if self.server is None:
             return None
         server, self.server = self.server, None

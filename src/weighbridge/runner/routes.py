@@ -85,10 +85,7 @@ class Routes:
         self._routes[arm.name, cell.client].payload = _reached(arm.name, "datagram", sites, at, probe)
 
     def find_path(self, arm: Arm, cell: Cell, transport: Transport, sites: Mapping[Role, Site]) -> None:
-        """Find the path between a workload's two roles. Raises Unavailable if its server is not reached.
-
-        Otherwise an unreachable server would count as broken in a trial, and an unknown path would be measured.
-        """
+        """Find the path between a workload's two roles. Raises Unavailable if its server is not reached."""
         at, attempt = self.endpoints(arm, cell, sites), partial(connection, transport=transport)
         self._routes[arm.name, cell.client].path = _reached(arm.name, "connection", sites, at, attempt)
 

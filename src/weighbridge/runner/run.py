@@ -139,10 +139,7 @@ def run_study(
 
 
 def leave_out(study: Study, store: RunStore, progress: Progress, *, continued: bool) -> Study:
-    """Return the study as the run measures it, and store the environments that are left out.
-
-    A new run's user saw these before the question whether to start. Raises as `PlannedRun.require_environments`.
-    """
+    """Return the study as measured, and store what is left out. Raises as `PlannedRun.require_environments` does."""
     has_trials = bool(store.finished())
     planned = plan(study, store.left_out() if has_trials else None, frozen=True)
     notes = planned.require_environments()
@@ -251,10 +248,7 @@ def _raise_open_files() -> None:
 
 @contextlib.contextmanager
 def usual_priority() -> Iterator[None]:
-    """Use the usual priority (nice 0), if that is allowed, for everything that starts in the context.
-
-    A private engine would give its containers the nice value of the user's shell; a native site has nice 0.
-    """
+    """Start everything with nice 0, if allowed, because a private engine would pass the user's nice value on."""
     before = os.getpriority(os.PRIO_PROCESS, 0)
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, 0)

@@ -51,10 +51,7 @@ class Progress(Protocol):
         """Show the environments that are inside hypervisors, before the first trial."""
 
     def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
-        """Show that a trial begins after ``finished`` of ``total`` trials; ``left``: when the run ends.
-
-        If the run can end at an interim look, ``total`` counts the trials up to the next one.
-        """
+        """Show that a trial begins after ``finished`` of ``total`` trials (to the next look), with the run's end."""
 
     def trial_finished(self, record: TrialRecord) -> None:
         """Show a saved trial."""

@@ -76,15 +76,10 @@ class OpenSite:
         """The opened mounts of its storage."""
         return self.request.storage.mounts if self.request.storage is not None else []
 
-    def open_fresh(self, name: SafeName) -> AbstractContextManager[Site]:
+    def open_fresh(self, name: SafeName, *, share_storage: bool = False) -> AbstractContextManager[Site]:
         """Open another site like it, which publishes no port and belongs to the caller."""
-        request = replace(self.request, name=name, ports=(), joined_site=self.request.name)
-        return self.environment.open(self.options, request)
-
-    def open_sharing(self, name: SafeName) -> AbstractContextManager[Site]:
-        """Open another site like it on the same storage, which this one closes."""
         storage = self.request.storage
-        if storage is not None and storage.mounts:
+        if share_storage and storage is not None and storage.mounts:  # which this site closes
             storage = SiteStorage(storage.kind, lambda _, mount=storage.mounts[0]: nullcontext(mount))  # type: ignore[misc]
         request = replace(self.request, name=name, ports=(), joined_site=self.request.name, storage=storage)
         return self.environment.open(self.options, request)
@@ -257,7 +252,7 @@ class Sites:
         first = self._open[key]
         while len(first.further) < number:
             self.run.step(f"starting {first.request.title} ({len(first.further) + 2} of {number + 1})")
-            site = stack.enter_context(first.open_sharing(self._name(key)))
+            site = stack.enter_context(first.open_fresh(self._name(key), share_storage=True))
             first.further.append(site)
             site.freeze()
 
@@ -287,6 +282,7 @@ class Sites:
                 limit_link(cell.link != "none")
         measured = list(opened)[-1]
         keeper = opened.get("server", opened[measured])
+        resources = [self.study.resources_of(each.name) for each in self.study.arms]
         return Stage(
             sites=sites,
             endpoints=self.routes.endpoints(arm, cell, sites),
@@ -299,13 +295,9 @@ class Sites:
             data=self._data_disks(keeper, opened.values(), cell),
             at_end=self.finishing.of(arm.name),
             require_supporting_services=self.neighbourhood.require if self.neighbourhood else lambda: None,
-            own_cpu_limits=len({self._cpu_limit(each) for each in self.study.arms}) > 1,
+            own_cpu_limits=len({(each.cpus, each.quota_period_s) for each in resources}) > 1,
             polled=self.pollers is not None,
         )
-
-    def _cpu_limit(self, arm: Arm) -> tuple[float | None, float]:
-        resources = self.study.resources_of(arm.name)
-        return resources.cpus, resources.quota_period_s
 
     def _part(self, role: Role, key: SiteId) -> RoleSetup:
         place, opened = key[0], self._open[key]

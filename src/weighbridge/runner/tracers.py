@@ -95,7 +95,7 @@ class Perf:
         return self.parse(report.text, left_out)
 
     def parse(self, text: str, left_out: Collection[int] = ()) -> Mapping[str, int]:
-        """Return the samples of each function from ``perf report``; without symbols, those of each program."""
+        """Return the samples of each function from ``perf report``; without symbols, one item per program."""
         samples: Counter[str] = Counter()
         for line in text.split("\n")[:-1]:
             if (match := self._LINE.match(line)) and int(match[2]) not in {0, *left_out}:

@@ -228,23 +228,18 @@ def measured_packages(study: Study, userlands: Userlands) -> dict[str, Mapping[s
 
 def _commands(study: Study, userlands: Userlands) -> Iterator[tuple[Userland, str, Command, Mapping[str, bytes]]]:
     """Yield each command of a study's roles, with its userland, its environment and the files that it reads."""
-    for workload, options, environment in _workloads(study):
-        for role in workload.roles(options):
-            inside = role == "solo" or role in study.file.inside
-            userland = userlands.of(role, environment if inside else OUTSIDE)
-            with contextlib.suppress(TrialFailure):  # the trial reports it
-                command = userland.process.of(workload.command(role, options, _NOWHERE))
-                yield userland, environment, command, workload.files(role, options, _NOWHERE)
-
-
-def _workloads(study: Study) -> Iterator[tuple[Workload, object, str]]:
-    """Yield each workload with its options in each environment, except workloads that open sites."""
     for cell in study.cells:
         workload = registry.workloads()[cell.kind]
         for arm in [arm for arm in study.arms if arm.aa_of is None]:
             options = study.options(arm, cell)
-            if workload.openings(options) is None:
-                yield workload, options, arm.name
+            if workload.openings(options) is not None:
+                continue
+            for role in workload.roles(options):
+                inside = role == "solo" or role in study.file.inside
+                userland = userlands.of(role, arm.name if inside else OUTSIDE)
+                with contextlib.suppress(TrialFailure):  # the trial reports it
+                    command = userland.process.of(workload.command(role, options, _NOWHERE))
+                    yield userland, arm.name, command, workload.files(role, options, _NOWHERE)
 
 
 def package_of(program: str) -> str:

@@ -186,7 +186,7 @@ class Window:
             networks = networks_of(stage.sites.values())
             tcp = Reader(TRIAL, partial(tcp_total, networks))
             passed = Reader(TRIAL, partial(network_events, networks))
-            readers = [*counters, Reader(TRIAL, _own), tcp, *readers, passed]
+            readers = [*counters, Reader(TRIAL, lambda: {"tool_cpu_s": time.process_time()}), tcp, *readers, passed]
         if not opens and stage.counted:
             disks = bool(stage.data.written)
             readers += [
@@ -290,10 +290,6 @@ def _as_guest(site: Site) -> Mapping[str, float]:
     with suppress(OSError):
         return site.guest_meters()
     return {}
-
-
-def _own() -> dict[str, float]:
-    return {"tool_cpu_s": time.process_time()}
 
 
 def _waits(read: Callable[[str], bytes]) -> dict[str, float]:

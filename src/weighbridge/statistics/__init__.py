@@ -5,15 +5,7 @@ The unit is one fresh run. Two environments are compared block by block: value *
 """
 
 from weighbridge.statistics.contrast import LOOKS_SHARE, Contrast, Looks, compare, looks_share
-from weighbridge.statistics.cost import (
-    Better,
-    Cost,
-    Interval,
-    Scale,
-    Verdict,
-    cost_difference,
-    cost_percent,
-)
+from weighbridge.statistics.cost import Better, Cost, Interval, Scale, Verdict, cost_difference, cost_percent
 from weighbridge.statistics.diagnostics import Flags, Placed, Trend, flags, place_p_value, place_slopes
 from weighbridge.statistics.histogram import Histogram, compare_percentiles, merge_histograms, percentile, percentiles
 from weighbridge.statistics.one_sample import (
@@ -44,7 +36,6 @@ from weighbridge.statistics.precision import (
     visible_effect,
     widened,
 )
-from weighbridge.statistics.sequential import decision_looks, limit_p_values, look_shares
 from weighbridge.statistics.verdicts import holm
 
 __all__ = [
@@ -76,14 +67,11 @@ __all__ = [
     "cost_percent",
     "decided",
     "deciding_half_width",
-    "decision_looks",
     "expected_half_width",
     "flags",
     "half_width_after",
     "has_median_interval",
     "holm",
-    "limit_p_values",
-    "look_shares",
     "looks_share",
     "median_interval",
     "merge_histograms",

@@ -19,7 +19,6 @@ class StorageDirectoryOptions(StorageOptions):
 
     @property
     def capacity(self) -> int | None:
-        """Its disk's."""
         return self.disk.size if self.disk is not None else None
 
 
@@ -33,12 +32,10 @@ class Directory(Storage):
     aliases: ClassVar = ("bind",)
 
     def durability(self, options: Any) -> Durability:
-        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """Make a new, empty directory on the site's host."""
         host, disk = request.host, options.disk
         if host.capabilities.pods is not None:
             if disk is not None:

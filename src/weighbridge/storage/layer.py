@@ -16,7 +16,6 @@ class LayerOptions(StorageOptions):
 
     @property
     def engine_disk(self) -> DiskOptions | None:
-        """``disk``."""
         return self.disk
 
 
@@ -30,11 +29,9 @@ class LayerStorage(Storage):
     aliases: ClassVar = ("container", "overlay")
 
     def durability(self, options: Any) -> Durability:
-        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:
-        """Return the layer comes and goes with its container."""
         return nullcontext(Mount("layer", facts={"disk": str(options.disk)} if options.disk else {}))
 
 

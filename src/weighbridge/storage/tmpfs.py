@@ -22,12 +22,10 @@ class TmpfsOptions(StorageOptions):
 
     @property
     def capacity(self) -> int:
-        """``size``."""
         return self.size
 
     @property
     def on_host_disk(self) -> bool:
-        """It takes memory."""
         return False
 
 
@@ -42,7 +40,6 @@ class Tmpfs(Storage):
     programs: ClassVar = ("mount",)
 
     def durability(self, options: Any) -> Durability:
-        """Return "none": a power cut loses all data."""
         return "none"
 
     def ready(self, options: Any | None = None) -> Readiness:
@@ -53,7 +50,6 @@ class Tmpfs(Storage):
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """Mount a new, empty tmpfs."""
         size = f"size={options.size}"
         if request.volumes is not None:
             with request.volumes.volume(request.name, {"type": "tmpfs", "device": "tmpfs", "o": size}) as volume:

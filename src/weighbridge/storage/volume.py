@@ -19,7 +19,6 @@ class VolumeOptions(StorageOptions):
 
     @property
     def engine_disk(self) -> DiskOptions | None:
-        """``disk``."""
         return self.disk
 
 
@@ -37,7 +36,6 @@ class Volume(Storage):
     ways = ("volume",)
 
     def durability(self, options: Any) -> Durability:
-        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     def ready(self, options: Any | None = None) -> Readiness:
@@ -46,7 +44,6 @@ class Volume(Storage):
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """Create a new, empty volume."""
         if request.volumes is None:
             raise Unavailable(f"{request.name} has no engine that could create a volume: use 'storage: directory'")
         disk = options.disk

@@ -1,9 +1,10 @@
 """Sizes of datagrams. ``mtu`` is the largest UDP payload that is not fragmented, as it was probed."""
 
-from typing import Literal
+from typing import Any, Literal
 
+from weighbridge.model.command import Transport
 from weighbridge.model.measurement import ProgramFailed
-from weighbridge.model.workload import Endpoint
+from weighbridge.model.workload import Endpoint, Workload
 
 PacketBytes = int | Literal["mtu"]
 """A ``PacketSize`` after validation: bytes, or the word ``mtu``."""
@@ -39,3 +40,14 @@ def resolved(size: PacketBytes, at: Endpoint) -> int:
 def known_bytes(size: PacketBytes, at: Endpoint) -> int | None:
     """Return the size in bytes, or None if it is ``mtu`` and no probe was answered."""
     return at.udp_payload if size == "mtu" else size
+
+
+class TcpOrUdp(Workload):
+    """A workload with an option ``protocol``, and ``length`` for the size of its datagrams."""
+
+    def transports(self, options: Any) -> tuple[Transport, ...]:
+        """Add TCP to UDP, because control connections and the probe of the path use TCP."""
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
+
+    def packet_size(self, options: Any, at: Endpoint) -> int | None:
+        return known_bytes(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None

@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import Duration, PacketSize, Rate
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
-from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, check_size, known_bytes, resolved
+from weighbridge.model.workload import Endpoint, Length, by_seconds
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, TcpOrUdp, check_size, resolved
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
 JITTER = Metric("jitter", "ms", "lower")
@@ -65,7 +65,7 @@ class _Stream:
     out_of_order: float = 0.0
 
 
-class Iperf(Workload):
+class Iperf(TcpOrUdp):
     """Runs one connection test per trial, from its first byte: iperf has no warm-up.
 
     A separate warm-up would spoil it: a UDP server of iperf 2.1.8 hangs at its second client, or hears it too late.
@@ -75,10 +75,6 @@ class Iperf(Workload):
     summary = "iperf 2: TCP throughput; UDP jitter, loss and reordering at a fixed rate"
     options = IperfOptions
     packages = ("iperf",)
-
-    def transports(self, options: IperfOptions) -> tuple[Transport, ...]:
-        """Add TCP to UDP, because the path is probed over TCP."""
-        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: IperfOptions) -> tuple[Metric, ...]:
         """Return throughput for TCP. For UDP, whose rate is given: jitter, loss, reordered datagrams, throughput."""
@@ -98,9 +94,6 @@ class Iperf(Workload):
         rate = ("-b", f"{options.bitrate:.0f}") if options.bitrate is not None else ()
         load = ("-t", f"{options.duration:g}", "-P", str(options.parallel), *rate)
         return Command(("iperf", "-c", at.address, *common, *load), deadline_s)
-
-    def packet_size(self, options: IperfOptions, at: Endpoint) -> int | None:
-        return known_bytes(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def length(self, options: IperfOptions) -> Length:
         return by_seconds(_SHORTEST_S, THROUGHPUT.name, _STEP_S)

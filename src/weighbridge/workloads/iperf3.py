@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize, Rate, Size
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
-from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, check_size, known_bytes, resolved
+from weighbridge.model.workload import Endpoint, Length, by_seconds
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, TcpOrUdp, check_size, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
@@ -76,17 +76,13 @@ class Iperf3Options(Options):
         return self
 
 
-class Iperf3(Workload):
+class Iperf3(TcpOrUdp):
     """Runs one connection test per trial. ``omit`` is its warm-up. Zero is a valid throughput (a pulled cable)."""
 
     kind = "iperf3"
     summary = "TCP or UDP throughput, jitter and loss between a client and a server"
     options = Iperf3Options
     packages = ("iperf3",)
-
-    def transports(self, options: Iperf3Options) -> tuple[Transport, ...]:
-        """Add TCP to UDP, because iperf3's control connection uses TCP."""
-        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: Iperf3Options) -> tuple[Metric, ...]:
         """Return throughput in Mbit/s (10^6), and the metrics of the protocol. ``_back`` is from server to client."""
@@ -100,9 +96,6 @@ class Iperf3(Workload):
             argv = ("iperf3", "-s", "-B", at.listen, "-p", str(at.port), "--forceflush")
             return Command(argv, deadline_s=deadline_s + 60, listens=(("tcp", at.port),))
         return Command(("iperf3", "-J", "-c", at.address, "-p", str(at.port), *_arguments(options, at)), deadline_s)
-
-    def packet_size(self, options: Iperf3Options, at: Endpoint) -> int | None:
-        return known_bytes(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: Iperf3Options) -> float:
         return options.duration + options.omit + 0.2

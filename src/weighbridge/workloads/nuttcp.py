@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize, Rate
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
-from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, check_size, known_bytes, resolved
+from weighbridge.model.workload import Endpoint, Length, by_seconds
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, TcpOrUdp, check_size, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
@@ -61,7 +61,7 @@ class NuttcpOptions(Options):
         return self
 
 
-class Nuttcp(Workload):
+class Nuttcp(TcpOrUdp):
     """Runs one transfer per trial, from its first byte. Its data uses the endpoint's second port.
 
     The server binds to every address while a trial runs, because nuttcp 6 has no option for one address. CPU use is
@@ -74,10 +74,6 @@ class Nuttcp(Workload):
     options = NuttcpOptions
     packages = ("nuttcp",)
     has_data_port = True
-
-    def transports(self, options: NuttcpOptions) -> tuple[Transport, ...]:
-        """Add TCP to UDP, because nuttcp's control connection uses TCP."""
-        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: NuttcpOptions) -> tuple[Metric, ...]:
         """Return throughput in Mbit/s (10^6), CPU of both ends in %, and retransmits (TCP) or loss in % (UDP)."""
@@ -93,9 +89,6 @@ class Nuttcp(Workload):
         seconds = f"{options.duration:.0f}"
         load = _load(options, at)
         return Command(("nuttcp", "-4", "-fparse", *ports, "-T", seconds, *load, at.address), deadline_s)
-
-    def packet_size(self, options: NuttcpOptions, at: Endpoint) -> int | None:
-        return known_bytes(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: NuttcpOptions) -> float:
         return options.duration + (_UDP_OVERHEAD_S if options.protocol == "udp" else 0.2)

@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable, require_success
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
-from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, check_size, known_bytes, resolved
+from weighbridge.model.workload import Endpoint, Length, by_seconds
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, TcpOrUdp, check_size, known_bytes, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 MEAN = Metric("latency_mean", "us", "lower")
@@ -61,7 +61,7 @@ class SockperfOptions(Options):
         return self
 
 
-class Sockperf(Workload):
+class Sockperf(TcpOrUdp):
     """Measures the latency of the complete round trip, as other workloads do. By default sockperf prints half of it.
 
     sockperf discards its first 0.4 s, which are its warm-up. ``under-load`` sends at its rate even if no answers
@@ -74,10 +74,6 @@ class Sockperf(Workload):
     options = SockperfOptions
     packages = ("sockperf",)
     overhead_s = 2.3  # sockperf calibrates the CPU's clock first, and evaluates its results at the end
-
-    def transports(self, options: SockperfOptions) -> tuple[Transport, ...]:
-        """Add TCP to UDP, because the path is probed over TCP."""
-        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
 
     def metrics(self, options: SockperfOptions) -> tuple[Metric, ...]:
         """Return mean and percentiles in microseconds. Under load also the sent rate, and for UDP the loss in %."""

@@ -1,11 +1,11 @@
-"""The options and examples of run, explain, replicate, calibrate and durability, which measure a study."""
+"""The options and examples of run, which measures a study."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from weighbridge.cli.declared import Declared, argument, flag, option
-from weighbridge.cli.help import DURATION, LIMITS, OUTPUT, WHAT
+from weighbridge.cli.help import DURATION, LIMITS, OUTPUT
 from weighbridge.cli.options import (
     allow_concurrent_flag,
     complete_study,
@@ -13,9 +13,7 @@ from weighbridge.cli.options import (
     explain_flag,
     profile_option,
     quick_test_flag,
-    rounds_option,
     set_option,
-    trace_option,
     watching_options,
     yes_flag,
 )
@@ -62,45 +60,5 @@ RUN = Declared(
         "weighbridge run first-look",
         "weighbridge run my.yaml --out results/today --yes",
         "weighbridge run shop.yaml --env API_TOKEN",
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainOptions:
-    """Find out what causes a cost, by switching off one mechanism at a time.
-
-    In every round, Weighbridge measures the environment again: complete, without each single mechanism (seccomp,
-    network, address translation, limits), and without all of them. If RUN already explains the cost, Weighbridge
-    switches its costly mechanisms (at most four) in every combination to find interactions.
-    """
-
-    run: Path = argument("RUN", "A run with costs to explain.")
-    environment: str | None = option(
-        "--environment NAME",
-        "Explain this environment. Default: the environment with the largest significant cost.",
-        WHAT,
-    )
-    workload: str | None = option(
-        "--workload NAME", "Explain its cost in this workload. Default: the workload with the largest cost.", WHAT
-    )
-    rounds: int | None = rounds_option()
-    trace: str | None = trace_option()
-    directory: Path | None = option("--out DIR", "Directory of the new run. Default: a new one.", OUTPUT)
-    save: Path | None = option("--save FILE", "Write the study file and run nothing.", OUTPUT)
-    env: list[str] = env_option()
-    yes: bool = yes_flag()
-    allow_concurrent: bool = allow_concurrent_flag()
-    quick_test: bool = quick_test_flag()
-
-
-EXPLAIN = Declared(
-    "weighbridge.cli.explain:explain",
-    ExplainOptions,
-    (
-        "weighbridge explain runs/first-look-20261127-101500",
-        "weighbridge explain runs/first-look-20261127-101500 --environment bridge --workload redis-set",
-        "weighbridge explain runs/first-look-20261127-101500 --save why.yaml",
-        "weighbridge explain RUN --env API_TOKEN",
     ),
 )

@@ -29,9 +29,6 @@ DOCUMENTS: Mapping[str, str] = {
     "study": "",
     "report": "weighbridge.analysis.run_result:RunResult",
     "plan": "weighbridge.cli.plan:PlanDocument",
-    "compare": "weighbridge.report.export.compare:CompareDocument",
-    "history": "weighbridge.report.export.history:HistoryDocument",
-    "gate": "weighbridge.report.export.gate:GateDocument",
 } | {name: place for feature in features() for name, place in feature.documents.items()}
 """The documents with a JSON Schema, as ``module:type``: study files, and the output of commands with ``--json``."""
 SchemaDocument = StrEnum("SchemaDocument", [(name.upper().replace("-", "_"), name) for name in DOCUMENTS])  # type: ignore[misc]

@@ -233,7 +233,6 @@ class Docker(Environment):
         return "none" if options.runtime == "runsc" and options.runsc_layer == "own" else "synchronous"
 
     def check(self, options: Any, needs: Needs) -> list[str]:
-        """Return why combinations of options cannot work, and why a network is not sufficient for the study."""
         return list(problems(options, needs))
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
@@ -295,12 +294,10 @@ class Docker(Environment):
         return Readiness(True)
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
-        """Return its services and networks for Docker Compose."""
         return by_hand(options, request)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """Start a container whose first process is the launcher."""
         host, settings = host_for(options, request)
         engine = engine_of(request.run, host, settings)
         if options.host_network and (disposable := host.capabilities.disposable) is not None:

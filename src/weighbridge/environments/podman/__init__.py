@@ -1,7 +1,7 @@
 """The environment `podman`: programs run in a Podman container, started by root or by an ordinary user (rootless)."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -17,7 +17,7 @@ from weighbridge.environments.podman.contradictions import IN_USER_SPACE, proble
 from weighbridge.environments.podman.programs import init_program, knows_pasta, readiness
 from weighbridge.environments.podman.root import root_words, unmet
 from weighbridge.environments.podman.site import PodmanSite, connected_by_pasta
-from weighbridge.errors import Unavailable
+from weighbridge.hosts.chroot import limited_group, storage_of
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import TOP
@@ -27,7 +27,7 @@ from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, Needs, OpenFiles, Variables
 from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
+from weighbridge.model.site import DATA, Site, SiteRequest
 
 _FIRST_ID, _IDS = 2**31, 2**16
 """The ids that a container has in a user namespace, those that podman's manual gives to its own ``--userns auto``."""
@@ -123,7 +123,7 @@ class PodmanEnvironment(Environment):
             request = replace(request, host=request.host.dedicated_host(purpose))
         podman = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
         with ExitStack() as stack:
-            group, refused = _group(request, rootless=options.rootless)
+            group, refused = limited_group(request, limit=options.rootless)  # podman limits root's containers
             if group:
                 stack.callback(group.remove)
                 stack.callback(group.kill)
@@ -170,17 +170,6 @@ def _bridge(podman: Podman, options: PodmanOptions, request: SiteRequest) -> Map
     return request.run.share(f"podman bridge {request.host.name} {whose}", podman.bridge)
 
 
-def _group(request: SiteRequest, *, rootless: bool) -> tuple[Group | None, Mapping[str, str]]:
-    """Return the container's control group and the limits it refused; podman sets the limits of root's containers."""
-    limits = request.limits
-    try:
-        group = request.host.group(request.name)
-    except Unavailable as error:
-        limit_values = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
-        return None, {what: str(error) for what, value in limit_values.items() if value is not None}
-    return group, group.limit(limits) if rootless else {}
-
-
 def _words(
     stack: ExitStack,
     podman: Podman,
@@ -192,7 +181,7 @@ def _words(
     name: str,
 ) -> list[str]:
     """Return the arguments of ``podman create``."""
-    mount = stack.enter_context(_storage(request)) if request.storage is not None else None
+    mount = stack.enter_context(storage_of(request)) if request.storage is not None else None
     words = ["--interactive", "--name", name, "--label", f"{LABEL}={request.run.id}", "--pull", "never"]
     words += ["--entrypoint", f'["{LAUNCHER}"]', "--volume", f"{podman.launcher}:{LAUNCHER}:ro"]
     words += ["--log-driver", "none", "--no-healthcheck", "--http-proxy=false", "--systemd=false"]
@@ -232,11 +221,6 @@ def _words(
 def _labels(host: Host) -> list[str]:
     """Return the SELinux options for a container whose launcher is a file of the host."""
     return selinux.security_options(host.read, files_of_host=True)
-
-
-def _storage(request: SiteRequest) -> AbstractContextManager[Mount]:
-    assert request.storage is not None
-    return request.storage.open(MountRequest(request.run, request.host, request.name))
 
 
 def _limits(request: SiteRequest) -> list[str]:

@@ -26,7 +26,15 @@ from statistics import fmean, median
 
 from weighbridge.analysis.analyse import Depth, analyse
 from weighbridge.analysis.bottleneck import shared_limit
-from weighbridge.analysis.compared_run import (
+from weighbridge.analysis.conditions import Isolation
+from weighbridge.analysis.judgement import (
+    TRUSTED,
+)
+from weighbridge.analysis.results import Analysis, MetricReport, TrustReason
+from weighbridge.errors import RunDirectoryError
+from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
+from weighbridge.features.fleets.unit import Purpose, unit_of
+from weighbridge.features.gate.compared_run import (
     Described,
     Part,
     SettingChange,
@@ -35,15 +43,7 @@ from weighbridge.analysis.compared_run import (
     machine_facts,
     path_facts,
 )
-from weighbridge.analysis.conditions import Isolation
-from weighbridge.analysis.history import run_places
-from weighbridge.analysis.judgement import (
-    TRUSTED,
-)
-from weighbridge.analysis.results import Analysis, MetricReport, TrustReason
-from weighbridge.errors import RunDirectoryError
-from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
-from weighbridge.features.fleets.unit import Purpose, unit_of
+from weighbridge.features.gate.past_runs import run_places
 from weighbridge.model.address import ArmId, MetricId
 from weighbridge.model.disturbance import Disturbance
 from weighbridge.model.host import MACHINE_ID, NODE

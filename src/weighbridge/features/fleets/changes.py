@@ -1,6 +1,6 @@
 """Changes between two fleets, machine by machine, and whether pairs disturb each other.
 
-The change of a machine's cost is judged like the change between two runs (`weighbridge.analysis.between_runs`), with
+The change of a machine's cost is judged like the change between two runs (`features/gate/between_runs.py`), with
 Holm's correction over the machines (or pairs) and the headline costs together. `statistics.fleet` computes the mean
 change over all machines with its interval, and finds machines that changed differently from the others. It does so
 for costs and for the baseline's own values. Own values have no verdict because two sessions are not interleaved.
@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from weighbridge.analysis.compared_run import FactChange, FactKind
 from weighbridge.analysis.resources import negligible
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.fleets.analysis import (
@@ -31,9 +30,11 @@ from weighbridge.features.fleets.analysis import (
 )
 from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
 from weighbridge.features.fleets.unit import Purpose
+from weighbridge.features.gate import between
+from weighbridge.features.gate.compared_run import FactChange, FactKind
 from weighbridge.model.address import MetricId
 from weighbridge.model.measurement import scale_of
-from weighbridge.statistics import Cost, Interval, Sample, Verdict, between, looks_share
+from weighbridge.statistics import Cost, Interval, Sample, Verdict, looks_share
 from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA, adjusted

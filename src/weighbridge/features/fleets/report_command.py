@@ -3,7 +3,6 @@
 import gc
 from pathlib import Path
 
-from weighbridge.cli.compare import percent
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.errors import RunDirectoryError, WeighbridgeError
@@ -12,6 +11,7 @@ from weighbridge.features.fleets.changes import compare_fleets
 from weighbridge.features.fleets.export import fleet_json
 from weighbridge.features.fleets.options import FLEET_PAGE, FleetReportOptions
 from weighbridge.features.fleets.report import fleet_document
+from weighbridge.features.gate.compare_command import percent
 from weighbridge.report.render_page import write_document
 from weighbridge.report.render_terminal import print_document
 

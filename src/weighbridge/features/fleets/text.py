@@ -18,7 +18,7 @@ from weighbridge.features.fleets.analysis import (
 from weighbridge.features.fleets.changes import FleetsCompared, FleetShift, UnitChange, effect_name, unit_name
 from weighbridge.features.fleets.statistics import MIN_MACHINES_ODD, MachineEffect, PairEffect
 from weighbridge.features.fleets.unit import Purpose
-from weighbridge.report.text.between_runs import NOT_KNOWN, fact_words, setting_words, shortened
+from weighbridge.features.gate.compare_text import NOT_KNOWN, fact_words, setting_words, shortened
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     SPACE,

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from weighbridge.errors import Unavailable
 from weighbridge.features.kubernetes.objects import ASKED, PodRequest, resources_of
+from weighbridge.features.kubernetes.pods import Pods
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.environment import Needs
-from weighbridge.model.host import Limits, Pods
+from weighbridge.model.host import Limits
 from weighbridge.model.site import Mount, SiteRequest
 
 Quality = Literal["burstable", "guaranteed"]

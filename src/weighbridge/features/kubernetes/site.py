@@ -17,12 +17,13 @@ from weighbridge.features.kubernetes.manifest import (
     with_storage,
 )
 from weighbridge.features.kubernetes.objects import LAUNCHER, PodRequest, added_containers, resources_of
+from weighbridge.features.kubernetes.pods import Pods
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, GroupLimits, scope_files
 from weighbridge.model.command import Command
 from weighbridge.model.facts import ADDED_CONTAINERS, CPU_LIMIT, MEMORY_LIMIT, QUALITY_OF_SERVICE, USERLAND
-from weighbridge.model.host import Host, Pods
+from weighbridge.model.host import Host
 from weighbridge.model.site import DATA, MountRequest, Site, SiteRequest
 
 _OPEN_S = 30.0
@@ -258,7 +259,7 @@ def pod_site(request: SiteRequest, pods: Pods, asked: PodRequest) -> Iterator[Po
 @contextmanager
 def native_site(request: SiteRequest) -> Iterator[PodSite]:
     """Start a site in the node's own namespaces: a privileged pod, with the same limits as others. Unavailable."""
-    pods = request.host.capabilities.pods
+    pods: Pods | None = request.host.capabilities.pods
     assert pods is not None
     with pod_site(request, pods, pod_request(request, pods, privileged=True)) as site:
         yield site

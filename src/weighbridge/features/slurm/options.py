@@ -12,7 +12,7 @@ from weighbridge.model.options import External
 class SlurmOptions(HostOptions):
     """A node of the job in which Weighbridge runs (``SLURM_JOB_ID``).
 
-    ``address`` is where the other hosts reach it (default: that of ``interface``, else the one that Slurm knows);
+    The other hosts reach it at ``address``. The default is the address of ``interface``, or else Slurm's address.
     ``interface`` is the interface to which macvlan, ipvlan and bridged networks are attached.
     """
 

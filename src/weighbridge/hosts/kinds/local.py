@@ -18,7 +18,6 @@ class LocalOptions(HostOptions):
 
     @property
     def description(self) -> str:
-        """Words for the plan."""
         return "this machine"
 
 

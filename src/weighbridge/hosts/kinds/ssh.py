@@ -20,7 +20,6 @@ class Ssh(HostKind):
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]
     ) -> AbstractContextManager[Host]:
-        """Connect to the machine, and leave it as it was."""
         from weighbridge.hosts.ssh import ssh_host
 
         run.say(f"connecting to host {name} ({options.destination})")

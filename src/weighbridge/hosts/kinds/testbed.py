@@ -33,7 +33,6 @@ class Testbed(HostKind):
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]
     ) -> AbstractContextManager[Host]:
-        """Make the host, and end it with everything in it."""
         from weighbridge.hosts.testbed import testbed_host
 
         return testbed_host(name, options, run)

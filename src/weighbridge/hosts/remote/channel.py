@@ -93,7 +93,7 @@ class Channel:
             raise EnvironmentLost(f"lost the connection to host {self._host}: {self._lost}")
 
     def lose(self, why: str) -> None:
-        """Return the host up, and wake all waiting threads."""
+        """Abandon the host, and wake all waiting threads."""
         if not self._lost:
             self._lost = why
         with contextlib.suppress(OSError):

@@ -57,7 +57,6 @@ class AgentHost:
         self._programs: dict[Path, str] = {}
 
     def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline."""
         process = self.start(command)
         ended = False
         try:
@@ -67,11 +66,9 @@ class AgentHost:
         return completed
 
     def start(self, command: Command, *, hold: bool = False) -> RemoteProcess:
-        """Start and return at once; with ``hold``, its standard input stays open until it is stopped or we end."""
         return RemoteProcess(self._channel, command, hold=hold)
 
     def talk(self, command: Command) -> tuple[RemoteProcess, RemoteProcess]:
-        """Start an interactive program with a stream to its standard input and output."""
         process = RemoteProcess(self._channel, command, talk=True)
         return process, process
 
@@ -88,7 +85,6 @@ class AgentHost:
         return self._programs[program]
 
     def read(self, path: str) -> bytes:
-        """Return a file of the host. Raises OSError."""
         return self._channel.call("read", path=path).data
 
     def namespaces(self) -> Mapping[str, int]:
@@ -97,12 +93,10 @@ class AgentHost:
         return namespaces
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
-        """Return the counters of a process's control group there; empty if it has ended."""
         meters: dict[str, float] = self._channel.call("meters_of", pid=pid).fields["value"]
         return meters
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
-        """Return the files there of a process's control group and network, by label; empty if it has ended."""
         scope: dict[str, str] = self._channel.call("scope_of", pid=pid).fields["value"]
         return scope
 
@@ -115,11 +109,9 @@ class AgentHost:
         return RemoteGroup(self._channel, name)
 
     def cpus_online(self) -> list[int]:
-        """Return the CPUs that the host's processes can use."""
         return [int(cpu) for cpu in self._hello["cpus"]]
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
-        """Return a free port of the host whose successor is free too. Raises Unavailable."""
         return int(self._channel.call("free_port", taken=sorted(taken)).fields["value"])
 
     def userland(self, userland: Userland) -> Path:

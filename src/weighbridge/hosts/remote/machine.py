@@ -79,7 +79,6 @@ class MachineHost(AgentHost, ABC):
         """
 
     def engine_url(self) -> str:
-        """Return the host's own Docker engine, as an address for the SDK. Raises Unavailable."""
         return f"unix://{self.forward('')}"
 
     def engine_socket(self, path: str) -> str:

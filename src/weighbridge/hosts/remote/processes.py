@@ -15,7 +15,28 @@ from weighbridge.model.host import Limits
 _numbers = itertools.count(1)
 
 
-class RemoteProcess:
+class RemoteStream:
+    """The stream of a process or a socket, which the agent knows by its number. Implements ``Stream``."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._number = next(_numbers)
+        self._pieces: SimpleQueue[bytes] = SimpleQueue()
+
+    def send(self, data: bytes) -> None:
+        self._channel.call("send", data, process=self._number)
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        try:
+            return self._pieces.get(timeout=timeout_s and max(0.0, timeout_s))
+        except Empty:
+            raise TimeoutError(f"no output within {timeout_s:g} s") from None
+
+    def end(self) -> None:
+        self._channel.call("end", process=self._number)
+
+
+class RemoteProcess(RemoteStream):
     """A process that the agent started. The agent reports its end, so that waiting costs nothing there.
 
     An interactive one is a ``Stream``, too.
@@ -23,10 +44,8 @@ class RemoteProcess:
 
     def __init__(self, channel: Channel, command: Command, *, hold: bool = False, talk: bool = False) -> None:
         """Start a process. Raises Unavailable if its program is not installed."""
-        self._channel = channel
+        super().__init__(channel)
         self._command = command
-        self._number = next(_numbers)
-        self._pieces: SimpleQueue[bytes] = SimpleQueue()
         if talk:
             channel.on_output(self._number, self._pieces.put)
         self._ended = threading.Event()
@@ -49,35 +68,19 @@ class RemoteProcess:
         self._ended.set()
 
     def poll(self) -> int | None:
-        """Return the process's return code; None while it runs."""
         if self._code is None:
             self._channel.check()
         return self._code
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait at most ``timeout_s`` seconds; return True once it has ended."""
         return self._ended.wait(max(0.0, timeout_s)) and self.poll() is not None
 
     def output_so_far(self, start: int = 0) -> bytes:
-        """Return the process's standard output from the byte ``start`` on."""
         if self._completed:
             return self._completed.stdout[start:]
         return self._channel.call("output", process=self._number, start=start).data
 
-    def send(self, data: bytes) -> None:
-        """Write to the process's standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
-        self._channel.call("send", data, process=self._number)
-
-    def receive(self, timeout_s: float | None = None) -> bytes:
-        """Return the next piece of output of an interactive process; empty at the end. Raises TimeoutError."""
-        return _next_piece(self._pieces, timeout_s)
-
-    def end(self) -> None:
-        """Close the sending direction."""
-        self._channel.call("end", process=self._number)
-
     def stop(self, *, timed_out: bool = False) -> Completed:
-        """End the process and its group (its stop signal, then KILL) and return its output."""
         if self._completed is None:
             reply = self._channel.call("stop", process=self._number, timed_out=timed_out)
             split = reply.fields["split"]
@@ -92,14 +95,12 @@ class RemoteProcess:
         return self._completed
 
 
-class RemoteSocket:
-    """A connection of the agent to a socket of the host. Implements ``Stream``."""
+class RemoteSocket(RemoteStream):
+    """A connection of the agent to a socket of the host."""
 
     def __init__(self, channel: Channel, path: str) -> None:
         """Connect to a socket. Raises OSError if no process listens there."""
-        self._channel = channel
-        self._number = next(_numbers)
-        self._pieces: SimpleQueue[bytes] = SimpleQueue()
+        super().__init__(channel)
         channel.on_output(self._number, self._pieces.put)
         try:
             channel.call("connect", process=self._number, path=path)
@@ -107,28 +108,8 @@ class RemoteSocket:
             channel.forget_output(self._number)
             raise
 
-    def send(self, data: bytes) -> None:
-        """Send all data. Raises OSError once the other end is closed."""
-        self._channel.call("send", data, process=self._number)
-
-    def receive(self, timeout_s: float | None = None) -> bytes:
-        """Return the next piece; empty at the end. Raises TimeoutError."""
-        return _next_piece(self._pieces, timeout_s)
-
-    def end(self) -> None:
-        """Close the sending direction."""
-        self._channel.call("end", process=self._number)
-
     def close(self) -> None:
-        """Close the connection on the host."""
         self._channel.call("hang_up", process=self._number)
-
-
-def _next_piece(pieces: "SimpleQueue[bytes]", timeout_s: float | None) -> bytes:
-    try:
-        return pieces.get(timeout=timeout_s and max(0.0, timeout_s))
-    except Empty:
-        raise TimeoutError(f"no output within {timeout_s:g} s") from None
 
 
 class RemoteGroup:
@@ -153,38 +134,30 @@ class RemoteGroup:
         return [Path(path) for path in list(self._do("everywhere"))]
 
     def scope(self) -> dict[str, str]:
-        """Return the files on the host with the group's use over time: label -> path."""
         return self._scope
 
     def _do(self, verb: str, timeout_s: float = ANSWER_S) -> Any:
         return self._channel.call("group_do", timeout_s=timeout_s, name=self._name, verb=verb).fields["value"]
 
     def limit(self, limits: Limits) -> dict[str, str]:
-        """Set the limits; return those that could not be set, with the reasons."""
         reply = self._channel.call("group_do", name=self._name, verb="limit", limits=asdict(limits))
         return {str(limit): str(reason) for limit, reason in dict(reply.fields["value"]).items()}
 
     def freeze(self) -> None:
-        """Stop every process in the group; return when they are stopped."""
         self._do("freeze")
 
     def thaw(self) -> None:
-        """Let every process in the group run again."""
         self._do("thaw")
 
     def exempt_file_servers(self) -> None:
-        """Exempt processes that serve FUSE file systems in the group from freezing."""
         self._do("exempt_file_servers")
 
     def meters(self) -> Mapping[str, float]:
-        """Return ``cpu_s``, ``throttled_s``, ``memory_bytes``, without unreadable ones."""
         meters = self._do("meters")
         return meters if isinstance(meters, dict) else {}
 
     def kill(self) -> None:
-        """End every process in the group."""
         self._do("kill")
 
     def remove(self) -> bool:
-        """Remove the group and everything below it; return whether nothing is left."""
         return bool(self._do("remove", REMOVE_S))

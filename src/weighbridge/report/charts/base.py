@@ -1,7 +1,7 @@
-"""What every chart shares: its definition in Vega-Lite, its axes with their labels, colours, tables of rows, layers.
+"""The shared parts of all charts: the Vega-Lite definition, axes with labels, colours, tables of rows, and layers.
 
-An environment has a colour and a mark of its own in every chart and legend. The first four colours are Okabe and
-Ito's, which colour-blind people tell apart; all have a contrast of 3 : 1 on the light and on the dark page. The
+An environment has its own colour and mark in every chart and legend. The first four colours are Okabe and Ito's,
+which colour-blind people can distinguish; all have a contrast of 3 : 1 on the light and on the dark page. The
 baseline and its A/A arm are grey squares.
 """
 
@@ -27,7 +27,7 @@ ROW_PX, LINE_PX = 26, 14
 """Heights of a row, and of a line of its label."""
 
 NARROW, WIDE = 5, 8
-"""Ticks of an axis beside a table, and of one as wide as the page."""
+"""Ticks of an axis next to a table, and of one as wide as the page."""
 
 
 # -- colours and marks -----------------------------------------------------------------------------
@@ -50,7 +50,7 @@ SHAPES = {
 }
 """The marks of points by their names, each as the path of an SVG between -1 and 1."""
 MARKS = tuple(SHAPES)[:-2]
-"""Those of the environments, in their order; the last two are the baseline's and its A/A arm's."""
+"""The marks of the environments, in order; the last two shapes belong to the baseline and its A/A arm."""
 OF_VEGA = {"circle", "diamond", "cross", "square", "triangle-up", "triangle-down", "triangle-right", "triangle-left"}
 """Those that Vega knows by their names."""
 
@@ -69,16 +69,16 @@ class MarkStyle:
 
 
 def styles(analysis: Analysis) -> dict[str, MarkStyle]:
-    """Give each environment its colour and its mark, the same in every chart."""
+    """Return a colour and a mark for each environment, the same in every chart."""
     grey = {analysis.baseline: MarkStyle(BASELINE, "square"), analysis.aa_arm: MarkStyle(AA_ARM, "frame")}
     own = styles_in_turn([name for name in analysis.environments if name not in grey])
     return {name: grey.get(name) or own[name] for name in analysis.environments}
 
 
 def styles_in_turn(names: Collection[str]) -> dict[str, MarkStyle]:
-    """Give each name its colour and its mark, in their order: where no baseline is among them.
+    """Return a colour and a mark for each name, in order; for names without a baseline.
 
-    Beyond a dozen both come again, but never the same two together.
+    Beyond a dozen names both repeat, but never the same two together.
     """
     count = len(PALETTE)
     return {
@@ -88,12 +88,12 @@ def styles_in_turn(names: Collection[str]) -> dict[str, MarkStyle]:
 
 
 def environment_colour(analysis: Analysis, names: Collection[str] | None = None) -> Field:
-    """Give the colour of the field ``environment``, of those in `names` where not all are drawn."""
+    """Return the colour of the field ``environment``, of those in `names` where not all are drawn."""
     return colour_of("environment", _styles_shown(analysis, names))
 
 
 def environment_shape(analysis: Analysis, names: Collection[str] | None = None) -> Field:
-    """Give the mark of the field ``environment``, of those in `names` where not all are drawn."""
+    """Return the mark of the field ``environment``, of those in `names` where not all are drawn."""
     return shape_of("environment", _styles_shown(analysis, names))
 
 
@@ -102,13 +102,13 @@ def _styles_shown(analysis: Analysis, names: Collection[str] | None) -> dict[str
 
 
 def colour_of(field: str, scheme: Mapping[str, MarkStyle]) -> Field:
-    """Give the colour of a field by its name; the page has the legend."""
+    """Return the colour of a field by its name; the page has the legend."""
     scale = {"domain": list(scheme), "range": [style.colour for style in scheme.values()]}
     return nominal(field, scale=scale, legend=None)
 
 
 def shape_of(field: str, scheme: Mapping[str, MarkStyle]) -> Field:
-    """Give the mark of a field by its name, beside its colour."""
+    """Return the encoding of the mark of a field by its name, in addition to its colour."""
     shapes = [style.shape if style.shape in OF_VEGA else style.path for style in scheme.values()]
     return nominal(field, scale={"domain": list(scheme), "range": shapes}, legend=None)
 
@@ -136,7 +136,7 @@ class NumberAxis:
         return quantitative(field, scale=scale, title=self.title, axis=axis)
 
     def share(self, value: float) -> float:
-        """Return where a value is, from 0 to 1."""
+        """Return the position of a value, from 0 to 1."""
         low, high, at = (math.log(each) if self.logarithmic else each for each in (self.low, self.high, value))
         return (at - low) / (high - low)
 
@@ -156,7 +156,7 @@ class NameAxis:
 
     labels: Mapping[str, str]
     uncut: bool = False
-    """Whether labels are as long as they are: cut, an environment would lose that it is emulated."""
+    """Whether labels are never shortened; a shortened label could hide that an environment is emulated."""
     lined: bool = False
     """Whether lines part the bands."""
     padding: float = 0.0
@@ -178,7 +178,7 @@ class NameAxis:
 
 
 def environment_axis(names: Sequence[str]) -> NameAxis:
-    """Return the axis of environments, uncut where one has hypervisors."""
+    """Return the axis of environments, with complete labels if any has hypervisors."""
     labels = {name: name_lines(name) for name in map(display_name, names)}
     return NameAxis(labels, uncut=any("\n" in label for label in labels.values()))
 
@@ -219,7 +219,7 @@ def round_factors(low: float, high: float, count: int) -> list[float]:
 
 
 def _number(value: float, digits: int | None) -> str:
-    """A number on an axis; without `digits` as many as it has."""
+    """Return a number on an axis; without `digits` as many as it has."""
     if not 1e-9 <= abs(value) < 1e15 and value:
         text = f"{value:.3g}"
     else:
@@ -232,10 +232,10 @@ def _number(value: float, digits: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A definition in Vega-Lite, and its height in pixels; with its axes where it is drawn without a script too.
+    """A definition in Vega-Lite and its height in pixels, with its axes if it is also drawn without a script.
 
-    Definitions are written as Vega-Lite itself: Altair takes 25 ms for each, and a page has hundreds. The tests
-    check them against Vega-Lite's schema.
+    Definitions are written as Vega-Lite itself: Altair takes 25 ms for each, and a page has hundreds. The tests check
+    them against Vega-Lite's schema.
     """
 
     definition: Mapping[str, Any]
@@ -250,7 +250,7 @@ class Canvas:
         self._tables: dict[str, list[dict[str, Any]]] = {}
 
     def rows(self, rows: list[dict[str, Any]]) -> dict[str, str]:
-        """Give rows a name, by which layers refer to them."""
+        """Name rows, so that layers can refer to them."""
         name = f"rows-{len(self._tables) + 1}"
         self._tables[name] = rows
         return {"name": name}
@@ -262,7 +262,7 @@ class Canvas:
 
 
 def layer(rows: Mapping[str, str], mark: str, /, style: Mapping[str, Any] | None = None, **encoding: Any) -> Field:
-    """Return a layer of rows with a mark, its `style` and what is encoded how."""
+    """Return a layer of rows with a mark, its `style` and its encoding."""
     return {"data": rows, "mark": {"type": mark, **(style or {})}, "encoding": encoding}
 
 

@@ -41,6 +41,16 @@ def cost_limits(rows: Sequence[tuple[float, float, float]], least: float) -> tup
     return low - room, high + room
 
 
+def on_one_scale(rows: Sequence[Comparison], unit: str) -> tuple[str, str, list[tuple[float, float, float] | None]]:
+    """Return the scale of costs in one chart, the unit of differences, and `axis_numbers` of each cost.
+
+    These are ratios if there are any, else differences.
+    """
+    scale = "ratio" if any(row.cost is not None and row.cost.scale == "ratio" for row in rows) else "difference"
+    shown, factor = difference_unit_of(rows, unit)
+    return scale, shown, [axis_numbers(row, scale, factor) for row in rows]
+
+
 def axis_numbers(row: Comparison, scale: str, factor: float) -> tuple[float, float, float] | None:
     """Return a cost on the axis (percent, or the readable unit); None of few blocks, or on the other scale.
 
@@ -53,7 +63,7 @@ def axis_numbers(row: Comparison, scale: str, factor: float) -> tuple[float, flo
 
 
 WORSE = "right of 0 is worse, left is better"
-"""Which way costs and gains are on a horizontal axis, where a gain is a negative cost."""
+"""The directions of costs and gains on a horizontal axis, where a gain is a negative cost."""
 
 
 def cost_axis_title(scale: str, unit: str, way: str = WORSE) -> str:
@@ -62,18 +72,16 @@ def cost_axis_title(scale: str, unit: str, way: str = WORSE) -> str:
 
 
 def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison, tuple[float, float, float]]]]:
-    """The scale, the axis title and what is drawn: ratios where there are any, else differences."""
-    ratios = any(row.cost is not None and row.cost.scale == "ratio" for row in report.comparisons)
-    scale = "ratio" if ratios else "difference"
-    unit, factor = difference_unit_of(report.comparisons, report.unit)
-    numbers = [(row, axis_numbers(row, scale, factor)) for row in report.comparisons]
-    return scale, cost_axis_title(scale, unit), [(row, each) for row, each in numbers if each is not None]
+    """Return the scale, the axis title and the rows to draw: ratios if there are any, otherwise differences."""
+    scale, unit, numbers = on_one_scale(report.comparisons, report.unit)
+    drawn = zip(report.comparisons, numbers, strict=True)
+    return scale, cost_axis_title(scale, unit), [(row, each) for row, each in drawn if each is not None]
 
 
 def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
-    """Give the costs of every environment on one metric with their intervals; None where there is no cost.
+    """Return the costs of every environment on one metric with their intervals; None without any cost.
 
-    The green band is the equivalence margin, the grey one the noise floor.
+    The green band is the equivalence margin, the grey band the noise floor.
     """
     canvas = Canvas()
     scale, title, rows = _forest_rows(report)
@@ -103,6 +111,12 @@ def kept_inside(value: float, limits: tuple[float, float]) -> float:
     return min(max(value, limits[0]), limits[1])
 
 
+def interval_inside(numbers: Sequence[float], limits: tuple[float, float]) -> dict[str, Any]:
+    """Return the fields of a cost with its interval, as far as they are inside of an axis."""
+    cost, low, high = (kept_inside(value, limits) for value in numbers)
+    return {"cost": cost, "low": low, "high": high}
+
+
 def _shade(colour: str) -> dict[str, Any]:
     return {"color": colour, "opacity": 0.2}
 
@@ -110,10 +124,9 @@ def _shade(colour: str) -> dict[str, Any]:
 def _point(
     report: MetricReport, row: Comparison, numbers: tuple[float, float, float], limits: tuple[float, float]
 ) -> dict[str, Any]:
-    inside = [kept_inside(value, limits) for value in numbers]
     return {
-        "environment": display_name(row.environment), "metric": metric_title(report), "cost": inside[0],
-        "low": inside[1], "high": inside[2], "typical": cost_text(row, report.unit), "blocks": row.blocks,
+        "environment": display_name(row.environment), "metric": metric_title(report),
+        **interval_inside(numbers, limits), "typical": cost_text(row, report.unit), "blocks": row.blocks,
         "verdict": comparison_verdict(row),
     }  # fmt: skip
 
@@ -121,7 +134,7 @@ def _point(
 def _bands(
     report: MetricReport, scale: str, equivalence: float, limits: tuple[float, float]
 ) -> list[tuple[float, float, str]]:
-    """The bands of the equivalence margin and of the noise floor: from, to, colour."""
+    """Return the bands of the equivalence margin and of the noise floor: from, to, colour."""
     bands = [(*_both_ways(equivalence, report), BAND)] if equivalence else []
     noise = _noise(report, scale)
     if noise is not None:
@@ -130,13 +143,13 @@ def _bands(
 
 
 def _both_ways(percent: float, report: MetricReport) -> tuple[float, float]:
-    """A ratio's margin on the axis of costs: it is symmetric in the two arms, 1 / (1 + d) to 1 + d."""
+    """Return a ratio's margin on the axis of costs: it is symmetric in the two arms, 1 / (1 + d) to 1 + d."""
     near, far = percent, 100 * (1 - 1 / (1 + percent / 100))
     return (-near, far) if report.better == "higher" else (-far, near)
 
 
 def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
-    """The noise floor on the axis of costs, both ways; None where it is not known."""
+    """Return the noise floor on the axis of costs in both directions; None if it is unknown."""
     if scale == "ratio":
         return report.noise if report.noise_floor is not None else None
     if report.noise is None or report.noise_floor is not None:
@@ -146,7 +159,7 @@ def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
 
 
 def overview(analysis: Analysis) -> Chart | None:
-    """Give the costs of every environment on the headline metrics in one chart; None where there is no ratio."""
+    """Return the costs of every environment on the headline metrics in one chart; None without any ratio."""
     canvas = Canvas()
     drawn = [
         (report, row, numbers)
@@ -180,7 +193,7 @@ def overview(analysis: Analysis) -> Chart | None:
 
 
 def caption(analysis: Analysis, report: MetricReport) -> str:
-    """Give what the bands of a forest plot mean, and which environments are not drawn."""
+    """Return what the bands of a forest plot mean, and which environments are not drawn."""
     scale, _, rows = _forest_rows(report)
     drawn = {row.environment for row, _ in rows}
     noise = _noise(report, scale)

@@ -33,16 +33,16 @@ from weighbridge.report.text.verdicts import broke_count
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 
 CURVE_PX, LANE_PX = 270, 13
-"""Height of the curves, and of each lane above them in which an environment's errors and breaks are marked."""
+"""The height of the curves, and of each lane above them that marks an environment's errors and breaks."""
 
 ASIDE_PX = 6
 """How far to the left and to the right of a level errors and breaks are marked."""
 
 DECADE = 10.0
-"""Levels, and values of metrics of which less is better, that span more than this are drawn on a logarithmic axis."""
+"""The span from which levels, and values of metrics for which less is better, get a logarithmic axis."""
 
 BEYOND = 1.5
-"""A band may reach this many times beyond the medians: what is wider runs out of the chart."""
+"""How many times beyond the medians a band can reach; wider bands leave the chart."""
 
 AA_DASHED = nominal("aa", scale={"domain": [False, True], "range": [[1, 0], [6, 4]]}, legend=None)
 """The control is dashed: its grey is next to the baseline's."""
@@ -54,7 +54,7 @@ TOOLTIP = [
 
 
 def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> Chart:
-    """Give a metric against the level of the load, which needs a value; a click on a mark leads to its trials.
+    """Return a metric against the level of the load, which needs a value; a click on a mark leads to its trials.
 
     The peak is a ring. In a lane for each environment above the curves, errors begin at a triangle, and a cross is a
     level at which it broke.
@@ -112,13 +112,13 @@ def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> Cha
 
 
 def _decades(sweep: LoadSweep) -> bool:
-    """Whether the levels span more than a decade."""
+    """Return whether the levels span more than a decade."""
     low, high = sweep.levels[0].load, sweep.levels[-1].load
     return low > 0 and high / low > DECADE
 
 
 def _across(sweep: LoadSweep) -> Field:
-    """The axis of the load."""
+    """Return the axis of the load."""
     low, high = sweep.levels[0].load, sweep.levels[-1].load
     logarithmic = _decades(sweep)
     room = 1.08 if logarithmic else 0.03 * (high - low)
@@ -127,14 +127,14 @@ def _across(sweep: LoadSweep) -> Field:
 
 
 def _ticks(sweep: LoadSweep) -> Field:
-    """A tick at each level: Vega would leave every other one out where a page asks for fewer."""
+    """Return a tick at each level; Vega would leave out every other one if a page asks for fewer."""
     levels = list(dict.fromkeys(level.load for level in sweep.levels))
     return {"values": levels, "tickCount": len(levels), "labelExpr": THOUSANDS, "labelOverlap": "greedy",
             "labelSeparation": 4}  # fmt: skip
 
 
 def _usual(metric: MetricCurve) -> float:
-    """A value by which the unit of the axis is chosen: the largest median, or the middle of a logarithmic axis."""
+    """Return the value that decides the unit of the axis: the largest median, or the middle of a logarithmic axis."""
     values = [each.value.estimate for curve in metric.curves for each in curve.points if each.value is not None]
     low, high = min(values), max(values)
     return math.sqrt(low * high) if _is_logarithmic(metric, low, high) else high
@@ -147,7 +147,7 @@ def _is_logarithmic(metric: MetricCurve, low: float, high: float) -> bool:
 def _limits(
     metric: MetricCurve, rows: Sequence[dict[str, Any]], height: int
 ) -> tuple[tuple[float, float], tuple[float, float], bool]:
-    """Where bands end, the domain of the axis with room for the lanes above, and whether it is logarithmic."""
+    """Return where bands end, the domain of the axis with room for the lanes above, and whether it is logarithmic."""
     middles = [row["value"] for row in rows]
     low, high = min(middles), max(middles)
     logarithmic = _is_logarithmic(metric, low, high)
@@ -164,7 +164,7 @@ def _limits(
 
 
 def _between(ends: tuple[float, float], share: float, *, logarithmic: bool) -> float:
-    """The place at a share of the way between two values; beyond them where it is more than 1."""
+    """Return the place at a share of the way between two values, or beyond them if the share is more than 1."""
     if logarithmic:
         return math.exp(math.log(ends[0]) + share * (math.log(ends[1]) - math.log(ends[0])))
     return ends[0] + share * (ends[1] - ends[0])
@@ -173,7 +173,7 @@ def _between(ends: tuple[float, float], share: float, *, logarithmic: bool) -> f
 def _rows(
     analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve, factor: float
 ) -> list[dict[str, Any]]:
-    """The points of one environment that have a value."""
+    """Return the points of one environment that have a value."""
     rows = []
     for point in curve.points:
         if point.value is None:
@@ -225,7 +225,7 @@ def _link(analysis: Analysis, label: str, environment: str) -> str:
 
 
 def curve_caption(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> str:
-    """Give how the curves are read."""
+    """Return how the curves are read."""
     fewest = min((point.blocks for curve in metric.curves for point in curve.points if point.blocks), default=0)
     how = (
         "signed-rank" if fewest >= MIN_BLOCKS_SIGNED_RANK else "Student's t below ten rounds, signed-rank from there"

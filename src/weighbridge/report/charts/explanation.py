@@ -1,7 +1,7 @@
-"""Why an environment costs what it does, as a waterfall: from the baseline over each part to the environment.
+"""An environment's cost as a waterfall of its parts, from the baseline to the environment.
 
-Each bar is one part's own cost. It begins where the bars above it end; as every part is measured by itself, the last
-one need not end where the environment stands, which the bar below all of them shows.
+Each bar is one part's own cost and starts at the end of the bar above it. Every part is measured by itself, so the
+last one need not end at the environment's cost, which the bar below all of them shows.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ CAPTION = (
 
 
 def _parts(explanation: Explanation) -> Iterator[tuple[str, Comparison]]:
-    """What is drawn, from the baseline on."""
+    """Yield the bars to draw, starting with the baseline."""
     if explanation.unexplained is not None:
         yield "unexplained", explanation.unexplained
     for each in explanation.mechanisms:
@@ -47,7 +47,7 @@ def _parts(explanation: Explanation) -> Iterator[tuple[str, Comparison]]:
 
 
 def explained(analysis: Analysis, explanation: Explanation) -> Chart | None:
-    """Give the parts of a cost as floating bars; None where the whole, or every part, has no cost to draw."""
+    """Return the parts of a cost as floating bars; None if the whole, or every part, has no cost to draw."""
     whole, report = explanation.total.cost, explanation.report
     parts = [
         (what, row)

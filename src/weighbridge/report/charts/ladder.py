@@ -1,7 +1,7 @@
-"""The ladder as a waterfall: each bar is one step's own cost, from where the environment that it adds to stands.
+"""The ladder as a waterfall: each bar is one step's own cost, starting at the environment that it adds to.
 
-A ladder that branches has its branches side by side: each begins where the environment that they share stands, to
-which a thin line leads, and its label names that environment.
+Branches of a ladder are drawn next to each other. Each starts at the environment that they share, a thin line leads
+there, and its label names that environment.
 """
 
 import math
@@ -34,7 +34,7 @@ FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45, "hidden": 0.
 
 
 def _drawn(ladder: Ladder) -> tuple[str, list[tuple[LadderStep, float]]]:
-    """The scale of the chart and the steps that can be drawn on it, with where each starts."""
+    """Return the scale of the chart and the steps that can be drawn on it, each with its start."""
     costs = [step.row.cost for step in ladder.steps if step.row.cost is not None and not step.row.few]
     scale = "ratio" if any(cost.scale == "ratio" for cost in costs) else "difference"
     drawn_steps = [
@@ -46,10 +46,10 @@ def _drawn(ladder: Ladder) -> tuple[str, list[tuple[LadderStep, float]]]:
 
 
 def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
-    """Give the steps as floating bars with the interval of each step; None where none has a cost.
+    """Return the steps as floating bars with the interval of each step; None without any cost.
 
-    A bar begins where the own comparison of the environment that it adds to puts that (percent of the baseline)
-    and ends where the step's own typical ratio leads from there. Around its beginning is the noise floor, grey.
+    A bar starts at the cost of the environment that it adds to, from its own comparison in percent of the baseline.
+    It ends at the step's own typical ratio from there. The grey area around its start is the noise floor.
     """
     canvas = Canvas()
     scale, steps = _drawn(ladder)
@@ -91,7 +91,7 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
 
 
 def _labels(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the label of each environment's bar, with a second line where it does not add to the one above."""
+    """Return the label of each environment's bar, with a second line if it does not add to the bar above."""
     labels: dict[str, str] = {}
     above = rows[0]["against"]
     for name, against in ((each["environment"], each["against"]) for each in rows):
@@ -124,7 +124,7 @@ def _row(analysis: Analysis, ladder: Ladder, step: LadderStep, start: float, by:
 
 
 def ladder_caption(analysis: Analysis, ladder: Ladder) -> str:
-    """Give how the waterfall is read, and which steps are not drawn."""
+    """Return how the waterfall is read, and which steps are not drawn."""
     drawn = {step.row.environment for step, _ in _drawn(ladder)[1]}
     missing = [step.row.environment for step in ladder.steps if step.row.environment not in drawn]
     parts = [

@@ -22,7 +22,7 @@ CURVE_PX = 210
 
 
 def percentile_curve(analysis: Analysis, report: LatencyReport) -> Chart | None:
-    """Give latency over percentile, both logarithmic (so that the tail is seen); None where there are no requests."""
+    """Return latency over percentile, both logarithmic to show the tail; None without requests."""
     canvas = Canvas()
     points = [(row.environment, percent, seconds) for row in report.rows for percent, seconds in row.curve]
     if not points:

@@ -1,6 +1,6 @@
 """Vega, Vega-Lite and Vega-Embed as one script, from the copy inside vl-convert.
 
-vl-convert takes a second to bundle them, so the script is kept in the user's cache, by the version that it is of.
+vl-convert takes a second to bundle them, so the script is kept in the user's cache under its version.
 """
 
 from functools import cache

@@ -25,7 +25,7 @@ from weighbridge.report.text.trial_flags import flags_text
 
 PANEL_PX, STRIP_PX, BETWEEN_PX = 54, 8, 22
 WIDTH_PX = 900
-"""The panels' width where no page sets it."""
+"""The panels' width if no page sets it."""
 ALARM = "#c43c35"
 KIND_STYLES = {
     kind: MarkStyle(colour, "square")
@@ -33,16 +33,16 @@ KIND_STYLES = {
         dict.fromkeys(KINDS.values()), ("#7f8ea3", "#b9a3d6", "#d9b48f", "#c2544d", "#8c6d31"), strict=True
     )
 }
-"""Kinds of CPU time: other colours than those of the environments."""
+"""The colours of kinds of CPU time, which differ from the colours of environments."""
 
 
 def over_time(analysis: Analysis, picture: Picture) -> Chart | None:
-    """Give what the meters read over the time of a block; None where they read nothing."""
+    """Return the readings of the meters over the time of a block; None if there are none."""
     return _panels(analysis, picture, picture.panels)
 
 
 def of_prometheus(analysis: Analysis, picture: Picture) -> Chart | None:
-    """Give what a Prometheus server had of the same time; None without one."""
+    """Return what a Prometheus server had of the same time; None without one."""
     return _panels(analysis, picture, picture.queries)
 
 
@@ -70,7 +70,7 @@ def _panels(analysis: Analysis, picture: Picture, panels: Sequence[TimelinePanel
 
 
 def _columns(panels: Sequence[TimelinePanel]) -> list[dict[str, str]]:
-    """The column of each panel's kinds in the rows of all."""
+    """Return the column of each panel's kinds in the rows of all."""
     count = itertools.count()
     return [{kind: f"v{next(count):02d}" for kind in panel.curves} for panel in panels]
 
@@ -90,7 +90,7 @@ class _Tables:
             row[column] = [float(f"{value * factor:.3g}") for value in values]
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows."""
+        """Return all rows."""
         return list(self._rows.values())
 
 
@@ -105,7 +105,7 @@ def _span_row(span: TrialSpan) -> dict[str, Any]:
 
 
 def _bounds(spans: Sequence[TrialSpan]) -> list[dict[str, Any]]:
-    """Where another level begins, and where time was cut out."""
+    """Return where another level begins, and where time was cut out."""
     return [
         {"a": after.start, "c": int(after.cut)}
         for before, after in itertools.pairwise(spans)
@@ -119,7 +119,7 @@ def _x(picture: Picture, **axis: Any) -> dict[str, Any]:
 
 
 def _levels(spans: Sequence[TrialSpan]) -> list[tuple[float, str]]:
-    """The middle of what ran of a level without another one between, and the level."""
+    """Return the middle of what ran of a level without another one between, and the level."""
     stretches: list[tuple[float, float, str]] = []
     for span in spans:
         if stretches and stretches[-1][2] == span.level:
@@ -130,7 +130,7 @@ def _levels(spans: Sequence[TrialSpan]) -> list[tuple[float, str]]:
 
 
 def _rectangles(scale: Mapping[str, Any], x: Mapping[str, Any], opacity: float) -> dict[str, Any]:
-    """The trials as marked spans that tell what they are and lead to their raw outputs."""
+    """Return the trials as marked spans with their names, which link to their raw outputs."""
     tooltip = [
         {"field": "l", "title": "level"}, {"field": "e", "title": "environment"}, {"field": "i", "title": "trial"},
         {"field": "o", "title": "outcome"}, {"field": "f", "title": "flags"},
@@ -147,7 +147,7 @@ def _rectangles(scale: Mapping[str, Any], x: Mapping[str, Any], opacity: float) 
 
 
 def _strip(picture: Picture, scale: Mapping[str, Any]) -> dict[str, Any]:
-    """The trials alone, labelled with their levels; a cross for one without a value, a triangle for the generator."""
+    """Return only the trials, labelled with their levels; a cross has no value, a triangle hit the generator."""
     levels = _levels(picture.spans)
     at = [middle for middle, _ in levels]
     x = _x(
@@ -179,7 +179,7 @@ def _view(
     *,
     last: bool,
 ) -> dict[str, Any]:
-    """One quantity: steps in the colour of the environment, or of the kind of CPU time."""
+    """Return one quantity as steps in the colour of the environment, or of the kind of CPU time."""
     unit, factor = readable_unit(panel.most, panel.unit) if panel.unit != "CPUs" else ("CPUs", 1.0)
     for kind, column in columns.items():
         tables.add(column, panel.curves[kind], factor)

@@ -1,8 +1,8 @@
-"""Costs as SVG inside a page: what is seen without its script, in print, and before the script has drawn.
+"""Costs as SVG inside a page: visible without its script, in print, and before the script has drawn.
 
-Drawn from the same definition and the same axes, by own code: vl-convert starts a JavaScript engine, which takes half
-a second and then 50 ms for each chart. Only intervals, bands and bars on rows of names are drawn; all other charts
-need the page's script.
+They are drawn by our own code from the same definition and axes. vl-convert starts a JavaScript engine, which takes
+half a second and then 50 ms for each chart. Only intervals, bands and bars on rows of names are drawn; all other
+charts need the page's script.
 """
 
 import math
@@ -21,14 +21,14 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 FONT_PX, LETTER_PX = 12, 6.8
 """Size of letters, and about the width of one."""
 TOP_PX, RIGHT_PX, LABELS_PX, TITLE_PX = 8, 14, 22, 18
-"""Room above and beside the frame, for the labels below it, and for a title."""
+"""Room above and right of the frame, for the labels below it, and for a title."""
 
 ChartRow = Mapping[str, Any]
 """A row of a table: its fields by their names."""
 
 
 def static_svg(chart: Chart, width: int) -> Markup:
-    """Return a chart that has axes, `width` pixels wide, as an SVG element that shrinks with its place.
+    """Return a chart that has axes, `width` pixels wide, as an SVG element that shrinks to its place.
 
     Every text is escaped; there are no scripts, style sheets, links or ids in it. Raises ValueError without axes.
     """
@@ -60,7 +60,7 @@ def static_svg(chart: Chart, width: int) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where the marks are drawn: between which pixels, and on which axes."""
+    """The area of the marks: its pixels and its axes."""
 
     width: float
     height: float
@@ -73,12 +73,12 @@ class _Frame:
         return self.height / (len(self.y.labels) or 1)
 
     def middle(self, name: str) -> float:
-        """The middle of a name's band."""
+        """Return the middle of a name's band."""
         return self.band * (list(self.y.labels).index(name) + 0.5)
 
 
 def _horizontal(frame: _Frame) -> Iterator[str]:
-    """The lines of the grid, and the labels, none of which runs into the one before."""
+    """Yield the lines of the grid, and the labels, which never overlap."""
     occupied_to = -frame.width
     for value, label in frame.x.ticks.items():
         at = frame.width * frame.x.share(value)
@@ -111,7 +111,7 @@ class _Layer:
     encoding: Mapping[str, Any]
 
     def value(self, channel: str, row: ChartRow, default: Any = None) -> Any:
-        """A row's value on a channel that is no place: its colour, shape, opacity."""
+        """Return a row's value on a channel that is not a position: its colour, shape or opacity."""
         encoded = self.encoding.get(channel)
         if encoded is None:
             return self.mark.get(channel, default)
@@ -119,12 +119,12 @@ class _Layer:
         return dict(zip(scale["domain"], scale["range"], strict=True))[value] if scale else value
 
     def across(self, channel: str, row: ChartRow) -> float | None:
-        """Where a row is from the left: on ``x`` or ``x2``."""
+        """Return a row's distance from the left, on ``x`` or ``x2``."""
         encoded = self.encoding.get(channel)
         return None if encoded is None else self.frame.width * self.frame.x.share(row[encoded["field"]])
 
     def down(self, channel: str, row: ChartRow) -> float | None:
-        """Where a row is from above, on ``y`` or ``y2``: in the middle of its band, or of its part of the band."""
+        """Return a row's distance from the top, on ``y`` or ``y2``: in the middle of its band or its part of it."""
         encoded = self.encoding.get(channel)
         if encoded is None:
             return None
@@ -137,7 +137,7 @@ class _Layer:
 
 
 def _rectangle(layer: _Layer, row: ChartRow) -> str:
-    """From one value to the other, in the band of its name or all the way down."""
+    """Return a span from one value to the other, in the band of its name or over the whole height."""
     ends = sorted((layer.across("x", row) or 0.0, layer.across("x2", row) or 0.0))
     middle, half = layer.down("y", row), layer.frame.band / 2 * (1 - layer.frame.y.padding)
     top, bottom = (0.0, layer.frame.height) if middle is None else (middle - half, middle + half)
@@ -195,5 +195,5 @@ def _cut(line: str, longest: float) -> str:
 
 
 def _short(value: Any) -> Any:
-    """A number with at most two decimals; anything else as it is."""
+    """Return a number with at most two decimals; anything else as it is."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value

@@ -1,4 +1,4 @@
-"""Every trial: in the order in which they ran, and as a distribution."""
+"""All trials: in chronological order, and as a distribution."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,10 @@ BROKE = "broke"
 
 
 def _rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[tuple[TrialRow, dict[str, Any]]]]:
-    """The axis title, and each trial of the workload with what both charts show of it; a failed one has no value."""
+    """Return the axis title, and each trial of the workload with the data of both charts.
+
+    A failed trial has no value.
+    """
     unit, factor = value_unit(report)
     rows = []
     for trial in analysis.trials_of.get(report.label, ()):
@@ -46,9 +49,9 @@ def _rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[tuple[Tri
 
 
 def runs(analysis: Analysis, report: MetricReport) -> Chart:
-    """Give every trial's value in the order in which they ran, so that drift is seen.
+    """Return every trial's value in chronological order, to show drift.
 
-    Failed ones are crosses, those that broke under their load triangles.
+    Failed trials are crosses; trials that broke under their load are triangles.
     """
     canvas = Canvas()
     title, trial_rows = _rows(analysis, report)
@@ -82,7 +85,7 @@ def runs(analysis: Analysis, report: MetricReport) -> Chart:
 
 
 def _whole_ticks(orders: Sequence[int]) -> Field:
-    """An axis of whole numbers: there is no trial between two."""
+    """Return an axis of whole numbers, because trials are numbered."""
     axis: Field = {"tickMinStep": 1, "format": "d", "grid": False}
     if orders and max(orders) - min(orders) < EVERY_TICK:
         axis["values"] = list(range(min(orders), max(orders) + 1))
@@ -90,7 +93,7 @@ def _whole_ticks(orders: Sequence[int]) -> Field:
 
 
 def distribution(analysis: Analysis, report: MetricReport) -> Chart:
-    """Give each environment's values as points on a box (quartiles; whiskers to the extremes)."""
+    """Return each environment's values as points on a box (quartiles; whiskers to the extremes)."""
     canvas = Canvas()
     title, trial_rows = _rows(analysis, report)
     good = [shown for _, shown in trial_rows if shown["value"] is not None]

@@ -15,7 +15,7 @@ TRIAL_PX, LEVEL_PX = 110, 130
 
 
 def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
-    """Give one quantity over the trial's seconds: the median over the trials in a band of all of them."""
+    """Return one quantity over the trial's seconds: the median over the trials in a band of all of them."""
     unit, factor = ("CPUs", 1.0) if panel.unit == "CPUs" else readable_unit(panel.most, panel.unit)
     scheme = styles(analysis)
     rows = [
@@ -48,7 +48,7 @@ def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
 
 
 def use_against_level(analysis: Analysis, use: ByLevel, key: QuantityId) -> Chart:
-    """Give one quantity's medians with their limits; a triangle where the generator was the limit in most trials."""
+    """Return one quantity's medians with their limits; a triangle means that the generator limited most trials."""
     scheme = styles(analysis)  # below the chart there is room for its menu
     rows, highest = [], 0.0
     for row in use.rows:
@@ -90,7 +90,7 @@ def use_against_level(analysis: Analysis, use: ByLevel, key: QuantityId) -> Char
 
 
 def _line(name: str, rows: Sequence[tuple[UseRow, MedianUse]], factor: float) -> dict[str, Any]:
-    """One environment's levels, medians and limits."""
+    """Return one environment's levels, medians and limits."""
     return {
         "e": display_name(name),
         "x": [row.level.text for row, _ in rows],

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from weighbridge.analysis.between_runs import RunsCompared
 from weighbridge.analysis.conditions import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.isolation import SiteLayers
@@ -62,18 +61,6 @@ def common_layers(analysis: Analysis) -> str:
     """Return the hypervisors that all environments were measured in: ``inside QEMU, TCG: emulated``; else nothing."""
     words = {layers_of_environment(name, analysis) for name in analysis.environments}
     return words.pop().strip("()") if len(words) == 1 else ""
-
-
-def names_of_runs(comparison: RunsCompared) -> dict[str, str]:
-    """Return the same for several runs; an environment in other hypervisors has both in its name."""
-    layers: dict[str, dict[str, None]] = {}
-    shared = {common_layers(run.analysis) for run in comparison.runs}
-    for run in comparison.runs if len(shared) > 1 or shared == {""} else ():
-        for name, each in run.analysis.isolation.items():
-            layers.setdefault(name, {})[environment_name("", each)] = None
-    controls = {run.analysis.aa_arm: run.analysis.baseline for run in comparison.runs if run.analysis.aa_arm}
-    names = {name: f"{name} {' then '.join(ways)}" for name, ways in layers.items()}
-    return names | {name: f"{names.get(baseline, baseline)} ({CONTROL})" for name, baseline in controls.items()}
 
 
 def names_over_runs(isolations: Iterable[Mapping[str, Isolation]]) -> dict[str, str]:

@@ -294,7 +294,7 @@ def _(remark: remarks.PacketSizes) -> str:
     "a limit, such as a full cable, held back only one side: it is part of the cost",
 )
 def _(remark: remarks.Capped) -> str:
-    where = f"{LIMITS[FlagCode(remark.limit)]} in {remark.trials} of {remark.total} trials"
+    where = f"{LIMITS[FlagCode(remark.limit)]} in {remark.trials} of {remark.of} trials"
     then = "larger" if remark.of_baseline else "smaller"
     return f"{display_name(remark.environment)} was limited by {where}: the cost would be {then} without it"
 
@@ -378,14 +378,14 @@ def _host_difference(difference: HostDifference) -> str:
 
 @words(remarks.NotHonoured)
 def _(remark: remarks.NotHonoured) -> str:
-    whole = remark.reason.startswith(remark.limit)  # as older runs have it
-    why = remark.reason if whole else f"{remark.limit}: {remark.reason}"
+    whole = remark.why.startswith(remark.limit)  # as older runs have it
+    why = remark.why if whole else f"{remark.limit}: {remark.why}"
     return f"{display_name(remark.environment)}: limit not applied: {why}"
 
 
 @words(remarks.NotMetered)
 def _(remark: remarks.NotMetered) -> str:
-    return f"{display_name(remark.environment)}: not metered: {remark.quantity}: {remark.reason}"
+    return f"{display_name(remark.environment)}: not metered: {remark.quantity}: {remark.why}"
 
 
 @words(remarks.OtherValue)
@@ -435,7 +435,7 @@ def _(remark: remarks.EmulatedCost) -> str:
 @words(remarks.Unverified, "this kind of environment or host is untested on real hardware")
 def _(remark: remarks.Unverified) -> str:
     who = display_name(remark.environment) or f"host {remark.host}"
-    return f"{who}: untested on real hardware ({remark.part})"
+    return f"{who}: untested on real hardware ({remark.what})"
 
 
 @words(remarks.Nested, "measured on a host that is itself a guest: costs apply inside that machine")

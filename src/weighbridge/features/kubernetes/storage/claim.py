@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
+from weighbridge.features.kubernetes.pods import Pods
 from weighbridge.model.plugin import Durability
 from weighbridge.model.quantity import Size
 from weighbridge.model.site import Mount, MountRequest
@@ -28,7 +29,6 @@ class ClaimOptions(StorageOptions):
 
     @property
     def capacity(self) -> int:
-        """``size``."""
         return self.size
 
 
@@ -46,8 +46,7 @@ class Claim(Storage):
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """Claim a new volume."""
-        pods = request.host.capabilities.pods
+        pods: Pods | None = request.host.capabilities.pods
         if pods is None:
             raise Unavailable(f"{request.name} does not run in a pod: use 'storage: directory'")
         with pods.claim(request.name, options.size, options.storage_class) as (claim, facts):

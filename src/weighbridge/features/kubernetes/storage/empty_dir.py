@@ -21,7 +21,6 @@ class EmptyDirOptions(StorageOptions):
 
     @property
     def capacity(self) -> int | None:
-        """``size``."""
         return self.size
 
 
@@ -34,11 +33,9 @@ class EmptyDir(Storage):
     ways = ("pod volume",)
 
     def durability(self, options: Any) -> Durability:
-        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     def open(self, options: Any, request: MountRequest) -> AbstractContextManager[Mount]:
-        """It comes and goes with its pod."""
         limit = {} if options.size is None else {"sizeLimit": str(options.size)}
         return nullcontext(Mount("pod volume", manifest={"emptyDir": limit}))
 

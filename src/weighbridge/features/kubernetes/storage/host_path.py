@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
+from weighbridge.features.kubernetes.pods import Pods
 from weighbridge.model.options import External
 from weighbridge.model.plugin import Durability
 from weighbridge.model.site import Mount, MountRequest
@@ -25,7 +26,7 @@ class HostPathOptions(StorageOptions):
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """The folder, which has to be there."""
+        """Return the folder, which must exist."""
         return {"hostPath": {"path": self.path, "type": "Directory"}}
 
 
@@ -38,13 +39,12 @@ class HostPath(Storage):
     ways = ("pod volume",)
 
     def durability(self, options: Any) -> Durability:
-        """Return "synchronous": synced data is on the disk."""
         return "synchronous"
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """Have a folder made with the pod, and removed behind it."""
-        pods = request.host.capabilities.pods
+        """Yield a folder that is created with the pod and removed after it."""
+        pods: Pods | None = request.host.capabilities.pods
         if pods is None:
             raise Unavailable(f"{request.name} does not run in a pod: use 'storage: directory'")
         with pods.folder(request.name, options.path) as folder:

@@ -24,14 +24,11 @@ from weighbridge.hosts.remote.forward import Forward
 from weighbridge.hosts.remote.host import AgentHost
 from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import start_agent
-from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch, without_offloads
-from weighbridge.linux import cpus, tc
+from weighbridge.hosts.switch import Switch, SwitchedHost, host_group, switch_for, without_offloads
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
-from weighbridge.model.host import Capabilities, DiskSpeed, Host, Limits, NetworkLink, RunContext
-from weighbridge.model.names import GroupName
-from weighbridge.model.quantity import cpus_in
+from weighbridge.model.host import Capabilities, DiskSpeed, Host, RunContext
 from weighbridge.model.userland import Userland
 
 _SET_UP = """set -e
@@ -73,11 +70,11 @@ _PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
 _TOGETHER_S = 0.5
 
 
-class GuestHost(AgentHost):
+class GuestHost(SwitchedHost, AgentHost):
     """A QEMU guest as a host. Implements ``DisposableHost`` and ``Power``."""
 
-    subnet, gateway = SUBNET, NOWHERE
     data = _DATA
+    options: GuestOptions
 
     def __init__(
         self, name: str, options: GuestOptions, run: RunContext, hello: Mapping[str, Any], channel: Channel,
@@ -89,7 +86,7 @@ class GuestHost(AgentHost):
         self.options = options
         self.switch = switch
         self.limited = False
-        """Whether its cable's rate limit is in force."""
+        self._within = self.run
         self._process = process
         self._speed: DiskSpeed | None = None
         self._machine = machine
@@ -153,34 +150,6 @@ class GuestHost(AgentHost):
             self._forwards[path] = Forward(self._channel, local_socket, path)
         return local_socket
 
-    def next_address(self) -> str:
-        """Return an address for a container on the switch itself."""
-        return self.switch.next_site()
-
-    @property
-    def offloads(self) -> bool:
-        """Return whether the cable's ends have offloads, by the options."""
-        return self.options.has_offloads
-
-    def keep_offloads(self, pid: int) -> None:
-        """Disable offloads on the interfaces of the container of ``pid`` too, if its cable has none."""
-        if not self.options.has_offloads:
-            without_offloads(self, pid)
-
-    def link(self) -> NetworkLink | None:
-        """Return the cable's link while its rate limit is in force."""
-        if self.options.link is None or not self.limited:
-            return None
-        return NetworkLink(
-            f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self.run)
-        )
-
-    def set_link(self, limited: bool) -> None:
-        """Add the token buckets at both ends of the cable, or remove them."""
-        if limited != self.limited:
-            self.switch.limit(self.address, self.options if limited else None, self.run)
-            self.limited = limited
-
     def set_disk_speed(self, speed: DiskSpeed | None) -> None:
         """Set or remove QEMU's throttle of the data disk."""
         if speed != self._speed and self._machine.monitor is not None:
@@ -205,9 +174,7 @@ class GuestHost(AgentHost):
             "memory of the guest": f"{machine.memory >> 20} MiB",
             **({"write cache of the data disk": options.write_cache} if options.write_cache != "kept" else {}),
             **hypervisor_facts(machine),
-            "link": tc.rate_words(options.link) if options.link else "no rate limit",
-            "mtu": str(options.mtu),
-            "offloads": "on" if options.has_offloads else "off",
+            **self._cable_facts(),
         }
 
     def switch_off(self) -> None:
@@ -226,21 +193,12 @@ class GuestHost(AgentHost):
         """Start the same machine with the same disk again; it ends before this host's own context does."""
         return _booted(self.name, self.options, self._run, self.address, self.switch, self._machine)
 
-    def plug(self, *, up: bool) -> None:
-        """Connect or disconnect the guest's cable at the switch."""
-        self.switch.plug(self.address, up=up)
-
 
 @contextmanager
 def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[GuestHost]:
     """Start a guest as a host, and end it with everything in it. Raises Unavailable if it does not boot."""
     run.say(f"starting host {name}, a QEMU guest")
-    if options.cpus and (missing := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
-        online = cpus.cpus_online()
-        raise Unavailable(
-            f"host {name} cannot use CPU {missing[0]}, because this machine has only CPUs {online}: change 'cpus'"
-        )
-    switch: Switch = run.share("switch", lambda: Switch.create(run))
+    switch = switch_for(run, name, options.cpus)
     address, _ = switch.next_host()
     with ExitStack() as stack:
         machine = machine_of(name, options, run, address, stack)
@@ -252,11 +210,7 @@ def _booted(
     name: str, options: GuestOptions, run: RunContext, address: str, switch: Switch, machine: QemuMachine
 ) -> Iterator[GuestHost]:
     with ExitStack() as stack:
-        group = Cgroup(GroupName(run.id, f"host-{name}")).create()
-        stack.callback(group.remove)
-        stack.callback(group.kill)
-        for refused in group.limit(Limits(cpuset=options.cpus)).values():
-            raise Unavailable(f"a guest host cannot be pinned to CPUs {options.cpus}: {refused}")
+        group = host_group(stack, run, name, "guest", options.cpus)
         process, near = stack.enter_context(started(machine, options, run, switch, group))
 
         def why() -> str:

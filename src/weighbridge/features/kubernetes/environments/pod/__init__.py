@@ -12,6 +12,7 @@ from weighbridge.features.kubernetes.environments.pod.policy import enforced
 from weighbridge.features.kubernetes.environments.pod.policy import policy as network_policy
 from weighbridge.features.kubernetes.environments.pod.reach import Reach, opened_way, service
 from weighbridge.features.kubernetes.manifest import Quality, asked_pod, pod_request, quality_of_service
+from weighbridge.features.kubernetes.pods import Pods
 from weighbridge.features.kubernetes.site import PodSite, pod_site
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
@@ -123,7 +124,7 @@ class Pod(Environment):
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """Start a pod on the host's node, with the launcher as its first process."""
-        pods = request.host.capabilities.pods
+        pods: Pods | None = request.host.capabilities.pods
         if pods is None:
             raise Unavailable(f"host {request.host.name} cannot run pods: use a host of kind kubernetes")
         asked = pod_request(

@@ -7,10 +7,10 @@ from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.features.kubernetes.objects import ObjectOwner, labels, object_name
+from weighbridge.features.kubernetes.pods import Pods
 from weighbridge.features.kubernetes.site import PodSite
 from weighbridge.linux.probing import listens, probe_of
 from weighbridge.model.command import PublishedPort
-from weighbridge.model.host import Pods
 
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 """The API server gives it to every namespace."""

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from weighbridge.errors import Unavailable
 from weighbridge.features.kubernetes.objects import ObjectOwner, labels, object_name
+from weighbridge.features.kubernetes.pods import Pods
 from weighbridge.features.kubernetes.site import ServerRoute
 from weighbridge.model.command import PublishedPort
-from weighbridge.model.host import Pods
 
 Reach = Literal["pod", "service", "headless", "nodeport"]
 _TYPES = {"service": "ClusterIP", "nodeport": "NodePort"}

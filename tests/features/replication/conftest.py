@@ -1,5 +1,0 @@
-"""The fixture that makes runs."""
-
-from report.conftest import run
-
-__all__ = ["run"]
