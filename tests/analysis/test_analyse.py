@@ -63,7 +63,7 @@ def lost(environment, *blocks):
 @pytest.mark.parametrize(
     ("environment", "recipe", "verdict", "blocks", "has", "lacks"),
     [
-        ("bridge", {"blocks": 1}, "inconclusive", 1, "one-block", ""),
+        ("bridge", {"blocks": 1}, "inconclusive", 1, "one-round", ""),
         ("bridge", {"costs": {"bridge": 1.5}, "blocks": 6}, "different", 6, "exploratory", ""),
         ("bridge", {"costs": {"bridge": 63 / 55}, "workloads": STEPPED, "blocks": 3}, "inconclusive", 3, "holm", ""),
         ("large", BAD_CONTROL, "inconclusive", 10, "unproven", "holm"),
@@ -74,7 +74,7 @@ def lost(environment, *blocks):
          14, "", "selected"),
         ("host", {"failing": lost("host", 3)}, "equivalent", 9, "failed incomplete exploratory", "selected"),
         ("host", {"blocks": 14, "failing": lost("native", 3, 7)}, "inconclusive", 12, "selected", ""),
-        ("host", {"blocks": 3, "failing": lost("host", 1, 2, 3)}, "inconclusive", 0, "no-blocks", ""),
+        ("host", {"blocks": 3, "failing": lost("host", 1, 2, 3)}, "inconclusive", 0, "no-rounds", ""),
         ("host", {"workloads": LOSSY}, "inconclusive", 10, "difference", ""),
         ("bridge", {"facts": NOT_PINNED}, "different", 10, "confounder", ""),
         ("host", {"facts": NOT_PINNED}, "equivalent", 10, "", "confounder"),
