@@ -542,12 +542,13 @@ def with_weighbridge(case: Case, study: str, variables: Mapping[str, str]) -> di
         report = json.loads(done.stdout)
     [row] = [
         row for row in report["costs"]
-        if row["environment"] == case.environment and row["headline"] and not row["aa"]
+        if row["environment"] == case.environment and row["primary"] and not row["control"]
     ]  # fmt: skip
     if row["better"] != case.better or row["low"] is None:
         raise RuntimeError(f"{row['metric']} has no ratio, or another direction than the figure by hand")
-    keys = ("metric", "unit", "baseline_value", "value", "typical", "low", "high", "blocks", "verdict")
-    return {**{key: row[key] for key in keys}, "trusted": report["trusted"]}
+    keys = ("metric", "unit", "baseline_value", "value", "typical", "low", "high", "verdict")
+    judged = {"blocks": row["rounds"], "trusted": report["control_passed"]}
+    return {**{key: row[key] for key in keys}, **judged}
 
 
 def pooled_logs(runs: Sequence[Mapping[str, Any]]) -> tuple[float, float, float]:

@@ -139,7 +139,7 @@ def known_answer(name: str, runs: int, folder: Path) -> bool:
         cause = costs[causes[0]] if causes else None
         if cause is not None and ordered[0] == causes[0] and excludes_nothing(cause):
             found += 1
-            proven += cause["verdict"] == "different"
+            proven += cause["verdict"] == "significant"
         if cause is not None:
             sizes.append(cause["cost"])
         second += [costs[kind]["cost"] for kind in ordered if kind not in CAUSES[name]][:1]
@@ -168,7 +168,7 @@ def nothing_put_there(name: str, runs: int, blocks: int, folder: Path, variables
         done += 1
         parts += len(costs)
         apart += sum(excludes_nothing(cost) for cost in costs)
-        named += any(cost["verdict"] == "different" for cost in costs)
+        named += any(cost["verdict"] == "significant" for cost in costs)
     print(
         f"nothing: {name:<14} {done:>3} runs  a placebo named in {named:>2}; "
         f"{apart} of {parts} intervals exclude no cost (5 % expected)", flush=True,

@@ -343,10 +343,10 @@ def judged(document: Mapping[str, Any], figures: Sequence[Figure], costs: Mappin
         low, high = row["cost_low"], row["cost_high"]
         if (row["cost_unit"] == "%") != (figure.scale == "ratio"):
             raise ValueError(f"{key_of(figure)} is compared in {row['cost_unit']}, not by {figure.scale}")
-        different = row["verdict"] == "different"
+        different = row["verdict"] == "significant"
         wrong_side = different and cost != 0 and (low if cost < 0 else -high) > 0
         listed.append(Judged(figure, cost, low <= cost <= high, different, wrong_side, row["visible_cost"]))
-    return Session(document["trusted"] is not False, listed)
+    return Session(document["control_passed"] is not False, listed)
 
 
 def sessions_of(

@@ -352,13 +352,22 @@ def json_document(document: str) -> str:
     """The keys of what a command prints with ``--json``, object by object."""
     schema = schema_of(SchemaDocument(document))
     objects = {schema["title"]: schema, **schema.get("$defs", {})}
+    keys = {name: each["properties"] for name, each in objects.items() if "properties" in each}
     parts = []
-    for name, each in objects.items():
-        if "properties" not in each:
-            continue
-        rows = [(code(key), _type_of(option)) for key, option in each["properties"].items()]
-        about = prose(each.get("description")).splitlines()[:1]
-        parts.append("\n\n".join([f"**{name}**: {about[0] if about else ''}", table(("key", "type"), rows)]))
+    for name, own in keys.items():
+        bases = [base for base, inherited in keys.items() if len(inherited) > 9 and inherited.items() < own.items()]
+        base = max(bases, key=lambda each: len(keys[each]), default="")
+        rows = [
+            (code(key), _type_of(option), " ".join(prose(option.get("description")).split()))
+            for key, option in own.items()
+            if key not in keys.get(base, {})
+        ]
+        if not any(meaning for *_, meaning in rows):
+            rows = [row[:2] for row in rows]
+        about = prose(objects[name].get("description")).splitlines()[:1]
+        more = [f"It has the keys of {base}, and:"] if base else []
+        heads = ("key", "type", "meaning")[: len(rows[0])]
+        parts.append("\n\n".join([f"**{name}**: {about[0] if about else ''}", *more, table(heads, rows)]))
     return "\n\n".join(parts)
 
 
@@ -529,10 +538,6 @@ def studies() -> str:
     return "\n\n".join(parts)
 
 
-VERDICTS = {"different": "significant", "inconclusive": "undecided", "hidden": "hidden by a bottleneck"}
-"""The codes of verdicts -> the words for them."""
-
-
 def found(study: str) -> str:
     """Return the costs in the primary metrics of the kept run of a study."""
     from kept_runs import about_examples, is_kept, run_directory
@@ -550,10 +555,10 @@ def found(study: str) -> str:
             f"{code(row['workload'])} {row['metric']}{_level(row['level'])}",
             code(row["environment"]),
             _cost(row),
-            VERDICTS.get(row["verdict"], row["verdict"]),
+            row["verdict"].replace("hidden", "hidden by a bottleneck"),
         )
         for row in document["costs"]
-        if row["headline"] and not row["aa"] and row["cost"] is not None
+        if row["primary"] and not row["control"] and row["cost"] is not None
     ]
     heads = ("metric", "environment", f"cost against {code(document['baseline'])} [95% interval]", "verdict")
     shown = f" [Its report](examples.md#{study})." if study in about_examples() else ""
@@ -663,7 +668,7 @@ def _replication(study: str) -> tuple[Any, dict[str, str]]:
         about = provenance(store)
         host = {key: value for scope, key, value, _ in store.facts() if scope == "host"}
     named = ("CPU", "cores", "memory", "virtualisation", "operating system", "kernel", "version of dockerd")
-    facts = {"date": (about["date"] or "")[:10], **{name: host[name] for name in named if name in host}}
+    facts = {"date": (about.date or "")[:10], **{name: host[name] for name in named if name in host}}
     return document, facts
 
 

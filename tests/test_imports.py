@@ -141,7 +141,6 @@ def test_no_part_uses_one_that_uses_it():
 
 
 CIRCLES = {
-    frozenset({"analysis.context", "analysis.curves", "analysis.paths", "analysis.results"}),
     frozenset({"cli.approval", "cli.plan"}),
 }
 """Modules that import one another, and that are known. None may be added."""
@@ -262,7 +261,7 @@ def test_model_does_no_input_or_output():
         )
 
 
-DEFINED_TWICE = {"Broke", "Chart", "Command", "Group", "Interval", "LeftOutRow"}
+DEFINED_TWICE = {"Group", "Chart", "Command"}
 """Public classes with the same name and different meanings. The list is allowed to shrink only."""
 
 

@@ -64,7 +64,7 @@ def lost(environment, *blocks):
 @pytest.mark.parametrize(
     ("environment", "recipe", "verdict", "blocks", "has", "lacks"),
     [
-        ("bridge", {"blocks": 1}, "inconclusive", 1, "one-block", ""),
+        ("bridge", {"blocks": 1}, "inconclusive", 1, "one-round", ""),
         ("bridge", {"costs": {"bridge": 1.5}, "blocks": 6}, "different", 6, "exploratory", ""),
         ("bridge", {"costs": {"bridge": 63 / 55}, "workloads": STEPPED, "blocks": 3}, "inconclusive", 3, "holm", ""),
         ("large", BAD_CONTROL, "inconclusive", 10, "unproven", "holm"),
@@ -75,7 +75,7 @@ def lost(environment, *blocks):
          14, "", "selected"),
         ("host", {"failing": lost("host", 3)}, "equivalent", 9, "failed incomplete exploratory", "selected"),
         ("host", {"blocks": 14, "failing": lost("native", 3, 7)}, "inconclusive", 12, "selected", ""),
-        ("host", {"blocks": 3, "failing": lost("host", 1, 2, 3)}, "inconclusive", 0, "no-blocks", ""),
+        ("host", {"blocks": 3, "failing": lost("host", 1, 2, 3)}, "inconclusive", 0, "no-rounds", ""),
         ("host", {"workloads": LOSSY}, "inconclusive", 10, "difference", ""),
         ("bridge", {"facts": NOT_PINNED}, "different", 10, "confounder", ""),
         ("host", {"facts": NOT_PINNED}, "equivalent", 10, "", "confounder"),
@@ -289,7 +289,7 @@ def test_of_an_extended_run_it_is_said_how_many_blocks_ran_and_the_price_before(
     with RunStore(planned.directory) as kept:
         after = analyse(kept)
     (remark,) = after.confounders
-    assert isinstance(remark, Extended) and (remark.planned, remark.blocks, remark.by_gate) == (10, 20, False)
+    assert isinstance(remark, Extended) and (remark.planned, remark.rounds, remark.by_gate) == (10, 20, False)
 
 
 def test_each_further_look_spends_less_of_the_error(run):

@@ -203,7 +203,7 @@ def test_the_cost_is_that_of_the_blocks_in_which_neither_broke_and_says_so(analy
     bridge = row(analysis, "2000")[1]
     assert bridge.blocks == 7 and bridge.verdict == "different"
     codes = {remark.code for remark in bridge.remarks}
-    assert "broke" in codes and not {"incomplete", "selected", "failed", "no-blocks"} & codes
+    assert "overloaded" in codes and not {"incomplete", "selected", "failed", "no-rounds"} & codes
 
 
 def test_what_broke_is_never_equivalent(run):
@@ -217,7 +217,7 @@ def test_what_broke_is_never_equivalent(run):
 
 def test_what_always_broke_stands_where_the_cost_would(analysis):
     bridge = row(analysis, "5000")[1]
-    assert bridge.cost is None and bridge.broke.always and [each.code for each in bridge.remarks] == ["broke"]
+    assert bridge.cost is None and bridge.broke.always and [each.code for each in bridge.remarks] == ["overloaded"]
 
 
 def test_where_the_baseline_broke_the_others_have_their_median(run):

@@ -63,7 +63,7 @@ def test_each_run_is_read_as_its_own_report_has_it(tmp_path, blocks):
             untrusted += run.trusted is False
             for report in analysis.headlines:
                 key = report.metric_id
-                assert run.own_values[key] == list(analysis.block_values(report, "native"))
+                assert run.own_values[key] == analysis.block_values(report, "native")
                 for row in report.comparisons:
                     mine = run.sides[key, row.environment]
                     assert [*zip(*mine, strict=True)] == [(pair.baseline, pair.value) for pair in row.pairs]

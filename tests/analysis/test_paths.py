@@ -3,7 +3,8 @@
 import pytest
 
 from report.measured_paths import measured_paths
-from weighbridge.analysis.paths import Paths, path_tables, paths_of
+from weighbridge.analysis.path_tables import path_tables
+from weighbridge.analysis.paths import Paths, paths_of
 from weighbridge.model.address import CellId
 from weighbridge.model.facts import Interface, NetworkPath
 from weighbridge.model.level import Level

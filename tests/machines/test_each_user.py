@@ -52,7 +52,7 @@ def test_weigh(machine: Guest, weighbridge: Weighbridge, request: pytest.Fixture
         report = request.getfixturevalue("weighed")
     assert {"native", weighbridge.user.weighs_in} <= {*report["environments"]}, report["environments"]
     costs = [cost for cost in report["costs"] if cost["environment"] == weighbridge.user.weighs_in]
-    assert costs and all(cost["blocks"] == 6 for cost in costs if not cost["resource_use"]), costs
+    assert costs and all(cost["rounds"] == 6 for cost in costs if not cost["resource_use"]), costs
     assert all(cost["cost_low"] is not None for cost in costs if not cost["resource_use"]), costs
 
 

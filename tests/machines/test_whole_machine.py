@@ -77,7 +77,7 @@ def test_own_image(machine: Guest, weighbridge: Weighbridge):
         assert "start the container with" not in answer.text and "Traceback" not in answer.text, answer.text
     report = json.loads(machine.must("root", "cat", "own/run.json"))
     costs = [cost for cost in report["costs"] if cost["environment"] == "docker" and not cost["resource_use"]]
-    assert costs and all(cost["blocks"] == 6 for cost in costs), report["costs"]
+    assert costs and all(cost["rounds"] == 6 for cost in costs), report["costs"]
     with unchanged(machine):
         words = f"weigh --image shop:1.5 --blocks 500 --out killed -- {_KLIBC}/sleep 77"
         assert (answer := from_image(words, "--detach --name own")).code == 0, answer.text

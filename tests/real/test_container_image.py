@@ -63,4 +63,4 @@ def test_it_weighs_an_image_of_the_engine_beside_it(engine: docker.DockerClient,
     assert "Weighbridge runs in a Docker container" in errors
     report = json.loads((tmp_path / "run.json").read_text())
     (cost,) = [each for each in report["costs"] if each["environment"] == "docker" and each["metric"] == "time"]
-    assert cost["blocks"] == 2 and cost["cost"] > 0
+    assert cost["rounds"] == 2 and cost["cost"] > 0

@@ -67,10 +67,10 @@ def test_each_mechanism_is_off_where_it_is_to_be(machine: Machine, tmp_path: Pat
         proof = found[kind]["proof"]
         assert sorted(found[kind]["off_with"]) == sorted(off_with)
         assert proof["state"] == "shown" and (proof["with"], proof["without"]) == (with_it, without)
-        assert found[kind]["cost"]["blocks"] == 6
+        assert found[kind]["cost"]["rounds"] == 6
     # docker-proxy, which carries every byte, is no small part of it on any machine
     largest = max(found.values(), key=lambda each: each["cost"]["cost"])
-    assert largest["kind"] == "docker-proxy" and explained["unexplained"]["blocks"] == 6
+    assert largest["kind"] == "docker-proxy" and explained["unexplained"]["rounds"] == 6
     assert explained["interaction"] is not None and weighbridge("plan", study).code == 0
 
 

@@ -66,7 +66,7 @@ def test_programs_work_for_about_as_long_everywhere(
         name: set.intersection(*({t.block for t in trials if (t.workload, t.environment) == (name, e)} for e in BOTH))
         for name in names
     }
-    costs = {each["workload"]: each["blocks"] for each in reversed(told["costs"]) if each["environment"] == "bridge"}
+    costs = {each["workload"]: each["rounds"] for each in reversed(told["costs"]) if each["environment"] == "bridge"}
     assert costs == {name: len(mine) for name, mine in blocks.items()}
     assert told["time_shared"] or len({*costs.values()}) == 1
 

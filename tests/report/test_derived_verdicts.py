@@ -76,14 +76,14 @@ def test_every_verdict_follows_from_the_document(document):
 def test_the_sides_of_a_cost_are_the_medians_of_its_blocks(document):
     for row in document["costs"] + document["ladder"]:
         pairs = row["pairs"]
-        assert row["blocks"] == len(pairs["block"]) == len(pairs["baseline"]) == len(pairs["environment"])
-        if row["blocks"]:
+        assert row["rounds"] == len(pairs["round"]) == len(pairs["baseline"]) == len(pairs["environment"])
+        if row["rounds"]:
             assert row["baseline_value"] == median(pairs["baseline"]) and row["value"] == median(pairs["environment"])
 
 
 def test_noise_is_what_the_aa_arm_shows(document):
     """The limit of its interval that is further from no cost, to both sides."""
-    arms = {place(row): row for row in document["costs"] if row["aa"]}
+    arms = {place(row): row for row in document["costs"] if row["control"]}
     for row in document["costs"] + document["ladder"]:
         if row["noise_low"] is None:
             continue
@@ -96,9 +96,9 @@ def test_noise_is_what_the_aa_arm_shows(document):
 
 def test_a_cost_is_exploratory_below_ten_blocks_and_only_a_cost_is(document):
     for row in document["costs"] + document["ladder"]:
-        assert row["exploratory"] == (row["blocks"] < 10 if row["blocks"] else None)
-        assert (row["cost"] is None) == (row["scale"] is None) == (row["blocks"] == 0)
-        assert row["visible_cost"] is None or (row["visible_cost"] > 0 and not row["aa"])
+        assert row["exploratory"] == (row["rounds"] < 10 if row["rounds"] else None)
+        assert (row["cost"] is None) == (row["scale"] is None) == (row["rounds"] == 0)
+        assert row["visible_cost"] is None or (row["visible_cost"] > 0 and not row["control"])
 
 
 def test_each_remark_stands_once(document):
@@ -114,25 +114,25 @@ def test_each_cost_stands_once_and_its_environments_are_told(document):
     assert len(places) == len({json.dumps(each) for each in places})
     for environment, against, _ in places:
         assert {environment, against or document["baseline"]} <= {*document["environments"]}
-    (aa_arm,) = [name for name, each in document["environments"].items() if each["aa_of"]] or [None]
-    assert aa_arm == document["aa_arm"]
+    (aa_arm,) = [name for name, each in document["environments"].items() if each["control_of"]] or [None]
+    assert aa_arm == document["control"]
 
 
 def test_trust_follows_from_the_document(document):
     """A shift: the A/A arm's 99% interval excludes no cost, and so does Holm at 1%, headlines by themselves."""
-    checks = [row for row in document["costs"] if row["aa"] and row["blocks"] >= 6]
+    checks = [row for row in document["costs"] if row["control"] and row["rounds"] >= 6]
     p_values = [NOTHING if little_memory(row) else p_values_of(document, row, aa=True) for row in checks]
     shifted = [
         {key: row[key] for key in ("workload", "metric", "level")}
-        for row, p in zip(checks, adjusted([row["headline"] for row in checks], p_values, 0.01), strict=True)
+        for row, p in zip(checks, adjusted([row["primary"] for row in checks], p_values, 0.01), strict=True)
         if p <= 0.01 and excludes_none(interval_of(effects(row), 0.01 * share(document, aa=True)))
     ]
-    assert document["shifted"] == shifted
-    assert document["trusted"] == (not shifted if checks else None)
+    assert document["control_failed"] == shifted
+    assert document["control_passed"] == (not shifted if checks else None)
     reason = (
-        "no-aa-arm" if document["aa_arm"] is None else "shifted" if shifted else "holds" if checks else "few-blocks"
+        "no-control" if document["control"] is None else "failed" if shifted else "passed" if checks else "few-rounds"
     )
-    assert document["trust_reason"] == reason
+    assert document["control_reason"] == reason
 
 
 def test_what_is_tested_together_is_counted(document):
@@ -147,32 +147,32 @@ def test_what_is_tested_together_is_counted(document):
 
 
 def verdict(document, row, adjusted_p):
-    if row["aa"]:
+    if row["control"]:
         return None
-    claimed = claim(document, row, adjusted_p) if row["scale"] else "inconclusive"
-    if row["scale"] and claimed not in ("different", "negligible") and limited_alike(document, row):
+    claimed = claim(document, row, adjusted_p) if row["scale"] else "undecided"
+    if row["scale"] and claimed not in ("significant", "negligible") and limited_alike(document, row):
         return "hidden"
-    claimed = "inconclusive" if claimed == "negligible" else claimed
-    return claimed if row["blocks"] >= 6 and not unproven(document, row) else "inconclusive"
+    claimed = "undecided" if claimed == "negligible" else claimed
+    return claimed if row["rounds"] >= 6 and not unproven(document, row) else "undecided"
 
 
 def unproven(document, row):
     """A shift of the A/A arm in a headline leaves nothing proven, another one what is no headline."""
-    headlines = {place(each): each["headline"] for each in document["costs"]}
-    shifted = [headlines[place(each)] for each in document["shifted"]]
-    return any(shifted) or (bool(shifted) and not row["headline"])
+    headlines = {place(each): each["primary"] for each in document["costs"]}
+    shifted = [headlines[place(each)] for each in document["control_failed"]]
+    return any(shifted) or (bool(shifted) and not row["primary"])
 
 
 def claim(document, row, adjusted_p):
     """What the numbers show, were nothing hidden."""
     codes = {document["remarks"][place]["code"] for place in row["remarks"]}
     if within_margin(document, row) and not may_be_chance(effects(row)):
-        return "inconclusive" if codes & {"selected", "broke", "durability", "no-path"} else "equivalent"
+        return "undecided" if codes & {"selected", "overloaded", "durability", "no-path"} else "equivalent"
     if not excludes_none(interval(document, row)) or adjusted_p > 0.05:
-        return "inconclusive"
-    guarded = row["resource_use"] or row["blocks"] < 10 or document["disturbed"]
+        return "undecided"
+    guarded = row["resource_use"] or row["rounds"] < 10 or document["disturbed"]
     negligible = little_memory(row) or (guarded and within_noise(row, document["disturbed"]))
-    return "negligible" if negligible or "no-path" in codes else "different"
+    return "negligible" if negligible or "no-path" in codes else "significant"
 
 
 def within_noise(row, disturbed):
@@ -201,11 +201,11 @@ def limited_alike(document, row):
 
 def within_margin(document, row):
     """Two one-sided tests on the scale of logarithms; of differences only those that are none at all."""
-    if document["equivalence"] is None:
+    if document["margin"] is None:
         return False
     if row["scale"] == "difference":
-        return row["blocks"] > 1 and not any(effects(row))
-    margin = math.log1p(document["equivalence"])
+        return row["rounds"] > 1 and not any(effects(row))
+    margin = math.log1p(document["margin"])
     _, low, high = interval(document, row, 0.10)
     return -margin < low and high < margin
 
@@ -273,11 +273,11 @@ NOTHING = False, 0.5, 1.0, 1.0
 
 def p_values_of(document, row, *, aa=False):
     """Whether Student's may count, the smallest exact p-value of so many blocks, the exact one, Student's."""
-    if row["scale"] is None or (row["aa"] and not aa):
+    if row["scale"] is None or (row["control"] and not aa):
         return None
     blocks = effects(row)
     found = 2.0 ** (1 - len(blocks)), exact_p_value(blocks), student_p_value(blocks)
-    enough = len(blocks) >= 10 or document["aa_arm"] is not None
+    enough = len(blocks) >= 10 or document["control"] is not None
     return enough, *(min(1.0, each / share(document, aa=aa)) for each in found)
 
 

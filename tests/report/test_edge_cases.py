@@ -292,7 +292,7 @@ def sentences_of(analysis: Analysis) -> Iterator[str]:
     yield from map(coded_text, analysis.confounders)
     for report in analysis.metrics:
         for row in report.comparisons:
-            remarks = [coded_text(each) for each in row.remarks if each.code != "aa"]
+            remarks = [coded_text(each) for each in row.remarks if each.code != "control"]
             words = [*filter(None, (comparison_verdict(row), broke_instead(row), open_text(report, row))), *remarks]
             if words != ["control"]:
                 yield f"{report.label} {report.metric}, {row.environment}: {'; '.join(words)}"

@@ -97,17 +97,17 @@ def test_names_are_those_of_the_study_but_where_people_read_them(rich_analysis):
 
 
 def test_machines_get_the_name_and_the_layers_beside_it(rich_run, rich_analysis):
-    document = json.loads(json.dumps(report_json(rich_run, rich_analysis), allow_nan=False))
+    limits = limits_json(rich_analysis, judge([parse_requirement("*.tcp.throughput > 5%", LIMIT)], rich_analysis))
+    document = json.loads(json.dumps(report_json(rich_run, rich_analysis, limits), allow_nan=False))
     xen = {"layers": [{"name": "QEMU, TCG", "emulated": True}, {"name": "Xen PVH", "emulated": False}],
            "emulated": True}  # fmt: skip
-    kept = {"kind": "docker", "aa_of": None, "options": {"note": ""}, "workloads": {}}
+    kept = {"kind": "docker", "control_of": None, "options": {"note": ""}, "workloads": {}}
     assert document["environments"]["zxen"] == {**xen, **kept}
     assert document["environments"]["native"] == {"layers": [], "emulated": False, **kept, "kind": "native"}
     assert document["environments"]["zkvm"] == {"layers": [{"name": "QEMU, KVM", "emulated": False}],
                                                 "emulated": False, **kept}  # fmt: skip
-    limits = limits_json(rich_analysis, judge([parse_requirement("*.tcp.throughput > 5%", LIMIT)], rich_analysis))
-    for part in ("costs", "ladder", "curves", "percentiles", "bottlenecks", "broke", "limits"):
-        rows = {**document, "limits": limits}[part]
+    for part in ("costs", "ladder", "curves", "percentiles", "bottlenecks", "overloaded", "limits"):
+        rows = document[part]
         assert rows or part == "bottlenecks"
         for row in rows:
             assert row["emulated"] == (row["environment"] in ("zxen", "zqemu")), part

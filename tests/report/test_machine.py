@@ -6,19 +6,21 @@ from pathlib import Path
 import pytest
 
 from csv_rows import csv_rows
+from documents import fits
+from weighbridge.analysis.run_result import VERSION
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.csv import write_csv
-from weighbridge.report.export.document import VERSION
 from weighbridge.report.export.json import report_json
 
 from .made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 
 KEYS = {
-    "environment", "aa", "workload", "metric", "level", "unit", "better", "headline", "resource_use", "family",
+    "environment", "control", "workload", "metric", "level", "unit", "better", "primary", "resource_use", "family",
     "baseline_value", "value", "cost", "cost_low", "cost_high", "cost_unit", "noise_low", "noise_high",
-    "scale", "typical", "low", "high", "geometric", "arithmetic", "blocks", "exploratory", "adjusted_p", "verdict",
-    "visible_cost", "blocks_to_settle", "seconds_to_settle", "unresolved", "hidden", "pairs", "remarks",
+    "scale", "typical", "low", "high", "geometric", "arithmetic", "rounds", "exploratory", "adjusted_p", "verdict",
+    "visible_cost", "rounds_to_settle", "seconds_to_settle", "unresolved", "hidden", "pairs", "remarks",
     "layers", "emulated", "baseline_emulated",
 }  # fmt: skip
 
@@ -30,20 +32,12 @@ def codes(document, cost):
 def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
-    assert list(document) == ["version", "study", "run", "question", "baseline", "aa_arm", "equivalence", "looks",
-                              "error_share", "control_error_share",
-                              "families", "date", "kernel", "engine", "versions", "hosts",
-                              "paths", "noise_floor", "noise_low", "noise_high", "trusted", "trust_reason", "shifted",
-                              "unchecked", "disturbed", "visible_shift", "place_effects", "sessions", "mixed_blocks",
-                              "environments",
-                              "notices", "confounders", "costs", "ladder", "explanations", "remarks",
-                              "percentiles", "curves", "bottlenecks", "broke", "left_out",
-                              "trial_lengths", "time_shared", "programs", "power_cuts"]  # fmt: skip
+    fits(SchemaDocument.REPORT, document)
     assert document["study"] == "first-look" and document["run"] == "20240101abcd"
-    assert document["question"].startswith("What does each Docker network cost") and document["equivalence"] == 0.03
-    assert (document["baseline"], document["aa_arm"], document["looks"]) == ("native", "native-again", 1)
+    assert document["question"].startswith("What does each Docker network cost") and document["margin"] == 0.03
+    assert (document["baseline"], document["control"], document["looks"]) == ("native", "native-again", 1)
     assert document["families"] == {
-        "headlines": 2,
+        "primary metrics": 2,
         "further metrics": 2,
         "resource use": 0,
         "events": 0,
@@ -51,7 +45,9 @@ def test_the_document_has_the_promised_shape(run):
         "mechanisms": 0,
         "counters of mechanisms": 0,
     }
-    assert document["version"] == VERSION and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
+    assert (
+        document["version"] == VERSION and document["control_passed"] is True and 0 < document["noise_floor"] < 0.05
+    )
     assert -100 * document["noise_floor"] == pytest.approx(document["noise_low"])  # of throughput: higher is better
     assert all(cost["noise_low"] < 0 < cost["noise_high"] for cost in document["costs"])
     assert all(set(cost) == KEYS for cost in document["costs"])
@@ -59,11 +55,15 @@ def test_the_document_has_the_promised_shape(run):
     assert bridge["environment"] == "bridge" and bridge["level"] == {} and bridge["unit"] == "bit/s"
     assert bridge["low"] < 0.8 < bridge["high"] and bridge["low"] <= bridge["typical"] <= bridge["high"]
     assert abs(bridge["geometric"] - 0.8) < 0.02 and abs(bridge["arithmetic"] - 0.8) < 0.02
-    assert bridge["blocks"] == 10 and bridge["exploratory"] is False and bridge["verdict"] == "different"
-    assert bridge["pairs"]["block"] == [*range(1, 11)] and bridge["family"] == "headlines" and not bridge["aa"]
+    assert bridge["rounds"] == 10 and bridge["exploratory"] is False and bridge["verdict"] == "significant"
+    assert (
+        bridge["pairs"]["round"] == [*range(1, 11)]
+        and bridge["family"] == "primary metrics"
+        and not bridge["control"]
+    )
     aa = [cost for cost in document["costs"] if cost["environment"] == "native-again"]
-    assert all("aa" in codes(document, cost) for cost in aa) and len(aa) == 2
-    assert all(cost["aa"] and cost["verdict"] is cost["family"] is cost["adjusted_p"] is None for cost in aa)
+    assert all("control" in codes(document, cost) for cost in aa) and len(aa) == 2
+    assert all(cost["control"] and cost["verdict"] is cost["family"] is cost["adjusted_p"] is None for cost in aa)
 
 
 def test_what_cannot_be_given_is_null(run):
@@ -75,7 +75,7 @@ def test_what_cannot_be_given_is_null(run):
     one = report_json(run(costs={"bridge": 1.2}, blocks=1))["costs"][0]
     assert one["low"] is one["high"] is None and one["exploratory"] is True
     none = report_json(run(costs={"bridge": 1.2}, blocks=0))
-    assert none["costs"] == [] and none["trusted"] is None and none["noise_floor"] is None
+    assert none["costs"] == [] and none["control_passed"] is None and none["noise_floor"] is None
 
 
 def test_a_cost_is_in_the_direction_of_the_words(run):
@@ -115,7 +115,7 @@ def test_no_cost_and_no_interval_are_null(run):
     lost = {(block, "bridge"): Outcome.DEADLINE for block in (1, 2)}
     none = report_json(run(costs={"bridge": 1.2}, blocks=2, failing=lost))["costs"][0]
     assert none["cost"] is none["cost_low"] is none["cost_high"] is none["cost_unit"] is none["exploratory"] is None
-    assert none["blocks"] == 0 and none["pairs"] == {"block": [], "baseline": [], "environment": []}
+    assert none["rounds"] == 0 and none["pairs"] == {"round": [], "baseline": [], "environment": []}
 
 
 def test_where_the_numbers_come_from(run, tmp_path):
@@ -140,7 +140,7 @@ def test_where_the_numbers_come_from(run, tmp_path):
     assert abs(created.timestamp() - float(store.info()["created"])) <= 1
     assert document["kernel"] == "Linux 6.1" and document["engine"] == {"bridge": "docker 20.10 (private)"}
     assert document["versions"] == {
-        "weighbridge": "0.1.0", "host": {"runc": "runc 1.1.5"}, "userlands": {
+        "weighbridge": "0.1.0", "host": {"runc": "runc 1.1.5"}, "root_filesystems": {
             "userland": {"digest": "5" * 64, "packages": 2, "measured": {"iperf3": "3.12"}},
             "userland of bridge": {"digest": "6" * 64, "packages": 0, "measured": {}},
         },
@@ -158,7 +158,7 @@ def test_what_an_older_run_does_not_say(run):
     document = report_json(run(costs={"bridge": 1.2}))
     assert document["kernel"] is None
     assert document["engine"] == document["hosts"] == document["paths"] == {}
-    assert document["versions"]["host"] == document["versions"]["userlands"] == {}
+    assert document["versions"]["host"] == document["versions"]["root_filesystems"] == {}
 
 
 def test_thousands_of_packages_are_no_part_of_the_document(run):
@@ -182,10 +182,10 @@ def test_a_bottleneck_is_said_of_how_many_trials(run):
 def test_exploratory_verdicts_are_the_same_words_for_machines(run):
     document = report_json(run(costs={"bridge": 1.5}, blocks=3))
     bridge = document["costs"][0]
-    assert bridge["verdict"] == "inconclusive" and bridge["exploratory"] is True and document["trusted"] is None
+    assert bridge["verdict"] == "undecided" and bridge["exploratory"] is True and document["control_passed"] is None
     document = report_json(run(costs={"bridge": 1.5}, blocks=6))
     bridge = document["costs"][0]
-    assert bridge["verdict"] == "different" and bridge["exploratory"] is True
+    assert bridge["verdict"] == "significant" and bridge["exploratory"] is True
 
 
 def test_csv_comes_back_as_it_was(run, tmp_path):
@@ -202,12 +202,12 @@ def test_csv_comes_back_as_it_was(run, tmp_path):
     rows = csv_rows(costs)
     assert [r["environment"] for r in rows] == ["bridge", "native-again"] * 2
     expected = report_json(store)["costs"][0]
-    assert rows[0]["typical"] == expected["typical"] and rows[0]["scale"] == "ratio" and rows[1]["aa"] is True
+    assert rows[0]["typical"] == expected["typical"] and rows[0]["scale"] == "ratio" and rows[1]["control"] is True
 
 
 def test_csv_of_nothing_has_its_columns(run, tmp_path):
     measurements, costs = write_csv(run(costs={}, blocks=0), tmp_path)
-    assert measurements.read_text().startswith("trial,block,attempt,order,environment,workload,level,metric,unit")
+    assert measurements.read_text().startswith("trial,round,attempt,order,environment,workload,level,metric,unit")
     assert costs.read_text().startswith("environment,workload,level,metric,unit,better,baseline_value")
 
 

@@ -92,8 +92,8 @@ def test_every_place_says_the_same_cost(run, tmp_path, name: str, factor: float)
     (answer,) = limits_json(
         analysis, judge([parse_requirement(f"bridge.w.{metric.name} > 0{unit}", LIMIT)], analysis)
     )
-    assert answer["cost"] == pytest.approx(expected[0])
-    assert answer["outcome"] == ("exceeded" if factor > 1 else "kept")
+    assert answer.cost == pytest.approx(expected[0])
+    assert answer.outcome == ("exceeded" if factor > 1 else "kept")
     budget = parse_requirement(f"bridge.w.{metric.name}<=0{unit}", BUDGET)
     gate = judge_gate([budget], store, analysis, Spending())
     (finding,) = gate_json(gate, analysis)["findings"]

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from statistics import median
 from typing import cast
 
-from weighbridge.analysis.bottleneck import counts, limit_of
+from weighbridge.analysis.bottleneck import limit_of
 from weighbridge.analysis.comparisons import (
     analyse_ladder,
     comparison,
     contrast_cost,
     per_block,
     values_by_metric,
+    without_cost,
 )
 from weighbridge.analysis.conditions import (
     by_label,
@@ -60,7 +62,16 @@ from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
 
-def analyse(store: RunStore) -> Analysis:
+class Depth(StrEnum):
+    """How much of a run is analysed."""
+
+    FULL = "full"
+    """Everything that the run's own report shows."""
+    VALUES = "values"
+    """The values of both sides in primary metrics without their costs, and the control: enough for a fleet."""
+
+
+def analyse(store: RunStore, depth: Depth = Depth.FULL) -> Analysis:
     """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
 
     `weighbridge.statistics.verdicts` explains verdicts, and `weighbridge.analysis.judgement` explains trust. Raises
@@ -78,7 +89,7 @@ def analyse(store: RunStore) -> Analysis:
     paths = paths_of(facts, info)
     limits = _limits(trials)
     disturbance = disturbance_among(trials, {plan.baseline, plan.aa_arm})
-    reports, checks, p_values = _metric_reports(values, plan, cells, disturbed=disturbance.heavy)
+    reports, checks, p_values = _metric_reports(values, plan, cells, depth, disturbed=disturbance.heavy)
     shifted = shifted_controls(checks)
     context = Context(
         plan=plan,
@@ -96,8 +107,9 @@ def analyse(store: RunStore) -> Analysis:
         isolation=isolation,
         shifted=[each.headline for each in shifted],
     )
-    reports = _add_verdicts(reports, p_values, plan, context)
-    return Analysis(
+    if depth is Depth.FULL:
+        reports = _add_verdicts(reports, p_values, context)
+    analysis = Analysis(
         run_id=info.get("run_id", ""),
         study=info.get("study", ""),
         question=info.get("question", ""),
@@ -109,39 +121,38 @@ def analyse(store: RunStore) -> Analysis:
         target=plan.target,
         labels=tuple(cell.label for cell in cells),
         metrics=tuple(reports),
-        trust=replace(
-            session_trust(reports, checks, shifted, plan.aa_arm, plan.control_looks), places=place_effects(trials)
-        ),
-        confounders=tuple(about_run.remarks(context)),
+        trust=session_trust(reports, checks, shifted, plan.aa_arm, plan.control_looks),
         trials=trials,
         polled=polled(facts),
         calibration=calibration_of(facts),
-        ladder=analyse_ladder(store, values, reports, plan, context),
-        latencies=latencies(store, plan, cells, trials),
-        sweeps=load_sweeps(store, trials, reports, plan, broken),
         broken=broken,
-        bottlenecks={arm: counts(mine) for arm, mine in limits.items()},
+        limits=limits,
         durability=by_label(durability),
         power_cuts=power_cuts(facts, plan.environments),
         paths=paths,
         left_out=tuple(each for each in store.left_out() if each.environment not in plan.explaining),
-        explanations=explanations(store, values, reports, plan, context),
         lengths=store.lengths(),
         time_shared=any(each.blocks < each.until - each.after for each in store.block_schedules()),
         rungs=plan.ladder,
         isolation=isolation,
-        notices=tuple(on_top.remarks(context)),
-        sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}, store.session_starts()),
         looks=plan.looks,
         control_looks=plan.control_looks,
         context=context,
     )
-
-
-def measured_values(store: RunStore) -> list[Value]:
-    """Return the values that a run's costs are based on, without selections and repeated blocks."""
-    read = _telling_values(store, readings(store))
-    return standing_values(read, _trials(store, read))
+    if depth is Depth.VALUES:
+        return analysis
+    own_metrics = {each.metric_id: (each.unit, each.better) for each in reports if not each.resource_use}
+    return replace(
+        analysis,
+        trust=replace(analysis.trust, places=place_effects(trials)),
+        confounders=tuple(about_run.remarks(context)),
+        notices=tuple(on_top.remarks(context)),
+        ladder=analyse_ladder(store, values, reports, plan, context),
+        latencies=latencies(store, plan, cells, trials),
+        sweeps=load_sweeps(store, trials, own_metrics, plan, broken),
+        explanations=explanations(store, values, reports, plan, context),
+        sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}, store.session_starts()),
+    )
 
 
 def _telling_values(store: RunStore, rate: ReadingRate | None) -> list[Value]:
@@ -178,7 +189,12 @@ def _limits(trials: Sequence[TrialRow]) -> dict[ArmId, list[Flag | None]]:
 
 
 def _metric_reports(
-    values: Mapping[MetricId, Sequence[Value]], plan: Comparisons, cells: Sequence[CellId], *, disturbed: bool
+    values: Mapping[MetricId, Sequence[Value]],
+    plan: Comparisons,
+    cells: Sequence[CellId],
+    depth: Depth,
+    *,
+    disturbed: bool,
 ) -> tuple[list[MetricReport], list[ControlCheck], list[PValues | None]]:
     """Return the reports before Holm's correction, the A/A checks, and the p-values of all comparisons in order."""
     reports: list[MetricReport] = []
@@ -190,29 +206,31 @@ def _metric_reports(
         cell, metric, metric_values = metric_id.cell, metric_id.metric, values[metric_id]
         headline = cell not in cells_with_headline and not is_resource_use(metric)
         cells_with_headline.add(cell)
-        compared = [comparison(metric_values, plan, arm, plan.baseline) for arm in plan.compared_on(cell)]
+        arms, compare = plan.compared_on(cell), comparison if depth is Depth.FULL else without_cost
+        compared = [
+            compare(metric_values, plan, arm, plan.baseline) for arm in arms if headline or depth is Depth.FULL
+        ]
         baseline_values = per_block(metric_values, plan.baseline)
         aa = next((each.cost for each, _ in compared if each.aa), None)
         report = MetricReport(
             metric_id, metric_values[0].unit,
             cast(Better, metric_values[0].better), headline, median(baseline_values) if baseline_values else None,
             verdicts.noise_floor(aa) if aa is not None and aa.blocks >= MIN_BLOCKS_VERDICT else None,
-            tuple(each for each, _ in compared), disturbed,
+            tuple(each for each, _ in compared), disturbed, tuple(baseline_values),
         )  # fmt: skip
         reports.append(report)
         p_values.extend(None if each.aa else p for each, p in compared)
-        if aa is not None and plan.aa_arm:
-            at_99 = contrast_cost(
-                metric_values, Contrast.between(plan.aa_arm, plan.baseline), control, 0.99, aa.scale
-            )
-            assert at_99 is not None
+        if plan.aa_arm not in arms:
+            continue
+        at_99 = contrast_cost(metric_values, Contrast.between(plan.aa_arm, plan.baseline), control, 0.99)
+        if at_99 is not None:
             nothing = negligible(report.metric, at_99.cost.typical)
             checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))
     return reports, checks, p_values
 
 
 def _add_verdicts(
-    reports: Sequence[MetricReport], p_values: Sequence[PValues | None], plan: Comparisons, context: Context
+    reports: Sequence[MetricReport], p_values: Sequence[PValues | None], context: Context
 ) -> list[MetricReport]:
     """Return the reports with verdicts and remarks."""
     families = [family_of(report) for report in reports for _ in report.comparisons]

@@ -139,6 +139,21 @@ def comparison(
     return row, contrast.p_values if contrast else None
 
 
+def without_cost(
+    values: Sequence[Value], plan: Comparisons, environment: str, against: str
+) -> tuple[Comparison, None]:
+    """Return what `comparison` does, but only the values of both sides: a cost takes much longer."""
+    complete = complete_blocks(values, (against, environment))
+    mine = [each.value for each in values if each.environment == environment]
+    row = Comparison(
+        environment=environment, aa=environment == plan.aa_arm, cost=None, baseline_value=None,
+        value=median(mine) if mine else None, slow=None,
+        adjusted_p=None, verdict="inconclusive", remarks=(),
+        pairs=tuple(BlockPair(one.block, one.value, other.value) for one, other in complete),
+    )  # fmt: skip
+    return row, None
+
+
 @dataclass(frozen=True, slots=True)
 class Unjudged:
     """A comparison with another environment than the baseline, ``against``, to be judged with its family."""

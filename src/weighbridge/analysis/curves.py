@@ -24,19 +24,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from weighbridge.analysis.overload import Breakage, without_retries
 from weighbridge.analysis.plan import Comparisons
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.address import ArmId, CellId, grouped
+from weighbridge.model.address import ArmId, CellId, MetricId, grouped
 from weighbridge.model.measurement import scale_of
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
 from weighbridge.statistics import Better, Contrast, Cost, Interval, typical_interval
 from weighbridge.store.run import RunStore
 
-if TYPE_CHECKING:
-    from weighbridge.analysis.results import MetricReport
+Units = Mapping[MetricId, tuple[str, Better]]
+"""The unit of each metric, and the direction that is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +363,7 @@ _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(\S*)\s*")
 def load_sweeps(
     store: RunStore,
     trials: Iterable[TrialRow],
-    reports: "Sequence[MetricReport]",
+    own_metrics: Units,
     plan: Comparisons,
     broken: Mapping[ArmId, Breakage],
 ) -> tuple[LoadSweep, ...]:
@@ -375,9 +375,9 @@ def load_sweeps(
     for workload, fixed, levels in _group_by_load(cells, loads):
         swept = {level.cell for level in levels}
         mine = [row for row in rows if row.cell in swept and (row.ok or row.broke)]
-        about = [each for each in reports if each.cell in swept]
         results = Results(levels, tuple(mine))
-        metrics = _metrics(results, [each for each in about if not each.resource_use], plan, broken)
+        units = {metric.metric: unit for metric, unit in own_metrics.items() if metric.cell in swept}
+        metrics = _metrics(results, units, plan, broken)
         sweeps.append(
             LoadSweep(
                 workload, loads[workload], fixed, levels, metrics,
@@ -414,10 +414,12 @@ def _group_by_load(
 
 
 def _metrics(
-    results: Results, reports: "Sequence[MetricReport]", plan: Comparisons, broken: Mapping[ArmId, Breakage]
+    results: Results,
+    units: Mapping[str, tuple[str, Better]],
+    plan: Comparisons,
+    broken: Mapping[ArmId, Breakage],
 ) -> tuple[MetricCurve, ...]:
     """Return each metric's curves. A latency has the peak of the throughput before it, or of the first one."""
-    units = {each.metric: (each.unit, each.better) for each in reports}
     rates = {
         metric: curves_of(results, metric, plan.environments, broken, throughput=True)
         for metric, of in units.items()

@@ -101,7 +101,7 @@ def _hiding_limit(context: Context, report: MetricReport, environment: str) -> B
 class Family(StrEnum):
     """A group of comparisons that are corrected together."""
 
-    HEADLINES = "headlines"
+    HEADLINES = "primary metrics"
     FURTHER = "further metrics"
     RESOURCE_USE = "resource use"
     EVENTS = "events"
@@ -232,7 +232,7 @@ def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]
 
 
 TRUSTED: Mapping[TrustReason, bool | None] = {
-    TrustReason.NO_AA_ARM: None, TrustReason.FEW_BLOCKS: None, TrustReason.SHIFTED: False, TrustReason.HOLDS: True,
+    TrustReason.NO_CONTROL: None, TrustReason.FEW_BLOCKS: None, TrustReason.SHIFTED: False, TrustReason.HOLDS: True,
 }  # fmt: skip
 """Whether a session is trusted; None if there is no usable control."""
 
@@ -240,7 +240,7 @@ TRUSTED: Mapping[TrustReason, bool | None] = {
 def trust_reason(checks: Sequence[ControlCheck], shifted: Sequence[MetricReport], aa_arm: str | None) -> TrustReason:
     """Return why a session is trusted or not; ``shifted`` comes from `shifted_controls` with the same checks."""
     if aa_arm is None:
-        return TrustReason.NO_AA_ARM
+        return TrustReason.NO_CONTROL
     if not any(each.enough for each in checks):
         return TrustReason.FEW_BLOCKS
     return TrustReason.SHIFTED if shifted else TrustReason.HOLDS

@@ -15,7 +15,7 @@ from weighbridge.analysis.comparisons import cost_unit, on_differences
 from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit, targets
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.statistics import Cost, Interval, Looks
+from weighbridge.statistics import Cost, Interval
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 GateOutcome = Literal["exceeded", "kept", "undecided"]
@@ -68,7 +68,7 @@ def judge(requirements: Sequence[Requirement], analysis: Analysis) -> tuple[Find
 
 def judged_targets(requirement: Requirement, analysis: Analysis) -> Iterator[Target]:
     """Yield the comparisons that a requirement applies to, with costs as differences if its unit is the metric's."""
-    looks = Looks() if analysis.context is None else analysis.context.plan.looks
+    looks = analysis.plan.looks
     for target in targets(requirement, analysis):
         report, row = target.report, target.row
         if requirement.unit == "%" or report is None or row is None or row.cost is None:
@@ -124,10 +124,9 @@ def rule(
 
 def _unusable(outcome: GateOutcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
     """Return why a comparison cannot be judged, whatever its interval; None if it can."""
-    context = analysis.context
-    unknown = context is not None and context.paths.missing(report.cell, analysis.baseline, row.environment)
-    unlike = context is not None and never_equivalent(context, report, row.environment, ())
-    selection = {remark.code for remark in row.remarks} & {"selected", "broke"}
+    unknown = analysis.paths.missing(report.cell, analysis.baseline, row.environment)
+    unlike = never_equivalent(analysis.context, report, row.environment, ())
+    selection = {remark.code for remark in row.remarks} & {"selected", "overloaded"}
     reasons: dict[Reason, bool] = {
         "untrusted": analysis.trust.trusted is False,
         "hidden": str(row.verdict) == "hidden",

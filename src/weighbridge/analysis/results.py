@@ -6,14 +6,14 @@ from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from weighbridge.analysis.bottleneck import Bottleneck, LimitCounts
+from weighbridge.analysis.bottleneck import Bottleneck, LimitCounts, counts
 from weighbridge.analysis.conditions import Calibration, Durabilities, Isolation, PowerCuts
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.latency import LatencyReport
 from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.paths import Paths
-from weighbridge.analysis.plan import StepChange
+from weighbridge.analysis.plan import Comparisons, StepChange
 from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.analysis.trial_row import TrialRow
@@ -21,6 +21,7 @@ from weighbridge.model.address import ArmId, HasMetricId, MetricId, grouped
 from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.explained import DescribedMechanism
+from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import is_resource_use
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, Looks, SlowRuns, Verdict
@@ -130,7 +131,7 @@ class Comparison:
     visible: VisibleCost | None = None
     """The cost that this comparison would have shown; None with too few blocks, or if nothing can be different."""
     pairs: tuple[BlockPair, ...] = ()
-    """The pairs that the cost is computed from, in the order of the blocks; empty without a cost."""
+    """The pairs that the cost is computed from, in the order of the blocks."""
 
     @property
     def blocks(self) -> int:
@@ -189,6 +190,8 @@ class MetricReport(HasMetricId):
     """The comparisons in the study's order, with the A/A arm last."""
     disturbed: bool = False
     """Whether other processes took CPU time in more than half of the baseline's trials in this run."""
+    baseline_values: tuple[float, ...] = field(default=(), repr=False)
+    """The baseline's value in each block."""
 
     @property
     def aa(self) -> Comparison | None:
@@ -314,12 +317,12 @@ class Explanation:
 class TrustReason(StrEnum):
     """The reason why a session is trusted, is not trusted, or cannot be judged."""
 
-    NO_AA_ARM = "no-aa-arm"
-    FEW_BLOCKS = "few-blocks"
+    NO_CONTROL = "no-control"
+    FEW_BLOCKS = "few-rounds"
     """The A/A arm has fewer blocks than any verdict needs."""
-    SHIFTED = "shifted"
+    SHIFTED = "failed"
     """The A/A arm shows a cost although there is none."""
-    HOLDS = "holds"
+    HOLDS = "passed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,9 +391,11 @@ class Analysis:
     """The labels of all cells of the study, with or without a finished trial."""
     metrics: tuple[MetricReport, ...]
     trust: Trust
-    confounders: tuple[Remark, ...]
     trials: tuple[TrialRow, ...]
     """The trials in chronological order."""
+    context: Context = field(repr=False, compare=False)
+    """The data for judging further comparisons of this run."""
+    confounders: tuple[Remark, ...] = ()
     polled: bool = False
     """Whether idle CPUs of this machine polled instead of halting."""
     calibration: Calibration | None = None
@@ -403,8 +408,8 @@ class Analysis:
     """The workloads that name their load and have at least three levels of it."""
     broken: Mapping[ArmId, Breakage] = field(default_factory=dict)
     """The arms with trials that broke under their load."""
-    bottlenecks: Mapping[ArmId, LimitCounts] = field(default_factory=dict)
-    """For each arm, the number of good trials with each bottleneck."""
+    limits: Mapping[ArmId, Sequence[Flag | None]] = field(default_factory=dict, repr=False)
+    """The bottleneck of each good trial."""
     durability: Mapping[str, Durabilities] = field(default_factory=dict)
     """For each workload label, the durability of acknowledged data, and the environments that have it."""
     power_cuts: PowerCuts = ()
@@ -431,8 +436,6 @@ class Analysis:
     """The looks at the A/A arm; only planned looks count."""
     explanations: tuple[Explanation, ...] = ()
     """The parts of each environment's cost, one headline metric each; empty if the study does not ask for them."""
-    context: Context | None = field(default=None, repr=False, compare=False)
-    """The data for judging further comparisons of this run."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
     """The trials of each label that has any, in chronological order."""
 
@@ -440,9 +443,19 @@ class Analysis:
         object.__setattr__(self, "trials_of", grouped(self.trials, lambda trial: trial.label))
 
     @property
+    def plan(self) -> Comparisons:
+        """The comparisons that the study asks for."""
+        return self.context.plan
+
+    @property
     def failed(self) -> tuple[TrialRow, ...]:
         """The trials without measurements. Trials that broke are not included, because breaking is a result."""
         return tuple(trial for trial in self.trials if not (trial.ok or trial.broke))
+
+    @cached_property
+    def bottlenecks(self) -> Mapping[ArmId, LimitCounts]:
+        """For each arm, the number of good trials with each bottleneck."""
+        return {arm: counts(limits) for arm, limits in self.limits.items()}
 
     @cached_property
     def disturbance(self) -> Disturbance:
@@ -461,7 +474,7 @@ class Analysis:
     @property
     def on_nodes(self) -> bool:
         """Whether the sites are pods on nodes of a cluster, which chooses their CPUs."""
-        study = self.context.study if self.context is not None else None
+        study = self.context.study
         return study is not None and any(host.get("kind") == "kubernetes" for host in study.hosts.values())
 
     @cached_property
@@ -487,7 +500,7 @@ class Analysis:
     @property
     def unfinished(self) -> bool:
         """Whether the run did not reach its end: it was stopped, or is still running."""
-        return self.context is not None and self.context.plan.unfinished
+        return self.plan.unfinished
 
     @property
     def headlines(self) -> tuple[MetricReport, ...]:

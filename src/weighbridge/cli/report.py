@@ -43,10 +43,7 @@ def report(options: ReportOptions) -> None:
         findings = checked(lambda: judge(limits, analysis), PREFIX)  # before anything is written
         shown = checked(lambda: [each for name in options.tables for each in reports_named(name, analysis)], TABLE)
         if options.as_json:
-            document = report_json(store, analysis)
-            if limits:
-                document["limits"] = limits_json(analysis, findings)
-            print_json(document)
+            print_json(report_json(store, analysis, limits_json(analysis, findings)))
             _answer(findings, analysis)
             return
         if other_format is not None:

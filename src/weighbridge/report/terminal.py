@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from weighbridge.analysis.latency import PERCENTS, LatencyReport
-from weighbridge.analysis.paths import path_tables
+from weighbridge.analysis.path_tables import path_tables
 from weighbridge.analysis.results import Analysis, Explanation, MetricReport, RemarkPlace
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.screen import print_screen

@@ -1,6 +1,5 @@
 """What requirements come to: each comparison has three answers; a gate has one of many, at looks that share error."""
 
-import json
 import math
 from dataclasses import replace
 
@@ -178,15 +177,14 @@ def test_a_budget_in_percent_leaves_what_has_no_ratio_to_one_in_its_unit(run):
 
 def test_findings_for_machines(run, analysis):
     findings = answers(analysis, "bridge.tcp.throughput > 5%", "host.tcp.throughput > 5%")
-    worse, same = limits_json(analysis, findings)
-    json.dumps([worse, same], allow_nan=False)
+    worse, same = map(vars, limits_json(analysis, findings))
     assert (worse["limit"], worse["outcome"], worse["reason"]) == ("bridge.tcp.throughput > 5%", "exceeded", "above")
     assert (worse["environment"], worse["workload"], worse["metric"]) == ("bridge", "tcp", "throughput")
     assert worse["cost_low"] < worse["cost"] < worse["cost_high"] and worse["cost_unit"] == "%"
-    assert same["outcome"] == "kept" and same["blocks"] == 10
+    assert same["outcome"] == "kept" and same["rounds"] == 10
     analysis = analyse(run(costs={"bridge": 1.2}, blocks=0))
-    (none,) = limits_json(analysis, answers(analysis, "bridge.tcp.throughput > 5%"))
-    assert none["cost"] is None and none["outcome"] == "undecided" and none["blocks"] == 0
+    (none,) = map(vars, limits_json(analysis, answers(analysis, "bridge.tcp.throughput > 5%")))
+    assert none["cost"] is None and none["outcome"] == "undecided" and none["rounds"] == 0
 
 
 def gate(store, *budgets, spending=None):

@@ -77,7 +77,6 @@ def test_what_broke_is_a_selection(compared):
 
 def test_without_a_path_there_is_no_verdict(run):
     analysis = analyse(run(costs={"bridge": 1.1, "overlay": 1.5}))
-    assert analysis.context is not None
     context = replace(analysis.context, paths=Paths({}, frozenset({"tcp"})))
     assert pair(replace(analysis, context=context)).verdict == "inconclusive"
 

@@ -19,8 +19,8 @@ class TargetMissed(Remark):
     placement = RemarkPlace.COST
     target: float
     half_width: float
-    blocks: int
-    predicted_blocks: int | None
+    rounds: int
+    predicted_rounds: int | None
 
 
 @about_comparison(100)
@@ -69,7 +69,7 @@ class Identical(Remark):
 
     code = "identical"
     placement = RemarkPlace.COST
-    blocks: int
+    rounds: int
 
 
 @about_comparison(120)

@@ -14,7 +14,7 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 class AAArm(Remark):
     """The comparison is between the baseline and itself."""
 
-    code = "aa"
+    code = "control"
     baseline: str
 
 
@@ -28,7 +28,7 @@ def _aa_arm(comparison: ComparisonInRun) -> Iterator[Remark]:
 class NoBlocks(Remark):
     """No block has a value of both sides."""
 
-    code = "no-blocks"
+    code = "no-rounds"
 
 
 @about_comparison(40)
@@ -41,7 +41,7 @@ def _no_blocks(comparison: ComparisonInRun) -> Iterator[Remark]:
 class OneBlock(Remark):
     """A single block gives no interval."""
 
-    code = "one-block"
+    code = "one-round"
     placement = RemarkPlace.COST
 
 
@@ -57,7 +57,7 @@ class Exploratory(Remark):
 
     code = "exploratory"
     placement = RemarkPlace.COST
-    blocks: int
+    rounds: int
 
 
 @about_comparison(60)
@@ -71,7 +71,7 @@ class Incomplete(Remark):
     """There are fewer blocks than were planned or tried."""
 
     code = "incomplete"
-    blocks: int
+    rounds: int
     planned: int
 
 
@@ -91,12 +91,12 @@ def _incomplete(comparison: ComparisonInRun) -> Iterator[Remark]:
 class Extended(Remark):
     """The number of blocks was changed; ``looked_after`` has the number of finished blocks at each change.
 
-    ``blocks`` is how many ran, or the target of an unfinished run. ``by_gate`` is whether a gate asked for some.
+    ``rounds`` is how many ran, or the target of an unfinished run. ``by_gate`` is whether a gate asked for some.
     """
 
     code = "extended"
     planned: int
-    blocks: int
+    rounds: int
     looked_after: tuple[int, ...]
     by_gate: bool = False
 
@@ -113,11 +113,11 @@ def _extended(context: Context) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished(Remark):
-    """The run has not reached its end after ``blocks``; ``planned`` is None if the run stops on precision."""
+    """The run has not reached its end. ``rounds`` have run; ``planned`` is None if it stops on precision."""
 
     code = "unfinished"
     placement = RemarkPlace.SCREEN
-    blocks: int
+    rounds: int
     planned: int | None
 
 

@@ -67,8 +67,8 @@ def _autocorrelation(values: ArmValues) -> Iterator[Remark]:
 class BrokeUnderLoad(AboutEnvironment):
     """The trials broke under their load."""
 
-    code = "broke"
-    broke: Breakage
+    code = "overloaded"
+    overloaded: Breakage
 
 
 @about_trials(10)

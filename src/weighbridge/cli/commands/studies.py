@@ -27,7 +27,7 @@ class Action(StrEnum):
 
 DOCUMENTS: Mapping[str, str] = {
     "study": "",
-    "report": "weighbridge.report.export.document:Report",
+    "report": "weighbridge.analysis.run_result:RunResult",
     "plan": "weighbridge.cli.plan:PlanDocument",
 } | {name: place for feature in features() for name, place in feature.documents.items()}
 """The documents with a JSON Schema, as ``module:type``: study files, and the output of commands with ``--json``."""

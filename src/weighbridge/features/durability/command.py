@@ -16,7 +16,7 @@ from weighbridge.features.durability.options import DurabilityOptions
 from weighbridge.features.durability.runner import CheckedPowerCuts
 from weighbridge.model.power_cut import SCOPE, PowerCut, power_cut_facts
 from weighbridge.model.study import Study
-from weighbridge.report.export.json import power_cut_json
+from weighbridge.report.export.json import power_cut_result
 from weighbridge.report.text.conditions import HOW_CHECKED, how_kept, power_cut_verdict
 from weighbridge.runner import run as running
 from weighbridge.runner.signals import interruptible
@@ -79,7 +79,7 @@ def document_of(result: CheckedPowerCuts) -> dict[str, Any]:
     """Return the document of ``--json``."""
     return {
         "version": 1,
-        "checked": [power_cut_json(each) for each in result.checked],
+        "checked": [vars(power_cut_result(each)) for each in result.checked],
         "unchecked": [{"environment": each.environment, "why": each.why} for each in result.unchecked],
     }
 

@@ -4,8 +4,8 @@
     for metric in fleet.metrics:
         metric.fleet.typical, metric.fleet.prediction, metric.outlier_machines
 
-Only these data of each run are computed: its headline costs, and whether its A/A arm holds. Runs whose A/A arm shows
-a cost are not counted. `weighbridge.features.fleets.statistics` computes a cost over machines.
+Each run is analysed as for its own report, but only its primary metrics and its control. A run whose control failed
+takes no part. What a cost over machines comes to is `weighbridge.features.fleets.statistics`'s.
 
 **Own values.** A cost is measured within blocks, so a machine that is equally slow natively and in an environment has
 the same cost as its peers. The baseline's own values show which machine is slow. They differ between sessions, and
@@ -15,7 +15,6 @@ An **outlier** of `statistics.fleet` must remain one among all metrics of the pa
 correction over the machines, is multiplied by the number of metrics.
 """
 
-import itertools
 import math
 import re
 from collections import Counter
@@ -24,18 +23,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from statistics import fmean, median
-from typing import cast
 
-from weighbridge.analysis.analyse import measured_values, metrics_in_order
-from weighbridge.analysis.bottleneck import limit_of, shared_limit
-from weighbridge.analysis.comparisons import contrast_cost
-from weighbridge.analysis.conditions import Isolation, isolations
-from weighbridge.analysis.judgement import DISTRUST, TRUSTED, ControlCheck, shifted_controls, trust_reason
-from weighbridge.analysis.paths import Paths, paths_of
-from weighbridge.analysis.plan import Comparisons, plan_of
-from weighbridge.analysis.readings import READ_MEANWHILE, SELECTED
-from weighbridge.analysis.resources import negligible
-from weighbridge.analysis.results import MetricReport, TrustReason
+from weighbridge.analysis.analyse import Depth, analyse
+from weighbridge.analysis.bottleneck import shared_limit
+from weighbridge.analysis.conditions import Isolation
+from weighbridge.analysis.judgement import (
+    TRUSTED,
+)
+from weighbridge.analysis.results import Analysis, MetricReport, TrustReason
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
 from weighbridge.features.fleets.unit import Purpose, unit_of
@@ -49,20 +44,16 @@ from weighbridge.features.gate.compared_run import (
     path_facts,
 )
 from weighbridge.features.gate.past_runs import run_places
-from weighbridge.model.address import ArmId, CellId, MetricId, grouped
-from weighbridge.model.disturbance import Disturbance, disturbance_of
-from weighbridge.model.flag import Flag
+from weighbridge.model.address import ArmId, MetricId
+from weighbridge.model.disturbance import Disturbance
 from weighbridge.model.host import MACHINE_ID, NODE
-from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
-from weighbridge.statistics import Better, Contrast, Interval, Looks, Scale, looks_share
+from weighbridge.model.measurement import scale_of
+from weighbridge.statistics import Interval, Looks, Scale
 from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.parametric import t_quantile
-from weighbridge.statistics.ranks import critical_rank
-from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
+from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA
-from weighbridge.store.consistency import require_consistent
-from weighbridge.store.rows import StoredTrial
-from weighbridge.store.run import RunStore, Value
+from weighbridge.store.run import RunStore
 
 FLEET = "fleet.json"
 """The file that makes a folder a fleet's."""
@@ -406,21 +397,8 @@ def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun]
 
 def _read_run(store: RunStore, name: str, *, in_fleet: bool) -> FleetRun:
     """Read a run of a fleet, whose machines have the names that its list or scheduler gives them, or of a folder."""
-    require_consistent(store)
-    plan, info, facts = plan_of(store), store.info(), store.facts()
-    by_key = _by_metric(store)
-    cells = store.cells()
-    headlines, further = _reports(by_key, [cell.id for cell in cells])
-    sides = {
-        (key, environment): _sides(by_key[key], plan.baseline, environment)
-        for key in headlines
-        for environment in plan.compared_on(key.cell)
-        if environment == plan.aa_arm or environment in by_key[key].environments
-    }
-    checks = _checks(by_key, {**headlines, **further}, plan) if plan.aa_arm else []
-    shifted = shifted_controls(checks)
-    paths, limits = paths_of(facts, info), _limits(store)
-    environments = [row for row in store.environments() if row[3] is None]
+    analysis = analyse(store, Depth.VALUES)
+    info, facts, headlines = store.info(), store.facts(), analysis.headlines
     purpose, units = unit_of(Path(name).name)
     own_facts = machine_facts(facts, _hosts(store))
     nodes = [(each.get(NODE, ""), each.get(MACHINE_ID, "")) for each in own_facts]
@@ -429,192 +407,61 @@ def _read_run(store: RunStore, name: str, *, in_fleet: bool) -> FleetRun:
     if not all(node for node, _ in nodes):  # of before machines were named
         nodes = [(unit, "") for unit in units]
     by_node = dict(zip(nodes, [*own_facts, *({} for _ in nodes)], strict=False))
-    along = {**path_facts(paths), **({"Weighbridge": info["version"]} if info.get("version") else {})}
-    compared = [each for each in sides if each[1] != plan.aa_arm]
-    whys = {each: _no_cost(headlines[each[0]], each[1], paths, limits, plan.baseline) for each in compared}
-    trials = store.trials()
+    along = {**path_facts(analysis.paths), **({"Weighbridge": info["version"]} if info.get("version") else {})}
+    rows = [(report, row) for report in headlines for row in report.comparisons if row.aa or row.value is not None]
+    whys = {
+        (report.metric_id, row.environment): _no_cost(report, row.environment, analysis)
+        for report, row in rows
+        if not row.aa
+    }
+    sides = {
+        (report.metric_id, row.environment): (
+            [each.baseline for each in row.pairs],
+            [each.value for each in row.pairs],
+        )
+        for report, row in rows
+    }
     return FleetRun(
         name=name,
         machines=(),
         nodes=tuple(by_node),
         purpose=purpose,
-        study=info.get("study", ""),
-        question=info.get("question", ""),
-        baseline=plan.baseline,
-        run_id=info.get("run_id", ""),
+        study=analysis.study,
+        question=analysis.question,
+        baseline=analysis.baseline,
+        run_id=analysis.run_id,
         created=float(info.get("created", 0.0)),
-        trust=trust_reason(checks, shifted, plan.aa_arm),
-        shifted=shifted,
-        disturbances=_disturbances(trials, plan),
+        trust=analysis.trust.reason,
+        shifted=analysis.trust.shifted,
+        disturbances={
+            each: analysis.disturbance_in(each) for each in analysis.environments if each != analysis.aa_arm
+        },
         blocks=max((len(mine[0]) for mine in sides.values()), default=0),
-        trials=len(trials),
-        failed=sum(trial.outcome not in (Outcome.OK, Outcome.BROKE) for trial in trials),
-        unfinished=plan.unfinished,
-        equivalence=plan.equivalence,
-        looks=plan.looks,
-        reports=headlines,
+        trials=len(analysis.trials),
+        failed=len(analysis.failed),
+        unfinished=analysis.unfinished,
+        equivalence=analysis.equivalence,
+        looks=analysis.looks,
+        reports={each.metric_id: replace(each, comparisons=()) for each in headlines},
         sides=sides,
-        own_values={key: by_key[key].per_block(plan.baseline) for key in headlines},
-        aa_arm=plan.aa_arm,
+        own_values={each.metric_id: each.baseline_values for each in headlines},
+        aa_arm=analysis.aa_arm,
         no_cost={each: why for each, why in whys.items() if why is not None},
         facts=tuple({**comparable_facts(each), **along} for each in by_node.values()),
-        environments={name: Described(kind, options) for name, kind, options, _ in environments},
-        cells={cell.id.label: Described(cell.kind, cell.options) for cell in cells},
-        isolation=isolations(facts, plan.environments),
+        environments={
+            each: Described(kind, options) for each, kind, options, aa_of in store.environments() if aa_of is None
+        },
+        cells={cell.id.label: Described(cell.kind, cell.options) for cell in store.cells()},
+        isolation=analysis.isolation,
     )
 
 
-# -- what a run measured: as `analyse` has it, without what only a run's own report needs ---------------
-
-
-@dataclass(slots=True)
-class _MetricValues:
-    """One metric's unit, direction, and the values of each environment by block and attempt."""
-
-    unit: str
-    better: str
-    environments: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
-
-    def per_block(self, environment: str) -> list[float]:
-        """Return one value per block, from the first attempt that has one."""
-        mine = self.environments.get(environment, {})
-        first: dict[int, float] = {}
-        for block, attempt in sorted(mine):
-            first.setdefault(block, mine[block, attempt])
-        return list(first.values())
-
-
-def _by_metric(store: RunStore) -> dict[MetricId, _MetricValues]:
-    """Return the values that a report's costs are made of, by metric."""
-    trials, measured = store.trials(), store.measured()
-    names = {each[0] for values in measured.values() for each in values}
-    standing: set[tuple[int, str]] | None = None
-    if any(name.startswith((*SELECTED, *READ_MEANWHILE)) for name in names) or any(
-        trial.outcome is Outcome.BROKE for trial in trials
-    ):  # values that are a selection, or of blocks that were tried again
-        standing = {(value.trial_id, value.metric) for value in measured_values(store)}
-    cells: dict[CellId, dict[str, _MetricValues]] = {}
-    for trial in trials:
-        if trial.outcome is not Outcome.OK:
-            continue
-        by_metric, place = cells.setdefault(trial.cell, {}), (trial.block, trial.attempt)
-        for metric, unit, better, value in measured.get(trial.id, ()):
-            if standing is not None and (trial.id, metric) not in standing:
-                continue
-            mine = by_metric.get(metric)
-            if mine is None:
-                mine = by_metric[metric] = _MetricValues(unit, better)
-            of = mine.environments.get(trial.environment)
-            if of is None:
-                of = mine.environments[trial.environment] = {}
-            of[place] = value
-    return {MetricId(cell, metric): each for cell, by_metric in cells.items() for metric, each in by_metric.items()}
-
-
-def _reports(
-    by_key: Mapping[MetricId, _MetricValues], cells: Sequence[CellId]
-) -> tuple[dict[MetricId, MetricReport], dict[MetricId, MetricReport]]:
-    """Return the headline metrics in the study's order, and all others."""
-    headlines: dict[MetricId, MetricReport] = {}
-    further: dict[MetricId, MetricReport] = {}
-    with_headline: set[CellId] = set()
-    for key in metrics_in_order(by_key, cells):
-        headline = key.cell not in with_headline and not is_resource_use(key.metric)
-        with_headline.add(key.cell)
-        first = by_key[key]
-        (headlines if headline else further)[key] = MetricReport(
-            key, first.unit, cast(Better, first.better), headline, None, None, ()
-        )
-    return headlines, further
-
-
-def _sides(metric: _MetricValues, baseline: str, environment: str) -> Sides:
-    """Return both sides' values by block, from the first attempt with both (`store.blocks`)."""
-    one, other = (metric.environments.get(name, {}) for name in (baseline, environment))
-    first: dict[int, tuple[float, float]] = {}
-    for place in sorted(one.keys() & other.keys()):
-        first.setdefault(place[0], (one[place], other[place]))
-    return [each for each, _ in first.values()], [each for _, each in first.values()]
-
-
-def _checks(
-    by_key: Mapping[MetricId, _MetricValues], reports: Mapping[MetricId, MetricReport], plan: Comparisons
-) -> list[ControlCheck]:
-    """Return the checks of the A/A arm that a report makes, those that hold by far without their intervals."""
-    aa, control = plan.aa_arm or "", replace(plan, looks=plan.control_looks)
-    contrast, level = Contrast.between(aa, plan.baseline), 1 - DISTRUST * looks_share(plan.control_looks)
-    checks = []
-    for key, report in reports.items():
-        if aa not in plan.compared_on(key.cell):
-            continue
-        sides = _sides(by_key[key], plan.baseline, aa)
-        if not sides[0]:
-            continue
-        if _holds_by_far(sides, scale_of(report.metric, report.unit), level):
-            checks.append(ControlCheck(report, None, 1.0, None))
-            continue
-        values = _as_values(key, by_key[key], (plan.baseline, aa))
-        at_99 = contrast_cost(values, contrast, control, 1 - DISTRUST)
-        assert at_99 is not None
-        nothing = negligible(report.metric, at_99.cost.typical)
-        checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))
-    return checks
-
-
-def _as_values(key: MetricId, metric: _MetricValues, environments: Sequence[str]) -> list[Value]:
-    workload, level = key.cell.workload, key.cell.level
-    return [
-        Value(0, block, attempt, environment, workload, level, key.metric, metric.unit, metric.better, value, 0.0, ())
-        for environment in environments
-        for (block, attempt), value in metric.environments.get(environment, {}).items()
-    ]
-
-
-def _holds_by_far(sides: Sides, scale: Scale | None, level: float) -> bool:
-    """Return whether a control's rank sum is so far from the critical one that its interval includes no cost.
-
-    This needs at least ten blocks, all different: ties and few blocks are left to the interval itself.
-    """
-    blocks = len(sides[0])
-    if blocks < MIN_BLOCKS_SIGNED_RANK:
-        return False
-    ratio = scale is None and min(min(side) for side in sides) > 0
-    pairs = zip(*sides, strict=True)
-    effects = [math.log(other / one) if ratio else other - one for one, other in pairs]
-    effects.sort(key=abs)
-    apart = 1e-9 * abs(effects[-1])
-    if not effects[0] or any(abs(after) - abs(before) <= apart for before, after in itertools.pairwise(effects)):
-        return False
-    positive = sum(rank for rank, effect in enumerate(effects, 1) if effect > 0)
-    smaller = min(positive, blocks * (blocks + 1) // 2 - positive)
-    return smaller > 1.2 * critical_rank(blocks, level) + 5
-
-
-def _limits(store: RunStore) -> dict[ArmId, list[Flag | None]]:
-    """Return the bottleneck of each good trial."""
-    arms = grouped((trial for trial in store.trials() if trial.outcome is Outcome.OK), lambda trial: trial.arm)
-    return {arm: [limit_of(trial.flags) if trial.flags else None for trial in good] for arm, good in arms.items()}
-
-
-def _no_cost(
-    report: MetricReport,
-    environment: str,
-    paths: Paths,
-    limits: Mapping[ArmId, Sequence[Flag | None]],
-    baseline: str,
-) -> WhyNotCounted | None:
+def _no_cost(report: MetricReport, environment: str, analysis: Analysis) -> WhyNotCounted | None:
     """Return why a comparison can have no verdict in its own run."""
-    one, other = (limits.get(ArmId(report.cell, name), ()) for name in (baseline, environment))
-    if paths.missing(report.cell, baseline, environment):
+    if analysis.paths.missing(report.cell, analysis.baseline, environment):
         return WhyNotCounted.NO_PATH
+    one, other = (analysis.limits.get(ArmId(report.cell, name), ()) for name in (analysis.baseline, environment))
     return WhyNotCounted.HIDDEN if shared_limit(one, other, report.unit) is not None else None
-
-
-def _disturbances(trials: Sequence[StoredTrial], plan: Comparisons) -> dict[str, Disturbance]:
-    good = [trial for trial in trials if trial.outcome is Outcome.OK]
-    arms = grouped(good, lambda each: plan.baseline if each.environment == plan.aa_arm else each.environment)
-    names = [name for name in plan.environments if name != plan.aa_arm]
-    return {name: disturbance_of(trial.flags for trial in arms.get(name, ())) for name in names}
 
 
 # -- machines -------------------------------------------------------------------------------------

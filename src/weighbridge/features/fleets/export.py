@@ -3,6 +3,7 @@
 import math
 
 from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.run_result import finite
 from weighbridge.features.fleets.analysis import FleetMetric, FleetResult, FleetRun
 from weighbridge.features.fleets.changes import FleetsCompared, FleetShift, controls, effect_name
 from weighbridge.features.fleets.json_document import (
@@ -18,7 +19,6 @@ from weighbridge.features.fleets.json_document import (
 )
 from weighbridge.features.fleets.statistics import MachineEffect, PairEffect
 from weighbridge.features.fleets.text import distance, own_value, why_left_out
-from weighbridge.report.export.json import finite
 from weighbridge.report.export.provenance import date_of
 from weighbridge.statistics import Interval
 

@@ -20,7 +20,6 @@ from enum import StrEnum
 from statistics import median
 
 from weighbridge.analysis.comparisons import per_block
-from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import after_holm, family_of, never_equivalent
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport
@@ -339,7 +338,7 @@ def _pair(
     equivalence = margin if margin is not None else min(margins, default=None)
     why = why_no_own_values(first, second, [each for each in facts if each not in on_purpose])
     after = {report.metric_id: report for report in second.analysis.metrics}
-    failing = [_context(run).failing() for run in (first, second)]
+    failing = [run.analysis.context.failing() for run in (first, second)]
     changes = [
         _metric(report, after[report.metric_id], (first, second), failing, allowance, equivalence)
         for report in first.analysis.metrics
@@ -350,12 +349,6 @@ def _pair(
         judged = [replace(each, own_values=own_values(first, second, each.before, each.after)) for each in judged]
     settings, only = changed_settings(first, second), only_in(first, second)
     return RunPair(first, second, facts, settings, only, tuple(judged), why, on_purpose)
-
-
-def _context(run: ComparedRun) -> Context:
-    if run.analysis.context is None:
-        raise ValueError(f"The analysis of {run.name} has no data: analyse the run again.")
-    return run.analysis.context
 
 
 def _metric(
@@ -378,7 +371,7 @@ def _row(
     one, other = sides
     unknown, change = why_no_change((before, after), sides), None
     if unknown is None:
-        looks = min((_context(run).plan.looks for run in runs), key=looks_share)
+        looks = min((run.analysis.context.plan.looks for run in runs), key=looks_share)
         change = cost_change(
             (before, after), sides, runs, looks=looks, equivalence=margin, allowance=allowance
         ).change
@@ -412,7 +405,7 @@ def _judge_row(
 ) -> ChangeRow:  # fmt: skip
     """Return a row with its verdict. Anything that prevents a verdict in either run prevents it for the change."""
     reports = metric.before, metric.after
-    contexts = [_context(run) for run in runs]
+    contexts = [run.analysis.context for run in runs]
     environments = row.before.environment, row.after.environment
     never = any(
         never_equivalent(context, report, name, selected)

@@ -5,24 +5,23 @@ docs/reference/json.md says what the keys mean.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from pydantic import ConfigDict, PlainSerializer, TypeAdapter, with_config
+from pydantic import ConfigDict, with_config
 
 from weighbridge.analysis.comparisons import cost_unit
 from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.analysis.run_result import Number, document_json
 from weighbridge.features.gate import between_runs as between
 from weighbridge.features.gate.between_runs import ChangeRow, MetricChanges
 from weighbridge.features.gate.compare_text import run_letter
 from weighbridge.features.gate.compared_run import ComparedRun, FactChange, FactKind, Part, SettingChange
 from weighbridge.report.export.disturbance import DisturbanceRow, disturbance_json
-from weighbridge.report.export.json import finite, penalty_json
+from weighbridge.report.export.json import penalty
 from weighbridge.report.export.provenance import date_of
 from weighbridge.statistics import Better, Interval, Scale, Verdict
 
 COMPARE_VERSION: Final = 1
-Number = Annotated[float | None, PlainSerializer(finite)]
-"""A number in a document; null if it is infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +66,9 @@ class OnlyRow:
 class CostLimits:
     """A cost with its limits; positive is worse."""
 
-    cost: float | None
-    cost_low: float | None
-    cost_high: float | None
+    cost: Number
+    cost_low: Number
+    cost_high: Number
     cost_unit: str | None
 
 
@@ -183,12 +182,6 @@ def compare_json(comparison: between.RunsCompared) -> dict[str, Any]:
     return document_json(CompareDocument(COMPARE_VERSION, runs, pairs))
 
 
-def document_json(document: Any) -> dict[str, Any]:
-    """Return a document as JSON has it."""
-    made: dict[str, Any] = TypeAdapter(type(document)).dump_python(document, mode="json")
-    return made
-
-
 def fact_rows(facts: Sequence[FactChange]) -> tuple[FactRow, ...]:
     """Return the rows of facts that changed."""
     return tuple(
@@ -231,7 +224,7 @@ def _cost(metric: MetricChanges, row: ChangeRow) -> ChangedCost:
 
 
 def _in_run(row: Comparison, unit: str) -> CostInRun:
-    return CostInRun(**penalty_json(row.cost, unit), verdict=row.verdict, blocks=row.blocks)
+    return CostInRun(**penalty(row.cost, unit), verdict=row.verdict, blocks=row.blocks)
 
 
 def _change(row: ChangeRow, unit: str) -> ChangeJson | None:

@@ -77,7 +77,7 @@ def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | 
         return None
     if report.resource_use or report.disturbed:  # the noise floor prevents it, as in the report
         return None
-    looks = Looks() if analysis.context is None else analysis.context.plan.looks_beside_gates
+    looks = analysis.plan.looks_beside_gates
     judged = sum(each.reason != "own-budget" for each in gate.findings)
     level = verdicts.ALPHA * gate.share * looks_share(looks) / judged
     effect = visible_effect(row.standard_error, row.cost.blocks, level)

@@ -4,23 +4,23 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 from xml.etree import ElementTree as ET
 
 from pydantic import ConfigDict, with_config
-from typing_extensions import TypedDict
 
 from weighbridge.analysis.comparisons import cost_unit
 from weighbridge.analysis.limits import Finding, Reason
 from weighbridge.analysis.requirement import Operand, Target
 from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.run_result import InEnvironment, Number, Penalty, document_json, finite
 from weighbridge.features.gate.gate_analysis import Gate, GateAnswer, visible_excess
 from weighbridge.features.gate.gate_text import OUTCOMES, GateRow
 from weighbridge.features.gate.gate_text import RequirementOutcome as GateOutcome
 from weighbridge.report.document import Column, Document, Table, say
 from weighbridge.report.export.disturbance import DisturbanceRow, disturbance_json
-from weighbridge.report.export.json import finite
-from weighbridge.report.export.limits import FindingFigures, finding_figures
+from weighbridge.report.export.limits import finding_figures
 from weighbridge.report.render_markdown import markdown
 
 VERSION: Final = 1
@@ -38,7 +38,8 @@ Bmf = dict[str, dict[str, dict[str, float]]]
 """Benchmark -> measure -> ``value``, and ``lower_value`` and ``upper_value`` where there is an interval."""
 
 
-class GateFinding(FindingFigures):
+@dataclass(frozen=True, kw_only=True)
+class GateFinding(Penalty, InEnvironment):
     """The outcome of one budget in one comparison, or of the margin in one change.
 
     ``confidence``: that of the interval from ``cost_low`` to ``cost_high``, as a fraction; in a report it is 0.95.
@@ -46,13 +47,17 @@ class GateFinding(FindingFigures):
 
     about: Operand
     budget: str
+    workload: str
+    metric: str
     outcome: GateOutcome
     reason: Reason
     confidence: float | None
-    visible_cost: float | None
+    visible_cost: Number
+    blocks: int
 
 
-class GateLookRow(TypedDict):
+@dataclass(frozen=True)
+class GateLookRow:
     """An earlier look of the gate: its blocks, and the share of the error budget that it spent."""
 
     blocks: int
@@ -60,7 +65,8 @@ class GateLookRow(TypedDict):
 
 
 @with_config(ConfigDict(extra="forbid"))
-class GateDocument(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class GateDocument:
     """The document of ``weighbridge gate RUN --json``.
 
     ``not_judged``: the number of costs that patterns match and no budget judges, as they are in another unit.
@@ -73,41 +79,42 @@ class GateDocument(TypedDict):
     disturbance: DisturbanceRow
     against_disturbance: DisturbanceRow | None
     answer: GateAnswer
-    findings: list[GateFinding]
+    findings: tuple[GateFinding, ...]
     not_judged: int
     looks: int
     share: float
-    earlier_looks: list[GateLookRow]
+    earlier_looks: tuple[GateLookRow, ...]
 
 
-def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -> GateDocument:
+def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -> dict[str, Any]:
     """Return the document of ``gate --json``, as docs/reference/json.md has it; ``against``: the earlier run."""
-    return {
-        "version": VERSION,
-        "study": analysis.study,
-        "run": analysis.run_id,
-        "against": against.run_id if against is not None else None,
-        "disturbance": disturbance_json(analysis),
-        "against_disturbance": disturbance_json(against) if against is not None else None,
-        "answer": gate.answer,
-        "findings": [_finding(each, gate, analysis) for each in gate.findings],
-        "not_judged": gate.not_judged,
-        "looks": gate.looks,
-        "share": gate.share,
-        "earlier_looks": [{"blocks": each.blocks, "share": each.share} for each in gate.earlier],
-    }
+    return document_json(GateDocument(
+        version=VERSION,
+        study=analysis.study,
+        run=analysis.run_id,
+        against=against.run_id if against is not None else None,
+        disturbance=disturbance_json(analysis),
+        against_disturbance=disturbance_json(against) if against is not None else None,
+        answer=gate.answer,
+        findings=tuple(_finding(each, gate, analysis) for each in gate.findings),
+        not_judged=gate.not_judged,
+        looks=gate.looks,
+        share=gate.share,
+        earlier_looks=tuple(GateLookRow(each.blocks, each.share) for each in gate.earlier),
+    ))  # fmt: skip
 
 
 def _finding(finding: Finding, gate: Gate, analysis: Analysis) -> GateFinding:
-    return {
-        "about": finding.requirement.about,
-        "budget": finding.requirement.text,
+    return GateFinding(
         **finding_figures(finding, analysis),
-        "outcome": OUTCOMES[finding.outcome],
-        "reason": finding.reason,
-        "confidence": finding.confidence if finding.blocks > 1 else None,
-        "visible_cost": finite(visible_excess(finding, gate, analysis)),
-    }
+        about=finding.requirement.about,
+        budget=finding.requirement.text,
+        outcome=OUTCOMES[finding.outcome],
+        reason=finding.reason,
+        confidence=finding.confidence if finding.blocks > 1 else None,
+        visible_cost=visible_excess(finding, gate, analysis),
+        blocks=finding.blocks,
+    )
 
 
 def junit_xml(study: str, rows: Sequence[GateRow], answer: str = "") -> bytes:

@@ -85,9 +85,9 @@ def looks_beside(store: RunStore) -> Looks:
     return plan_of(store).looks_beside_gates
 
 
-def looks_of_both(store: RunStore, earlier: Comparisons | None) -> Looks:
+def looks_of_both(store: RunStore, earlier: Comparisons) -> Looks:
     """Return the looks of a run or of the earlier run to compare with, whichever leaves less of the error."""
-    return min(looks_beside(store), earlier.looks if earlier else Looks(), key=looks_share)
+    return min(looks_beside(store), earlier.looks, key=looks_share)
 
 
 def blocks_of(store: RunStore) -> int:

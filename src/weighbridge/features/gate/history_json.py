@@ -9,10 +9,11 @@ from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, with_config
 
-from weighbridge.features.gate.compare_json import CostLimits, FactRow, document_json, fact_rows
+from weighbridge.analysis.run_result import document_json
+from weighbridge.features.gate.compare_json import CostLimits, FactRow, fact_rows
 from weighbridge.features.gate.compare_text import why_skipped
 from weighbridge.features.gate.past_runs import History
-from weighbridge.report.export.json import penalty_json
+from weighbridge.report.export.json import penalty
 from weighbridge.report.export.provenance import date_of
 from weighbridge.statistics import Verdict
 
@@ -73,7 +74,7 @@ def history_json(history: History) -> dict[str, Any]:
         analysis = past.run.analysis
         costs = tuple(
             PastCost(
-                **penalty_json(row.cost, report.unit), environment=row.environment, workload=report.workload,
+                **penalty(row.cost, report.unit), environment=row.environment, workload=report.workload,
                 level=report.level.factors, metric=report.metric, unit=report.unit, verdict=row.verdict,
                 blocks=row.blocks,
             )

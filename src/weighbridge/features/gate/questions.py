@@ -107,8 +107,7 @@ class Questions:
         now, against, margin = read_run(store), self.against, self.margin
         if now.analysis.run_id == against.analysis.run_id:
             fail(f"--against: {against.name} is the checked run itself: name an earlier run", WRONG_COMMAND_LINE)
-        plan = against.analysis.context.plan if against.analysis.context else None
-        looks = looks_of_both(store, plan)
+        looks = looks_of_both(store, against.analysis.plan)
         try:
             changes = judge_changes(margin, now, against, spending, looks)
         except OtherQuestionError as error:

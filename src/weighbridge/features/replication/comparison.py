@@ -203,9 +203,9 @@ ComparedPair = tuple[MetricId, str, str]
 def compare_environments(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Unjudged | None:
     """Compare an environment with the baseline or with another one; None if no block has both."""
     values = [*_values(analysis, report)]
-    if analysis.context is None or not values:
+    if not values:
         return None
-    row, p_values = comparison(values, analysis.context.plan, environment, against)
+    row, p_values = comparison(values, analysis.plan, environment, against)
     return None if row.cost is None else Unjudged(report, against, row, p_values)
 
 
@@ -222,15 +222,13 @@ def judged_rows(
     reports = {each.metric_id: each for each in analysis.metrics}
     compared = {pair: compare_environments(analysis, reports[pair[0]], *pair[1:]) for pair in pairs}
     family = {pair: each for pair, each in compared.items() if each is not None}
-    if analysis.context is None:
-        return {}
     return dict(zip(family, judged_together([*family.values()], analysis.context), strict=True))
 
 
 def compare_pair(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Comparison | None:
     """Compare two environments alone, as a family of one."""
     pair = compare_environments(analysis, report, environment, against)
-    return None if pair is None or analysis.context is None else judged_together([pair], analysis.context)[0]
+    return None if pair is None else judged_together([pair], analysis.context)[0]
 
 
 def _values(analysis: Analysis, report: MetricReport) -> Iterator[Value]:

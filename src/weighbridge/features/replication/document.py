@@ -3,12 +3,14 @@
 docs/reference/json.md says what the keys mean.
 """
 
-from typing import Final, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, with_config
-from typing_extensions import TypedDict
 
 from weighbridge import statistics
+from weighbridge.analysis.run_result import HiddenBy, Number, Within, document_json
 from weighbridge.features.replication.comparison import (
     Agreement,
     ComparedRow,
@@ -19,26 +21,29 @@ from weighbridge.features.replication.comparison import (
 )
 from weighbridge.features.replication.proof import Proof
 from weighbridge.features.replication.published import Compared
-from weighbridge.report.export.document import Hidden, Interval, Within
-from weighbridge.report.export.json import finite, hidden_json
-from weighbridge.report.export.within import within_json
+from weighbridge.report.export.json import hidden_by, within
 from weighbridge.statistics import Scale, Verdict
 
 VERSION: Final = 2
 
 
-class Estimate(Interval):
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
     """A comparison with the baseline: a ratio or a difference."""
 
-    estimate: float | None
+    estimate: Number
+    low: Number
+    high: Number
 
 
+@dataclass(frozen=True, kw_only=True)
 class PublishedComparison(Estimate):
     """The proof of the published figures by their own spread."""
 
     verdict: Proof
 
 
+@dataclass(frozen=True, kw_only=True)
 class MeasuredComparison(Within, Estimate):
     """The comparison that the run measured."""
 
@@ -49,16 +54,17 @@ class MeasuredComparison(Within, Estimate):
     exploratory: bool
     apart: bool
     comparable_in_size: bool
-    hidden: Hidden | None
+    hidden: HiddenBy | None
 
 
-class ReplicationRow(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class ReplicationRow:
     """One published comparison and its measured counterpart."""
 
     table: str
     environment: str
     against: str
-    level: dict[str, str]
+    level: Mapping[str, str]
     scale: Scale
     unit: str
     baseline_value: float | None
@@ -69,7 +75,8 @@ class ReplicationRow(TypedDict):
     why: str
 
 
-class SpreadOfRuns(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class SpreadOfRuns:
     """Mean, standard deviation and coefficient of variation (a fraction)."""
 
     mean: float | None
@@ -77,12 +84,14 @@ class SpreadOfRuns(TypedDict):
     variation: float | None
 
 
+@dataclass(frozen=True, kw_only=True)
 class PublishedSpreadDocument(SpreadOfRuns):
     """The printed figures; ``derived`` names figures computed from the others."""
 
-    derived: list[str]
+    derived: tuple[str, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
 class MeasuredSpreadDocument(Within, SpreadOfRuns):
     """The same for the run's blocks, with the 95% limits of the coefficient of variation."""
 
@@ -92,7 +101,8 @@ class MeasuredSpreadDocument(Within, SpreadOfRuns):
     unit: str
 
 
-class SpreadRowDocument(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class SpreadRowDocument:
     """How much the runs of one environment vary, as published and as measured."""
 
     table: str
@@ -103,7 +113,8 @@ class SpreadRowDocument(TypedDict):
     why: str
 
 
-class PublishedPairDocument(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class PublishedPairDocument:
     """A printed difference: mean, standard deviation, t and p."""
 
     mean: float
@@ -112,7 +123,8 @@ class PublishedPairDocument(TypedDict):
     p: float
 
 
-class MeasuredPairDocument(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class MeasuredPairDocument:
     """The same for the run's blocks; t and p are null if all differences are equal."""
 
     mean: float
@@ -124,7 +136,8 @@ class MeasuredPairDocument(TypedDict):
     verdict: Verdict | None
 
 
-class PairDocument(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class PairDocument:
     """A paired difference with its t-test, as published and as measured."""
 
     table: str
@@ -137,94 +150,100 @@ class PairDocument(TypedDict):
 
 
 @with_config(ConfigDict(extra="forbid"))
-class ReplicationDocument(TypedDict):
-    """The document of ``weighbridge replicate --json``.
-
-    Version 2: ``layers``, ``emulated`` and ``comparable_in_size`` of measured comparisons.
-    """
+@dataclass(frozen=True, kw_only=True)
+class ReplicationDocument:
+    """The document of ``weighbridge replicate --json``."""
 
     version: Literal[2]
     study: str
     source: str
     run: str
     trusted: bool | None
-    counts: dict[Direction, int]
-    summary: dict[str, str]
-    rows: list[ReplicationRow]
-    spreads: list[SpreadRowDocument]
-    pairs: list[PairDocument]
-    oddities: list[str]
+    counts: Mapping[Direction, int]
+    summary: Mapping[str, str]
+    rows: tuple[ReplicationRow, ...]
+    spreads: tuple[SpreadRowDocument, ...]
+    pairs: tuple[PairDocument, ...]
+    oddities: tuple[str, ...]
 
 
-def replication_json(replication: Replication) -> ReplicationDocument:
-    """Return the document of ``replicate --json``, as in docs/reference/json.md; infinite numbers are null."""
-    return {
-        "version": VERSION, "study": replication.study.study, "source": replication.study.source,
-        "run": replication.analysis.run_id, "trusted": replication.analysis.trust.trusted,
-        "counts": replication.counts, "summary": dict(replication.summary),
-        "rows": [_row_json(replication, table.source, row) for table in replication.tables for row in table.rows],
-        "spreads": [_spread_json(replication, each.source.title, row)
-                    for each in replication.spreads for row in each.rows],
-        "pairs": [_pair_json(each.source.title, row) for each in replication.pairs for row in each.rows],
-        "oddities": list(replication.study.oddities),
-    }  # fmt: skip
+def replication_json(replication: Replication) -> dict[str, Any]:
+    """Return the document of ``replicate --json``, as in docs/reference/json.md."""
+    return document_json(ReplicationDocument(
+        version=VERSION,
+        study=replication.study.study,
+        source=replication.study.source,
+        run=replication.analysis.run_id,
+        trusted=replication.analysis.trust.trusted,
+        counts=replication.counts,
+        summary=dict(replication.summary),
+        rows=tuple(_row(replication, table.source, row) for table in replication.tables for row in table.rows),
+        spreads=tuple(
+            _spread(replication, each.source.title, row) for each in replication.spreads for row in each.rows
+        ),
+        pairs=tuple(_pair(each.source.title, row) for each in replication.pairs for row in each.rows),
+        oddities=tuple(replication.study.oddities),
+    ))  # fmt: skip
 
 
-def _pair_json(title: str, row: PairRow) -> PairDocument:
+def _pair(title: str, row: PairRow) -> PairDocument:
     printed, test = row.published, row.measured
-    measured: MeasuredPairDocument | None = None
+    measured = None
     if test is not None:
         verdict = row.judged.verdict if row.judged else None
-        measured = {"mean": test.mean, "deviation": test.deviation, "pairs": test.pairs, "t": test.t, "p": test.p,
-                    "unit": row.unit, "verdict": verdict}  # fmt: skip
-    return {
-        "table": title, "first": printed.first, "second": printed.second,
-        "published": {"mean": printed.mean, "deviation": printed.deviation, "t": printed.t, "p": printed.p},
-        "measured": measured, "agreement": row.verdict, "why": row.reason,
-    }  # fmt: skip
+        measured = MeasuredPairDocument(
+            mean=test.mean, deviation=test.deviation, pairs=test.pairs, t=test.t, p=test.p, unit=row.unit,
+            verdict=verdict,
+        )  # fmt: skip
+    return PairDocument(
+        table=title, first=printed.first, second=printed.second,
+        published=PublishedPairDocument(mean=printed.mean, deviation=printed.deviation, t=printed.t, p=printed.p),
+        measured=measured, agreement=row.verdict, why=row.reason,
+    )  # fmt: skip
 
 
-def _spread_json(replication: Replication, title: str, row: SpreadRow) -> SpreadRowDocument:
+def _spread(replication: Replication, title: str, row: SpreadRow) -> SpreadRowDocument:
     printed, other = row.published, row.measured
-    measured: MeasuredSpreadDocument | None = None
+    measured = None
     if other is not None:
         low, high = other.limits or (None, None)
-        measured = {
-            "mean": other.mean, "deviation": other.deviation, "variation": other.variation, "variation_low": low,
-            "variation_high": high, "runs": other.runs, "unit": row.unit,
-            **within_json(replication.analysis, printed.environment),
-        }  # fmt: skip
-    return {
-        "table": title, "published_as": printed.published_as, "environment": printed.environment,
-        "published": {"mean": printed.mean, "deviation": printed.deviation, "variation": printed.variation,
-                      "derived": list(printed.derived)},
-        "measured": measured, "why": row.reason,
-    }  # fmt: skip
+        measured = MeasuredSpreadDocument(
+            **within(replication.analysis, printed.environment), mean=other.mean, deviation=other.deviation,
+            variation=other.variation, variation_low=low, variation_high=high, runs=other.runs, unit=row.unit,
+        )  # fmt: skip
+    published = PublishedSpreadDocument(
+        mean=printed.mean, deviation=printed.deviation, variation=printed.variation, derived=tuple(printed.derived)
+    )
+    return SpreadRowDocument(
+        table=title, published_as=printed.published_as, environment=printed.environment,
+        published=published, measured=measured, why=row.reason,
+    )  # fmt: skip
 
 
-def _row_json(replication: Replication, compared: Compared, row: ComparedRow) -> ReplicationRow:
+def _row(replication: Replication, compared: Compared, row: ComparedRow) -> ReplicationRow:
     published, other = row.published, row.measured
     cost = other.cost if other else None
-    measured: MeasuredComparison | None = None
+    measured = None
     if other is not None and cost is not None:
-        measured = {
-            **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
-            "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
-            "apart": row.outside, "comparable_in_size": not row.emulated,
-            **within_json(replication.analysis, published.environment),
-            "hidden": hidden_json(other.hidden),
-        }  # fmt: skip
-    return {
-        "table": compared.title, "environment": published.environment,
-        "against": published.against or replication.analysis.baseline, "level": dict(published.level),
-        "scale": compared.scale, "unit": compared.shown_unit,
-        "baseline_value": published.baseline, "value": published.value,
-        "published": {**_numbers(published.interval, published.effect), "verdict": published.proof},
-        "measured": measured, "direction": row.verdict, "why": row.reason,
-    }  # fmt: skip
+        measured = MeasuredComparison(
+            **within(replication.analysis, published.environment),
+            **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), verdict=other.verdict,
+            scale=cost.scale, unit=row.unit, blocks=cost.blocks, exploratory=cost.exploratory, apart=row.outside,
+            comparable_in_size=not row.emulated, hidden=hidden_by(other.hidden),
+        )  # fmt: skip
+    return ReplicationRow(
+        table=compared.title, environment=published.environment,
+        against=published.against or replication.analysis.baseline, level=published.level,
+        scale=compared.scale, unit=compared.shown_unit,
+        baseline_value=published.baseline, value=published.value,
+        published=PublishedComparison(
+            **_numbers(published.interval, published.effect), verdict=published.proof
+        ),
+        measured=measured, direction=row.verdict, why=row.reason,
+    )  # fmt: skip
 
 
-def _numbers(interval: statistics.Interval | None, estimate: float = 0.0) -> Estimate:
+def _numbers(interval: statistics.Interval | None, estimate: float = 0.0) -> dict[str, Any]:
     if interval is None:
         return {"estimate": estimate, "low": None, "high": None}
-    return {"estimate": finite(interval.estimate), "low": finite(interval.low), "high": finite(interval.high)}
+    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}

@@ -6,18 +6,17 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.metered import PLACES
 from weighbridge.analysis.program_use import OF_SITES, UNITS
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.run_result import VERSION, finite
 from weighbridge.model.address import MetricId
 from weighbridge.model.text import printable
-from weighbridge.report.export.document import VERSION
-from weighbridge.report.export.json import cost_json, finite, limits_of
+from weighbridge.report.export.json import arm_cost, limits_of, within
 from weighbridge.report.export.provenance import provenance
-from weighbridge.report.export.within import within_json
 from weighbridge.report.text.remarks import coded_text
 from weighbridge.report.text.trial_flags import stable_text
 from weighbridge.store.run import RunStore
 
 MEASUREMENT_COLUMNS = {
-    "trial": int, "block": int, "attempt": int, "order": int, "environment": str, "workload": str, "level": str,
+    "trial": int, "round": int, "attempt": int, "order": int, "environment": str, "workload": str, "level": str,
     "metric": str, "unit": str, "better": str, "value": float, "outcome": str, "message": str, "started_at": float,
     "duration_s": float, "flags": str, "layers": str, "emulated": bool,
 }  # fmt: skip
@@ -29,17 +28,17 @@ COST_COLUMNS = {
     "environment": str, "workload": str, "level": str, "metric": str, "unit": str, "better": str,
     "baseline_value": float, "value": float, "cost": float, "cost_low": float, "cost_high": float, "cost_unit": str,
     "scale": str, "typical": float, "low": float, "high": float,
-    "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
-    "noise_floor": float, "noise_low": float, "noise_high": float, "aa": bool, "flags": str,
+    "geometric": float, "arithmetic": float, "rounds": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
+    "noise_floor": float, "noise_low": float, "noise_high": float, "control": bool, "flags": str,
     "hidden_by": str, "hidden_share": float, "hidden_rate": float, "unresolved": str,
-    "visible_cost": float, "blocks_to_settle": int, "seconds_to_settle": float,
+    "visible_cost": float, "rounds_to_settle": int, "seconds_to_settle": float,
     "version": int, "run": str, "date": str, "kernel": str, "engine": str, "layers": str, "emulated": bool,
     "baseline_emulated": bool,
 }  # fmt: skip
 
 
 PROGRAM_COLUMNS = {
-    "trial": int, "block": int, "attempt": int, "environment": str, "workload": str, "level": str, "role": str,
+    "trial": int, "round": int, "attempt": int, "environment": str, "workload": str, "level": str, "role": str,
     "name": str, "unit": str, "value": float, "outcome": str, "layers": str, "emulated": bool,
 }  # fmt: skip
 
@@ -61,9 +60,9 @@ def write_csv(store: RunStore, directory: Path, analysis: Analysis | None = None
     measurements, costs = directory / "measurements.csv", directory / "costs.csv"
     _write(measurements, MEASUREMENT_COLUMNS, _measurements(store, analysis))
     origin = provenance(store)
-    about = {"version": VERSION, "run": analysis.run_id, "date": origin["date"], "kernel": origin["kernel"]}
+    about = {"version": VERSION, "run": analysis.run_id, "date": origin.date, "kernel": origin.kernel}
     rows = [
-        {**about, "engine": origin["engine"].get(row.environment), **_cost_row(analysis, m, row)}
+        {**about, "engine": origin.engine.get(row.environment), **_cost_row(analysis, m, row)}
         for m in analysis.metrics
         for row in m.comparisons
     ]
@@ -76,7 +75,7 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
     rows: list[dict[str, object]] = []
     for trial in analysis.trials:
         about: dict[str, object] = {
-            "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "order": trial.order,
+            "trial": trial.id, "round": trial.block, "attempt": trial.attempt, "order": trial.order,
             "environment": trial.environment, "workload": trial.workload, "level": trial.level.text,
             "outcome": trial.outcome, "message": trial.message, "started_at": trial.started_at,
             "duration_s": trial.duration_s, "flags": stable_text(trial.flags),
@@ -104,7 +103,7 @@ def write_programs(store: RunStore, directory: Path, analysis: Analysis | None =
         trial = trials.get(sample.trial)
         if trial is not None and sample.site in PLACES:
             rows.append({
-                "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "environment": trial.environment,
+                "trial": trial.id, "round": trial.block, "attempt": trial.attempt, "environment": trial.environment,
                 "workload": trial.workload, "level": trial.level.text, "role": sample.site, "name": sample.name,
                 "unit": UNITS.get(sample.name, "s"), "value": sample.value, "outcome": trial.outcome,
                 **_within(analysis, trial.environment),
@@ -115,11 +114,8 @@ def write_programs(store: RunStore, directory: Path, analysis: Analysis | None =
 
 def _within(analysis: Analysis, environment: str) -> dict[str, object]:
     """The hypervisors of an environment in cells."""
-    hypervisors = within_json(analysis, environment)
-    return {
-        "layers": "; ".join(layer["name"] for layer in hypervisors["layers"]),
-        "emulated": hypervisors["emulated"],
-    }
+    hypervisors = within(analysis, environment)
+    return {"layers": "; ".join(layer.name for layer in hypervisors["layers"]), "emulated": hypervisors["emulated"]}
 
 
 def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict[str, object]:
@@ -127,15 +123,17 @@ def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict
     numbers: dict[str, object] = {}
     if cost is not None:
         numbers = {
-            "typical": finite(cost.typical), **limits_of(cost),
-            "geometric": finite(cost.geometric.estimate) if cost.geometric else None,
-            "arithmetic": finite(cost.arithmetic.estimate),
+            "typical": cost.typical, **limits_of(cost),
+            "geometric": cost.geometric.estimate if cost.geometric else None,
+            "arithmetic": cost.arithmetic.estimate,
         }  # fmt: skip
     limit = row.hidden
     if limit is not None:
         numbers |= {"hidden_by": limit.kind, "hidden_share": limit.share, "hidden_rate": limit.rate}
+    keys = {**vars(arm_cost(analysis, report, row)), **numbers}
     return {
-        **cost_json(analysis, report, row), **numbers, **_within(analysis, row.environment),
+        **{key: finite(value) if isinstance(value, float) else value for key, value in keys.items()},
+        **_within(analysis, row.environment),
         "level": report.level.text, "noise_floor": report.noise_floor,
         "flags": "; ".join(map(coded_text, row.remarks)), "unresolved": "; ".join(row.unresolved),
     }  # fmt: skip

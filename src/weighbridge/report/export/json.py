@@ -1,4 +1,4 @@
-"""A run for machines: the document of ``report --json``."""
+"""A run for machines: how the document of ``report --json`` is filled from an analysis."""
 
 import math
 from collections import Counter
@@ -10,41 +10,48 @@ from pydantic import BaseModel
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
-from weighbridge.analysis.comparisons import cost_unit, difference_unit
+from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.conditions import NO_HYPERVISOR
 from weighbridge.analysis.curves import EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.analysis.judgement import Family, family_of
 from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.program_use import program_use
-from weighbridge.analysis.results import Analysis, Comparison, Explanation, MetricReport, Remark
-from weighbridge.model.power_cut import PowerCut
-from weighbridge.report.export.document import (
+from weighbridge.analysis.results import Analysis, Comparison, Explanation, LadderStep, MetricReport, Remark
+from weighbridge.analysis.run_result import (
+    VERDICT_CODES,
     VERSION,
-    CostFigures,
-    CostRow,
-    CurveRow,
-    EnvironmentRow,
-    ExplanationRow,
-    Hidden,
-    Interval,
-    MechanismRow,
+    ArmCost,
+    Bottlenecks,
+    Curve,
+    ExplainedCost,
+    HiddenBy,
+    LimitAnswer,
+    MatchedRules,
+    MeasuredCost,
+    MeasuredEnvironment,
+    MechanismPairCost,
+    MechanismProof,
+    MechanismResult,
     MetricPlace,
-    Noise,
+    Overloaded,
     Pairs,
     Peak,
     PeakCost,
-    Penalty,
     Percentile,
     Percentiles,
-    PlaceEffectRow,
-    PowerCutRow,
-    ProgramRow,
+    PlaceEffectResult,
+    PowerCutResult,
+    ProgramMedians,
     RemarkRow,
-    Report,
-    SessionRow,
+    RunResult,
+    SessionResult,
     Step,
+    TrialLengths,
+    document_json,
 )
+from weighbridge.model.address import ArmId, HasMetricId
+from weighbridge.model.power_cut import PowerCut
 from weighbridge.report.export.provenance import provenance, utc
-from weighbridge.report.export.within import within_json
 from weighbridge.report.text.explanation import explanation_sentence
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.steps import change_text
@@ -52,56 +59,151 @@ from weighbridge.statistics import Cost, looks_share
 from weighbridge.store.run import RunStore
 
 
-def curves_json(analysis: Analysis) -> list[CurveRow]:
-    """Give each throughput's curves."""
-    return [
-        _curve(analysis, sweep, metric, curve)
-        for sweep in analysis.sweeps
-        for metric in sweep.metrics
-        if metric.throughput
-        for curve in metric.curves
-    ]
+def report_json(
+    store: RunStore, analysis: Analysis | None = None, limits: Iterable[LimitAnswer] = ()
+) -> dict[str, Any]:
+    """Return the document of ``report --json``, as docs/reference/json.md describes it."""
+    return document_json(run_result(store, analysis or analyse(store), limits))
 
 
-def _curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve) -> CurveRow:
-    curve_cost = next((each for each in metric.whole_costs if each.environment == curve.environment), None)
-    errors, peak = sweep.errors.get(curve.environment), curve.peak
-    peak_row: Peak | None = None
-    if peak is not None:
-        peak_row = {"level": peak.level.text, "value": peak.value, "highest": peak.highest, "of": peak.total}
-    return {
-        "environment": curve.environment, **within_json(analysis, curve.environment), "workload": sweep.workload,
-        "metric": metric.metric, "unit": metric.unit, "load": sweep.load, "fixed": sweep.fixed, "peak": peak_row,
-        "peak_cost": _ratio(curve_cost.peak_cost if curve_cost else None),
-        "errors_from": errors.first.text if errors else None,
-    }  # fmt: skip
+def run_result(store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer] = ()) -> RunResult:
+    """Return the result of a run; ``limits`` are the outcomes of ``--fail-if``."""
+    trust, remarks, sessions = analysis.trust, RemarkTable(), analysis.sessions
+    costs = tuple(
+        MeasuredCost(**vars(arm_cost(analysis, report, row)), **_basis(row, remarks))
+        for report in analysis.metrics
+        for row in report.comparisons
+    )
+    steps = tuple(
+        _step(analysis, ladder.report, step, remarks) for ladder in analysis.ladder for step in ladder.steps
+    )
+    explained = tuple(_explanation(analysis, each) for each in analysis.explanations)
+    judged = [*costs, *steps, *(part for each in explained for part in _parts(each))]
+    tested = Counter(each.family for each in judged if each.adjusted_p is not None)
+    return RunResult(
+        version=VERSION,
+        study=analysis.study,
+        run=analysis.run_id,
+        question=analysis.question,
+        baseline=analysis.baseline,
+        control=analysis.aa_arm,
+        margin=analysis.equivalence,
+        looks=analysis.looks.total,
+        error_share=looks_share(analysis.looks),
+        control_error_share=looks_share(analysis.control_looks),
+        families={family: tested[family] for family in Family},
+        **vars(provenance(store)),
+        noise_floor=trust.noise_floor,
+        **_noise(trust.noise),
+        control_passed=trust.trusted,
+        control_reason=trust.reason,
+        control_failed=tuple(MetricPlace(**_place(each)) for each in trust.shifted),
+        control_unchecked=tuple(MetricPlace(**_place(each)) for each in trust.unchecked),
+        disturbed=analysis.disturbance.heavy,
+        visible_shift=trust.visible_shift,
+        place_effects=_place_effects(analysis),
+        sessions=tuple(_session(analysis, number) for number in range(len(sessions.sessions))),
+        mixed_rounds=sessions.mixed,
+        environments=_environments(store, analysis),
+        notices=remarks.places(analysis.notices),
+        confounders=remarks.places(analysis.confounders),
+        costs=costs,
+        ladder=steps,
+        explanations=explained,
+        remarks=tuple(remarks.rows),
+        percentiles=tuple(
+            _percentiles(analysis, report, row) for report in analysis.latencies for row in report.rows
+        ),
+        curves=tuple(
+            _curve(analysis, sweep, metric, curve)
+            for sweep in analysis.sweeps
+            for metric in sweep.metrics
+            if metric.throughput
+            for curve in metric.curves
+        ),
+        bottlenecks=tuple(
+            Bottlenecks(**_in_cell(analysis, arm), trials=each.by_kind, of=each.total)
+            for arm, each in analysis.bottlenecks.items()
+        ),
+        overloaded=tuple(
+            Overloaded(**_in_cell(analysis, arm), overloaded=each.trials, of=each.total, reason=each.reason)
+            for arm, each in analysis.broken.items()
+        ),
+        left_out=analysis.left_out,
+        trial_lengths=tuple(
+            TrialLengths(**each.model_dump(exclude={"level"}), level=each.level.factors) for each in analysis.lengths
+        ),
+        time_shared=analysis.time_shared,
+        programs=_programs(store, analysis),
+        power_cuts=tuple(map(power_cut_result, analysis.power_cuts)),
+        limits=tuple(limits),
+    )
 
 
-def _ratio(cost: Cost | None) -> PeakCost | None:
-    """A ratio to the baseline; a single block has no interval."""
-    if cost is None or cost.scale != "ratio":
+# -- parts that several documents have -----------------------------------------------------------------
+
+
+def within(analysis: Analysis, environment: str) -> dict[str, Any]:
+    """Return the fields of `Within`; of a run of an older version no hypervisors are known."""
+    hypervisors = analysis.isolation.get(environment, NO_HYPERVISOR)
+    return {"layers": hypervisors.layers, "emulated": hypervisors.emulated}
+
+
+def in_environment(analysis: Analysis, environment: str) -> dict[str, Any]:
+    """Return the fields of `InEnvironment`."""
+    return {"environment": environment, **within(analysis, environment)}
+
+
+def penalty(cost: Cost | None, unit: str) -> dict[str, Any]:
+    """Return the fields of `Penalty`: in percent, or in the metric's ``unit``. A single round has no interval."""
+    if cost is None:
+        return {"cost": None, "cost_low": None, "cost_high": None, "cost_unit": None}
+    worse = cost.penalty
+    low, high = (worse.low, worse.high) if cost.blocks > 1 else (None, None)
+    cost_unit = "%" if cost.scale == "ratio" else difference_unit(unit)
+    return {"cost": worse.estimate, "cost_low": low, "cost_high": high, "cost_unit": cost_unit}
+
+
+def limits_of(cost: Cost | None) -> dict[str, Any]:
+    """Return the fields of `RatioLimits`; a single round has no interval."""
+    low, high = (cost.low, cost.high) if cost is not None and cost.blocks > 1 else (None, None)
+    return {"low": low, "high": high}
+
+
+def hidden_by(limit: Bottleneck | None) -> HiddenBy | None:
+    """Return the limit that hides a difference."""
+    if limit is None:
         return None
-    limits = (cost.low, cost.high) if cost.blocks > 1 else (None, None)
-    low, high = (each if each is not None and math.isfinite(each) else None for each in limits)
-    return {"typical": cost.typical, "low": low, "high": high, "blocks": cost.blocks}
+    return HiddenBy(
+        by=limit.kind,
+        share=limit.share,
+        rate=limit.rate,
+        unit=limit.unit or None,
+        trials=limit.trials,
+        of=limit.total,
+    )
 
 
-def programs_json(store: RunStore, analysis: Analysis) -> list[ProgramRow]:
-    """One object per workload, level, role and environment, with medians over the blocks."""
-    cells = {trial.label: trial.cell for trial in analysis.trials}
-    return [
-        {
-            "environment": each.environment,
-            **within_json(analysis, each.environment),
-            "workload": cells[label].workload,
-            "level": cells[label].level.factors,
-            "role": each.role,
-            "blocks": each.blocks,
-            "medians": dict(each.medians),
-        }
-        for label, rows in program_use(store, analysis).items()
-        for each in rows
-    ]
+def power_cut_result(cut: PowerCut) -> PowerCutResult:
+    """Return a check by power cut with its verdict; ``durability --json`` has it, too."""
+    return PowerCutResult(**asdict(cut), verdict=cut.verdict)
+
+
+def _in_cell(analysis: Analysis, arm: ArmId) -> dict[str, Any]:
+    fields_of_cell = {"workload": arm.cell.workload, "level": arm.cell.level.factors}
+    return in_environment(analysis, arm.environment) | fields_of_cell
+
+
+def _place(of: HasMetricId) -> dict[str, Any]:
+    return {"workload": of.workload, "metric": of.metric, "level": of.level.factors}
+
+
+def _noise(noise: tuple[float, float] | None) -> dict[str, Any]:
+    low, high = noise or (None, None)
+    return {"noise_low": low, "noise_high": high}
+
+
+# -- remarks -------------------------------------------------------------------------------------------
 
 
 def remark_json(remark: Remark) -> RemarkRow:
@@ -110,7 +212,7 @@ def remark_json(remark: Remark) -> RemarkRow:
 
 
 def _plain(value: object) -> Any:
-    """A value as JSON has it: data as objects by the names of its fields, numbers that are not finite as null."""
+    """Return a value as JSON has it: data as objects by the names of its fields, infinite numbers as null."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_defaults=True)
     if is_dataclass(value):
@@ -130,9 +232,9 @@ class RemarkTable:
         self.rows: list[RemarkRow] = []
         self._places: dict[Remark, int] = {}
 
-    def places(self, remarks: Iterable[Remark]) -> list[int]:
-        """Return where these remarks are in `rows`; those that are not yet there are added."""
-        return [self._place(each) for each in remarks]
+    def places(self, remarks: Iterable[Remark]) -> tuple[int, ...]:
+        """Return the indices of these remarks in `rows`, after adding the new ones."""
+        return tuple(self._place(each) for each in remarks)
 
     def _place(self, remark: Remark) -> int:
         place = self._places.setdefault(remark, len(self.rows))
@@ -141,299 +243,185 @@ class RemarkTable:
         return place
 
 
-def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
-    """Give the document of ``report --json``, as docs/reference/json.md describes it; infinite numbers are null."""
-    analysis, origin = analysis or analyse(store), provenance(store)
-    noise, trust, remarks = _noise(analysis.trust.noise), analysis.trust, RemarkTable()
-    costs: list[CostRow] = [
-        {**cost_json(analysis, report, row), "pairs": _pairs(row), "remarks": remarks.places(row.remarks)}
-        for report in analysis.metrics
-        for row in report.comparisons
-    ]
-    steps: list[Step] = [
-        {**cost_json(analysis, ladder.report, step.row, step.previous), "pairs": _pairs(step.row),
-         "remarks": remarks.places(step.row.remarks), "against": step.previous, "change": change_text(step.changes)}
-        for ladder in analysis.ladder
-        for step in ladder.steps
-    ]  # fmt: skip
-    explained = [_explanation(analysis, each) for each in analysis.explanations]
-    judged: list[CostFigures] = [*costs, *steps, *(part for each in explained for part in _parts(each))]
-    tested = Counter(each["family"] for each in judged if each["adjusted_p"] is not None)
-    return {
-        "version": VERSION,
-        "study": analysis.study,
-        "run": analysis.run_id,
-        "question": analysis.question,
-        "baseline": analysis.baseline,
-        "aa_arm": analysis.aa_arm,
-        "equivalence": analysis.equivalence,
-        "looks": analysis.looks.total,
-        "error_share": looks_share(analysis.looks),
-        "control_error_share": looks_share(analysis.control_looks),
-        "families": {family: tested[family] for family in Family},
-        "date": origin["date"],
-        "kernel": origin["kernel"],
-        "engine": origin["engine"],
-        "versions": origin["versions"],
-        "hosts": origin["hosts"],
-        "paths": origin["paths"],
-        "noise_floor": trust.noise_floor,
-        "noise_low": noise["noise_low"],
-        "noise_high": noise["noise_high"],
-        "trusted": trust.trusted,
-        "trust_reason": trust.reason,
-        "shifted": [_metric_place(each) for each in trust.shifted],
-        "unchecked": [_metric_place(each) for each in trust.unchecked],
-        "disturbed": analysis.disturbance.heavy,
-        "visible_shift": trust.visible_shift,
-        "place_effects": place_effects_json(analysis),
-        "sessions": [_session(analysis, number) for number in range(len(analysis.sessions.sessions))],
-        "mixed_blocks": list(analysis.sessions.mixed),
-        "environments": _environments(store, analysis),
-        "notices": remarks.places(analysis.notices),
-        "confounders": remarks.places(analysis.confounders),
-        "costs": costs,
-        "ladder": steps,
-        "explanations": explained,
-        "remarks": remarks.rows,
-        "percentiles": [_percentiles(analysis, report, row) for report in analysis.latencies for row in report.rows],
-        "curves": curves_json(analysis),
-        "bottlenecks": [
-            {"environment": arm.environment, **within_json(analysis, arm.environment), "workload": arm.cell.workload,
-             "level": arm.cell.level.factors, "trials": dict(each.by_kind), "of": each.total}
-            for arm, each in analysis.bottlenecks.items()
-        ],
-        "broke": [
-            {"environment": arm.environment, **within_json(analysis, arm.environment), "workload": arm.cell.workload,
-             "level": arm.cell.level.factors, "broke": each.trials, "of": each.total, "reason": each.reason}
-            for arm, each in analysis.broken.items()
-        ],
-        "left_out": [
-            {"environment": each.environment, "kind": each.kind, "why": each.why, "remedy": each.remedy}
-            for each in analysis.left_out
-        ],
-        "trial_lengths": [
-            {
-                "workload": each.workload, "level": each.level.factors,
-                "asked_s": each.asked_s, "chosen_s": each.chosen_s, "beside_s": each.beside_s,
-            }
-            for each in analysis.lengths
-        ],
-        "time_shared": analysis.time_shared,
-        "programs": programs_json(store, analysis),
-        "power_cuts": [power_cut_json(cut) for cut in analysis.power_cuts],
-    }  # fmt: skip
+# -- costs ---------------------------------------------------------------------------------------------
 
 
-def _environments(store: RunStore, analysis: Analysis) -> dict[str, EnvironmentRow]:
-    """The environments that were measured, as the study has them."""
+def arm_cost(
+    analysis: Analysis,
+    report: MetricReport,
+    row: Comparison,
+    against: str | None = None,
+    judged_in: Family = Family.LADDER,
+) -> ArmCost:
+    """Return a cost against the baseline, or ``against`` another environment, then ``judged_in`` this family."""
+    cost, aa = row.cost, report.aa.cost if report.aa is not None else None
+    ratio = cost if cost is not None and cost.scale == "ratio" else None
+    same_scale = cost is not None and aa is not None and aa.scale == cost.scale
+    return ArmCost(
+        **in_environment(analysis, row.environment),
+        **_place(report),
+        **penalty(cost, report.unit),
+        **limits_of(ratio),
+        **_noise(report.noise if same_scale else None),
+        unit=report.unit,
+        better=report.better,
+        primary=report.headline,
+        resource_use=report.resource_use,
+        control=row.aa,
+        family=None if row.aa else family_of(report) if against is None else judged_in,
+        baseline_value=row.baseline_value if row.blocks or against is not None else report.baseline_value,
+        value=row.value,
+        scale=cost.scale if cost else None,
+        typical=ratio.typical if ratio else None,
+        geometric=ratio.geometric.estimate if ratio and ratio.geometric else None,
+        arithmetic=ratio.arithmetic.estimate if ratio else None,
+        rounds=row.blocks,
+        exploratory=cost.exploratory if cost else None,
+        adjusted_p=row.adjusted_p,
+        verdict=None if row.aa else VERDICT_CODES[row.verdict],
+        visible_cost=row.visible.cost if row.visible else None,
+        rounds_to_settle=row.visible.blocks if row.visible else None,
+        seconds_to_settle=row.visible.seconds if row.visible else None,
+        baseline_emulated=analysis.isolation.get(against or analysis.baseline, NO_HYPERVISOR).emulated,
+        unresolved=row.unresolved,
+        hidden=hidden_by(row.hidden),
+    )
+
+
+def _basis(row: Comparison, remarks: RemarkTable) -> dict[str, Any]:
+    """Return what a cost is computed from, and its remarks."""
+    numbers, baseline, environment = zip(*row.pairs, strict=True) if row.pairs else ((), (), ())
+    pairs = Pairs(round=numbers, baseline=baseline, environment=environment)
+    return {"pairs": pairs, "remarks": remarks.places(row.remarks)}
+
+
+def _step(analysis: Analysis, report: MetricReport, step: LadderStep, remarks: RemarkTable) -> Step:
+    cost = vars(arm_cost(analysis, report, step.row, step.previous))
+    return Step(**cost, **_basis(step.row, remarks), against=step.previous, change=change_text(step.changes))
+
+
+def _explanation(analysis: Analysis, explanation: Explanation) -> ExplainedCost:
+    report = explanation.report
+
+    def part(row: Comparison, against: str, of: MetricReport = report) -> ArmCost:
+        return arm_cost(analysis, of, row, against, Family.MECHANISMS if of is report else Family.COUNTERS)
+
+    together, left = explanation.interaction, explanation.unexplained
+    mechanisms = tuple(
+        MechanismResult(
+            **each.mechanism.model_dump(include={"kind", "title", "switched", "off_with", "remedy", "source"}),
+            why_not=each.why_not or None,
+            proof=MechanismProof(state=each.proof, on=each.facts[0] or None, off=each.facts[1] or None),
+            rules=MatchedRules(on=each.rules[0] or None, off=each.rules[1] or None),
+            without=each.without or None,
+            cost=part(each.row, each.without) if each.row is not None else None,
+            counters=tuple(part(moved.row, each.without, moved.report) for moved in each.counters),
+        )
+        for each in explanation.mechanisms
+    )
+    return ExplainedCost(
+        environment=explanation.environment,
+        **_place(report),
+        text=explanation_sentence(analysis, explanation),
+        crossed=explanation.crossed,
+        mechanisms=mechanisms,
+        pairs=tuple(
+            MechanismPairCost(one=each.one.kind, other=each.other.kind, cost=part(each.row, explanation.environment))
+            for each in explanation.pairs
+        ),
+        interaction=part(together, explanation.unexplained_arm) if together is not None else None,
+        unexplained=part(left, analysis.baseline) if left is not None else None,
+    )
+
+
+def _parts(explanation: ExplainedCost) -> Iterator[ArmCost]:
+    """Return the costs of an explanation."""
+    for mechanism in explanation.mechanisms:
+        yield from (part for part in (mechanism.cost, *mechanism.counters) if part is not None)
+    yield from (pair.cost for pair in explanation.pairs)
+    yield from (part for part in (explanation.interaction, explanation.unexplained) if part is not None)
+
+
+# -- the rest ------------------------------------------------------------------------------------------
+
+
+def _curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve) -> Curve:
+    curve_cost = next((each for each in metric.whole_costs if each.environment == curve.environment), None)
+    errors, peak, cost = sweep.errors.get(curve.environment), curve.peak, curve_cost.peak_cost if curve_cost else None
+    peak_cost = None
+    if cost is not None and cost.scale == "ratio":
+        peak_cost = PeakCost(**limits_of(cost), typical=cost.typical, rounds=cost.blocks)
+    return Curve(
+        **in_environment(analysis, curve.environment),
+        workload=sweep.workload,
+        metric=metric.metric,
+        unit=metric.unit,
+        load=sweep.load,
+        fixed=sweep.fixed,
+        peak=Peak(level=peak.level.text, value=peak.value, highest=peak.highest, of=peak.total) if peak else None,
+        peak_cost=peak_cost,
+        errors_from=errors.first.text if errors else None,
+    )
+
+
+def _programs(store: RunStore, analysis: Analysis) -> tuple[ProgramMedians, ...]:
+    cells = {trial.label: trial.cell for trial in analysis.trials}
+    return tuple(
+        ProgramMedians(
+            **_in_cell(analysis, ArmId(cells[label], each.environment)),
+            role=each.role, rounds=each.blocks, medians=each.medians,
+        )
+        for label, rows in program_use(store, analysis).items()
+        for each in rows
+    )  # fmt: skip
+
+
+def _environments(store: RunStore, analysis: Analysis) -> dict[str, MeasuredEnvironment]:
+    """Return the environments that were measured, as the study has them."""
     arms = {name: (kind, options, aa_of) for name, kind, options, aa_of in store.environments()}
     written = store.study_file().environments
-    rows: dict[str, EnvironmentRow] = {}
+    rows: dict[str, MeasuredEnvironment] = {}
     for name in analysis.environments:
         kind, options, aa_of = arms[name]
-        own = written[name].workloads if name in written else None
-        rows[name] = {
-            **within_json(analysis, name), "kind": kind, "aa_of": aa_of, "options": _plain(options),
-            "workloads": _plain(own or {}),
-        }  # fmt: skip
+        rows[name] = MeasuredEnvironment(
+            **within(analysis, name), kind=kind, control_of=aa_of, options=_plain(options),
+            workloads=_plain((written[name].workloads if name in written else None) or {}),
+        )  # fmt: skip
     return rows
 
 
-def _metric_place(report: MetricReport) -> MetricPlace:
-    return {"workload": report.workload, "metric": report.metric, "level": report.level.factors}
-
-
-def _pairs(row: Comparison) -> Pairs:
-    return {
-        "block": [pair.block for pair in row.pairs],
-        "baseline": [pair.baseline for pair in row.pairs],
-        "environment": [pair.value for pair in row.pairs],
-    }
-
-
-def place_effects_json(analysis: Analysis) -> list[PlaceEffectRow]:
-    """Give the metrics whose value depends on a trial's place in its block; positive: it rises with the place."""
+def _place_effects(analysis: Analysis) -> tuple[PlaceEffectResult, ...]:
     units = {each.metric_id: each.unit for each in analysis.metrics}
-    return [
-        {
-            "workload": each.workload, "metric": each.metric, "level": each.level.factors,
-            "per_place": 100 * math.expm1(each.per_place) if each.logs else each.per_place,
-            "per_place_unit": "%" if each.logs else difference_unit(units[each.metric_id]),
-            "adjusted_p": each.adjusted_p, "blocks": each.blocks,
-        }
+    return tuple(
+        PlaceEffectResult(
+            **_place(each),
+            per_place=100 * math.expm1(each.per_place) if each.logs else each.per_place,
+            per_place_unit="%" if each.logs else difference_unit(units[each.metric_id]),
+            adjusted_p=each.adjusted_p,
+            rounds=each.blocks,
+        )
         for each in analysis.trust.places
-    ]  # fmt: skip
-
-
-def power_cut_json(cut: PowerCut) -> PowerCutRow:
-    """Give a check by power cut, with its verdict; also of ``durability --json``."""
-    return {**asdict(cut), "verdict": cut.verdict.value}  # type: ignore[typeddict-item]
+    )
 
 
 def _percentiles(analysis: Analysis, report: LatencyReport, row: Latency) -> Percentiles:
     percentiles: dict[str, Percentile] = {}
     for percent, value, cost in zip(PERCENTS, row.percentiles, row.costs, strict=True):
         ratio = cost if cost is not None and cost.scale == "ratio" else None
-        typical = finite(ratio.typical) if ratio else None
-        percentiles[f"{percent:g}"] = {
-            "value": value,
-            **penalty_json(cost, "s"),
-            "typical": typical,
-            **limits_of(ratio),
-        }
-    return {
-        "environment": row.environment,
-        **within_json(analysis, row.environment),
-        "workload": report.workload,
-        "metric": report.metric,
-        "level": report.level.factors,
-        "unit": "s",
-        "runs": row.runs,
-        "requests": row.requests,
-        "percentiles": percentiles,
+        percentiles[f"{percent:g}"] = Percentile(
+            **penalty(cost, "s"), **limits_of(ratio), value=value, typical=ratio.typical if ratio else None
+        )
+    return Percentiles(
+        **in_environment(analysis, row.environment), **_place(report), unit="s", runs=row.runs,
+        requests=row.requests, percentiles=percentiles,
+    )  # fmt: skip
+
+
+def _session(analysis: Analysis, number: int) -> SessionResult:
+    """Return one session; a fact of sites has their environments before it."""
+    session = analysis.sessions.sessions[number]
+    facts = {
+        ": ".join([*filter(None, [", ".join(each.environments)]), each.fact]): each.values[number]
+        for each in analysis.sessions.differences
     }
-
-
-def hidden_json(limit: Bottleneck | None) -> Hidden | None:
-    """The limit that hides a difference, for machines."""
-    if limit is None:
-        return None
-    return {
-        "by": limit.kind, "share": limit.share, "rate": limit.rate, "unit": limit.unit or None,
-        "trials": limit.trials, "of": limit.total,
-    }  # fmt: skip
-
-
-def finite(value: float | None) -> float | None:
-    """A number that JSON has; None if it has not."""
-    return value if value is not None and math.isfinite(value) else None
-
-
-def limits_of(cost: Cost | None) -> Interval:
-    """The interval; a single block has none."""
-    bounded = cost if cost is not None and cost.blocks > 1 else None
-    return {"low": finite(bounded.low), "high": finite(bounded.high)} if bounded else {"low": None, "high": None}
-
-
-def penalty_json(cost: Cost | None, unit: str) -> Penalty:
-    """Return the cost as sentences say it: positive is worse, in percent or in the metric's `unit`."""
-    if cost is None:
-        return {"cost": None, "cost_low": None, "cost_high": None, "cost_unit": None}
-    worse, bounded = cost.penalty, cost.blocks > 1
-    return {
-        "cost": finite(worse.estimate),
-        "cost_low": finite(worse.low) if bounded else None,
-        "cost_high": finite(worse.high) if bounded else None,
-        "cost_unit": cost_unit(cost.scale, unit),
-    }
-
-
-def _session(analysis: Analysis, number: int) -> SessionRow:
-    """One session; a fact of sites has their environments before it."""
-    sessions = analysis.sessions
-    facts = {": ".join([*filter(None, [", ".join(each.environments)]), each.fact]): each.values[number]
-             for each in sessions.differences}  # fmt: skip
-    session = sessions.sessions[number]
-    return {"started": utc(session.started_at), "blocks": list(session.blocks), "facts": facts}
-
-
-def _noise(noise: tuple[float, float] | None) -> Noise:
-    low, high = noise or (None, None)
-    return {"noise_low": low, "noise_high": high}
-
-
-def _explanation(analysis: Analysis, explanation: Explanation) -> ExplanationRow:
-    report = explanation.report
-
-    def part(row: Comparison, against: str, of: MetricReport = report) -> CostFigures:
-        family = Family.MECHANISMS if of is report else Family.COUNTERS
-        return cost_json(analysis, of, row, against, family)
-
-    together, left = explanation.interaction, explanation.unexplained
-    mechanisms: list[MechanismRow] = [
-        {
-            "kind": each.mechanism.kind,
-            "title": each.mechanism.title,
-            "switched": each.mechanism.switched,
-            "off_with": list(each.mechanism.off_with),
-            "remedy": each.mechanism.remedy,
-            "source": each.mechanism.source,
-            "why_not": each.why_not or None,
-            "proof": {"state": each.proof, "with": each.facts[0] or None, "without": each.facts[1] or None},
-            "rules": {"with": each.rules[0] or None, "without": each.rules[1] or None},
-            "without": each.without or None,
-            "cost": part(each.row, each.without) if each.row is not None else None,
-            "counters": [part(moved.row, each.without, moved.report) for moved in each.counters],
-        }
-        for each in explanation.mechanisms
-    ]
-    return {
-        "environment": explanation.environment,
-        **_metric_place(report),
-        "text": explanation_sentence(analysis, explanation),
-        "crossed": explanation.crossed,
-        "mechanisms": mechanisms,
-        "pairs": [
-            {"one": each.one.kind, "other": each.other.kind, "cost": part(each.row, explanation.environment)}
-            for each in explanation.pairs
-        ],
-        "interaction": part(together, explanation.unexplained_arm) if together is not None else None,
-        "unexplained": part(left, analysis.baseline) if left is not None else None,
-    }
-
-
-def _parts(explanation: ExplanationRow) -> Iterator[CostFigures]:
-    """The costs of an explanation."""
-    for mechanism in explanation["mechanisms"]:
-        yield from (part for part in (mechanism["cost"], *mechanism["counters"]) if part is not None)
-    yield from (pair["cost"] for pair in explanation["pairs"])
-    yield from (part for part in (explanation["interaction"], explanation["unexplained"]) if part is not None)
-
-
-def cost_json(
-    analysis: Analysis,
-    report: MetricReport,
-    row: Comparison,
-    against: str | None = None,
-    judged_in: Family = Family.LADDER,
-) -> CostFigures:
-    """The figures of one object of ``costs``, or of ``ladder``: the cost ``against`` another than the baseline.
-
-    Then it is ``judged_in`` this family.
-    """
-    family = None if row.aa else family_of(report) if against is None else judged_in
-    cost = row.cost
-    ratio = cost if cost is not None and cost.scale == "ratio" else None
-    aa = report.aa.cost if report.aa is not None else None
-    same_scale = cost is not None and aa is not None and aa.scale == cost.scale
-    return {
-        "environment": row.environment,
-        **within_json(analysis, row.environment),
-        "aa": row.aa,
-        **_metric_place(report),
-        "unit": report.unit,
-        "better": report.better,
-        "headline": report.headline,
-        "resource_use": report.resource_use,
-        "family": family,
-        "baseline_value": row.baseline_value if row.blocks or against is not None else report.baseline_value,
-        "value": row.value,
-        **penalty_json(cost, report.unit),
-        **_noise(report.noise if same_scale else None),
-        "scale": cost.scale if cost else None,
-        "typical": finite(ratio.typical) if ratio else None,
-        **limits_of(ratio),
-        "geometric": finite(ratio.geometric.estimate) if ratio and ratio.geometric else None,
-        "arithmetic": finite(ratio.arithmetic.estimate) if ratio else None,
-        "blocks": row.blocks,
-        "exploratory": cost.exploratory if cost else None,
-        "adjusted_p": row.adjusted_p,
-        "verdict": None if row.aa else row.verdict,
-        "visible_cost": finite(row.visible.cost) if row.visible else None,
-        "blocks_to_settle": row.visible.blocks if row.visible else None,
-        "seconds_to_settle": row.visible.seconds if row.visible else None,
-        "baseline_emulated": within_json(analysis, against or analysis.baseline)["emulated"],
-        "unresolved": list(row.unresolved),
-        "hidden": hidden_json(row.hidden),
-    }
+    return SessionResult(started=utc(session.started_at), rounds=session.blocks, facts=facts)

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from weighbridge.analysis.run_result import Provenance, RootFilesystem, Versions
 from weighbridge.model.facts import HOST_DIFFERENCES
 from weighbridge.model.userland import is_userland_scope, measured_packages_scope, packages_scope
-from weighbridge.report.export.document import Provenance, UserlandRow
 from weighbridge.store.run import RunStore
 
 PATH = "path"
@@ -26,31 +26,32 @@ def provenance(store: RunStore) -> Provenance:
     for scope, key, value, _ in store.facts():
         by_scope.setdefault(scope, {})[key] = value
     host = by_scope.get("host", {})
-    return {
-        "date": date_of(info.get("created")),
-        "kernel": host.get("kernel"),
-        "engine": _engines(store, by_scope.items()),
-        "versions": {
-            "weighbridge": info.get("version"),
-            "host": {key.removeprefix(_VERSION): host[key] for key in host if key.startswith(_VERSION)},
-            "userlands": {
-                scope: _userland(scope, by_scope) for scope in by_scope if is_userland_scope(scope)
+    return Provenance(
+        date=date_of(info.get("created")),
+        kernel=host.get("kernel"),
+        engine=_engines(store, by_scope.items()),
+        versions=Versions(
+            weighbridge=info.get("version"),
+            host={key.removeprefix(_VERSION): host[key] for key in host if key.startswith(_VERSION)},
+            root_filesystems={
+                scope: _root_filesystem(scope, by_scope) for scope in by_scope if is_userland_scope(scope)
             },
+        ),
+        hosts={
+            scope.removeprefix(_HOST): facts
+            for scope, facts in by_scope.items()
+            if scope.startswith(_HOST) and scope != HOST_DIFFERENCES
         },
-        "hosts": {
-            scope.removeprefix(_HOST): facts for scope, facts in by_scope.items() if scope.startswith(_HOST)
-            if scope != HOST_DIFFERENCES
-        },
-        "paths": {key: _parsed(value) for key, value in by_scope.get(PATH, {}).items()},
-    }  # fmt: skip
+        paths={key: _parsed(value) for key, value in by_scope.get(PATH, {}).items()},
+    )
 
 
-def _userland(scope: str, by_scope: Mapping[str, Mapping[str, str]]) -> UserlandRow:
-    return {
-        "digest": by_scope[scope].get("digest") or None,
-        "packages": len(by_scope.get(packages_scope(scope), {})),
-        "measured": dict(by_scope.get(measured_packages_scope(scope), {})),
-    }
+def _root_filesystem(scope: str, by_scope: Mapping[str, Mapping[str, str]]) -> RootFilesystem:
+    return RootFilesystem(
+        digest=by_scope[scope].get("digest") or None,
+        packages=len(by_scope.get(packages_scope(scope), {})),
+        measured=by_scope.get(measured_packages_scope(scope), {}),
+    )
 
 
 def date_of(created: str | float | None) -> str | None:

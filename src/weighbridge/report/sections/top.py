@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.analysis.paths import PathTable, path_tables
+from weighbridge.analysis.path_tables import PathTable, path_tables
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.anchors import levels_id, load_id, metric_id
 from weighbridge.report.text.environments import display_name

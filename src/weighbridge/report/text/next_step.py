@@ -53,7 +53,7 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
     if analysis.unfinished or analysis.trust.trusted is False or not any(row.cost is not None for _, row in rows):
         return None
     if analysis.exploratory:
-        planned = analysis.context.plan.planned_blocks if analysis.context is not None else None
+        planned = analysis.plan.planned_blocks
         blocks = max(MIN_BLOCKS_SIGNED_RANK, planned or 0)
         more = _more(analysis, [(*each, blocks) for each in rows])
         verdicts = "a reliable verdict" if len(rows) == 1 else "reliable verdicts"
@@ -64,10 +64,10 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
         if row.visible is not None and row.visible.blocks is not None
     ]
     imprecise = [
-        (report, row, remark.predicted_blocks)
+        (report, row, remark.predicted_rounds)
         for report, row in rows
         for remark in row.remarks
-        if isinstance(remark, TargetMissed) and remark.predicted_blocks is not None
+        if isinstance(remark, TargetMissed) and remark.predicted_rounds is not None
     ]
     open_ = sum(row.visible is not None and row.shown_as == "inconclusive" for _, row in rows)
     if undecided and 2 * len(undecided) < open_:
@@ -116,8 +116,7 @@ def _hindrance(analysis: Analysis, rows: Sequence[Comparison]) -> str:
 
 def _price(analysis: Analysis) -> str:
     """Return the effect of added rounds on false alarms; empty without an earlier look, or after an extension."""
-    plan = analysis.context.plan if analysis.context is not None else None
-    if plan is None or analysis.extended or not plan.next_looks.further:
+    if analysis.extended or not analysis.plan.next_looks.further:
         return ""
     return (
         f" Adding rounds after seeing results raises the false-alarm rate from {level(ALPHA)} to about "
@@ -138,8 +137,6 @@ def _settles(undecided: int, number: int) -> str:
 
 def _more(analysis: Analysis, needed: list[tuple[MetricReport, Comparison, int]]) -> str:
     """Return the time that the workloads need for further rounds; empty if it is not known."""
-    if analysis.context is None:
-        return ""
     seconds: dict[CellId, float] = {}
     for report, row, blocks in needed:
         further_s = (blocks - row.blocks) * analysis.context.block_s(report.cell)

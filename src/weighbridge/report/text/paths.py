@@ -2,14 +2,8 @@
 
 from collections.abc import Sequence
 
-from weighbridge.analysis.paths import (
-    ClientPlace,
-    PathDifference,
-    PathFigures,
-    PathMechanism,
-    PathTable,
-    ProxiedFigures,
-)
+from weighbridge.analysis.path_tables import PathMechanism, PathTable
+from weighbridge.analysis.paths import ClientPlace, PathDifference, PathFigures, ProxiedFigures
 from weighbridge.model.address import grouped
 from weighbridge.model.facts import NetworkPath
 from weighbridge.report.text.environments import display_name

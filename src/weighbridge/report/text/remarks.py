@@ -175,12 +175,12 @@ def _(_: OneBlock) -> str:
 
 @words(Exploratory, "fewer than ten rounds: the interval assumes a normal distribution")
 def _(remark: Exploratory) -> str:
-    return f"exploratory: {remark.blocks} rounds, fewer than ten"
+    return f"exploratory: {remark.rounds} rounds, fewer than ten"
 
 
 @words(Incomplete, "fewer complete rounds than planned or tried")
 def _(remark: Incomplete) -> str:
-    return f"{remark.blocks} of {remark.planned} rounds are complete"
+    return f"{remark.rounds} of {remark.planned} rounds are complete"
 
 
 @words(FixedTime, "a program seems to run for a fixed time, so its run time cannot show a cost")
@@ -196,9 +196,9 @@ def _(remark: FixedTime) -> str:
     "the number of rounds was changed after looking at the results: more than 5% false alarms",
 )
 def _(remark: Extended) -> str:
-    how = "extended" if remark.blocks > remark.planned else "shortened"
+    how = "extended" if remark.rounds > remark.planned else "shortened"
     at = " and ".join(map(str, remark.looked_after))
-    text = f"{how} from {remark.planned} to {remark.blocks} rounds after looking at the results of {at}"
+    text = f"{how} from {remark.planned} to {remark.rounds} rounds after looking at the results of {at}"
     gate = ". Gates have an error rate of their own, so their intervals can be narrower" if remark.by_gate else ""
     alarms = f"up to about {level(EXTENDED_ERROR)} of such runs have a false alarm, instead of {level(ALPHA)}"
     return f"{text}: {alarms}{gate}"
@@ -210,7 +210,7 @@ def _(remark: Extended) -> str:
 )
 def _(remark: Unfinished) -> str:
     of_planned = f" of {remark.planned}" if remark.planned else ""
-    text = f"not finished: in round {remark.blocks}{of_planned}"
+    text = f"not finished: in round {remark.rounds}{of_planned}"
     return f"{text}; intervals are wider than at the end, because you can look at any time"
 
 
@@ -219,10 +219,10 @@ def _(remark: Unfinished) -> str:
 
 @words(TargetMissed, "the study's target precision was not reached")
 def _(remark: TargetMissed) -> str:
-    predicted = remark.predicted_blocks
+    predicted = remark.predicted_rounds
     number = f"about {predicted}" if predicted and predicted <= MOST_BLOCKS else f"more than {MOST_BLOCKS}"
     needed = f"; it needs {number} rounds" if predicted else ""
-    return f"target {share(remark.target)} not reached: {_width(remark)} after {remark.blocks} rounds{needed}"
+    return f"target {share(remark.target)} not reached: {_width(remark)} after {remark.rounds} rounds{needed}"
 
 
 def _width(remark: TargetMissed) -> str:
@@ -232,10 +232,10 @@ def _width(remark: TargetMissed) -> str:
 def _targets_missed(several: Sequence[TargetMissed]) -> str:
     widths = dict.fromkeys(map(_width, sorted(several, key=lambda each: each.half_width)))
     width = " to ".join(dict.fromkeys((next(iter(widths)), next(reversed(widths)))))
-    predicted = [each.predicted_blocks for each in several if each.predicted_blocks]
+    predicted = [each.predicted_rounds for each in several if each.predicted_rounds]
     number = f"about {_range(predicted)}" if max(predicted, default=0) <= MOST_BLOCKS else f"more than {MOST_BLOCKS}"
     needed = f"; they need {number} rounds" if predicted else ""
-    after = _range(each.blocks for each in several)
+    after = _range(each.rounds for each in several)
     return f"target {share(several[0].target)} not reached: {width} after {after} rounds{needed}"
 
 
@@ -282,7 +282,7 @@ def _(remark: WithinNoise) -> str:
     "all rounds agree, but so few could agree by chance: undecided",
 )
 def _(remark: Identical) -> str:
-    return f"all {remark.blocks} rounds agree, but so few could agree by chance"
+    return f"all {remark.rounds} rounds agree, but so few could agree by chance"
 
 
 @words(Stalls, "a few slow or fast runs pull the average away from the typical cost")
@@ -344,7 +344,7 @@ def _(remark: Autocorrelation) -> str:
     "the server was overloaded: a result, never equivalent; the cost covers the other rounds",
 )
 def _(remark: BrokeUnderLoad) -> str:
-    broke, begin = remark.broke, f"{display_name(remark.environment)}:"
+    broke, begin = remark.overloaded, f"{display_name(remark.environment)}:"
     if broke.always:
         return f"{begin} overloaded in every trial ({broke.trials}): {broke.reason}"
     text = f"measured in {broke.measured} of {broke.measured + broke.lost} rounds, overloaded in {broke.lost}"
