@@ -2,11 +2,10 @@
 """Find phrases that a native speaker would not write, in documentation, docstrings, comments and messages.
 
     scripts/check_english.py PATH...    print every finding in these files or folders
-    scripts/check_english.py            check every file against the baseline; exit with 1 if one has become worse
-    scripts/check_english.py --lower    lower the baseline to today's counts; it never raises a count
+    scripts/check_english.py            check every file; exit with 1 if one has too many findings
 
-A finding is a place to look at, not a verdict: "may", "where" and "beside" each have right uses. The baseline has the
-number of findings in each file. A new file is allowed NEW_FILE findings per 1,000 lines.
+A finding is a place to look at, not a verdict: "may", "where" and "beside" each have right uses. A file is allowed
+ALLOWED findings and PER_1000 per 1,000 lines.
 """
 
 import ast
@@ -19,10 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-BASELINE = Path(__file__).with_name("english_baseline.txt")
 CHECKED = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "monitoring", "src")
 LONGEST_SENTENCE = 30
-NEW_FILE = 20
+ALLOWED, PER_1000 = 2, 15
 
 RULES = (
     ("reports, prints, shows, says; name who does it", r"\b(?:tells?|told)\b(?! \w+ (?:\w+ )?apart)"),
@@ -117,35 +115,23 @@ def files(paths: list[Path]) -> Iterator[Path]:
         yield from (each for each in found if each.suffix in (".md", ".py") and "node_modules" not in each.parts)
 
 
-def allowed(path: Path, baseline: dict[str, int]) -> int:
+def allowed(path: Path) -> int:
     """Return how many findings a file is allowed to have."""
-    lines = path.read_text(encoding="utf-8").count("\n")
-    return baseline.get(str(path.relative_to(ROOT)), 1 + lines * NEW_FILE // 1000)
+    return ALLOWED + path.read_text(encoding="utf-8").count("\n") * PER_1000 // 1000
 
 
 def main(words: list[str]) -> int:
-    """Print findings, or compare with the baseline. Return the exit code."""
-    if words and words != ["--lower"]:
+    """Print findings, or check every file. Return the exit code."""
+    if words:
         for path in files([*map(Path, words)]):
             for each in findings(path):
                 print(f"{path}:{each.line}: …{each.text}…  ({each.instead})")
         return 0
-    rows = [line.split(" ", 1) for line in BASELINE.read_text().splitlines()] if BASELINE.exists() else []
-    baseline = {name: int(count) for count, name in rows}
     counts = {path: len([*findings(path)]) for path in files([ROOT / each for each in CHECKED])}
-    if words:
-        lowered = {
-            str(path.relative_to(ROOT)): min(count, allowed(path, baseline) if baseline else count)
-            for path, count in counts.items()
-        }
-        BASELINE.write_text("".join(f"{count} {name}\n" for name, count in lowered.items()))
-        return 0
-    worse = {path: count for path, count in counts.items() if count > allowed(path, baseline)}
+    worse = {path: count for path, count in counts.items() if count > allowed(path)}
     for path, count in worse.items():
         name = path.relative_to(ROOT)
-        print(
-            f"{name}: {count} unidiomatic phrases, at most {allowed(path, baseline)}: scripts/check_english.py {name}"
-        )
+        print(f"{name}: {count} unidiomatic phrases, at most {allowed(path)}: scripts/check_english.py {name}")
     return 1 if worse else 0
 
 
