@@ -1,14 +1,15 @@
-"""Draw the architecture of Weighbridge: python docs/pictures/architecture.py writes docs/_static/architecture.svg.
+"""Draw the architecture of Weighbridge: python docs/pictures/architecture.py writes two pictures to docs/_static.
 
-The picture has its own background, so it is readable on a light and on a dark page. It uses only fonts of the reader.
+``architecture.svg`` shows the way of a study. ``house.svg`` shows the packages: floors of the core, and one tower per
+feature. Both have their own background, so they are readable on a light and on a dark page.
 """
 
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-TARGET = Path(__file__).parents[1] / "_static/architecture.svg"
+ROOT = Path(__file__).parents[2]
+TARGETS = ROOT / "docs/_static"
 WIDTH, HEIGHT = 960, 600
-LABEL = "The parts of Weighbridge, from a study to an answer"
 HEAD = 'id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"'
 STYLE = """
 text { font: 14px system-ui, sans-serif; fill: #1b1f24; }
@@ -72,8 +73,42 @@ def site(x: float, title: str, detail: str, program: str = "program or server") 
     ]
 
 
-def picture() -> str:
-    """Return the picture as SVG."""
+FLOORS = (
+    ("commands: weigh, run, plan, report, doctor, clean, ...", "cli/"),
+    ("terminal, page, charts, JSON, CSV", "report/"),
+    ("costs, verdicts, remarks", "analysis/"),
+    ("opens environments, runs trials, saves them, cleans up", "runner/  study/  store/"),
+    ("where programs run", "environments/  engines/  hosts/  storage/  userland/"),
+    ("what runs, and what is read", "workloads/  adapters/  meters/  facts/"),
+    ("processes, statistics, and types that all share", "launcher/  linux/  statistics/  model/"),
+)
+"""The floors of the core from the top: what a floor does, and its packages."""
+
+
+def house() -> str:
+    """Return the picture of the packages. A floor uses only floors below it, and no floor uses a tower."""
+    features = sorted(each.parent.name for each in ROOT.glob("src/weighbridge/features/*/__init__.py"))
+    top, floor, wide = 72, 72, 480
+    parts = box((1, 1, WIDTH - 2, HEIGHT - 2), "page")
+    parts.append(text(24 + wide / 2, 44, "The core: what does this isolation cost here?", "title"))
+    for number, (does, packages) in enumerate(FLOORS):
+        y = top + floor * number
+        parts += [*box((24, y, wide, floor - 8), "part", does), text(24 + wide / 2, y + 45, packages, "code")]
+    width = (WIDTH - 48 - wide - 16) / len(features)
+    left = 24 + wide + 16
+    parts.append(text(left + width * len(features) / 2, 44, "features/: each tower can be removed", "title"))
+    for number, name in enumerate(features):
+        x, height = left + width * number, floor * len(FLOORS) - 8
+        parts += box((x, top, width - 6, height), "file")
+        turned = f'transform="rotate(-90 {x + width / 2 + 2} {top + height / 2})"'
+        parts.append(
+            text(x + width / 2 + 2, top + height / 2, name, "title").replace("<text ", f"<text {turned} ", 1)
+        )
+    return svg("The core of Weighbridge as floors, and its features as towers", parts)
+
+
+def study_to_answer() -> str:
+    """Return the picture of the way from a study to an answer."""
     parts = [
         *box((1, 1, WIDTH - 2, HEIGHT - 2), "page"),
         *box((24, 24, 196, 78), "file", "study.yaml", "or weigh -- PROGRAM,", "or a bundled study"),
@@ -109,10 +144,18 @@ def picture() -> str:
         arrow((730, 63), (772, 63)),
         arrow((855, 102), (855, 188)),
     ]  # fmt: skip
-    top = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{LABEL}">'
+    return svg("The parts of Weighbridge, from a study to an answer", parts)
+
+
+def svg(label: str, parts: list[str]) -> str:
+    """Return the parts as one picture."""
+    top = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
     head = f'<defs><marker {HEAD}><path d="M 0 0 L 8 4 L 0 8 z"/></marker></defs>'
     return "\n".join([top, f"<style>{STYLE}</style>", head, *parts, "</svg>\n"])
 
 
+PICTURES = {"architecture.svg": study_to_answer, "house.svg": house}
+
 if __name__ == "__main__":
-    TARGET.write_text(picture())
+    for name, picture in PICTURES.items():
+        (TARGETS / name).write_text(picture())

@@ -57,6 +57,7 @@ def test_an_issue_template_has_its_fields(path: Path):
     assert all(field["attributes"].get("label") or field["type"] == "markdown" for field in template["body"])
 
 
-def test_the_picture_of_the_architecture_is_current():
+def test_the_pictures_of_the_architecture_are_current():
     script = runpy.run_path(str(ROOT / "docs/pictures/architecture.py"))
-    assert script["TARGET"].read_text() == script["picture"](), "run docs/pictures/architecture.py"
+    for name, picture in script["PICTURES"].items():
+        assert (script["TARGETS"] / name).read_text() == picture(), "run docs/pictures/architecture.py"
