@@ -179,12 +179,12 @@ class RunEffect:
 
 @dataclass(frozen=True, slots=True)
 class FleetMetric:
-    """One environment's cost on one primary metric over the fleet; or the baseline's own value (`own`)."""
+    """One environment's cost on one primary metric over the fleet; or the baseline's own value (`is_own_value`)."""
 
     report: MetricReport
     """The report of the first run that has the metric, with its names, unit and direction."""
     environment: str
-    own: bool
+    is_own_value: bool
     scale: Scale
     """The scale of the effects: logarithms of ratios or own values, or differences or values in the unit."""
     runs: tuple[RunEffect, ...]
@@ -297,12 +297,12 @@ class FleetResult:
     @property
     def costs(self) -> tuple[FleetMetric, ...]:
         """The costs on primary metrics."""
-        return tuple(each for each in self.metrics if not each.own)
+        return tuple(each for each in self.metrics if not each.is_own_value)
 
     @property
     def own_values(self) -> tuple[FleetMetric, ...]:
         """The baseline's own values."""
-        return tuple(each for each in self.metrics if each.own)
+        return tuple(each for each in self.metrics if each.is_own_value)
 
     @property
     def untrusted(self) -> tuple[FleetRun, ...]:
@@ -564,7 +564,7 @@ def as_differences(fleet: FleetResult, metric: FleetMetric) -> FleetMetric:
     """Return a metric of a fleet with its effects as differences in its unit."""
     report = metric.report
     key = report.metric_id
-    if metric.own:
+    if metric.is_own_value:
         again = _own_value(fleet.runs, key, fleet.margin, "difference")
     else:
         again = _cost(fleet.runs, key, metric.environment, fleet.margin, "difference")
