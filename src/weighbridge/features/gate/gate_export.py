@@ -108,7 +108,7 @@ def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -
 def _finding(finding: Finding, gate: Gate, analysis: Analysis) -> GateFinding:
     return GateFinding(
         **finding_figures(finding, analysis),
-        about=finding.requirement.about,
+        about=finding.requirement.operand,
         budget=finding.requirement.text,
         outcome=OUTCOMES[finding.outcome],
         reason=finding.reason,
@@ -191,7 +191,7 @@ def gate_markdown(study: str, answer: str, rows: Sequence[GateRow]) -> str:
     """Return Markdown for job summaries and comments: a heading, the answer and a table of every comparison."""
     cells = (
         (f"{_SIGNS[row.outcome]} {row.outcome}", f"{'change of ' if row.change else ''}{row.name}", row.budget,
-         row.cost or "–", row.block_count, row.why)
+         row.cost or "–", row.block_count, row.reason)
         for row in rows
     )  # fmt: skip
     table = Table(_COLUMNS, tuple(tuple(map(say, row)) for row in cells))
