@@ -65,7 +65,7 @@ def _parameters(command: Any) -> Iterator[str]:
     for name, entries in panels.items():
         yield from (".PP", rf"\fB{_plain(name)}\fR") if len(panels) > 1 else ()
         for entry in entries:
-            yield from (".TP", f".B {_plain(entry.usage)}", _plain(entry.about) or r"\&")
+            yield from (".TP", f".B {_plain(entry.usage)}", _plain(entry.description) or r"\&")
 
 
 def _paragraphs(texts: list[str]) -> Iterator[str]:

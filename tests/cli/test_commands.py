@@ -110,7 +110,7 @@ def test_a_report_as_json(weighbridge: Weighbridge, run: Path):
     said = weighbridge("report", run, "--json")
     assert (said.code, said.err) == (0, "")
     report = json.loads(said.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert set(report) >= {"version", "study", "run", "noise_floor", "trusted", "costs"}
+    assert set(report) >= {"version", "study", "run", "noise_floor", "control_passed", "costs"}
     assert {cost["environment"] for cost in report["costs"]} >= {"docker-host", "docker-bridge", "docker-published"}
     assert sorted(run.rglob("*")) == before, "nothing is written"
 

@@ -29,7 +29,9 @@ STEAL = Flag(FlagCode.STEAL, figures={"share": 0.2})
 TIME = Metric("time", "s", "lower")
 
 
-@pytest.mark.parametrize(("flags", "more"), [((OTHERS,), {"beside": True}), ((OTHERS, STEAL), {"beside": False})])
+@pytest.mark.parametrize(
+    ("flags", "more"), [((OTHERS,), {"other_run": True}), ((OTHERS, STEAL), {"other_run": False})]
+)
 def test_that_others_put_the_target_out_of_reach_is_a_sentence(flags, more, capsys):
     found = OutOfReach(disturbance_of([flags] * 10), "native", 5, 0.02, ((0.031, 0.041), (0.1, 0.12)), 3, **more)
     Shown(None).interference_noticed(found)

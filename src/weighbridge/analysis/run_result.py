@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from weighbridge.analysis import remarks
 from weighbridge.analysis.judgement import Family
 from weighbridge.analysis.limits import GateOutcome, Reason
-from weighbridge.analysis.results import ProofState, Remark, TrustReason
+from weighbridge.analysis.results import ProofState, TrustReason
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.isolation import Layer
 from weighbridge.statistics import Better, Scale, Verdict
@@ -33,10 +33,7 @@ def finite(value: float | None) -> float | None:
 
 Number = Annotated[float | None, PlainSerializer(finite)]
 """A number in a document; null if it is infinite."""
-REMARK_CODES = sorted({
-    kind.code for kind in vars(remarks).values()
-    if isinstance(kind, type) and issubclass(kind, Remark) and hasattr(kind, "code")
-})  # fmt: skip
+REMARK_CODES = sorted({kind.code for kind in remarks.kinds()})
 VerdictCode = Literal["significant", "equivalent", "undecided", "hidden"]
 VERDICT_CODES: Mapping[Verdict, VerdictCode] = {
     "different": "significant", "equivalent": "equivalent", "inconclusive": "undecided", "hidden": "hidden",
