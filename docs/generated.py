@@ -94,7 +94,7 @@ def prose(docstring: str | None) -> str:
 
 
 def commands() -> str:
-    """Every command with its arguments and options, as ``--help`` has them."""
+    """Return every command with its arguments and options, as ``--help`` shows them."""
     import typer.main
 
     from weighbridge.cli.app import app
@@ -123,7 +123,7 @@ def _command(name: str, command: Any, heading: str = "##") -> str:
         for panel, entries in panels_of(command).items()
         for entry in entries
     ]
-    part += [table(("option", "what it does"), rows)] if rows and not inner else []
+    part += [table(("option", "description"), rows)] if rows and not inner else []
     lines = [each.line for each in examples_of(command)]
     part += ["```sh\n" + "\n".join(lines) + "\n```"] if lines else []
     part += [_command(f"{name} {each}", inside, f"{heading}#") for each, inside in inner.items()]
@@ -131,7 +131,7 @@ def _command(name: str, command: Any, heading: str = "##") -> str:
 
 
 def exit_codes() -> str:
-    """Every exit code with its meaning: those of failures from their classes, the shell's own beside them."""
+    """Return every exit code with its meaning: failures from their classes, and codes of the shell."""
     from weighbridge.cli.messages import WRONG_COMMAND_LINE
 
     meanings: dict[int, list[str]] = {0: ["Done."], WRONG_COMMAND_LINE: ["The command line is wrong, or incomplete."]}
@@ -149,12 +149,12 @@ def exit_codes() -> str:
 
 @cache
 def study_schema() -> Schema:
-    """The JSON Schema of study files."""
+    """Return the JSON Schema of study files."""
     return schema_of(SchemaDocument.STUDY)
 
 
 def study_keys(part: str = "") -> str:
-    """The keys of a study, or of a part of it by the name of its definition (``Resources``)."""
+    """Return the keys of a study, or of a part of it by the name of its definition (``Resources``)."""
     schema = study_schema()["$defs"][part] if part else study_schema()
     return _keys(schema)
 
@@ -166,11 +166,11 @@ def _keys(schema: Schema, *, without: Sequence[str] = ("kind",)) -> str:
         for name, option in schema.get("properties", {}).items()
         if name not in without and not option.get("deprecated")
     ]
-    return table(("key", "values", "default", "what it is"), rows) if rows else "No options.\n"
+    return table(("key", "values", "default", "description"), rows) if rows else "No options.\n"
 
 
 def kinds(section: str) -> str:
-    """Every kind of a section of a study with its options: ``workloads``, ``environments``, ``hosts``, ..."""
+    """Return every kind of a section of a study with its options: ``workloads``, ``environments``, ``hosts``, ..."""
     parts = []
     for kind, plugin in _SECTIONS[section]().items():
         schema = _schema_of(section, kind, plugin)
@@ -193,14 +193,14 @@ def kinds(section: str) -> str:
 
 
 def shared_keys(section: str) -> str:
-    """What any entry of a section may say beside the options of its kind."""
+    """Return the keys that every entry of a section can have in addition to the options of its kind."""
     kind, plugin = next(iter(_SECTIONS[section]().items()))
     schema = _schema_of(section, kind, plugin)
     return _keys(schema, without=("kind", *plugin.options.model_fields))
 
 
 def providers() -> str:
-    """The options of ``weighbridge fleet`` that are those of each provider of machines."""
+    """Return the options of ``weighbridge fleet`` for each provider of machines."""
     from weighbridge.features.fleets.provider_options import SET_BY_ON
 
     parts = []
@@ -213,13 +213,13 @@ def providers() -> str:
         ]
         parts += [
             f"`--on {provider.word or kind}`: {sentence(provider.summary)}\n",
-            table(("option", "what it does"), rows),
+            table(("option", "description"), rows),
         ]
     return "\n".join(parts)
 
 
 def mechanisms() -> str:
-    """What can be switched off, and whose finding it is."""
+    """Return a table of the mechanisms that can be switched off, with the sources of the findings."""
     rows = [(each.title, each.switched, each.remedy, each.source) for each in registry.mechanisms().values()]
     return table(("mechanism", "switched", "to change it", "source"), rows)
 
@@ -233,13 +233,13 @@ def event_counters() -> str:
             names, units = [*names, each.name], [*units, "count"]
         about = f"{each.description}; left out if always 0" if each.rare else each.description
         rows.append((", ".join(map(code, names)), ", ".join(units), about))
-    return table(("metric", "unit", "what it is"), rows)
+    return table(("metric", "unit", "description"), rows)
 
 
 def summaries(section: str) -> str:
-    """The kinds of a section, a row each."""
+    """Return the kinds of a section, a row each."""
     rows = [(f"[{code(kind)}](#{kind})", plugin.summary) for kind, plugin in _SECTIONS[section]().items()]
-    return table(("kind", "what it is"), rows)
+    return table(("kind", "description"), rows)
 
 
 def _schema_of(section: str, kind: str, plugin: Plugin) -> Schema:
@@ -250,7 +250,7 @@ def _schema_of(section: str, kind: str, plugin: Plugin) -> Schema:
 
 
 def description(option: Schema) -> str:
-    """Return what an option is, from the outermost schema that says it; a quantity's own words do not count."""
+    """Return the description of an option from the outermost schema that has one besides a quantity's own words."""
     for schema in _layers(option):
         text = schema.get("description", "")
         if text and text not in {words for words, _ in _QUANTITIES.values()}:
@@ -259,7 +259,7 @@ def description(option: Schema) -> str:
 
 
 def _layers(option: Schema) -> Iterator[Schema]:
-    """Give a schema and the alternatives inside of it, definitions resolved, without the lists that sweep it."""
+    """Yield a schema and the alternatives inside of it, definitions resolved, without the lists that sweep it."""
     yield option
     if "$ref" in option:
         yield from _layers(study_schema()["$defs"].get(option["$ref"].rpartition("/")[2], {}))
@@ -268,13 +268,13 @@ def _layers(option: Schema) -> Iterator[Schema]:
 
 
 def _is_swept(option: Schema) -> bool:
-    """Return whether the second alternative is a list of the first: an option that may be swept."""
+    """Return whether the second alternative is a list of the first: a study can sweep the option."""
     inner = option.get("anyOf", ())
     return len(inner) == 2 and inner[1].get("type") == "array" and inner[1].get("items") == inner[0]
 
 
 def values(option: Schema) -> str:
-    """Return what may be written, in words."""
+    """Return the values that an option can have, in words."""
     if _is_swept(option):
         return values(option["anyOf"][0])
     if "anyOf" in option:
@@ -349,7 +349,7 @@ def _written(value: Any, unit: str) -> str:
 
 
 def json_document(document: str) -> str:
-    """The keys of what a command prints with ``--json``, object by object."""
+    """Return the keys of a command's ``--json`` document, object by object."""
     schema = schema_of(SchemaDocument(document))
     objects = {schema["title"]: schema, **schema.get("$defs", {})}
     keys = {name: each["properties"] for name, each in objects.items() if "properties" in each}
@@ -389,7 +389,7 @@ def _type_of(option: Schema) -> str:
 
 
 def remark_codes() -> str:
-    """Every code of a remark: what it means, and the fields that a remark of it has."""
+    """Return every code of a remark, with its meaning and the fields of such a remark."""
     from weighbridge.analysis.remarks import kinds
     from weighbridge.report.text.remarks import CODES
 
@@ -398,11 +398,11 @@ def remark_codes() -> str:
         if not kind.__subclasses__() and getattr(kind, "code", None) in ways:
             ways[kind.code].add(", ".join(code(each.name) for each in fields(kind)))
     rows = [(code(each), meaning, "; or ".join(sorted(filter(None, ways[each])))) for each, meaning in CODES.items()]
-    return table(("code", "what it means", "its fields"), rows)
+    return table(("code", "meaning", "its fields"), rows)
 
 
 def prometheus() -> str:
-    """Every metric of ``run --metrics``, with its labels."""
+    """Return every metric of ``run --metrics``, with its labels."""
     import weighbridge.features.monitoring.families as module
 
     labels = {
@@ -424,7 +424,7 @@ def prometheus() -> str:
         counted = call.func.id == "CounterMetricFamily"
         full = f"{name}_total" if counted else f"{module.PREFIX}{name}"
         rows.append((code(full), ", ".join(map(code, names)), str(call.args[1].value)))
-    return table(("metric", "labels", "what it is"), rows)
+    return table(("metric", "labels", "description"), rows)
 
 
 def protocol(kind: str) -> str:
@@ -489,7 +489,7 @@ def _table_of_fields(base: type) -> str:
             continue
         default = code(_plain(field.value)) if field.value is not None else "required"
         rows.append((code(ast.unparse(field.target)), code(kind), default, prose(str(text))))
-    return table(("name", "type", "default", "what it is"), rows) if rows else ""
+    return table(("name", "type", "default", "description"), rows) if rows else ""
 
 
 def _methods(base: type) -> list[ast.FunctionDef]:
@@ -521,7 +521,7 @@ def _plain(value: ast.expr | None) -> str:
 
 
 def studies() -> str:
-    """Every bundled study: its question, environments and workloads, its commands, and the costs of its kept run."""
+    """Return every bundled study: question, environments, workloads, commands, and the costs of its kept run."""
     from weighbridge.features.replication.published import available
 
     parts = []
@@ -572,7 +572,7 @@ def _cost(row: Mapping[str, Any]) -> str:
 
 
 def unverified() -> str:
-    """What has never been seen to work on real hardware, according to the plug-ins."""
+    """Return the things that have never worked on real hardware in tests, according to the plug-ins."""
     known = {**registry.environments(), **registry.hosts()}
     lines = [f"- {code(kind)}: {what}." for kind, plugin in known.items() if (what := plugin.unverified())]
     for plugin in registry.environments().values():
@@ -586,21 +586,21 @@ NOT_KEPT = "The project does not keep this run yet."
 
 
 def screen(run: str, directory: str = "") -> str:
-    """The report of a kept run as a terminal shows it, by the name of its directory on the page."""
+    """Return the report of a kept run as a terminal shows it, by the name of its directory on the page."""
     from kept_runs import is_kept, terminal_text
 
     return f"```text\n{terminal_text(run).replace(f'runs/{run}', directory or run)}```" if is_kept(run) else NOT_KEPT
 
 
 def gate(run: str, budget: str) -> str:
-    """The answer of a gate on a kept run, with a budget for the run time in docker."""
+    """Return the answer of a gate on a kept run, with a budget for the run time in docker."""
     from kept_runs import gate_text, is_kept
 
     return f"```text\n{gate_text(run, budget).strip()}\n```" if is_kept(run) else NOT_KEPT
 
 
 def replication(study: str) -> str:
-    """The published tables of a study next to those of its kept run, and the machine that measured the run."""
+    """Return a study's published tables next to the tables of its kept run, and the machine that measured the run."""
     document, facts = _replication(study)
     control = "passed" if document["trusted"] else "failed"
     counts = [(name, str(number)) for name, number in document["counts"].items() if number]
@@ -646,7 +646,7 @@ def _spread_row(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def published_source(study: str) -> str:
-    """Return where a study was published."""
+    """Return the publication of a study."""
     from weighbridge.features.replication.published import published
 
     return f"{published(study).source}."
@@ -689,7 +689,7 @@ def _level(level: Mapping[str, str]) -> str:
 
 
 def examples() -> str:
-    """The report of every kept run as a terminal shows it, a comparison of two runs, and the summary of a gate."""
+    """Return the terminal report of every kept run, a comparison of two runs, and the summary of a gate."""
     from kept_runs import GATE, about_examples, example_text, gate_summary
 
     parts = [f"## {name}\n\n{sentence(about)}\n\n{example_text(name)}" for name, about in about_examples().items()]
@@ -705,7 +705,7 @@ def packages() -> str:
         if docstring := ast.get_docstring(ast.parse(path.read_text())):
             first = re.split(r"(?<=\.)\s", " ".join(docstring.split("\n\n")[0].split()), maxsplit=1)[0]
             rows.append((code(f"{path.parent.relative_to(source)}/"), first.replace("``", "`")))
-    return table(("package", "what is in it"), rows)
+    return table(("package", "content"), rows)
 
 
 _PROTOCOLS: dict[str, type[Plugin]] = {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Prometheus and the exporters from Debian's packages, on loopback, until Ctrl-C; nothing of them stays behind.
+"""Run Prometheus and the exporters from Debian's packages on loopback until Ctrl-C, and remove everything afterwards.
 
-Needs only Python and the packages prometheus, prometheus-node-exporter and prometheus-process-exporter. cAdvisor is
-built with Go where there is Go, and left out otherwise.
+The script needs only Python and the packages prometheus, prometheus-node-exporter and prometheus-process-exporter.
+It builds cAdvisor if Go is installed, and leaves it out otherwise.
 """
 
 import argparse
@@ -27,11 +27,11 @@ HERE = Path(__file__).resolve().parent
 COLLECTORS = (
     "cpu", "diskstats", "filefd", "loadavg", "meminfo", "netdev", "netstat", "pressure", "sockstat", "stat", "vmstat",
 )  # fmt: skip
-"""Of the node exporter: what the dashboards draw, as in compose.yaml."""
+"""The collectors of the node exporter that the dashboards use, as in compose.yaml."""
 PORTS = {"prometheus": 9090, "node": 9100, "process": 9256, "cadvisor": 9101}
 MOST_SHIFT = 65535 - max(PORTS.values())
 PACKAGES = ("prometheus", "prometheus-node-exporter", "prometheus-process-exporter")
-"""Debian's, each with a program of the same name."""
+"""The packages of Debian, each with a program of the same name."""
 RUN = "127.0.0.1:9464"
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 READY_S = 15.0
@@ -39,12 +39,12 @@ END_S = 5.0
 
 
 class Failed(Exception):
-    """What ends the program; its text is one sentence for the user."""
+    """An error that ends the program; its text is one sentence for the user."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """One program: the job that it is in prometheus.yml, and how it is started."""
+    """One program: its job in prometheus.yml, its command and its port."""
 
     job: str
     arguments: Sequence[str]
@@ -52,7 +52,7 @@ class Program:
 
 
 def configured(template: str, shift: int, every: str, run: str, jobs: set[str]) -> str:
-    """The text of prometheus.yml with other ports and another interval, and only these jobs and the run's."""
+    """Return the text of prometheus.yml with other ports and another interval, and only these jobs and the run's."""
     head, *blocks = re.split(r"(?m)^(?=  - job_name: )", template)
     kept = [block for block in blocks if re.match(r"  - job_name: (\w+)", block)[1] in {*jobs, "weighbridge"}]  # type: ignore[index]
     text = "".join([head, *kept]).replace(RUN, run)
@@ -63,7 +63,7 @@ def configured(template: str, shift: int, every: str, run: str, jobs: set[str]) 
 
 
 def programs(folder: Path, shift: int, cadvisor: Path | None) -> list[Program]:
-    """What is started, in this order."""
+    """Return the programs in the order in which they start."""
     port = {job: number + shift for job, number in PORTS.items()}
     at = {job: f"127.0.0.1:{number}" for job, number in port.items()}
     node = ["--collector.disable-defaults", *(f"--collector.{each}" for each in COLLECTORS)]
@@ -101,7 +101,7 @@ def _found(name: str) -> str:
 
 
 def cadvisor_built(say: bool = True) -> Path | None:
-    """cAdvisor, built once and kept in the user's cache; None where it cannot be built, which is said."""
+    """Return cAdvisor, built once and kept in the user's cache. If that is impossible, print why and return None."""
     source = HERE / "cadvisor"
     key = hashlib.sha256(b"".join((source / name).read_bytes() for name in ("go.mod", "go.sum", "main.go")))
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weighbridge"
@@ -132,7 +132,7 @@ def cadvisor_built(say: bool = True) -> Path | None:
 
 @contextmanager
 def running(program: Program, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The program, answering; ended again, however this ends. Failed where it does not come up."""
+    """Start the program, wait until it answers, and always end it afterwards. Raises Failed if it does not start."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -178,7 +178,7 @@ def _answers(port: int, page: str) -> bool:
 
 
 def watch(shift: int, every: str, run: str, cadvisor: Path | None) -> None:
-    """Start everything, say where it is, and go on until one of them ends by itself: Failed."""
+    """Start all programs and print their addresses. Raises Failed as soon as one of them ends by itself."""
     with tempfile.TemporaryDirectory(prefix="weighbridge-monitoring-") as name, ExitStack() as stack:
         folder = Path(name)
         wanted = programs(folder, shift, cadvisor)
@@ -215,19 +215,19 @@ def _address(text: str) -> str:
 
 def _interrupted(number: int, _: FrameType | None) -> None:
     for each in ENDINGS:
-        signal.signal(each, signal.SIG_IGN)  # what follows is the end in good order, a few seconds at most
+        signal.signal(each, signal.SIG_IGN)  # the programs end in order, within a few seconds
     raise KeyboardInterrupt(number)
 
 
 def main() -> int:
-    """The program; its exit code."""
+    """Run the program and return its exit code."""
     parser = argparse.ArgumentParser(description="Watch this machine until Ctrl-C.")
     parser.add_argument("--shift", type=_shift, default=0, metavar="N", help="add N to every port")
     parser.add_argument("--every", type=_interval, default="5s", metavar="TIME", help="scrape interval (5s)")
-    parser.add_argument("--run", type=_address, default=RUN, metavar="ADDRESS", help=f"where runs are told ({RUN})")
+    parser.add_argument("--run", type=_address, default=RUN, metavar="ADDRESS", help=f"address of a run ({RUN})")
     parser.add_argument(
         "--cadvisor", choices=("build", "kept", "none"), default="build",
-        help="build it where it is not kept from an earlier time, use it only where it is kept, or leave it out",
+        help="build it unless it is cached, use it only if it is cached, or leave it out",
     )  # fmt: skip
     given = parser.parse_args()
     for number in ENDINGS:

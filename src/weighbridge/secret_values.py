@@ -193,7 +193,7 @@ def handed_on(names: Iterable[SecretName]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def handing_on(names: Iterable[SecretName]) -> Iterator[None]:
-    """Give the values to the processes of ours that are started meanwhile."""
+    """Pass the values to the processes that Weighbridge starts in this context."""
     os.environ.update(handed_on(names))
     try:
         yield

@@ -40,7 +40,7 @@ def pairs(tmp_path_factory):
 
 
 def cost_of(fleet, *, own: bool = False):
-    return next(each for each in fleet.metrics if each.own is own)
+    return next(each for each in fleet.metrics if each.is_own_value is own)
 
 
 # -- what is read of a run -----------------------------------------------------------------------
@@ -382,7 +382,7 @@ def test_fleets_that_cannot_be_compared(tmp_path, singles):
 
 def test_pairs_of_one_round_that_disturb_one_another_are_seen(pairs, singles):
     cost, own = controls(read_fleet(pairs))
-    assert own.metric.own and own.proven and not cost.proven
+    assert own.metric.is_own_value and own.proven and not cost.proven
     assert own.judged is not None and own.judged.estimate == pytest.approx(0.14, abs=0.03)
     assert {row.machines for row in own.rows} == {("n1", "n2"), ("n2", "n3"), ("n6", "n7")}
     assert controls(read_fleet(singles)) == ()

@@ -186,7 +186,7 @@ def test_what_is_no_requirement_is_told_with_how_one_is_written(spelling, text):
 def test_a_limit_is_a_budget_written_from_its_other_side():
     bounds = {text: parse_requirement(text, LIMIT if ">" in text else BUDGET) for text in
               ("a.b.c<=5%", "a.b.c > 5%", "a.b.c<5%", "a.b.c >= 5%")}  # fmt: skip
-    assert [(each.names, each.bound, each.unit, each.about) for each in bounds.values()] == [
+    assert [(each.names, each.bound, each.unit, each.operand) for each in bounds.values()] == [
         (("a", "b", "c"), 5.0, "%", "cost")
     ] * 4
     assert [each.strict for each in bounds.values()] == [False, False, True, True]
@@ -194,7 +194,7 @@ def test_a_limit_is_a_budget_written_from_its_other_side():
 
 def test_a_margin_is_a_bound_of_changes():
     margin = parse_requirement(" 3.5% ", MARGIN)
-    assert (margin.text, margin.about, margin.strict, margin.bound) == ("change<=3.5%", "change", False, 3.5)
+    assert (margin.text, margin.operand, margin.strict, margin.bound) == ("change<=3.5%", "change", False, 3.5)
     assert parse_requirement("3%", MARGIN).bound == parse_requirement(" 3.0% ", MARGIN).bound == 3.0
 
 

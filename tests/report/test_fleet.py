@@ -154,7 +154,7 @@ def test_a_metric_of_ratios_in_one_fleet_and_differences_in_the_other_is_compare
     before, after = (_fleet_of(tmp_path / str(value), THROUGHPUT, value) for value in values)
     compared = compare_fleets(after, before)
     assert compared.not_compared == () and {each.metric.scale for each in compared.shifts} == {"difference"}
-    own = next(each for each in compared.shifts if each.metric.own)
+    own = next(each for each in compared.shifts if each.metric.is_own_value)
     worse = 1 if values[0] else -1
     assert [worse * row.shift.estimate == pytest.approx(8e9, rel=0.1) for row in own.rows] == [True] * 3
 

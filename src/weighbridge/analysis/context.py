@@ -48,7 +48,7 @@ class Context:
     isolation: Mapping[str, Isolation]
     """The hypervisors of the environments that run in any."""
     shifted: Collection[bool] = ()
-    """For each metric whose A/A arm shows a cost although there is none, whether it is a headline."""
+    """For each metric whose control shows a cost although there is none, whether it is a primary metric."""
     against: str | None = None
     """The environment that replaces the baseline in further comparisons; None in comparisons with the baseline."""
     results: dict[Hashable, Any] = field(default_factory=dict)
@@ -60,16 +60,16 @@ class Context:
         return self.plan.baseline if self.against is None else self.against
 
     def unproven(self, *, headline: bool) -> bool:
-        """Return whether this session proves no cost of a headline, or of another metric.
+        """Return whether this session proves no cost of a primary metric, or of another metric.
 
-        A headline is unproven if the A/A arm shows a cost in a headline; another metric, if it shows a cost in any
-        metric.
+        A primary metric is unproven if the control shows a cost in a primary metric. Another metric is unproven if
+        the control shows a cost in any metric.
         """
         return any(self.shifted) or (bool(self.shifted) and not headline)
 
     @property
     def tolerance(self) -> float | None:
-        """The disagreement of means that is too small to report, as a fraction."""
+        """The disagreement of means that is too small to report (a fraction)."""
         return self.plan.target or self.plan.equivalence
 
     def durabilities(self, one: str, other: str, label: str) -> tuple[str, str]:

@@ -1,22 +1,22 @@
 """Rules for the verdicts of all comparisons, and for whether their session can be trusted.
 
 **Families** are comparisons whose verdicts are corrected together (Holm), so that none is a chance among many. A
-headline answers the question of a study. Its percentiles, its deviations and its resource use answer further
-questions, and in one family they would weaken the headline. So comparisons with the baseline have three families: the
-headlines of all workloads and levels, their further metrics, and resource use. The steps of a ladder are a fourth
+primary metric answers the question of a study. Percentiles, deviations and resource use answer further questions, and
+in one family they would weaken the primary metric. So comparisons with the baseline have three families: the primary
+metrics of all workloads and levels, their further metrics, and resource use. The steps of a ladder are a fourth
 (`comparisons.analyse_ladder`). In each family the chance of any false "different" is at most 5%. For a whole report
 it can be more; the page says so.
 
-**The noise floor** of a session is the median over the headline metrics (the first of each workload) whose A/A arm is
+**The noise floor** of a session is the median over the primary metrics (the first of each workload) whose control is
 not hidden; noise is invisible behind a limit. With an even number, it is the noisier of the two in the middle, so
 that it belongs to one metric. Reports also name the largest one.
 
 **Trusted**: a 99% interval per metric would raise a false alarm in one of seven sessions with fifteen metrics. A
-session is untrusted if, for any metric, the A/A arm's 99% interval excludes "no cost" and its p-value is at most 1%
-after Holm's correction in its family. The headlines are one family, and all other metrics are the other, so that a
-shift of a headline is not lost among percentiles and meters. At most two in a hundred sessions are called untrusted
-by mistake, however many metrics there are. Metrics with fewer blocks than any verdict needs (`MIN_BLOCKS_VERDICT`)
-are not checked.
+session is not trusted if, for any metric, the control's 99% interval excludes "no cost" and its p-value is at most 1%
+after Holm's correction in its family. The primary metrics are one family, and all other metrics are the other, so
+that a shift of a primary metric is not lost among percentiles and meters. At most two in a hundred good sessions are
+not trusted by mistake, however many metrics there are. Metrics with fewer blocks than any verdict needs
+(`MIN_BLOCKS_VERDICT`) are not checked.
 
 `Trust.visible_shift` is the shift that a check would have found, from `weighbridge.statistics.visible_effect`.
 """
@@ -201,12 +201,12 @@ def _as_cost(effect: float, cost: Cost) -> float:
 
 
 DISTRUST = 0.01
-"""The chance of calling a good session untrusted, for its headlines and for all of its other metrics."""
+"""The chance that a good session is not trusted, for its primary metrics and for all of its other metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControlCheck:
-    """The A/A arm's cost on one metric at 99% confidence, with its p-value and standard error."""
+    """The control's cost on one metric at 99% confidence, with its p-value and standard error."""
 
     report: MetricReport
     cost: Cost | None
@@ -221,7 +221,7 @@ class ControlCheck:
 
 
 def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]:
-    """Return the metrics with a shifted A/A arm; any of them makes a session untrusted."""
+    """Return the metrics with a shifted control. A session with any such metric is not trusted."""
     families = [[each for each in checks if each.enough and each.report.headline is own] for own in (True, False)]
     return tuple(
         each.report
@@ -275,10 +275,10 @@ def session_trust(
 
 
 def _visible_shifts(headlines: Sequence[ControlCheck], hidden: Collection[CellId], looks: Looks) -> list[float]:
-    """Return for each headline the shift, a fraction, that the check finds in four sessions of five.
+    """Return for each primary metric the shift, a fraction, that the check finds in four sessions of five.
 
-    Headlines whose A/A arm is ``hidden`` are left out because a limit hides every shift. Headlines with too few
-    blocks for a check among so many are left out too.
+    Metrics whose control is ``hidden`` are left out because a limit hides every shift. Metrics with too few blocks
+    for a check among this number of metrics are left out too.
     """
     level = DISTRUST / max(1, len(headlines)) * looks_share(looks)
     fewest = verdicts.fewest_blocks(DISTRUST / max(1, len(headlines)), looks)

@@ -42,7 +42,7 @@ class Spelling:
     strict: Mapping[Sign, bool]
     form: str
     """The syntax, shown to users who wrote something else."""
-    about: Operand = "cost"
+    operand: Operand = "cost"
     patterns: bool = False
     """Whether ``*`` matches any characters; otherwise it is a whole environment or workload."""
 
@@ -58,7 +58,7 @@ LIMIT = Spelling(
     {">": False, ">=": True},
     "ENVIRONMENT.WORKLOAD.METRIC > NUMBER, like 'bridge.tcp.throughput > 35%'",
 )
-MARGIN = Spelling("margin", {"<=": False}, "a percentage of 0 or more, like '3%'", about="change")
+MARGIN = Spelling("margin", {"<=": False}, "a percentage of 0 or more, like '3%'", operand="change")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class Requirement:
         return self.spelling.strict[self.sign]
 
     @property
-    def about(self) -> Operand:
+    def operand(self) -> Operand:
         """Whether the requirement is about a cost or about its change since another run."""
-        return self.spelling.about
+        return self.spelling.operand
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ Simulations of one comparison gave 2.6% to 7.7% (`benchmarks/rule.py`, ``extende
 
 
 class RemarkPlace(StrEnum):
-    """Where a report shows a remark about a comparison. By default it is next to its metric."""
+    """The place where a report shows a remark about a comparison. By default it is next to its metric."""
 
     METRIC = "metric"
     """Only there."""
@@ -104,7 +104,7 @@ class Comparison:
 
     environment: str
     aa: bool
-    """Whether this is the A/A arm, which measures the baseline a second time."""
+    """Whether this is the control, which measures the baseline a second time."""
     cost: Cost | None
     """None if no block has both values."""
     baseline_value: float | None
@@ -113,7 +113,7 @@ class Comparison:
     """The environment's median over the same blocks; if there are none, over its own good trials."""
     slow: SlowRuns | None
     adjusted_p: float | None
-    """The p-value of "no cost" after Holm's correction within the family; None for the A/A arm and without a cost."""
+    """The p-value of "no cost" after Holm's correction within the family; None for the control and without a cost."""
     verdict: Verdict
     """The verdict of the report, after Holm's correction; `cost.verdict` is the verdict before it."""
     remarks: tuple[Remark, ...]
@@ -185,9 +185,9 @@ class MetricReport(HasMetricId):
     baseline_value: float | None
     """The baseline's median over the first good attempts of all blocks, in `unit`."""
     noise_floor: float | None
-    """The smallest cost that stands out from the noise, as a fraction; see `weighbridge.statistics.verdicts`."""
+    """The smallest cost that stands out from the noise (a fraction); see `weighbridge.statistics.verdicts`."""
     comparisons: tuple[Comparison, ...]
-    """The comparisons in the study's order, with the A/A arm last."""
+    """The comparisons in the study's order, with the control last."""
     disturbed: bool = False
     """Whether other processes took CPU time in more than half of the baseline's trials in this run."""
     baseline_values: tuple[float, ...] = field(default=(), repr=False)
@@ -195,11 +195,11 @@ class MetricReport(HasMetricId):
 
     @property
     def aa(self) -> Comparison | None:
-        """The comparison of the A/A arm with the baseline."""
+        """The comparison of the control with the baseline."""
         return next((each for each in self.comparisons if each.aa), None)
 
     def within_noise(self, row: Comparison) -> bool:
-        """Return whether a cost counts as noise because it is not larger than the cost of the A/A arm.
+        """Return whether a cost counts as noise because it is not larger than the control's cost.
 
         This applies to resource use, to comparisons with few blocks and to disturbed runs. Disturbance comes in
         episodes of many trials, and a random order of few blocks does not help against them. Without a noise floor
@@ -267,7 +267,7 @@ class ProofState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MechanismCost:
-    """The cost of one mechanism of an environment on a headline metric."""
+    """The cost of one mechanism of an environment on a primary metric."""
 
     mechanism: DescribedMechanism
     row: Comparison | None
@@ -295,7 +295,7 @@ class MechanismPair:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The parts of an environment's cost on a headline metric. Every part is measured; none is a remainder."""
+    """The parts of an environment's cost on a primary metric. Every part is measured; none is a remainder."""
 
     environment: str
     report: MetricReport
@@ -319,9 +319,9 @@ class TrustReason(StrEnum):
 
     NO_CONTROL = "no-control"
     FEW_BLOCKS = "few-rounds"
-    """The A/A arm has fewer blocks than any verdict needs."""
+    """The control has fewer blocks than any verdict needs."""
     SHIFTED = "failed"
-    """The A/A arm shows a cost although there is none."""
+    """The control shows a cost although there is none."""
     HOLDS = "passed"
 
 
@@ -335,27 +335,27 @@ class Trust:
     trusted: bool | None
     reason: TrustReason
     noise_floor: float | None
-    """Median of the headline metrics' noise floors, as a fraction: 0.5 is a ratio between 1 / 1.5 and 1.5.
+    """The median noise floor of the primary metrics (a fraction): 0.5 is a ratio between 1 / 1.5 and 1.5.
 
     With an even number of metrics, it is the larger of the two in the middle."""
     noise_floor_in: MetricReport | None
     """The metric with the median noise floor."""
     largest_noise: float | None
-    """The largest noise floor of the headline metrics, as a fraction."""
+    """The largest noise floor of the primary metrics (a fraction)."""
     largest_noise_in: MetricReport | None
     """The metric with the largest noise floor."""
     blocks: int = 0
-    """The smallest number of blocks of the A/A arm on the headline metrics that are checked."""
+    """The smallest number of blocks of the control on the primary metrics that are checked."""
     unchecked: tuple[MetricReport, ...] = ()
-    """The headline metrics without a control: the A/A arm has fewer blocks than any verdict needs."""
+    """The primary metrics without a usable control: it has fewer blocks than any verdict needs."""
     shifted: tuple[MetricReport, ...] = ()
-    """The metrics that show a cost of the A/A arm."""
+    """The metrics on which the control shows a cost."""
     visible_shift: float | None = None
-    """The shift of a headline metric that the check finds in four of five sessions, as a fraction; the largest one.
+    """The largest shift of a primary metric that the check finds in four of five sessions (a fraction).
 
-    Like the noise floor, it leaves out metrics whose A/A arm is hidden."""
+    Like the noise floor, it leaves out metrics whose control is hidden."""
     visible_shifts: int = 0
-    """The number of headline metrics for which such a shift is known."""
+    """The number of primary metrics for which such a shift is known."""
     places: tuple[PlaceEffect, ...] = ()
     """The metrics whose values depend on a trial's place in its block."""
 
@@ -380,13 +380,13 @@ class Analysis:
     baseline: str
     aa_arm: str | None
     environments: tuple[str, ...]
-    """The names of all arms in the study's order, with the A/A arm and arms that explain another environment."""
+    """The names of all arms in the study's order, with the control and arms that explain another environment."""
     others: tuple[str, ...]
-    """The environments that are compared with the baseline, in the study's order, without the A/A arm."""
+    """The environments that are compared with the baseline, in the study's order, without the control."""
     equivalence: float | None
-    """The margin of "equivalent", as a fraction."""
+    """The margin of "equivalent" (a fraction)."""
     target: float | None
-    """The half-width that an adaptive run aims for, as a fraction."""
+    """The half-width that an adaptive run aims for (a fraction)."""
     labels: tuple[str, ...]
     """The labels of all cells of the study, with or without a finished trial."""
     metrics: tuple[MetricReport, ...]
@@ -433,9 +433,9 @@ class Analysis:
     looks: Looks = field(default_factory=Looks)
     """The number of looks at the costs; with more looks, each one spends less of the error."""
     control_looks: Looks = field(default_factory=Looks)
-    """The looks at the A/A arm; only planned looks count."""
+    """The looks at the control; only planned looks count."""
     explanations: tuple[Explanation, ...] = ()
-    """The parts of each environment's cost, one headline metric each; empty if the study does not ask for them."""
+    """The parts of each environment's cost, one primary metric each; empty if the study does not ask for them."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
     """The trials of each label that has any, in chronological order."""
 
@@ -459,11 +459,11 @@ class Analysis:
 
     @cached_property
     def disturbance(self) -> Disturbance:
-        """The disturbance in the good trials of the baseline and its A/A arm."""
+        """The disturbance in the good trials of the baseline and its control."""
         return self.disturbance_in(self.baseline)
 
     def disturbance_in(self, environment: str) -> Disturbance:
-        """Return the disturbance in an environment's good trials; the baseline's include the A/A arm's.
+        """Return the disturbance in an environment's good trials; the baseline's include the control's.
 
         CPU time that the environment's own engine or proxy uses outside of its sites counts as disturbance.
         """
@@ -509,7 +509,7 @@ class Analysis:
 
     @property
     def compared(self) -> tuple[Comparison, ...]:
-        """All comparisons with a cost, without the A/A arm."""
+        """All comparisons with a cost, without the control."""
         return tuple(row for each in self.metrics for row in each.comparisons if row.cost is not None and not row.aa)
 
     @property
@@ -519,7 +519,7 @@ class Analysis:
 
     @property
     def native_only(self) -> bool:
-        """Whether the study has only the baseline and its A/A arm."""
+        """Whether the study has only the baseline and its control."""
         return not self.others
 
     @property

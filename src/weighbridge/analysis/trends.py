@@ -23,7 +23,7 @@ Simulated runs, 25 each, that find a drift over the run in one of 24 series:
 noise, and shows that trials are not as fresh as they should be: a cache is still warm, a port is not yet free, or a
 clock frequency falls. The place is tested for each metric over all of its environments
 (`weighbridge.statistics.place_slopes`) and corrected once for all metrics of the run (Holm, 5%). Reports show it next
-to the trust; by itself it makes no session untrusted.
+to the trust; a session can be trusted in spite of it.
 
 Simulated sessions, 120 each, without an effect but with p at most 5%:
 

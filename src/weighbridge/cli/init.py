@@ -44,7 +44,7 @@ seed: 1                       # the same seed gives the same order
 
 def init(options: InitOptions) -> None:
     """Write the template, or a bundled study, to a new file."""
-    text = _template(options.file) if options.of is None else _copied(options.of)
+    text = _template(options.file) if options.bundled_study is None else _copied(options.bundled_study)
     write_new(options.file, text)
     out().print(f"{options.file} written. Next: weighbridge plan {options.file}", markup=False, soft_wrap=True)
 

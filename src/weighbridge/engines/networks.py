@@ -33,7 +33,7 @@ class ContainerAttachment:
 
     network: str
     ip: str | None = None
-    own: Any = None
+    created_network: Any = None
     """The SDK's object of the network, if the run created it."""
     ports: dict[str, tuple[str, int]] = field(default_factory=dict)
     start: Callable[[Any], Attached] = started

@@ -22,7 +22,7 @@ class HostOptions(Options):
 
     @property
     def own_traits(self) -> HostTraits:
-        """Return the traits of the kind, as these options change them."""
+        """Return the traits of the kind after the changes of these options."""
         return self.traits
 
     @property
@@ -36,12 +36,12 @@ class HostOptions(Options):
 
     @property
     def own_cpus(self) -> str | None:
-        """Return the CPUs of this machine that the study reserves for the host, as a CPU list."""
+        """Return the CPUs of this machine that the study reserves for the host (a CPU list)."""
         return None
 
     @property
     def memory_here(self) -> int:
-        """Return the bytes of this machine's memory that the host uses, as a guest does, or 0."""
+        """Return the bytes of this machine's memory that the host uses. 0 for all hosts except guests."""
         return 0
 
     @property
@@ -104,7 +104,7 @@ class HostKind(Plugin):
         return {}
 
     def describe_location(self, options: Any) -> str:
-        """Return who owns such a host's machine and what a run creates there, for ``plan``.
+        """Return the owner of such a host's machine and the resources that a run creates there, for ``plan``.
 
         Return "" if the description is enough. The method contacts nothing and starts no program that a study names.
         """
@@ -120,7 +120,7 @@ class HostKind(Plugin):
     def weighed_on(
         self, context: str, namespace: str, images: str, *, separate_hosts: bool, ask: bool
     ) -> Sequence[Mapping[str, Any]]:
-        """Return hosts in a cluster for ``weigh --cluster``, as a study writes them.
+        """Return hosts in a cluster for ``weigh --cluster`` in the format of a study.
 
         With ``separate_hosts``, return two hosts if the cluster has two nodes, else one. A kind without clusters
         returns nothing. ``images`` is the user's word for how nodes get images; "" means the default. The method

@@ -14,7 +14,10 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def name_machines(hosts: Collection[Host]) -> None:
-    """Give hosts with one kernel the same machine, and in one network namespace the same network. EnvironmentLost."""
+    """Assign one machine to hosts with one kernel, and one network to hosts in one network namespace.
+
+    Raises EnvironmentLost.
+    """
     boots = {host.name: boot_of(host) for host in hosts}
     machines = same_machine({host.name: host.machine for host in hosts}, boots, boot_of(None))
     networks: dict[tuple[str, int, int], str] = {}

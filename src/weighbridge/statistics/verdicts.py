@@ -1,7 +1,7 @@
 """Verdicts on many comparisons in one report: p-values for Holm's correction, noise floor, verdict.
 
 **Different** is a cost whose exact interval excludes "no cost", and whose p-value after Holm in its family is at most
-5%, in a session whose control passes (`weighbridge.analysis.judgement`). A further condition on the A/A arm would
+5%, in a session whose control passes (`weighbridge.analysis.judgement`). A further condition on the control would
 guard against a lasting difference between two sites of the same environment, which blocks do not average out. No such
 difference is visible in the results of programs (`benchmarks/aa_sessions.py`, docs/methods), and the condition would
 need 1.2 to 1.7 times the blocks. CPU time per unit of work does differ so: the cost in resource use must also lie
@@ -12,7 +12,7 @@ with ten blocks, 0.03 with six). It counts if Holm could reject the smallest one
 with ten in a family of 25, with 14 in a family of 400. In a larger family Student's t on the effects decides, but
 only if all blocks have the same sign. Noise that alternates between two values gives six blocks such signs by chance
 in 3%, which t takes for certain. So below ten blocks a cost must also lie **beyond the noise**, and in a study
-without an A/A arm t decides nothing there. The choice depends only on the numbers of blocks and comparisons
+without a control t decides nothing there. The choice depends only on the numbers of blocks and comparisons
 (`PValues`).
 
 **Identical differences** (a latency in histogram steps: 55 -> 63 us in every block) have no spread for t, which would
@@ -28,7 +28,7 @@ that differ in keeping acknowledged data.
 **Hidden** (set by the caller): if most trials of both sides met the same limit, and this limit gives both the same
 result whatever their cost, a verdict of ``equivalent`` or ``inconclusive`` becomes ``hidden``.
 
-**Noise floor** of a metric: the A/A arm is the baseline itself, so any cost that it shows is noise. The floor is the
+**Noise floor** of a metric: the control is the baseline itself, so any cost that it shows is noise. The floor is the
 limit of its 95% interval that is further from "no cost": exp(max(|log low|, |log high|)) - 1. Reports show it on the
 scale of the costs (`noise_range`): a floor of 0.5 is a ratio between 1 / 1.5 and 1.5, and so, for a throughput, a
 cost between -50 and 33.3%.
@@ -80,7 +80,7 @@ class PValues:
     by_t: float
     """The p-value by Student's t: `family_p_value`."""
     guarded: bool = False
-    """Whether a cost from few blocks must exceed the A/A arm's cost (`within_noise`) to be different."""
+    """Whether a cost from few blocks must exceed the control's cost (`within_noise`) to be different."""
 
     def among(self, number: int, alpha: float) -> float:
         """Return the p-value that counts among ``number`` comparisons, held to ``alpha`` after Holm."""
@@ -149,7 +149,7 @@ def proves_nothing(cost: Cost) -> bool:
 
 
 def within_noise(cost: Cost, aa: Cost | None) -> bool:
-    """Return whether the typical cost lies within the noise that the A/A arm shows on the same scale."""
+    """Return whether the typical cost lies within the noise that the control shows on the same scale."""
     if aa is None or aa.scale != cost.scale:
         return False
     if cost.scale == "difference":
@@ -189,7 +189,7 @@ def verdict(
 
 
 def noise_floor(aa: Cost | None) -> float | None:
-    """Return the noise floor as a fraction; None without an A/A arm, limits or a ratio scale."""
+    """Return the noise floor as a fraction; None without a control, limits or a ratio scale."""
     if aa is None or aa.scale == "difference" or aa.low <= 0 or math.isinf(aa.high):
         return None
     return math.expm1(max(abs(math.log(aa.low)), abs(math.log(aa.high))))

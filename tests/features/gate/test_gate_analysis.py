@@ -376,7 +376,7 @@ def test_a_headline_in_another_unit_is_not_passed_over(run):
     (finding,) = [each for each in made.findings if each.reason == "own-budget"]
     assert finding.cost.low < 50 < finding.cost.high and finding.unit == "count" and finding.blocks == 10
     (row,) = [each for each in gate_rows(made, analyse(store)) if each.name == finding.target.name]
-    assert row.why.endswith("give it its own budget, such as 'bridge.app.failed<=5'")
+    assert row.reason.endswith("give it its own budget, such as 'bridge.app.failed<=5'")
     assert gate(store, "bridge.*<=300%", "bridge.app.failed<=60").answer == "passed"
     assert gate(store, "bridge.*<=300%", "bridge.app.failed<=5").answer == "failed"
     assert gate(store, "bridge.*<=60").answer == "undecided", "nor is one in percent"

@@ -26,7 +26,7 @@ def changes(run, before, after, margin, share=1.0):
 
 def outcome(made):
     (finding,) = made.findings
-    assert finding.requirement.about == "change" and finding.target.name == "bridge.tcp.throughput"
+    assert finding.requirement.operand == "change" and finding.target.name == "bridge.tcp.throughput"
     return finding.outcome, finding.reason
 
 

@@ -95,11 +95,11 @@ def test_every_reason_has_words_whichever_way_a_requirement_is_spelled(judged):
     margin = replace(gate.findings[0], requirement=parse_requirement("3%", MARGIN))
     for finding in (gate.findings[0], margin):
         every = [replace(finding, reason=reason) for reason in get_args(Reason)]
-        whys = [row.why for row in gate_rows(replace(gate, findings=tuple(every)), analysis)]
+        whys = [row.reason for row in gate_rows(replace(gate, findings=tuple(every)), analysis)]
         assert all(whys) and len(set(whys)) == len(every)
     spent = replace(gate.findings[0], outcome="undecided", reason="spent")
     (row,) = gate_rows(replace(gate, findings=(spent,)), analysis)
-    assert row.why == "earlier gates used up this run's error budget: measure a new run"
+    assert row.reason == "earlier gates used up this run's error budget: measure a new run"
 
 
 def test_limits_for_people(judged):

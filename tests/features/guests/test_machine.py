@@ -56,7 +56,7 @@ def test_every_interface_has_its_driver(nic: Nic):
     assert ("vhost=on" in value(machine.argv(), "-netdev")) == (nic == "vhost")
     assert f"mac={TAP.hardware}" in value(machine.argv(), "-device", "netdev=net")
     told = machine.command_line()
-    assert told[told.index("--address") + 1] == TAP.own and told[told.index("--gateway") + 1] == TAP.gateway
+    assert told[told.index("--address") + 1] == TAP.guest_address and told[told.index("--gateway") + 1] == TAP.gateway
 
 
 @pytest.mark.parametrize("bus", get_args(DiskBus))
@@ -88,7 +88,7 @@ def test_a_guest_reaches_nobody_where_its_ports_allow_that():
 
 
 def test_no_two_guests_have_one_hardware_address():
-    others = [replace(TAP, own=f"198.19.{third}.{fourth}") for third in (202, 203) for fourth in (2, 3)]
+    others = [replace(TAP, guest_address=f"198.19.{third}.{fourth}") for third in (202, 203) for fourth in (2, 3)]
     assert len({tap.hardware for tap in others}) == 4
 
 

@@ -143,7 +143,7 @@ def site_of(
         round_trip_s=lambda: 0.1,
     )
     about = {"spec": {"nodeName": "node-b"}, "status": {"qosClass": "Guaranteed"}}
-    running = SimpleNamespace(name="p", address="10.244.1.7", launcher=launcher, about=about)
+    running = SimpleNamespace(name="p", address="10.244.1.7", launcher=launcher, manifest=about)
     process = SimpleNamespace(user=lambda launcher: launcher)
     userland = SimpleNamespace(digest="d", process=process)
     return PodSite(

@@ -57,7 +57,7 @@ class InitOptions:
     """Write a commented study file to start from."""
 
     file: Path = argument("FILE", "The file to write.", default=Path("study.yaml"))
-    of: str | None = option("--from STUDY", "Copy this bundled study instead of the template.")
+    bundled_study: str | None = option("--from STUDY", "Copy this bundled study instead of the template.")
 
 
 INIT = Declared(

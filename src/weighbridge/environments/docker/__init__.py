@@ -465,7 +465,7 @@ def _addresses(
     own = str(container.attrs["NetworkSettings"]["Networks"][attachment.network]["IPAddress"])
     if not options.publish or request.role == "client" or request.joined_site:
         return own, own
-    return _published_on(options, request, engine.host, attachment.own), "0.0.0.0"  # noqa: S104
+    return _published_on(options, request, engine.host, attachment.created_network), "0.0.0.0"  # noqa: S104
 
 
 PLUGIN = Docker()

@@ -5,7 +5,7 @@
         metric.fleet.typical, metric.fleet.prediction, metric.outlier_machines
 
 Each run is analysed as for its own report, but only its primary metrics and its control. A run whose control failed
-takes no part. What a cost over machines comes to is `weighbridge.features.fleets.statistics`'s.
+takes no part. `weighbridge.features.fleets.statistics` computes a cost over machines.
 
 **Own values.** A cost is measured within blocks, so a machine that is equally slow natively and in an environment has
 the same cost as its peers. The baseline's own values show which machine is slow. They differ between sessions, and
@@ -84,7 +84,7 @@ class FleetRun:
     created: float
     trust: TrustReason
     shifted: tuple[MetricReport, ...]
-    """The metrics that show a cost of the A/A arm."""
+    """The metrics on which the control shows a cost."""
     disturbances: Mapping[str, Disturbance]
     """The disturbance in the trials of each environment."""
     blocks: int
@@ -95,9 +95,9 @@ class FleetRun:
     equivalence: float | None
     looks: Looks
     reports: Mapping[MetricId, MetricReport]
-    """Its headline metrics, without their comparisons."""
+    """Its primary metrics, without their comparisons."""
     sides: Mapping[tuple[MetricId, str], Sides] = field(repr=False)
-    """The values behind each cost, by headline metric and environment, including the A/A arm."""
+    """The values behind each cost, by primary metric and environment, including the control."""
     own_values: Mapping[MetricId, Sequence[float]] = field(repr=False)
     """The baseline's values of these, one a block."""
     aa_arm: str | None
@@ -111,7 +111,7 @@ class FleetRun:
 
     @property
     def trusted(self) -> bool | None:
-        """Whether the A/A arm holds; None if it cannot be checked."""
+        """Whether the control holds; None if it cannot be checked."""
         return TRUSTED[self.trust]
 
     @property
@@ -179,12 +179,12 @@ class RunEffect:
 
 @dataclass(frozen=True, slots=True)
 class FleetMetric:
-    """One environment's cost on one headline metric over the fleet; or the baseline's own value (`own`)."""
+    """One environment's cost on one primary metric over the fleet; or the baseline's own value (`is_own_value`)."""
 
     report: MetricReport
     """The report of the first run that has the metric, with its names, unit and direction."""
     environment: str
-    own: bool
+    is_own_value: bool
     scale: Scale
     """The scale of the effects: logarithms of ratios or own values, or differences or values in the unit."""
     runs: tuple[RunEffect, ...]
@@ -286,27 +286,27 @@ class FleetResult:
     size: int
     """1 of single machines, 2 of pairs."""
     margin: float
-    """The size of a distance that matters, as a fraction."""
+    """The size of a distance that matters (a fraction)."""
     machines: Mapping[str, Mapping[str, str]]
     """Every machine of its runs with its facts, by name."""
     runs: tuple[FleetRun, ...]
     metrics: tuple[FleetMetric, ...]
-    """The headline costs, then the baseline's own values."""
+    """The costs on primary metrics, then the baseline's own values."""
     left_out: tuple[LeftOutRun, ...]
 
     @property
     def costs(self) -> tuple[FleetMetric, ...]:
-        """The headline costs."""
-        return tuple(each for each in self.metrics if not each.own)
+        """The costs on primary metrics."""
+        return tuple(each for each in self.metrics if not each.is_own_value)
 
     @property
     def own_values(self) -> tuple[FleetMetric, ...]:
         """The baseline's own values."""
-        return tuple(each for each in self.metrics if each.own)
+        return tuple(each for each in self.metrics if each.is_own_value)
 
     @property
     def untrusted(self) -> tuple[FleetRun, ...]:
-        """The runs whose A/A arm shows a cost: they take no part."""
+        """The runs whose control shows a cost: they take no part."""
         return tuple(each for each in self.runs if each.trusted is False)
 
     @property
@@ -556,7 +556,7 @@ def _in_order(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[MetricId, str]]:
-    """Return every headline metric and environment that some run compares with the baseline, in the study's order."""
+    """Return every primary metric and environment that some run compares with the baseline, in the study's order."""
     return list(dict.fromkeys(each for run in runs for each in run.sides if each[1] != run.aa_arm))
 
 
@@ -564,7 +564,7 @@ def as_differences(fleet: FleetResult, metric: FleetMetric) -> FleetMetric:
     """Return a metric of a fleet with its effects as differences in its unit."""
     report = metric.report
     key = report.metric_id
-    if metric.own:
+    if metric.is_own_value:
         again = _own_value(fleet.runs, key, fleet.margin, "difference")
     else:
         again = _cost(fleet.runs, key, metric.environment, fleet.margin, "difference")

@@ -222,7 +222,7 @@ def _comparable(metric: FleetMetric, other: FleetMetric) -> bool:
 
 def _key(metric: FleetMetric) -> tuple[MetricId, str, bool]:
     report = metric.report
-    return report.metric_id, metric.environment, metric.own
+    return report.metric_id, metric.environment, metric.is_own_value
 
 
 def _by_unit(metric: FleetMetric, which: Callable[[FleetRun], bool]) -> dict[tuple[str, ...], RunEffect]:
@@ -239,7 +239,7 @@ def _row(
 ) -> UnitChange | None:
     assert first.effect is not None and second.effect is not None
     shift = _shift(first, second)
-    if metric.own:
+    if metric.is_own_value:
         return UnitChange(first.run.machines, first, second, shift, None)
     key, environment, _ = _key(metric)
     runs = first.run, second.run

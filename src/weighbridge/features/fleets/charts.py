@@ -57,7 +57,7 @@ def caterpillar(metric: FleetMetric) -> Chart | None:
     following = _on_axis(metric, metric.fleet.prediction, factor) if metric.fleet.prediction is not None else None
     limits = _limits(places, typical, [following] if following is not None else [])
     points = [_point(metric, each, at, limits) for each, at in zip(positions, places, strict=True)]
-    what = "from typical" if metric.own else "cost"
+    what = "from typical" if metric.is_own_value else "cost"
     axes = (
         number_axis(limits, f"{what}, {unit} (right is worse)", WIDE),
         NameAxis({each.machine: each.machine for each in positions}),
@@ -185,7 +185,7 @@ def _unit(metric: FleetMetric) -> tuple[str, float]:
 def _on_axis(metric: FleetMetric, at: Interval, factor: float) -> Interval:
     """Return a place on the axis: a cost, or an own value's distance from the typical one."""
     assert metric.fleet is not None
-    away = metric.fleet.typical.estimate if metric.own else 0.0
+    away = metric.fleet.typical.estimate if metric.is_own_value else 0.0
     shown = distance(metric, Interval(at.estimate - away, at.low - away, at.high - away))
     by = 1.0 if metric.scale == "ratio" else factor
     return Interval(shown.estimate * by, shown.low * by, shown.high * by)

@@ -66,7 +66,7 @@ def _run(run: FleetRun) -> FleetRunRow:
 def _metric(metric: FleetMetric) -> FleetMetricRow:
     report, fleet = metric.report, metric.fleet
     return {
-        "environment": metric.environment, "own": metric.own, "workload": report.workload,
+        "environment": metric.environment, "own": metric.is_own_value, "workload": report.workload,
         "level": report.level.factors, "metric": report.metric, "unit": report.unit, "better": report.better,
         "scale": metric.scale, "effect_unit": _effect_unit(metric),
         "machines": len({name for each in metric.counted for name in each.run.machines}),
@@ -93,7 +93,7 @@ def _effect_unit(metric: FleetMetric) -> str:
 
 def _place(metric: FleetMetric, at: Interval) -> FleetInterval:
     """Return the position of a run or the fleet: a cost, or an own value in its unit."""
-    return _interval(own_value(metric, at) if metric.own else distance(metric, at))
+    return _interval(own_value(metric, at) if metric.is_own_value else distance(metric, at))
 
 
 def _interval(interval: Interval) -> FleetInterval:
@@ -130,14 +130,14 @@ def _effect(metric: FleetMetric, effect: MachineEffect | PairEffect) -> FleetEff
 def _shift(shift: FleetShift) -> ShiftRow:
     report = shift.metric.report
     return {
-        "environment": shift.metric.environment, "own": shift.metric.own, "workload": report.workload,
+        "environment": shift.metric.environment, "own": shift.metric.is_own_value, "workload": report.workload,
         "level": report.level.factors, "metric": report.metric, "effect_unit": _effect_unit(shift.metric),
         "typical": _interval(distance(shift.metric, shift.fleet.typical)) if shift.fleet is not None else None,
         "proven": shift.proven, "unlike": [effect_name(each) for each in shift.unlike],
         "changes": [
             {
                 "machines": list(row.machines), "change": _interval(distance(shift.metric, row.shift)),
-                "adjusted_p": row.adjusted_p, "verdict": None if shift.metric.own else row.verdict,
+                "adjusted_p": row.adjusted_p, "verdict": None if shift.metric.is_own_value else row.verdict,
             }
             for row in shift.rows
         ],
@@ -151,7 +151,7 @@ def _against(compared: FleetsCompared) -> AgainstRow:
         "shifts": [_shift(each) for each in compared.shifts],
         "not_compared": [
             {
-                "environment": each.metric.environment, "own": each.metric.own,
+                "environment": each.metric.environment, "own": each.metric.is_own_value,
                 "workload": each.metric.report.workload, "level": each.metric.report.level.factors,
                 "metric": each.metric.report.metric, "why": each.reason,
             }

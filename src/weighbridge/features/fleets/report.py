@@ -110,7 +110,7 @@ def _metrics(fleet: FleetResult) -> Iterator[doc.Block]:
     )  # fmt: skip
     numbered = [*enumerate((*fleet.costs, *fleet.own_values), 1)]
     for own, title in ((False, f"Costs against {baseline}"), (True, f"Own values in {baseline}")):
-        rows = tuple(_spreads(metric, number) for number, metric in numbered if metric.own is own)
+        rows = tuple(_spreads(metric, number) for number, metric in numbered if metric.is_own_value is own)
         if rows:
             soft = "" if own else f"{plural(len(fleet.machines), 'machine')}, {plural(len(fleet.runs), 'run')}"
             yield doc.Heading(title, soft=soft, anchor="own" if own else "costs")
@@ -142,7 +142,7 @@ def _metric(fleet: FleetResult, metric: FleetMetric, anchor: str) -> Iterator[do
         yield say(f"Not counted: {words}.", tone=Tone.DIM)
     yield doc.Chart(f"{title}: machines in order", partial(caterpillar, metric))
     yield doc.Chart(f"{title}: pairs", partial(heat_map, metric))
-    value = "value" if metric.own else "cost"
+    value = "value" if metric.is_own_value else "cost"
     heads = ("machine", "runs", f"{value}{' with a typical partner' if pairs else ' [95%]'}",
              "from the others [95%, simultaneous]", "verdict")  # fmt: skip
     yield from _fold("machines", heads, _machine_rows(metric))

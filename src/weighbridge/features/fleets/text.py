@@ -112,7 +112,7 @@ def distance_text(metric: FleetMetric, effect: Interval) -> str:
 
 def amount(metric: FleetMetric, effect: Interval) -> str:
     """Return the position of a machine or the fleet: a cost, or an own value in its unit, with its interval."""
-    if not metric.own:
+    if not metric.is_own_value:
         return distance_text(metric, effect)
     value = own_value(metric, effect)
     factor = readable_unit(value.estimate, metric.report.unit)[1]
@@ -122,7 +122,7 @@ def amount(metric: FleetMetric, effect: Interval) -> str:
 
 def estimate_text(metric: FleetMetric, effect: Interval) -> str:
     """Return the same without the interval."""
-    if metric.own:
+    if metric.is_own_value:
         return quantity(own_value(metric, effect).estimate, metric.report.unit)
     if metric.scale == "ratio":
         return percent_estimate(distance(metric, effect))
@@ -133,7 +133,7 @@ def range_text(metric: FleetMetric, effect: Interval | None) -> str:
     """Return the limits of an interval: ``8.0 to 16.2%``; a dash if there is none."""
     if effect is None or not (math.isfinite(effect.low) and math.isfinite(effect.high)):
         return "–"
-    if metric.own:
+    if metric.is_own_value:
         value = own_value(metric, effect)
         return quantities((value.low, value.high), metric.report.unit, " to ")
     if metric.scale == "difference":
@@ -194,7 +194,7 @@ def fleet_title(metric: FleetMetric) -> str:
 
 def of_what(metric: FleetMetric, baseline: str) -> str:
     """Return a metric inside a sentence: ``TCP throughput in native``, ``bridge TCP throughput against native``."""
-    if metric.own:
+    if metric.is_own_value:
         return f"{metric_phrase(metric.report)} in {display_name(metric.environment)}"
     return f"{display_name(metric.environment)} {metric_phrase(metric.report)} against {display_name(baseline)}"
 
@@ -429,7 +429,7 @@ def run_effect_text(metric: FleetMetric, each: RunEffect) -> str:
 def changes_answer(compared: FleetsCompared) -> str:
     """Return which machines changed from one fleet to the other, in one sentence or two."""
     what = "machine" if compared.after.size == 1 else "pair"
-    costs = [each for each in compared.shifts if not each.metric.own]
+    costs = [each for each in compared.shifts if not each.metric.is_own_value]
     number = len({row.machines for each in compared.shifts for row in each.rows})
     changed = list(dict.fromkeys(unit_name(row.machines) for each in costs for row in each.different))
     if changed:

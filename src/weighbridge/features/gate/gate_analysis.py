@@ -71,7 +71,7 @@ def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | 
     disturbed runs. Holm's correction assumes that all other findings are undecided too.
     """
     row, report = finding.target.row, finding.target.report
-    if finding.outcome != "undecided" or finding.reason not in MORE_BLOCKS or finding.requirement.about != "cost":
+    if finding.outcome != "undecided" or finding.reason not in MORE_BLOCKS or finding.requirement.operand != "cost":
         return None
     if row is None or report is None or row.cost is None or not row.standard_error or gate.share <= 0:
         return None

@@ -1,4 +1,4 @@
-"""What becomes of requirements on costs, as documents: JSON of a gate and of limits, and what CI systems read."""
+"""The outcomes of requirements on costs as documents: the JSON of a gate, and the formats of CI systems."""
 
 import hashlib
 import json
@@ -24,10 +24,10 @@ from weighbridge.report.export.limits import finding_figures
 from weighbridge.report.render_markdown import markdown
 
 VERSION: Final = 1
-"""Of the document of ``gate --json``."""
+"""The version of the document of ``gate --json``."""
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _XML_ENDS: dict[str, str] = {"failed": "failure", "undecided": "error"}
-"""What is over its budget is a test that failed; what cannot be told is one that could not be carried out."""
+"""In JUnit, a cost over its budget is a failure, and an undecided cost is an error."""
 _GITHUB_COMMANDS = {"failed": "error", "undecided": "warning", "passed": "notice"}
 _GITLAB_SEVERITIES = {"failed": "major", "undecided": "minor"}
 _COLUMNS = (
@@ -35,14 +35,15 @@ _COLUMNS = (
 )  # fmt: skip
 _SIGNS = {"passed": "✅", "failed": "❌", "undecided": "❔"}
 Bmf = dict[str, dict[str, dict[str, float]]]
-"""Benchmark -> measure -> ``value``, and ``lower_value`` and ``upper_value`` where there is an interval."""
+"""Benchmark -> measure -> ``value``, and also ``lower_value`` and ``upper_value`` if there is an interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateFinding(Penalty, InEnvironment):
     """The outcome of one budget in one comparison, or of the margin in one change.
 
-    ``confidence``: that of the interval from ``cost_low`` to ``cost_high``, as a fraction; in a report it is 0.95.
+    ``confidence``: the confidence level of the interval from ``cost_low`` to ``cost_high`` (a fraction). In a report
+    it is 0.95.
     """
 
     about: Operand
@@ -69,7 +70,7 @@ class GateLookRow:
 class GateDocument:
     """The document of ``weighbridge gate RUN --json``.
 
-    ``not_judged``: the number of costs that patterns match and no budget judges, as they are in another unit.
+    ``not_judged``: the number of costs that match a pattern but are in another unit than its budget.
     """
 
     version: Literal[1]
@@ -107,7 +108,7 @@ def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -
 def _finding(finding: Finding, gate: Gate, analysis: Analysis) -> GateFinding:
     return GateFinding(
         **finding_figures(finding, analysis),
-        about=finding.requirement.about,
+        about=finding.requirement.operand,
         budget=finding.requirement.text,
         outcome=OUTCOMES[finding.outcome],
         reason=finding.reason,
@@ -143,14 +144,14 @@ def junit_xml(study: str, rows: Sequence[GateRow], answer: str = "") -> bytes:
 
 
 def _xml(text: str) -> str:
-    """The text with what XML 1.0 has no way to write replaced."""
+    """Return the text with the characters replaced that XML 1.0 cannot represent."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text.replace("\N{NO-BREAK SPACE}", " "))
 
 
 def github_commands(rows: Sequence[GateRow]) -> str:
     """Return a workflow command for each comparison, a line each.
 
-    What is in a message is escaped as GitHub's own toolkit does; a title needs no escape.
+    Messages are escaped as GitHub's own toolkit does it; a title needs no escape.
     """
     return "".join(
         f"::{_GITHUB_COMMANDS[row.outcome]} title=weighbridge gate {row.outcome}::{_github(row.sentence)}\n"
@@ -163,9 +164,9 @@ def _github(text: str) -> str:
 
 
 def gitlab_code_quality(rows: Sequence[GateRow], path: str) -> str:
-    """Return GitLab's code quality report: a JSON list of what is not within its budget.
+    """Return GitLab's code quality report: a JSON list of the costs that are not within their budgets.
 
-    ``path``: the file at which GitLab shows it. A fingerprint tells a finding from others, whatever the numbers are.
+    ``path``: the file at which GitLab shows it. A fingerprint identifies a finding, whatever the numbers are.
     """
     findings = [
         {
@@ -190,7 +191,7 @@ def gate_markdown(study: str, answer: str, rows: Sequence[GateRow]) -> str:
     """Return Markdown for job summaries and comments: a heading, the answer and a table of every comparison."""
     cells = (
         (f"{_SIGNS[row.outcome]} {row.outcome}", f"{'change of ' if row.change else ''}{row.name}", row.budget,
-         row.cost or "–", row.block_count, row.why)
+         row.cost or "–", row.block_count, row.reason)
         for row in rows
     )  # fmt: skip
     table = Table(_COLUMNS, tuple(tuple(map(say, row)) for row in cells))
@@ -198,10 +199,11 @@ def gate_markdown(study: str, answer: str, rows: Sequence[GateRow]) -> str:
 
 
 def bmf(analysis: Analysis) -> Bmf:
-    """Return every cost of a run, its A/A arm's too, with its 95 % interval, in Bencher's metric format.
+    """Return every cost of a run, including the control's, with its 95% interval, in Bencher's metric format.
 
-    An untrusted session has none. Hidden costs and those of fewer than six blocks are left out, as in a report.
-    A benchmark is ``ENVIRONMENT.WORKLOAD``, a measure the metric with the unit of its cost: ``throughput cost (%)``.
+    A session that is not trusted has none. As in a report, hidden costs and costs from fewer than six blocks are left
+    out. A benchmark is ``ENVIRONMENT.WORKLOAD``. A measure is the metric with the unit of its cost:
+    ``throughput cost (%)``.
     """
     costs: Bmf = {}
     if analysis.trust.trusted is False:

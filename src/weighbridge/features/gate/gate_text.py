@@ -28,7 +28,7 @@ class GateRow:
     outcome: RequirementOutcome
     cost: str
     """With its interval and the level of the interval; empty without a cost."""
-    why: str
+    reason: str
     blocks: int
     change: bool = False
     """Whether it is the change against another run."""
@@ -41,7 +41,7 @@ class GateRow:
     @property
     def sentence(self) -> str:
         """The whole row in one line."""
-        return f"{self.figures}: {self.why}"
+        return f"{self.figures}: {self.reason}"
 
     @property
     def figures(self) -> str:
@@ -61,9 +61,9 @@ def gate_rows(gate: Gate, analysis: Analysis) -> tuple[GateRow, ...]:
             budget=f"{finding.requirement.sign}{SPACE}{bound_words(finding)}",
             outcome=OUTCOMES[finding.outcome],
             cost=cost_words(finding) if finding.cost is not None else "",
-            why=one_line(why_words(finding)),
+            reason=one_line(why_words(finding)),
             blocks=finding.blocks,
-            change=finding.requirement.about == "change",
+            change=finding.requirement.operand == "change",
         )
         for finding in gate.findings
     )

@@ -17,12 +17,12 @@ _MADE_S, _LOOK_S, _TOGETHER_S = 30.0, 0.02, 0.2
 class Tap:
     """An interface of the host that QEMU makes and removes; it is a port of ``bridge``.
 
-    ``own`` is the guest's address and ``gateway`` the host's, on the bridge; ``mtu`` is in bytes.
+    ``guest_address`` and the host's address ``gateway`` are on the bridge; ``mtu`` is in bytes.
     """
 
     name: str
     bridge: str
-    own: str
+    guest_address: str
     gateway: str
     mtu: int
     offloads: bool = True
@@ -32,7 +32,7 @@ class Tap:
     @property
     def hardware(self) -> str:
         """Return the hardware address of the guest's interface, which is unique in the run."""
-        return "52:54:" + ":".join(f"{int(part):02x}" for part in self.own.split("."))
+        return "52:54:" + ":".join(f"{int(part):02x}" for part in self.guest_address.split("."))
 
     def facts(self) -> Mapping[str, str]:
         """Return no facts: the bridge has no external connection."""
@@ -74,7 +74,7 @@ class UserNetwork:
 
     address: str
     ports: tuple[PublishedPort, ...] = ()
-    own: ClassVar[str] = "10.0.2.15"
+    guest_address: ClassVar[str] = "10.0.2.15"
     gateway: ClassVar[str] = "10.0.2.2"
     mask: ClassVar[str] = "255.255.255.0"
     mtu: ClassVar[int] = 1500
@@ -94,7 +94,8 @@ class UserNetwork:
     def netdev(self) -> str:
         """Return the value of ``-netdev``."""
         forwards = (
-            f"hostfwd={port.transport}:{self.address}:{port.reached}-{self.own}:{port.listens}" for port in self.ports
+            f"hostfwd={port.transport}:{self.address}:{port.reached}-{self.guest_address}:{port.listens}"
+            for port in self.ports
         )
         return ",".join(("user", "id=net", f"restrict={'on' if self.closed else 'off'}", *forwards))
 

@@ -8,7 +8,7 @@ class Addressed(Protocol):
     """A network of a guest: its own address there, the mask, the gateway, and the MTU in bytes."""
 
     @property
-    def own(self) -> str: ...  # noqa: D102
+    def guest_address(self) -> str: ...  # noqa: D102
 
     @property
     def mask(self) -> str: ...  # noqa: D102
@@ -29,7 +29,7 @@ def words(
     for option, device in zip(("--disk", "--data"), disks, strict=False):
         arguments += [option, device]
     if network is not None:
-        arguments += ["--address", network.own, "--mask", network.mask, "--mtu", str(network.mtu)]
+        arguments += ["--address", network.guest_address, "--mask", network.mask, "--mtu", str(network.mtu)]
         if network.gateway:
             arguments += ["--gateway", network.gateway]
     return (*arguments, "--files", str(open_files), "--name", name)

@@ -74,7 +74,7 @@ class RunningPod:
     name: str
     address: str
     launcher: Launcher
-    about: Mapping[str, Any]
+    manifest: Mapping[str, Any]
 
 
 class Cluster:

@@ -20,21 +20,21 @@ REPOSITORY = "docker.io/weighbridge"
 class ClusterImage:
     """An image of one layer: ``layer`` is an archive's file, or its bytes.
 
-    ``what`` (``userland``) and ``content``, a digest of 16 digits, are its name.
+    Its reference consists of ``name`` (``userland``) and ``content``, a digest of 16 digits.
     """
 
-    what: str
+    name: str
     content: str
     layer: Path | bytes
 
     @property
     def reference(self) -> str:
         """Return its name on nodes that it is loaded onto."""
-        return f"{REPOSITORY}/{self.what}:{self.content}"
+        return f"{REPOSITORY}/{self.name}:{self.content}"
 
     def pushed_to(self, repository: str) -> str:
         """Return its name in a repository of a registry."""
-        return f"{repository}:{self.what}-{self.content}"
+        return f"{repository}:{self.name}-{self.content}"
 
     @property
     def size(self) -> int:

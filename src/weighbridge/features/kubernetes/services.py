@@ -131,10 +131,10 @@ def remove(kubectl: Kubectl, run_id: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ServiceCapacity:
-    """The number of Services that can be added, and the reason ``why`` of that limit."""
+    """The number of Services that can be added, and the reason for that limit."""
 
     most: int
-    why: str
+    reason: str
 
 
 def room(kubectl: Kubectl) -> ServiceCapacity:
@@ -192,6 +192,6 @@ def readiness(kubectl: Kubectl, number: int = 1) -> Readiness:
     if number > available.most:
         fewer = f"use 'services: {available.most}' or fewer" if available.most else "free some"
         return Readiness(
-            False, f"a run can add at most {available.most:,} Services, not {number:,} ({available.why})", fewer
+            False, f"a run can add at most {available.most:,} Services, not {number:,} ({available.reason})", fewer
         )
-    return Readiness(True, f"up to {available.most:,} ({available.why})")
+    return Readiness(True, f"up to {available.most:,} ({available.reason})")

@@ -89,7 +89,7 @@ class PodSite(LaunchedSite):
         self._held_at_first = (by_container, self._held_back_by_pod() or 0.0)
         self.round_trip_s = running.launcher.round_trip_s()
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
-        self._added = added_containers(running.about)
+        self._added = added_containers(running.manifest)
         self.own_address = address
         """The pod's own address, whatever leads to it."""
         self.admitted = ""
@@ -205,8 +205,8 @@ class PodSite(LaunchedSite):
 
     def facts(self) -> Mapping[str, str]:
         """Return the pod, its network, its limits, and limits that could not be applied."""
-        spec, status = self._running.about.get("spec") or {}, self._running.about.get("status") or {}
-        requests = resources_of(self._running.about).get("requests") or {}
+        spec, status = self._running.manifest.get("spec") or {}, self._running.manifest.get("status") or {}
+        requests = resources_of(self._running.manifest).get("requests") or {}
         facts = {
             USERLAND: self._request.userland.digest,
             "user": self._request.userland.process.user(str(self._asked.user or "root")),
@@ -248,7 +248,10 @@ def pod_site(request: SiteRequest, pods: Pods, asked: PodRequest) -> Iterator[Po
             mount = stack.enter_context(request.storage.open(MountRequest(request.run, request.host, request.name)))
             asked = with_storage(asked, mount)
         running = stack.enter_context(pods.open_pod(asked))
-        refused = {**not_honoured(request.limits, pods.cpu_manager), **given_otherwise(request.limits, running.about)}
+        refused = {
+            **not_honoured(request.limits, pods.cpu_manager),
+            **given_otherwise(request.limits, running.manifest),
+        }
         site = PodSite(request, running, asked, refused)
         stack.callback(site.thaw)  # frozen programs cannot receive the order to end
         if asked.data is not None and not asked.user:

@@ -324,7 +324,7 @@ def _pushed_before(cache: Path) -> dict[str, str]:
 
 
 def _words(image: ClusterImage) -> str:
-    return f"{image.what}:{image.content} ({image.size / 1e6:.0f} MB)"
+    return f"{image.name}:{image.content} ({image.size / 1e6:.0f} MB)"
 
 
 @contextmanager

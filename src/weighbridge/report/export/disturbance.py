@@ -1,4 +1,4 @@
-"""What others took of the machine in a run, for machines."""
+"""The CPU time that other load used in a run, as JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class TakenRow:
 
 @dataclass(frozen=True)
 class TakenInTrials:
-    """How many of the good ``trials`` other load disturbed, and what it took."""
+    """How many of the good ``trials`` other load disturbed, and how much CPU time it used."""
 
     trials: int
     disturbed: int
@@ -34,13 +34,13 @@ class TakenInTrials:
 
 @dataclass(frozen=True)
 class DisturbanceRow(TakenInTrials):
-    """Other load in trials of the baseline and its A/A arm; ``environments``: in those of each that had any."""
+    """Other load in trials of the baseline and its control, and of each of the ``environments`` that had any."""
 
     environments: Mapping[str, TakenInTrials]
 
 
 def disturbance_json(analysis: Analysis) -> DisturbanceRow:
-    """Return what others took in a run; ``host`` is "here" of this machine."""
+    """Return the other load in a run; ``host`` is "here" for this machine."""
     by_name = {name: _taken_in(each) for name, each in analysis.disturbances.items()}
     return DisturbanceRow(**vars(_taken_in(analysis.disturbance)), environments=by_name)
 

@@ -1,4 +1,4 @@
-"""Where a run's numbers come from, for machines: date, kernel, engines, programs, hosts and network paths."""
+"""The origin of a run's numbers as JSON: date, kernel, engines, programs, hosts and network paths."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,15 +11,15 @@ from weighbridge.model.userland import is_userland_scope, measured_packages_scop
 from weighbridge.store.run import RunStore
 
 PATH = "path"
-"""Scope of what is known of a network path: environment (and client's place) -> JSON."""
+"""The scope of facts about network paths: environment (and client's place) -> JSON."""
 _HOST, _VERSION = "host ", "version of "
 
 
 def provenance(store: RunStore) -> Provenance:
-    """Give ``date``, ``kernel``, ``engine``, ``versions``, ``hosts`` and ``paths`` of ``report --json``.
+    """Return ``date``, ``kernel``, ``engine``, ``versions``, ``hosts`` and ``paths`` of ``report --json``.
 
-    What a run does not say (older ones know no paths) is null or an empty object. Of a run that was continued the
-    latest facts count. Raises RunDirectoryError where the store cannot be read.
+    A fact that a run did not record is null or an empty object; older runs have no paths. If a run was continued, its
+    latest facts count. Raises RunDirectoryError if the store cannot be read.
     """
     info = store.info()
     by_scope: dict[str, dict[str, str]] = {}
@@ -63,12 +63,12 @@ def date_of(created: str | float | None) -> str | None:
 
 
 def utc(instant: float) -> str:
-    """Give an instant in seconds since the epoch as ISO 8601 in UTC, to the second. Raises ValueError, OSError."""
+    """Return an instant in seconds since the epoch as ISO 8601 in UTC, to the second. Raises ValueError, OSError."""
     return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _engines(store: RunStore, facts: Iterable[tuple[str, dict[str, str]]]) -> dict[str, str]:
-    """The engine of each environment that has one, with its version; of each host where they differ."""
+    """Return the engine of each environment that has one, with its versions on all hosts."""
     kinds = {name: kind for name, kind, *_ in store.environments()}
     engines_by_environment: dict[str, dict[str, None]] = {}
     for scope, site in facts:
@@ -80,7 +80,7 @@ def _engines(store: RunStore, facts: Iterable[tuple[str, dict[str, str]]]) -> di
 
 
 def _parsed(text: str) -> Any:
-    """Return the parsed JSON, or the text itself where it is none. NaN and infinity become null."""
+    """Return the parsed JSON, or the text itself if it is not JSON. NaN and infinity become null."""
     try:
         return json.loads(text, parse_constant=lambda _: None)
     except ValueError:

@@ -58,7 +58,7 @@ def _table(environment: str, workload: str, traces: Sequence[Trace]) -> TraceTab
 
 
 def _rows(traces: Sequence[Trace]) -> Iterator[tuple[str, ...]]:
-    """Give the most frequent items of any of the traces: of perf as shares of its samples."""
+    """Return the most frequent items of any of the traces; items of perf are shares of its samples."""
     counts = [{item.name: item.count for item in each.items} for each in traces]
     shares = [{name: n / max(1, each.total) for name, n in mine.items()} for each, mine in zip(traces, counts)]  # noqa: B905
     names = sorted(

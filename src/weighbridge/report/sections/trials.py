@@ -57,7 +57,7 @@ class TrialProcess:
 
 
 def processes(store: RunStore, path: Path) -> dict[int, list[TrialProcess]]:
-    """Give the processes of each trial; links to raw outputs are relative to the page at `path`."""
+    """Return the processes of each trial; links to raw outputs are relative to the page at `path`."""
     rows = store.processes()
     output_sizes, begin = _sizes(store.directory), _link(store.directory, path)
     sizes = {file: output_sizes.get(file, 0) for row in rows for file in (row.stdout, row.stderr)}

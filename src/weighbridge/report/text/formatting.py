@@ -214,7 +214,7 @@ def _times(percent: float) -> str:
 
 
 def in_times(percent: float) -> bool:
-    """Whether a cost is so large that it is shown as a multiple."""
+    """Return whether a cost is so large that it is shown as a multiple."""
     return FARTHEST < abs(percent) < math.inf
 
 

@@ -88,7 +88,7 @@ def why_words(finding: Finding) -> str:
     row = finding.target.row
     if finding.reason == "broke" and row is not None and row.broke_instead:
         return broke_instead(row)
-    if finding.reason == "no-ratio" and finding.requirement.about == "cost" and row is not None:
+    if finding.reason == "no-ratio" and finding.requirement.operand == "cost" and row is not None:
         unit = difference_unit(finding.target.report.unit) if finding.target.report is not None else ""
         return f"{_WHY['no-ratio']}; write '{finding.target.name}{finding.requirement.sign}1 {unit}'"
     if finding.reason == "own-budget" and (report := finding.target.report) is not None:

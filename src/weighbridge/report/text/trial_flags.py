@@ -190,7 +190,7 @@ def common_flag_sentences(trials: Sequence[TrialRow]) -> tuple[list[str], frozen
 
 
 def _loads(flagged: FlaggedTrials) -> Iterable[tuple[str, str, str, str]]:
-    """Give the load of other programs as `flagged_sentence` compares it: code, host, least and most."""
+    """Return the load of other programs as `flagged_sentence` compares it: code, host, least and most."""
     for each in flagged.figures:
         yield flagged.flag.code, flagged.flag.where, plain(each.low, 2), plain(each.high, 2)
 

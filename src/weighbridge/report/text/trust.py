@@ -35,7 +35,7 @@ USELESS = 0.1
 
 
 def imprecise(analysis: Analysis) -> bool:
-    """Whether the control passed, but rounds are few, noise exceeds the margin, or other programs hinder the run."""
+    """Return whether the control passed, but rounds are few, the noise is large, or other programs interfere."""
     few = analysis.trust.blocks < MIN_BLOCKS_SIGNED_RANK
     return analysis.trust.trusted is True and (few or _noisy(analysis) or hindered(analysis))
 
@@ -46,7 +46,7 @@ def _noisy(analysis: Analysis) -> bool:
 
 
 def hindered(analysis: Analysis) -> bool:
-    """Whether other programs used CPU time in most trials, and the run is less precise than planned."""
+    """Return whether other programs used CPU time in most trials, and the run is less precise than planned."""
     precise = analysis.trust.noise_floor is not None and not _noisy(analysis) and not _missed(analysis)
     return analysis.disturbance.heavy and not precise
 

@@ -295,7 +295,7 @@ def _addresses(options: Any, request: SiteRequest, machine: QemuMachine) -> tupl
     """Return where the other role reaches the guest, and where its servers bind."""
     if machine.network is None:
         return "127.0.0.1", "127.0.0.1"
-    own = machine.network.own
+    own = machine.network.guest_address
     return (_outside(request) if options.network == "user" else own), own
 
 

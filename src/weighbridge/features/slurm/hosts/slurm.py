@@ -22,7 +22,7 @@ class Slurm(HostKind):
     programs: ClassVar = ("srun", "scontrol")
 
     def ready(self, options: Any | None = None) -> Readiness:
-        """Whether there is a job, and the node is one of its."""
+        """Return whether there is a job, and the node belongs to it."""
         from weighbridge.features.slurm.job import Job
 
         if not job_id():

@@ -165,7 +165,7 @@ class Virtualbox(Environment):
             }
             if request.limits.memory is None:
                 notes["not honoured: no limit of memory"] = f"a machine has a fixed size of {memory >> 20} MiB"
-            own = joined.own if joined else "127.0.0.1"
+            own = joined.guest_address if joined else "127.0.0.1"
             site = GuestSite(request, launcher, group, (address, own), LAYER, notes, has_data=len(machine.disks) > 1)
             site.reached = request.reached if options.network == "nat" else {}
             try:

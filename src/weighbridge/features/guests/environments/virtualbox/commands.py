@@ -28,7 +28,7 @@ class Attachment:
     """What its interface is attached to: ``how`` are VBoxManage's words. Addresses as in `guests.words`."""
 
     how: Words
-    own: str
+    guest_address: str
     gateway: str
     mtu: int = 1500
     mask: ClassVar[str] = MASK
@@ -36,7 +36,7 @@ class Attachment:
     @property
     def hardware(self) -> str:
         """The address of its interface: no other machine of the run has it."""
-        return "5254" + "".join(f"{int(part):02x}" for part in self.own.split("."))
+        return "5254" + "".join(f"{int(part):02x}" for part in self.guest_address.split("."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def attachment(options: Any, request: SiteRequest, box: VirtualBox) -> tuple[Att
         outside = request.host.address if request.separate_hosts else "127.0.0.1"
         return commands.translated(outside, request.ports), outside
     machine_attachment = _ON[options.network](options, request, box)
-    return machine_attachment, machine_attachment.own
+    return machine_attachment, machine_attachment.guest_address
 
 
 def _bridged(options: Any, request: SiteRequest, _: VirtualBox) -> Attachment:

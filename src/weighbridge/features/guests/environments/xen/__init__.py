@@ -83,7 +83,7 @@ class XenSite(GuestSite):
     counted = False
 
     def __init__(self, request: SiteRequest, launcher: Launcher, domain: Domain, notes: Mapping[str, str]) -> None:
-        own = domain.interface.own if domain.interface else "127.0.0.1"
+        own = domain.interface.guest_address if domain.interface else "127.0.0.1"
         layer = Layer(f"Xen {WORDS[domain.type]}")
         has_data = len(domain.disks) > 1
         super().__init__(request, launcher, None, (own, own), layer, notes, has_data=has_data)

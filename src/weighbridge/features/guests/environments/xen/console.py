@@ -1,9 +1,9 @@
-"""Holds one domain of Xen on its host, and carries the stream to the launcher on its console. It needs only Python 3.
+"""Hold one domain of Xen on its host, and carry the stream to the launcher on its console. It needs only Python 3.
 
     python3 -c TEXT NAME CONFIG
 
-The text of this module is sent to the host. It creates the domain; what the console says before the line `FOLLOWS`
-goes to standard error, what comes behind it to standard output, and standard input goes to the console. The domain
+The text of this module is sent to the host. It creates the domain. Console output before the line `FOLLOWS` goes
+to standard error, and output after it to standard output. Standard input goes to the console. The domain
 ends when standard input does, however we end, and we end when the domain does.
 """
 
@@ -32,7 +32,7 @@ _TRIES, _END_S = 50, 30.0
 
 
 class Console:
-    """What a console says: the text before the launcher's stream, and of the rest what the kernel has said."""
+    """The output of a console: the text before the launcher's stream, and the kernel's messages within the stream."""
 
     def __init__(self) -> None:
         self._before: bytes | None = b""
@@ -48,14 +48,14 @@ class Console:
         if separator:
             self._before, self._tail = None, stream
             return text, stream
-        text_length = len(self._before) - len(FOLLOWS)  # it may have begun there
+        text_length = len(self._before) - len(FOLLOWS)  # the separator can start there
         self._before, text = (
             (self._before[text_length:], self._before[:text_length]) if text_length > 0 else (self._before, b"")
         )
         return text, b""
 
     def last_words(self) -> bytes:
-        """Return the lines with the kernel's stamp that are among the launcher's frames: they tell why it ended."""
+        """Return the lines with the kernel's stamp that are among the launcher's frames. They show why it ended."""
         if self._before is not None:
             return self._before
         return b"".join(line + b"\n" for line in _SAID.findall(self._tail))
@@ -67,7 +67,7 @@ def escaped(data: bytes) -> bytes:
 
 
 def _domain_of(xl_stderr: IO[bytes]) -> str:
-    """Return the number of the domain once xl names it; empty where xl ends before. Copies its output to stderr."""
+    """Return the number of the domain once xl names it; empty if xl ends before. Copies its output to stderr."""
     for line in xl_stderr:
         _write(2, line)
         if match := _RUNS.search(line):
@@ -76,7 +76,7 @@ def _domain_of(xl_stderr: IO[bytes]) -> str:
 
 
 def _terminal(domain: str) -> int | None:
-    """Return a descriptor of the domain's console, once it has one; None where the domain is gone."""
+    """Return a descriptor of the domain's console, once it has one; None if the domain is gone."""
     for _ in range(_TRIES):
         query = ("xenstore-read", f"/local/domain/{domain}/console/tty")
         path = (
@@ -103,7 +103,7 @@ def _read(file: int) -> bytes:
 
 
 def main(name: str, config: str) -> int:
-    """Create the domain and carry its stream; gives an exit code."""
+    """Create the domain and carry its stream. Return an exit code."""
     over, stream_ended = threading.Event(), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     create = ("xl", "create", "-q", "-F", "/dev/null", config)

@@ -30,14 +30,14 @@ class DomainInterface:
 
     port: str
     bridge: Bridge
-    own: str
+    guest_address: str
     offloads: bool = True
     """Whether either end takes packets that are larger than a frame."""
 
     @property
     def hardware(self) -> str:
         """The address of the guest's interface, of Xen's own range: no other domain of the run has it."""
-        return "00:16:3e:" + ":".join(f"{int(part):02x}" for part in self.own.split(".")[1:])
+        return "00:16:3e:" + ":".join(f"{int(part):02x}" for part in self.guest_address.split(".")[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Domain:
         for what, device in zip(("--disk", "--data"), _DISKS[: len(self.disks)], strict=False):
             words += [what, f"/dev/{device}"]
         if (net := self.interface) is not None:
-            words += ["--address", net.own, "--mask", "255.255.255.0", "--gateway", net.bridge.gateway]
+            words += ["--address", net.guest_address, "--mask", "255.255.255.0", "--gateway", net.bridge.gateway]
             words += ["--mtu", str(net.bridge.mtu)]
         return (*words, "--files", str(self.open_files), "--name", self.name)
 

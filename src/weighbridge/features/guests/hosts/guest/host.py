@@ -44,7 +44,10 @@ shift 2
 
 
 def set_up(host: Host, options: GuestOptions) -> None:
-    """Give a guest host its name, clock, modules and Xen's services. Raises Unavailable with the failed command."""
+    """Set a guest host's name and clock, load its modules and start Xen's services.
+
+    Raises Unavailable with the failed command.
+    """
     # its real-time clock only has full seconds
     words = ("set-up", f"wb-{host.name}", f"{time.time():.3f}", *system.modules(options.system))
     completed = host.run(Command(("sh", "-c", _SET_UP, *words), 120))

@@ -89,7 +89,7 @@ def enforced(
 
 
 def _becomes(condition: Callable[[], bool]) -> bool:
-    """Whether it holds when it is looked at within `WITHIN_S`: a look at a denial takes seconds."""
+    """Return whether a condition becomes true within `WITHIN_S`; checking a denial takes seconds."""
     deadline = time.monotonic() + WITHIN_S
     while time.monotonic() <= deadline:
         if condition():
@@ -99,7 +99,7 @@ def _becomes(condition: Callable[[], bool]) -> bool:
 
 
 def admits(server: PodSite, address: str, client: PodSite, port: int) -> bool:
-    """Whether a connection from the client's pod gets to the server's."""
+    """Return whether a connection from the client's pod reaches the server's pod."""
 
     def end(what: str, where: str) -> Any:
         return probe_of("connection", _PROBE_S, what, "tcp", where, str(port), str(_PROBE_S), str(_BYTES))
