@@ -378,6 +378,11 @@
     history.replaceState(history.state, "", "#" + address()[0] + (given ? "?" + given : ""));
   }
 
+  function refresh() {
+    show();
+    write();
+  }
+
   function read() {
     const given = new URLSearchParams(address().slice(1).join("?"));
     all('input[type="checkbox"]', form).forEach(function (each) { each.checked = given.getAll(each.name).includes(each.value); });
@@ -389,9 +394,9 @@
   if (form) {
     all("tr[data-cost], #workloads > section").forEach(function (each, at) { order.set(each, at); });
     form.hidden = false;
-    form.addEventListener("input", function () { show(); write(); });
+    form.addEventListener("input", refresh);
     form.addEventListener("submit", function (event) { event.preventDefault(); });
-    form.addEventListener("reset", function () { setTimeout(function () { show(); write(); }); });
+    form.addEventListener("reset", function () { setTimeout(refresh); });
     const picks = all("details", form);
     document.addEventListener("click", function (event) {
       picks.forEach(function (each) { if (!each.contains(event.target)) { each.open = false; } });
@@ -434,7 +439,10 @@
     (group ? unpack(group) : Promise.resolve()).then(function () {
       const target = name && document.getElementById(name);
       if (!target) { return; }
-      if (form && target.closest(".off")) { form.reset(); }  // a link leads to what it is of
+      if (form && target.closest(".off")) {
+        form.reset();
+        refresh();  // now: the reset's own handler would move the target after the page has scrolled to it
+      }
       all(".target").forEach(function (each) { each.classList.remove("target"); });
       target.classList.add("target");
       unfold(target);
