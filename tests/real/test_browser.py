@@ -228,6 +228,16 @@ def test_search_order_and_what_shows_nothing(browser: sync_api.Browser, rich_rep
     page.evaluate("location.hash = '#w0m0'")  # a link to what is filtered out shows it
     page.wait_for_function("location.hash === '#w0m0'")
     assert page.locator("#w0m0").is_visible() and page.evaluate(SHOWN) == everything
+    page.wait_for_timeout(200)
+    assert -1 < page.locator("#w0m0").bounding_box()["y"] < 800  # still in the window
+    unfolded = page.locator("details[open]").count()
+    page.locator('#find [name="search"]').fill("no such word")
+    assert page.locator("#find output").text_content() == "Nothing matches 'no such word'."
+    assert not page.locator("main :is(h2, h3):visible, #matrix:visible, main .save:visible").count()
+    page.locator('#find [name="search"]').fill("p99")
+    assert page.locator("details[open]").count() > unfolded
+    page.locator('#find [name="search"]').fill("")
+    assert page.locator("details[open]").count() == unfolded
     page.close()
 
 

@@ -264,6 +264,7 @@
   const FACETS = ["environment", "workload", "verdict"], PROVEN = ["different", "equivalent", "broke"];
   const OPEN_MATCHES = 40;  // a filter that leaves at most this many comparisons opens their folds
   const comparisons = all("[data-verdict]"), keys = new Map(), order = new Map();
+  let opened = [];  // folds that a filter opened; they close again with it
   const chosen = function (facet) {
     return all('input[name="' + facet + '"]', form).filter(function (each) { return each.checked; });
   };
@@ -311,23 +312,31 @@
       }
     });
     const shows = function (item) { return !item.classList.contains("blank") && !item.closest(".off") && item.dataset.verdict; };
-    const filters = search.length || proven || FACETS.some(function (facet) { return picked[facet].length; });
+    const others = proven || FACETS.some(function (facet) { return picked[facet].length; });
+    const filters = search.length || others;
     if (filters) {
-      all("#matrix tbody tr, article, .resources tbody, details.more, main section").reverse().forEach(function (each) {
+      all("#matrix, #matrix tbody tr, article, .resources tbody, details.more, main section").reverse().forEach(function (each) {
         const own = all("[data-verdict]", each);
         if (own.length ? !own.some(shows) : search.length && each.matches("section:not(#trials, #machine)")
           && lacks(each.textContent.toLowerCase())) { each.classList.add("off"); }
       });
     }
     if (search.length) {
-      all("details.group, #machine tr, #machine li").forEach(function (each) {
+      const parts = "details.group, #failed li, #broke li, #machine tr, #machine li";
+      all(parts).forEach(function (each) {
         if (lacks((each.querySelector("summary") || each).textContent.toLowerCase())) { each.classList.add("off"); }
+      });
+      all("#trials, #trials > .more, #failed, #broke, #machine, #machine div, #machine details").forEach(function (each) {
+        if (all(parts, each).every(function (part) { return part.closest(".off"); })) { each.classList.add("off"); }
       });
     }
     const rows = comparisons.filter(function (item) { return item.tagName === "TR" && item.dataset.verdict !== "aa"; });
     const left = rows.filter(shows);
-    if (filters && left.length <= OPEN_MATCHES) { left.forEach(unfold); }
-    form.querySelector("output").textContent = left.length + " of " + rows.length + " comparisons";
+    opened.forEach(function (fold) { fold.open = false; });
+    opened = filters && left.length <= OPEN_MATCHES ? left.flatMap(unfold) : [];
+    const nothing = search.length && !others && !all("main section:not(.off)").length;
+    form.querySelector("output").textContent = nothing ? "Nothing matches '" + form.elements.search.value.trim() + "'."
+      : left.length + " of " + rows.length + " comparisons";
 
     const before = Array.from(hidden).join();
     hidden = new Set(all('input[name="environment"]', form).filter(function (each) {
@@ -426,10 +435,15 @@
     group.addEventListener("toggle", function () { if (group.open) { unpack(group); } });
   });
 
-  function unfold(target) {
+  function unfold(target) {  // returns the folds that it opened
+    const folds = [];
     for (let at = target; at; at = at.parentElement) {
-      if (at.tagName === "DETAILS") { at.open = true; }
+      if (at.tagName === "DETAILS" && !at.open) {
+        at.open = true;
+        folds.push(at);
+      }
     }
+    return folds;
   }
 
   function open() {
