@@ -128,11 +128,9 @@ def _settles(undecided: int, number: int) -> str:
     """Return how many of the undecided comparisons are decided, if each needs a number of rounds that is known."""
     if number < undecided:
         return f"would probably decide {number} of {undecided} undecided comparisons"
-    return (
-        "would probably decide the undecided comparison"
-        if undecided == 1
-        else f"would probably decide all {undecided} undecided comparisons"
-    )
+    if undecided == 1:
+        return "would probably decide the undecided comparison"
+    return f"would probably decide {'both' if undecided == 2 else f'all {undecided}'} undecided comparisons"
 
 
 def _more(analysis: Analysis, needed: list[tuple[MetricReport, Comparison, int]]) -> str:

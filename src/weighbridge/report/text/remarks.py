@@ -285,12 +285,12 @@ def _(remark: Identical) -> str:
     return f"all {remark.rounds} rounds agree, but so few could agree by chance"
 
 
-@words(Stalls, "a few slow or fast runs pull the average away from the typical cost")
+@words(Stalls, "a few slow or fast trials pull the average away from the typical cost")
 def _(remark: Stalls) -> str:
     mean, typical = remark.mean_percent, remark.typical_percent
-    what = "slow runs raise" if mean.estimate > typical.estimate else "runs lower"
+    what = "slow trials raise" if mean.estimate > typical.estimate else "trials lower"
     return (
-        f"a few {what} the average cost to {percent_interval(mean)}; a typical run pays {percent_interval(typical)}"
+        f"a few {what} the average cost to {percent_interval(mean)}; a typical trial pays {percent_interval(typical)}"
     )
 
 
@@ -308,12 +308,12 @@ def _(remark: Selected) -> str:
 @words(Outliers, "values more than 5 * 1.4826 MAD from the median, kept; tested from eight values on")
 def _(remark: Outliers) -> str:
     are = "is an outlier" if remark.outliers == 1 else "are outliers"
-    return f"{display_name(remark.environment)}: {remark.outliers} of {remark.runs} runs {are} (kept)"
+    return f"{display_name(remark.environment)}: {remark.outliers} of {remark.runs} trials {are} (kept)"
 
 
 def _several_outliers(several: Sequence[Outliers]) -> str:
     of = _range(each.runs for each in several)
-    return f"{_range(each.outliers for each in several)} of {of} runs each are outliers (kept)"
+    return f"{_range(each.outliers for each in several)} of {of} trials each are outliers (kept)"
 
 
 TOGETHER[Outliers] = _several_outliers
@@ -336,7 +336,7 @@ def _(remark: Drift) -> str:
 
 @words(Autocorrelation, "successive values are correlated (rank von Neumann ratio, p < 0.01)")
 def _(remark: Autocorrelation) -> str:
-    return f"{display_name(remark.environment)}: successive runs are correlated"
+    return f"{display_name(remark.environment)}: successive trials are correlated"
 
 
 @words(
