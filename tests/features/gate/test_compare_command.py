@@ -53,9 +53,9 @@ def test_a_fact_that_was_changed_on_purpose_stands_beside_absolute_rates(weighbr
     for store in stores:
         store.close()
     two, named = [store.directory for store in stores], ("--changed", "sysctl:vm.swappiness")
-    assert "Absolute rates are not compared" in weighbridge("compare", *two, "--all").out
+    assert "Absolute values are not compared" in weighbridge("compare", *two, "--all").out
     said = weighbridge("compare", *two, *named, "--all", "--html", tmp_path / "page.html").out
-    assert "absolute rates (changed on purpose: sysctl vm.swappiness: 60 → 10)" in " ".join(said.split())
+    assert "absolute values (changed on purpose: sysctl vm.swappiness: 60 → 10)" in " ".join(said.split())
     purpose = "changed on purpose: sysctl vm.swappiness: 60 → 10"
     assert purpose in (tmp_path / "page.html").read_text()
     assert purpose in weighbridge("compare", *two, *named, "--markdown").out

@@ -105,7 +105,7 @@ def test_an_untrusted_run_is_said_on_top(compared):
     assert shown(found, 80).count("CONTROL FAILED") == 2, "beside its name, and why"
     text = shown(found, 120, whole=True)
     assert "CONTROL FAILED" in text.split("What changed")[0]
-    assert "Absolute rates are not compared: the control of run1 failed." in text
+    assert "Absolute values are not compared: the control of run1 failed." in text
 
 
 def test_what_took_a_verdict_stands_beside_it(compared):

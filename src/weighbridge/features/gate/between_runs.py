@@ -116,7 +116,7 @@ def cost_change(
 
 
 class WhyNot(StrEnum):
-    """The reason why absolute rates are not compared."""
+    """The reason why absolute values are not compared."""
 
     MACHINE = "machine"
     """Facts of the machine differ."""
@@ -166,7 +166,7 @@ def disturbed_alike(first: ComparedRun, second: ComparedRun, environment: str | 
 def why_no_own_values(
     first: ComparedRun, second: ComparedRun, facts: Sequence[FactChange]
 ) -> tuple[WhyNoOwnValues, ...]:
-    """Return the reasons why absolute rates of two runs cannot be compared; empty if they can.
+    """Return the reasons why absolute values of two runs cannot be compared; empty if they can.
 
     ``facts`` are the facts that changed, without those changed on purpose.
     """

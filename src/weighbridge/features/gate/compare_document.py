@@ -53,7 +53,10 @@ def _runs(comparison: RunsCompared) -> Iterator[doc.Block]:
 
 
 def _pairs(comparison: RunsCompared) -> Iterator[doc.Block]:
-    yield _summary(comparison)
+    summary = _summary(comparison)
+    yield summary
+    if summary.rows:
+        yield say(text.SIGN, tone=Tone.DIM, rank=Rank.SUMMARY)
     for number, pair in enumerate(comparison.pairs, 1):
         second = text.run_letter(number)
         yield doc.Heading(f"{FIRST} → {second}")
@@ -176,7 +179,7 @@ def _own_values(comparison: RunsCompared, changes: dict[str, MetricChanges]) -> 
         )
         columns = Column("environment", 1), Column(f"median {FIRST}"), Column(f"median {letter}"), Column("change")
         purpose = f" (changed on purpose: {text.on_purpose_words(pair)})" if pair.on_purpose else ""
-        title = f"absolute rates{purpose}, without verdicts (runs were not interleaved)"
+        title = f"absolute values{purpose}, without verdicts (runs were not interleaved)"
         yield doc.Fold(title, (doc.Table(columns, rows),))
 
 

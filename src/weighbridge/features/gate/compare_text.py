@@ -32,6 +32,8 @@ WHY_NO_CHANGE = {
     NoChange.UNIT: "measured in different units",
 }  # fmt: skip
 """The words in place of a change."""
+SIGN = "Change of the cost; positive is worse."
+"""The legend of the changes on the first screen, which have no heads."""
 HOW_TO_READ = (
     "A change is the second run's cost ratio divided by the first's; positive is worse. The rounds of the two runs"
     " are independent, so the interval of a change is wider than the interval of either cost. Verdicts allow for"
@@ -308,7 +310,7 @@ def only_lines(only: Sequence[OnlyIn], first: str, second: str) -> list[str]:
 
 
 def why_no_own_values(reasons: Sequence[WhyNoOwnValues]) -> str:
-    """Return why absolute rates are not compared; empty if they are."""
+    """Return why absolute values are not compared; empty if they are."""
     clauses = []
     for each in reasons:
         names = ", ".join(each.about)
@@ -319,7 +321,7 @@ def why_no_own_values(reasons: Sequence[WhyNoOwnValues]) -> str:
             WhyNot.DISTURBED: f"other load differed in {' and '.join(each.about)}",
             WhyNot.NOT_KNOWN: f"{names} {'have' if many else 'has'} no control",
         }[each.reason])  # fmt: skip
-    return f"Absolute rates are not compared: {'; '.join(clauses)}." if clauses else ""
+    return f"Absolute values are not compared: {'; '.join(clauses)}." if clauses else ""
 
 
 def changes_in_short(facts: Sequence[FactChange]) -> str:

@@ -136,7 +136,7 @@ class FactChange:
 
     @property
     def of_machine(self) -> bool:
-        """Whether the fact means another machine, kernel or way to idle, which makes absolute rates incomparable."""
+        """Whether the fact means another machine, kernel or way to idle, which makes absolute values incomparable."""
         return self.kind in (
             FactKind.KERNEL, FactKind.MITIGATIONS, FactKind.CPU, FactKind.IDLE, FactKind.MACHINE,
         ) and not self.environments  # fmt: skip

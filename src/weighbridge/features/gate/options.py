@@ -35,7 +35,7 @@ class CompareOptions:
     )
     changed: list[str] = option(
         "--changed FACT",
-        "A fact that you changed on purpose, for example sysctl:vm.swappiness. Absolute rates are still "
+        "A fact that you changed on purpose, for example sysctl:vm.swappiness. Absolute values are still "
         "compared. Repeatable.",
         MEASURE,
         default=[],
