@@ -172,9 +172,9 @@ def _own_interval(analysis: Analysis) -> str:
 
 
 def _could_miss(analysis: Analysis) -> str:
-    """Return the cost that an undecided primary metric detects in four runs of five: the median and the largest.
+    """Return the cost that every undecided primary metric detects in four runs of five, and the median.
 
-    The largest comes with its metric, or with its environment if the run has a single metric. Empty unless the
+    A much larger cost comes with its metric, or with its environment if the run has a single metric. Empty unless the
     control passed.
     """
     if analysis.few or analysis.trust.trusted is not True:
@@ -191,8 +191,11 @@ def _could_miss(analysis: Analysis) -> str:
     typical = statistics.median_low(cost for cost, *_ in missed)
     most, report, row = max(missed, key=lambda each: each[0])
     where = display_name(row.environment) if len(analysis.headlines) == 1 else metric_phrase(report)
-    largest = f" ({percent_short(most)} in {where})" if most > MUCH_LARGER * typical else ""
-    return f"A cost of {percent_short(typical)} or more would probably have been detected{largest}."
+    largest, median = percent_short(most), percent_short(typical)
+    details = [f"least precise: {where}"] if most > MUCH_LARGER * typical else []
+    details += [f"{median} in half of the undecided comparisons"] if median != largest else []
+    added = f" ({'; '.join(details)})" if details else ""
+    return f"A cost of {largest} or more would probably have been detected{added}."
 
 
 def control_power(analysis: Analysis) -> str:
