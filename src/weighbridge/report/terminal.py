@@ -155,7 +155,7 @@ def print_run_screen(
     question.truncate(out.width, overflow="ellipsis")
     head: list[RenderableType] = [question, styled(answer_, "bold")]
     for each in analysis.explanations[:SHOWN_EXPLANATIONS]:
-        head += [styled(causes_title(each)), *_lines(cause_lines(analysis, each))]
+        head += [styled(causes_title(each)), *_lines(cause_lines(analysis, each, run.directory))]
     trusted = checked_sentence(analysis)
     most = DISTURBED_LINES if hindered(analysis) else TRUST_LINES
     sentence = _short(trusted, out.width, most) if trusted and analysis.metrics else ""

@@ -1,5 +1,6 @@
 """The causes of an environment's cost, in a sentence and in rows. Shared by the terminal and the page."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -96,8 +97,11 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
     return " ".join(f"{each}." for each in sentences)
 
 
-def cause_lines(analysis: Analysis, explanation: Explanation) -> list[str]:
-    """Return each cause of a cost with its remedy, and the rest of the cost; or why the cost is not explained."""
+def cause_lines(analysis: Analysis, explanation: Explanation, run: str = "RUN") -> list[str]:
+    """Return each cause of a cost with its remedy, and the rest of the cost; or why the cost is not explained.
+
+    `run`: the run directory, as the next command names it.
+    """
     if explanation.total.verdict != "different":
         return [explanation_sentence(analysis, explanation)]
     unit, named = explanation.report.unit, _significant(explanation)
@@ -107,14 +111,14 @@ def cause_lines(analysis: Analysis, explanation: Explanation) -> list[str]:
         if each.row is not None
     ]
     more = [f"{len(named) - _MOST} more mechanisms have a significant cost."] if len(named) > _MOST else []
-    return [*causes, *more, *(f"{each}." for each in _others(analysis, explanation))]
+    return [*causes, *more, *(f"{each}." for each in _others(analysis, explanation, run))]
 
 
 def _significant(explanation: Explanation) -> list[MechanismCost]:
     return [each for each in explanation.mechanisms if each.row is not None and each.row.verdict == "different"]
 
 
-def _others(analysis: Analysis, explanation: Explanation) -> list[str]:
+def _others(analysis: Analysis, explanation: Explanation, run: str = "RUN") -> list[str]:
     """Return what is known of a significant cost besides its causes, in sentences without their full stops."""
     rows = [(each.mechanism.title, each.row) for each in explanation.mechanisms if each.row is not None]
     undecided = [title for title, row in rows if not row.decided]
@@ -122,7 +126,7 @@ def _others(analysis: Analysis, explanation: Explanation) -> list[str]:
         *([] if _significant(explanation) else ["No mechanism has a significant cost"]),
         *([f"Undecided: {', '.join(undecided[:_MOST])}"] if undecided else []),
         *_pairs(explanation),
-        *_rest(explanation, display_name(analysis.baseline)),
+        *_rest(explanation, display_name(analysis.baseline), run),
     ]
 
 
@@ -145,11 +149,12 @@ def _pairs(explanation: Explanation) -> Iterator[str]:
         yield "No mechanism depends on another" if decided else "No pair has a significant interaction"
 
 
-def _rest(explanation: Explanation, baseline: str) -> Iterator[str]:
+def _rest(explanation: Explanation, baseline: str, run: str) -> Iterator[str]:
     """Return the interaction of the mechanisms, and the cost that remains with all of them off."""
     unit, together, left = explanation.report.unit, explanation.interaction, explanation.unexplained
     if together is not None and together.verdict == "different":
-        which = f" ({NEXT} finds out which mechanisms interact)" if second_pass(explanation) else ""
+        command = shlex.join(("weighbridge", "explain", run))
+        which = f" ({command} finds out which mechanisms interact)" if second_pass(explanation) else ""
         yield f"The interaction of all mechanisms is {_figure(together, unit)}{which}"
     if left is None or left.cost is None:
         return
