@@ -334,6 +334,9 @@
     const left = rows.filter(shows);
     opened.forEach(function (fold) { fold.open = false; });
     opened = filters && left.length <= OPEN_MATCHES ? left.flatMap(unfold) : [];
+    if (search.length) {
+      all("#trials > .more:not(.off, [open])").forEach(function (fold) { fold.open = true; opened.push(fold); });
+    }
     const nothing = search.length && !others && !all("main section:not(.off)").length;
     form.querySelector("output").textContent = nothing ? "Nothing matches '" + form.elements.search.value.trim() + "'."
       : left.length + " of " + rows.length + " comparisons";
