@@ -2,6 +2,8 @@
 
 import functools
 import json
+from collections.abc import Iterator
+from typing import Any
 
 from jsonschema import Draft202012Validator
 
@@ -17,8 +19,17 @@ def _validator(document: SchemaDocument) -> Draft202012Validator:
 
 
 def fits(document: SchemaDocument, made: object) -> None:
-    """``made`` has every key of the schema, and no other."""
+    """``made`` has every key of the schema, and no other, in nested objects too."""
     validator = _validator(document)
     written = json.loads(json.dumps(made, allow_nan=False))
     assert [f"{error.json_path}: {error.message:.200}" for error in validator.iter_errors(written)] == []
     assert not validator.is_valid({**written, "another": 1}), "the keys are fixed"
+    opened = [place for place, schema in _objects(validator.schema) if schema["additionalProperties"] is True]
+    assert opened in ([], ["RemarkRow"]), "the keys of nested objects are fixed"
+
+
+def _objects(schema: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each kind of nested object, by its name."""
+    for name, definition in schema["$defs"].items():
+        if "properties" in definition:
+            yield name, {"additionalProperties": True, **definition}

@@ -6,9 +6,10 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import typer.main
@@ -373,3 +374,31 @@ def test_the_example_entry_point_is_of_the_group_that_is_looked_for():
     ((group, entries),) = tomllib.loads(example)["project"]["entry-points"].items()
     assert group == workloads.__name__
     assert list(entries.values()) == ["redis_pong:PLUGIN"]
+
+
+def test_the_example_for_reframe_reads_a_report(kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    sanity = SimpleNamespace(
+        assert_ne=lambda value, other, message: value != other, defer=lambda value: value,
+        make_performance_function=lambda value, unit: value,
+    )  # fmt: skip
+    reframe = SimpleNamespace(
+        simple_test=lambda test: test, RunOnlyRegressionTest=object, utility=SimpleNamespace(sanity=sanity),
+        core=SimpleNamespace(exceptions=SimpleNamespace(SanityError=ValueError)),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "reframe", reframe)
+    for name in ("utility", "utility.sanity", "core", "core.exceptions"):
+        monkeypatch.setitem(sys.modules, f"reframe.{name}", attrgetter(name)(reframe))
+    given: dict[str, Any] = {
+        "variable": lambda kind, value=None: value, "sanity_function": lambda method: method,
+        "run_before": lambda stage: lambda method: method,
+    }  # fmt: skip
+    exec((DOCS / "howto/reframe_weighbridge.py").read_text(), given)
+    app(["report", kept["RUN"], "--json"], standalone_mode=False)
+    (tmp_path / "report.json").write_text(capsys.readouterr().out)
+
+    test = given["Isolation"]()
+    test.stagedir = tmp_path
+    test.take_costs()
+
+    assert test.is_trusted()
+    assert test.perf_variables and test.perf_variables.keys() == test.reference["*"].keys()

@@ -36,7 +36,7 @@ class Isolation(rfm.RunOnlyRegressionTest):
         if not self.costs():
             said = re.findall("^weighbridge: .*", Path(self.stagedir, str(self.stderr)).read_text(), re.MULTILINE)
             raise SanityError(said[0] if said else f"nothing was measured: see {self.stderr}")
-        return sn.assert_ne(self.report()["trusted"], False, "the control shows a cost: see report.json")
+        return sn.assert_ne(self.report()["control_passed"], False, "the control shows a cost: see report.json")
 
     @run_before("performance")
     def take_costs(self):
@@ -57,5 +57,5 @@ class Isolation(rfm.RunOnlyRegressionTest):
         return json.loads(Path(self.stagedir, "report.json").read_text() or '{"costs": []}')
 
     def costs(self):
-        mine = (cost for cost in self.report()["costs"] if cost["headline"] and not cost["aa"])
+        mine = (cost for cost in self.report()["costs"] if cost["primary"] and not cost["control"])
         return [cost for cost in mine if cost["cost_low"] is not None]

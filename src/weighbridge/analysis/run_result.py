@@ -51,9 +51,12 @@ def document_json(document: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Documented:
-    """The base of the dataclasses of a document: docstrings of fields are descriptions in its JSON Schema."""
+    """The base of the dataclasses of a document.
 
-    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+    In the JSON Schema, docstrings of fields are descriptions, and an object has no other keys.
+    """
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True, extra="forbid")
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -512,12 +515,16 @@ class MeasuredEnvironment(Within):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunResult(Noise, Provenance):
-    """The document of ``weighbridge report RUN --json``."""
-
-    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True, extra="forbid")
+class Versioned(Documented):
+    """The version of the document. The last base of a dataclass has the first keys."""
 
     version: Literal[8]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult(Noise, Provenance, Versioned):
+    """The document of ``weighbridge report RUN --json``."""
+
     study: str
     run: str
     question: str

@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pydantic import ConfigDict, with_config
 
+
+@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One isolation layer ("Xen PVH"), not a container. ``emulated``: it translates every instruction in software."""

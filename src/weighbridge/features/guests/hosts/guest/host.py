@@ -60,7 +60,7 @@ def set_up(host: Host, options: GuestOptions) -> None:
 READY_S = 180.0
 """The seconds for booting a guest host, which needs about ten if emulated on an idle machine."""
 _DATA = "/var/cache/weighbridge"
-"""The mount point of its second disk (KEPT in ``guests/source/init.c``)."""
+"""The mount point of its second disk (KEPT in ``features/guests/source/init.c``)."""
 _ENGINE = f"{_DATA}/engine"
 _REMOVE_ENGINE = """
 for at in $(cut -d" " -f5 /proc/self/mountinfo | sort -r)  # what is inside of another comes first
