@@ -474,7 +474,7 @@ def _(remark: OtherValue) -> str:
     name, baseline = display_name(remark.environment), display_name(remark.baseline)
     if not remark.value and not remark.baseline_value:
         return f"{name} and {baseline} differ in {remark.fact}"
-    return f"{remark.fact}: {remark.value or 'none'} in {name}, {remark.baseline_value or 'none'} in {baseline}"
+    return f"{remark.fact}: {remark.value or 'none'} in {name}; {remark.baseline_value or 'none'} in {baseline}"
 
 
 @words(OwnOptions)
