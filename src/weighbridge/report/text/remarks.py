@@ -117,7 +117,7 @@ def _about(remark: Remark, environment: str) -> Remark:
 def _shared(remark: Remark) -> Hashable:
     """Return what remarks that share a sentence have in common."""
     if isinstance(remark, AsDifference):  # the costs themselves are in the table next to it
-        return type(remark)
+        return remark.code
     return _about(remark, "") if remark.subject else remark
 
 
