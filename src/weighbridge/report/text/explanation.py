@@ -36,6 +36,8 @@ NEXT = "weighbridge explain RUN"
 """The command that shows which mechanisms interact."""
 _LONGEST = 40
 """Characters of a fact that are shown."""
+MOST_SHORTENED = 3
+"""The shortest form of `cause_lines`."""
 _MOST = 4
 """Mechanisms that a sentence names."""
 
@@ -96,18 +98,28 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
     return " ".join(f"{each}." for each in sentences)
 
 
-def cause_lines(analysis: Analysis, explanation: Explanation) -> list[str]:
-    """Return each cause of a cost with its remedy, and the rest of the cost; or why the cost is not explained."""
+def cause_lines(analysis: Analysis, explanation: Explanation, shortened: int = 0) -> list[str]:
+    """Return each cause of a cost with its remedy, and the rest of the cost; or why the cost is not explained.
+
+    `shortened`: 1 has all causes in one line, without their remedies; 2 also has only the first
+    sentence of the rest; 3 has it only if there are no causes.
+    """
     if explanation.total.verdict != "different":
         return [explanation_sentence(analysis, explanation)]
     unit, named = explanation.report.unit, _significant(explanation)
-    causes = [
-        f"{each.mechanism.title}: {cost_text(each.row, unit)}. To change it: {each.mechanism.remedy}."
+    causes = {
+        f"{each.mechanism.title}: {cost_text(each.row, unit)}": each.mechanism.remedy
         for each in named[:_MOST]
         if each.row is not None
-    ]
+    }
+    lines = [f"{cause}. To change it: {remedy}." for cause, remedy in causes.items()]
+    if shortened and causes:
+        lines = [f"{'; '.join(causes)}."]
     more = [f"{len(named) - _MOST} more mechanisms have a significant cost."] if len(named) > _MOST else []
-    return [*causes, *more, *(f"{each}." for each in _others(analysis, explanation))]
+    others = [f"{each}." for each in _others(analysis, explanation)]
+    if shortened > 1:
+        others = [] if causes and shortened == MOST_SHORTENED else others[:1]
+    return [*lines, *more, *others]
 
 
 def _significant(explanation: Explanation) -> list[MechanismCost]:
