@@ -73,7 +73,7 @@ def make_run(folder: Path, made: Study, metrics: int, blocks: int) -> None:
     chance, at = random.Random(7), 1_700_000_000.0
     of = [Metric("throughput", "bit/s", "higher")] + [Metric(f"latency_{n}", "s", "lower") for n in range(1, metrics)]
     with RunStore(folder, writable=True) as store:
-        store.begin(made, {"run_id": "made-up", "version": "0"})
+        store.begin(made, {"run_id": "c0ffee000001", "version": "0"})
         for block in range(1, blocks + 1):
             for cell in made.cells:
                 for environment in (arm.name for arm in made.arms):

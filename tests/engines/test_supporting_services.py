@@ -67,13 +67,10 @@ def test_their_commands_are_shown_before_they_run():
     assert ("companions.redis.command", "redis-server") in shown
 
 
-def test_the_ways_of_every_environment():
-    options = {kind: plugin.options() for kind, plugin in registry.environments().items()}
-    ways = {
-        kind: plugin.route_to_supporting_services(options[kind]) for kind, plugin in registry.environments().items()
-    }
-    assert {kind for kind, way in ways.items() if way} == {"native", "netns", "apptainer", "bubblewrap", "docker"}
-    assert len({way for way in ways.values() if way}) == 3
+def test_the_ways_of_environments_that_reach_them():
+    plugins = [registry.environments()[kind] for kind in ("native", "netns", "apptainer", "bubblewrap", "docker")]
+    ways = {plugin.route_to_supporting_services(plugin.options()) for plugin in plugins}
+    assert ways == {"host to bridge", "routed by the host to the bridge", "on the same bridge"}
 
 
 def test_the_names_that_a_site_knows():

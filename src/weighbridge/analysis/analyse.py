@@ -11,6 +11,7 @@ from weighbridge.analysis.comparisons import (
     analyse_ladder,
     comparison,
     contrast_cost,
+    no_cost_is_likely,
     per_block,
     values_by_metric,
     without_cost,
@@ -51,7 +52,7 @@ from weighbridge.analysis.results import Analysis, MetricReport, disturbance_amo
 from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trends import place_effects
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.address import ArmId, CellId, MetricId, grouped
+from weighbridge.model.address import ArmId, CellId, MetricId, grouped_by_arm
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import is_rare_event, is_resource_use
 from weighbridge.statistics import Better, verdicts
@@ -159,8 +160,9 @@ def _telling_values(store: RunStore, rate: ReadingRate | None) -> list[Value]:
     """Return the values without selections, and without counts of rare events that never happened."""
     robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
     values = without_selections(store.values(), rate, robbed)
-    happened = {each.metric_id for each in values if is_rare_event(each.metric) and each.value}
-    return [each for each in values if not is_rare_event(each.metric) or each.metric_id in happened]
+    rare = {metric for metric in {each.metric for each in values} if is_rare_event(metric)}
+    happened = {each.metric_id for each in values if each.metric in rare and each.value}
+    return [each for each in values if each.metric not in rare or each.metric_id in happened]
 
 
 def metrics_in_order(metrics: Iterable[MetricId], cells: Sequence[CellId]) -> list[MetricId]:
@@ -184,8 +186,8 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
 
 def _limits(trials: Sequence[TrialRow]) -> dict[ArmId, list[Flag | None]]:
     """Return the bottleneck of each good trial."""
-    arms = grouped((each for each in trials if each.ok), lambda trial: trial.arm)
-    return {arm: [limit_of(trial.flags) for trial in good] for arm, good in arms.items()}
+    arms = grouped_by_arm(each for each in trials if each.ok)
+    return {arm: [limit_of(trial.flags) if trial.flags else None for trial in good] for arm, good in arms.items()}
 
 
 def _metric_reports(
@@ -222,7 +224,11 @@ def _metric_reports(
         p_values.extend(None if each.aa else p for each, p in compared)
         if plan.aa_arm not in arms:
             continue
-        at_99 = contrast_cost(metric_values, Contrast.between(plan.aa_arm, plan.baseline), control, 0.99)
+        contrast = Contrast.between(plan.aa_arm, plan.baseline)
+        if depth is Depth.VALUES and no_cost_is_likely(metric_values, contrast):
+            checks.append(ControlCheck(report, None, 1.0, None))
+            continue
+        at_99 = contrast_cost(metric_values, contrast, control, 0.99)
         if at_99 is not None:
             nothing = negligible(report.metric, at_99.cost.typical)
             checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))

@@ -11,7 +11,7 @@ from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Comparisons
 from weighbridge.analysis.readings import ReadingRate
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.address import ArmId, CellId, grouped
+from weighbridge.model.address import ArmId, CellId, grouped, grouped_by_arm
 from weighbridge.model.flag import Flag
 from weighbridge.model.stored_study import StoredFile
 from weighbridge.statistics.verdicts import failing
@@ -106,7 +106,7 @@ class Context:
 
     def of_arm(self, arm: ArmId) -> Sequence[TrialRow]:
         """Return an environment's trials of a workload at a level."""
-        return self.once("trials by arm", lambda: grouped(self.trials, lambda trial: trial.arm)).get(arm, ())
+        return self.once("trials by arm", lambda: grouped_by_arm(self.trials)).get(arm, ())
 
     def block_s(self, cell: CellId) -> float:
         """Return the seconds that one block of a workload takes, including pauses between trials.
@@ -124,6 +124,6 @@ class Context:
 
     def failing(self) -> set[ArmId]:
         """Return each arm that broke or failed too often, so that its values are a selection."""
-        arms = grouped((each for each in self.trials if not each.broke), lambda trial: trial.arm)
+        arms = grouped_by_arm(each for each in self.trials if not each.broke)
         failed = {arm for arm, trials in arms.items() if failing([trial.ok for trial in trials])}
         return failed | set(self.broken)

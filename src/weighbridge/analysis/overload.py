@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.address import ArmId, grouped
+from weighbridge.model.address import ArmId, grouped, grouped_by_arm
 from weighbridge.store.run import Value
 
 
@@ -30,9 +30,11 @@ class Breakage:
         return self.trials == self.total
 
 
-def breakages(trials: Iterable[TrialRow]) -> dict[ArmId, Breakage]:
+def breakages(trials: Sequence[TrialRow]) -> dict[ArmId, Breakage]:
     """Return the breakages by arm, without arms that have none."""
-    arms = grouped((trial for trial in trials if trial.ok or trial.broke), lambda trial: trial.arm)
+    if not any(trial.broke for trial in trials):
+        return {}
+    arms = grouped_by_arm(trial for trial in trials if trial.ok or trial.broke)
     return {arm: broke for arm, with_result in arms.items() if (broke := _broke(with_result)) is not None}
 
 
@@ -68,6 +70,8 @@ def without_retries(trials: Iterable[TrialRow]) -> list[TrialRow]:
         if trial.broke:
             key = _in_block(trial)
             first[key] = min(trial.attempt, first.get(key, trial.attempt))
+    if not first:
+        return trials
     return [trial for trial in trials if trial.attempt <= first.get(_in_block(trial), trial.attempt)]
 
 

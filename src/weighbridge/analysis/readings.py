@@ -72,6 +72,8 @@ def without_selections(
     A hypervisor took CPU time in ``robbed`` trials, so their figures are missing whatever their size. Figures with
     fewer than `ENOUGH_READINGS` readings in the median trial are left out too. The values of one cell stay in order.
     """
+    if not any(name.startswith((*SELECTED, *READ_MEANWHILE)) for name in {value.metric for value in values}):
+        return list(values)
     kept: list[Value] = []
     for of_cell in grouped(values, lambda value: value.cell).values():
         counted = (value for value in of_cell if value.metric.startswith(SELECTED) and value.trial_id not in robbed)

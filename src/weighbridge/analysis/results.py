@@ -367,7 +367,7 @@ class Trust:
 
 def disturbance_among(trials: Iterable[TrialRow], environments: Collection[str | None]) -> Disturbance:
     """Return the disturbance in the good trials of some environments."""
-    return disturbance_of(trial.flags for trial in trials if trial.ok and trial.environment in environments)
+    return disturbance_of(trial.flags for trial in trials if trial.environment in environments and trial.ok)
 
 
 @dataclass(frozen=True)
@@ -436,11 +436,11 @@ class Analysis:
     """The looks at the control; only planned looks count."""
     explanations: tuple[Explanation, ...] = ()
     """The parts of each environment's cost, one primary metric each; empty if the study does not ask for them."""
-    trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
-    """The trials of each label that has any, in chronological order."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "trials_of", grouped(self.trials, lambda trial: trial.label))
+    @cached_property
+    def trials_of(self) -> Mapping[str, Sequence[TrialRow]]:
+        """The trials of each label that has any, in chronological order."""
+        return grouped(self.trials, lambda trial: trial.label)
 
     @property
     def plan(self) -> Comparisons:

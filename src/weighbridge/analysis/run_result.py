@@ -129,9 +129,10 @@ class Noise(Documented):
     """The limits of the costs within the noise floor."""
 
     noise_low: float | None
-    """The lowest cost within the noise floor, in the unit of costs; null if unknown."""
+    """The lowest cost within the noise floor, in ``cost_unit`` or, for a whole run, in percent: -1.83 is -1.83%. Null
+    if unknown."""
     noise_high: float | None
-    """The highest cost within the noise floor."""
+    """The highest cost within the noise floor, in the same unit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -534,7 +535,8 @@ class RunResult(Noise, Provenance):
     families: Mapping[Family, int]
     """The number of comparisons that are corrected together in each family."""
     noise_floor: float | None
-    """The noise floor of the run; 0.03 is 3%."""
+    """The median noise floor of the primary metrics, as a fraction: 0.03 is 3%. The document's own ``noise_low`` and
+    ``noise_high`` are about the same metric, in percent."""
     control_passed: bool | None
     """False if the control shows a cost; null if it cannot decide."""
     control_reason: TrustReason

@@ -1,16 +1,18 @@
 """One trial as a report shows it: frozen data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from weighbridge.model.address import HasArm
+from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level
 
 
-@dataclass(frozen=True, slots=True)
-class TrialRow(HasArm):
-    """One trial that ended, whatever its outcome. Times are seconds; ``started_at`` is seconds since the epoch."""
+class TrialRow(NamedTuple):
+    """One trial that ended, whatever its outcome. Times are seconds; ``started_at`` is seconds since the epoch.
+
+    A run has thousands of them, and a tuple is created faster than a dataclass.
+    """
 
     id: int
     order: int
@@ -27,6 +29,21 @@ class TrialRow(HasArm):
     flags: tuple[Flag, ...]
     values: Mapping[str, float]
     """Metric -> value in the metric's unit; empty for a trial that failed."""
+
+    @property
+    def cell(self) -> CellId:
+        """Return the workload and level as one key."""
+        return CellId(self.workload, self.level)
+
+    @property
+    def label(self) -> str:
+        """Return the label of the workload and level that reports show: ``redis (clients=50)``."""
+        return self.cell.label
+
+    @property
+    def arm(self) -> ArmId:
+        """Return the workload, level and environment as one key."""
+        return ArmId(self.cell, self.environment)
 
     @property
     def ok(self) -> bool:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
@@ -11,6 +12,7 @@ from weighbridge.model.level import Level, LevelText
 
 _Item = TypeVar("_Item")
 _Group = TypeVar("_Group", bound=Hashable)
+_Trial = TypeVar("_Trial", bound="_InArm")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -132,3 +134,14 @@ def grouped(items: Iterable[_Item], key: Callable[[_Item], _Group]) -> dict[_Gro
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
+
+
+class _InArm(Protocol):
+    @property
+    def arm(self) -> ArmId: ...
+
+
+def grouped_by_arm(items: Iterable[_Trial]) -> dict[ArmId, list[_Trial]]:
+    """Return the items in lists by their arms. Only one key is created per arm, because each takes long to hash."""
+    groups = grouped(items, attrgetter("workload", "level", "environment"))
+    return {group[0].arm: group for group in groups.values()}

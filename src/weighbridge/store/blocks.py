@@ -13,12 +13,14 @@ def complete_blocks(values: Iterable[Value], environments: Sequence[str]) -> lis
     """
     arms: dict[str, dict[tuple[int, int], Value]] = {name: {} for name in environments}
     for value in values:
-        if value.environment in arms:
-            arms[value.environment][value.block, value.attempt] = value
+        arm = arms.get(value.environment)
+        if arm is not None:
+            arm[value.block, value.attempt] = value
     first: dict[int, tuple[Value, ...]] = {}
-    for place in sorted(set.intersection(*(set(each) for each in arms.values()))):
+    in_order = [arms[name] for name in environments]
+    for place in sorted(set(in_order[0]).intersection(*in_order[1:])):
         if place[0] not in first:
-            first[place[0]] = tuple(arms[name][place] for name in environments)
+            first[place[0]] = tuple([arm[place] for arm in in_order])
     return list(first.values())
 
 

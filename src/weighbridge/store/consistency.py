@@ -17,7 +17,7 @@ _LONGEST = 200
 def require_consistent(store: RunStore) -> None:
     """Raise RunDirectoryError if a row refers to something that the run does not have: the file is damaged."""
     environments = {name for name, *_ in store.environments()}
-    cells = {cell.id for cell in store.cells()}
+    cells = {(cell.workload, cell.level) for cell in store.cells()}
     baseline = store.info().get("baseline", "")
     if baseline not in environments:
         raise _damage_error(store, f"the baseline '{baseline}' is not one of its environments")
@@ -27,7 +27,7 @@ def require_consistent(store: RunStore) -> None:
     for trial in store.trials():
         if trial.environment not in environments:
             raise _damage_error(store, f"trial {trial.id} belongs to an unknown environment '{trial.environment}'")
-        if trial.cell not in cells:
+        if (trial.workload, trial.level) not in cells:
             raise _damage_error(
                 store, f"trial {trial.id} belongs to an unknown workload '{trial.workload}' {trial.level.text}"
             )

@@ -80,12 +80,15 @@ class RunReader:
 
     def info(self) -> dict[str, str]:
         """Return the run's keys: study, question, study_text, baseline, seed, run_id, created (epoch seconds), ..."""
+        return dict(self._read_once("info", self._info))
+
+    def _info(self) -> list[tuple[str, str]]:
         keys = dict(self._read(reading.KEYS, "the run's keys", "SELECT key, value FROM run"))
         for key, kind in reading.KEY_TYPES.items():
             with reading.checked(self.directory, f"the run's {key}"):
                 if key in keys:
                     kind.validate_python(keys[key])
-        return keys
+        return list(keys.items())
 
     @property
     def run_id(self) -> RunId:

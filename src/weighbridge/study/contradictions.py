@@ -27,7 +27,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
         yield place, f"{file.baseline} is the baseline, so it cannot be optional"
     if file.aa and file.baseline + AA_SUFFIX in names:
         reserved = file.baseline + AA_SUFFIX
-        yield ("environments", reserved), f"'{reserved}' is reserved for the A/A arm: choose another name"
+        yield ("environments", reserved), f"'{reserved}' is reserved for the control: choose another name"
     yield from _misplaced(file)
     yield from (unplaced := [*_unplaced(file)])
     yield from _unreachable(file)

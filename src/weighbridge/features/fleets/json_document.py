@@ -73,7 +73,7 @@ class SpreadRow(TypedDict):
 
 
 class FleetMetricRow(TypedDict):
-    """One environment's cost on one headline metric, or the baseline's own value (``own``).
+    """One environment's cost on one primary metric, or the baseline's own value (``own``).
 
     For costs, ``typical`` and ``next`` are in ``effect_unit``, like all effects and distances. For own values, these
     two and the runs' effects are in ``unit``. Positive costs and distances are worse.

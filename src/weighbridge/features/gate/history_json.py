@@ -22,7 +22,7 @@ HISTORY_VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class PastCost(CostLimits):
-    """A headline cost of one run."""
+    """The cost in a primary metric of one run."""
 
     environment: str
     workload: str

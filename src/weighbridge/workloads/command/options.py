@@ -157,7 +157,7 @@ class CommandOptions(Options):
         Field(description="When the server is ready: port (once it listens), or also a line of its output"),
     ] = ReadyOptions()
     metrics: dict[_MetricName, MetricOptions] = Field(
-        default_factory=dict, description="Numbers to read from the output, by name; the first is the headline"
+        default_factory=dict, description="Numbers to read from the output, by name; the first is the primary metric"
     )
     adapter: Annotated[
         SerializeAsAny[AdapterOptions] | None,
