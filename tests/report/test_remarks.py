@@ -12,10 +12,11 @@ from weighbridge.analysis.remarks.confounders import Confounder
 from weighbridge.analysis.remarks.cost import TargetMissed
 from weighbridge.analysis.remarks.flags import FigureRange, FlaggedTrials
 from weighbridge.analysis.remarks.rules import Rules
+from weighbridge.analysis.remarks.trials import Outliers
 from weighbridge.analysis.results import Remark
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.export.json import remark_json
-from weighbridge.report.text.remarks import CODES, remark_text
+from weighbridge.report.text.remarks import CODES, joint_texts, remark_text, remark_texts
 
 KINDS = {each for each in kinds() if each is not Confounder}
 
@@ -63,3 +64,14 @@ def test_a_remark_without_words_is_an_error():
 def test_a_number_of_blocks_that_no_run_can_have_is_not_told_as_one(predicted: int):
     """ "about 2074 blocks needed" stood beside "No number of blocks"."""
     assert_sentence(remark_text(TargetMissed(0.02, 0.05, 10, predicted)))
+
+
+@pytest.mark.parametrize("predicted", [(266, 266), (266, 1500), (266, None)])
+def test_a_shared_sentence_has_only_figures_of_all_its_environments(predicted: tuple[int, int | None]):
+    """One environment needs 266 rounds, the other 1500: "they need more than 1000 rounds"."""
+    missed = [(TargetMissed(0.05, 0.17, 10, each), name) for each, name in zip(predicted, "ab", strict=True)]
+    assert_sentence("\n".join(joint_texts(missed, compared=3)))
+
+
+def test_environments_with_other_figures_have_sentences_of_their_own():
+    assert_sentence("\n".join(remark_texts([Outliers("a", 1, 61), Outliers("b", 2, 61), Outliers("c", 1, 61)])))

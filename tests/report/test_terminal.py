@@ -21,6 +21,7 @@ from weighbridge.report.text.verdicts import open_text
 from weighbridge.store.extensions import note_begin
 from weighbridge.store.run import RunStore
 
+from .explained_runs import recipe
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
 
@@ -123,6 +124,17 @@ def test_why_a_run_stopped_is_on_every_screen(run, width: int):
     store = unfinished(run(costs=costs, workloads=workloads, blocks=12, outputs=False))
     text = screen(store, width)
     assert " ".join(text.split()).count("not finished: in round 12") == 1
+    assert len(text.splitlines()) <= LINES
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("metrics", [1, 3, 12])
+def test_a_screen_with_causes_says_what_its_brackets_are(run, width: int, metrics: int):
+    """The causes of two costs pushed the table and the line below it off the screen."""
+    workloads = [Workload(f"w{number}", [(REQUESTS, 1000, 0.02)]) for number in range(metrics)]
+    text = screen(run(**recipe(workloads=workloads, outputs=False)), width)
+    assert "Causes of the cost" in text
+    assert text.count("Cost against native, 95% interval in brackets") == 1
     assert len(text.splitlines()) <= LINES
 
 

@@ -38,7 +38,7 @@ from weighbridge.report.text.conditions import (
 )
 from weighbridge.report.text.curves import broke_sentences, curve_sentences, curve_title
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
-from weighbridge.report.text.explanation import cause_lines, causes_title, explanation_rows
+from weighbridge.report.text.explanation import MOST_SHORTENED, cause_lines, causes_title, explanation_rows
 from weighbridge.report.text.formatting import level, plural, quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
@@ -154,8 +154,7 @@ def print_run_screen(
     question = styled(f"{analysis.study}: {analysis.question}")
     question.truncate(out.width, overflow="ellipsis")
     head: list[RenderableType] = [question, styled(answer_, "bold")]
-    for each in analysis.explanations[:SHOWN_EXPLANATIONS]:
-        head += [styled(causes_title(each)), *_lines(cause_lines(analysis, each, run.directory))]
+    causes = [[*_causes(analysis, run.directory, shortened)] for shortened in range(MOST_SHORTENED + 1)]
     trusted = checked_sentence(analysis)
     most = DISTURBED_LINES if hindered(analysis) else TRUST_LINES
     sentence = _short(trusted, out.width, most) if trusted and analysis.metrics else ""
@@ -164,14 +163,26 @@ def print_run_screen(
         trust.append(indented(exploratory_sentence(analysis), "yellow"))
     stops = [each for each in analysis.confounders if each.placement is RemarkPlace.SCREEN]
     trust += [indented(remark_text(each), "yellow") for each in stops]
+    key = [_key(analysis)] if analysis.explanations and not analysis.few else []
     print_screen(
         out,
         head,
-        ([*body, *trust] for body in shown),
+        (
+            [*above, *body, *(each for each in key if each not in body), *trust]
+            for body in shown
+            for above in (causes if analysis.explanations else [[]])
+        ),
         [*_remarks(analysis)],
         lambda hidden: [*_next_lines(analysis, run, hidden, out.width), *map(styled, pages)],
         further=further,
     )
+
+
+def _causes(analysis: Analysis, run: str, shortened: int) -> Renderables:
+    """Yield the causes of the largest costs."""
+    for each in analysis.explanations[:SHOWN_EXPLANATIONS]:
+        yield styled(causes_title(each))
+        yield from _lines(cause_lines(analysis, each, shortened, run))
 
 
 def _exploratory_unsaid(analysis: Analysis) -> bool:
@@ -376,14 +387,17 @@ def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Ren
         for number, name in enumerate(cost_matrix.environments)
     ]
     yield from (table([heads, *columns[first : first + each]]) for first in range(0, environments, each))
-    shown = [
-        (row, cell) for row in cost_matrix.rows for cell in row.cells if cell is not None and len(cell.rows) == 1
-    ]
-    if not dense and any(cell.shown_as in ("different", "equivalent") for _, cell in shown):
-        baseline = display_name(analysis.baseline)
-        undecided = " (in words if undecided)" if any(cost_range(row, cell) for row, cell in shown) else ""
-        interval = f"{level(analysis.confidence)} interval in brackets{undecided}"
-        yield styled(f"Cost against {baseline}, {interval}.", "dim")
+    verdicts = {cell.shown_as for row in cost_matrix.rows for cell in row.cells if cell and len(cell.rows) == 1}
+    if not dense and not verdicts.isdisjoint(("different", "equivalent")):
+        yield _key(analysis)
+
+
+def _key(analysis: Analysis) -> Text:
+    """Return what the brackets behind a cost are."""
+    cells = [(row, cell) for row in matrix(analysis).rows for cell in row.cells if cell and len(cell.rows) == 1]
+    undecided = " (in words if undecided)" if any(cost_range(*each) for each in cells) else ""
+    interval = f"{level(analysis.confidence)} interval in brackets{undecided}"
+    return styled(f"Cost against {display_name(analysis.baseline)}, {interval}.", "dim")
 
 
 def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int, *, dense: bool) -> Text:

@@ -37,6 +37,8 @@ NEXT = "weighbridge explain RUN"
 """The command that shows which mechanisms interact."""
 _LONGEST = 40
 """Characters of a fact that are shown."""
+MOST_SHORTENED = 3
+"""The shortest form of `cause_lines`."""
 _MOST = 4
 """Mechanisms that a sentence names."""
 
@@ -97,21 +99,28 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
     return " ".join(f"{each}." for each in sentences)
 
 
-def cause_lines(analysis: Analysis, explanation: Explanation, run: str = "RUN") -> list[str]:
+def cause_lines(analysis: Analysis, explanation: Explanation, shortened: int = 0, run: str = "RUN") -> list[str]:
     """Return each cause of a cost with its remedy, and the rest of the cost; or why the cost is not explained.
 
-    `run`: the run directory, as the next command names it.
+    `run` is the run directory, as the next command names it. With `shortened` 1, all causes are in one line, without
+    their remedies; with 2, only the first sentence of the rest follows, and with 3 only if there are no causes.
     """
     if explanation.total.verdict != "different":
         return [explanation_sentence(analysis, explanation)]
     unit, named = explanation.report.unit, _significant(explanation)
-    causes = [
-        f"{each.mechanism.title}: {cost_text(each.row, unit)}. To change it: {each.mechanism.remedy}."
+    causes = {
+        f"{each.mechanism.title}: {cost_text(each.row, unit)}": each.mechanism.remedy
         for each in named[:_MOST]
         if each.row is not None
-    ]
+    }
+    lines = [f"{cause}. To change it: {remedy}." for cause, remedy in causes.items()]
+    if shortened and causes:
+        lines = [f"{'; '.join(causes)}."]
     more = [f"{len(named) - _MOST} more mechanisms have a significant cost."] if len(named) > _MOST else []
-    return [*causes, *more, *(f"{each}." for each in _others(analysis, explanation, run))]
+    others = [f"{each}." for each in _others(analysis, explanation, run)]
+    if shortened > 1:
+        others = [] if causes and shortened == MOST_SHORTENED else others[:1]
+    return [*lines, *more, *others]
 
 
 def _significant(explanation: Explanation) -> list[MechanismCost]:

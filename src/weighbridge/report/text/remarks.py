@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from weighbridge.analysis.remarks.confounders import (
     HostsDiffer,
@@ -23,7 +23,7 @@ from weighbridge.analysis.remarks.cost import (
     Unproven,
     WithinNoise,
 )
-from weighbridge.analysis.remarks.flags import FigureRange, FlaggedTrials, ProgramErrors
+from weighbridge.analysis.remarks.flags import FlaggedTrials, ProgramErrors
 from weighbridge.analysis.remarks.hypervisors import Emulated, EmulatedCost, Nested, Unverified
 from weighbridge.analysis.remarks.meters import FewReadings, GuestTicks, InterruptTimeApart, Unresolved
 from weighbridge.analysis.remarks.network import (
@@ -93,15 +93,15 @@ def remark_text(remark: Remark) -> str:
 
 
 def remark_texts(several: Iterable[Remark]) -> list[str]:
-    """Return remarks as sentences; remarks that differ only in their environment or figures share one sentence."""
+    """Return remarks as sentences; remarks that differ only in their environment share one sentence."""
     return joint_texts((each, "") for each in several)
 
 
 def joint_texts(remarks_of: Iterable[tuple[Remark, str]], compared: int = 0) -> list[str]:
     """Return the remarks of comparisons as sentences, each with the environment of its comparison.
 
-    Remarks that differ only in their environment or figures share a sentence. It names the environments, unless they
-    are all that are `compared`.
+    Remarks that differ only in their environment share a sentence. It names the environments, unless they are all
+    that are `compared`.
     """
     groups: dict[Hashable, list[tuple[Remark, str]]] = {}
     for remark, environment in remarks_of:
@@ -116,36 +116,21 @@ def _about(remark: Remark, environment: str) -> Remark:
 
 def _shared(remark: Remark) -> Hashable:
     """Return what remarks that share a sentence have in common."""
-    if type(remark) in TOGETHER:
-        return type(remark), getattr(remark, "flag", None)
+    if isinstance(remark, AsDifference):  # the costs themselves are in the table next to it
+        return remark.code
     return _about(remark, "") if remark.subject else remark
 
 
 def _joint_text(group: Sequence[tuple[Remark, str]], compared: int) -> str:
-    several = [*dict.fromkeys(remark for remark, _ in group)]
-    about = [each for each in several if isinstance(each, AboutEnvironment)]
+    first = group[0][0]
+    about = [each for each in dict.fromkeys(remark for remark, _ in group) if isinstance(each, AboutEnvironment)]
     names = join_names(
         dict.fromkeys(each.environment for each in about) or [*filter(None, (name for _, name in group))]
     )
-    sentence = TOGETHER.get(type(several[0]))
-    if sentence is not None and (len(several) > 1 or isinstance(several[0], AsDifference)):
-        text = sentence(several)
-    elif len(about) > 1:
-        return remark_text(_about(about[0], names))
-    else:
-        text = remark_text(several[0])
-        if about:
-            return text
-    return text if not names or (not about and len(group) == compared) else f"{names}: {text}"
-
-
-TOGETHER: dict[type[Remark], Callable[[Any], str]] = {}
-"""The sentence of several remarks of one class that differ in figures, without the names of their environments."""
-
-
-def _range(figures: Iterable[int]) -> str:
-    low, high = min(several := [*figures]), max(several)
-    return str(low) if low == high else f"{low} {'or' if high == low + 1 else 'to'} {high}"
+    if about:
+        return remark_text(_about(first, names) if len(about) > 1 else first)
+    text = CODES[first.code] if isinstance(first, AsDifference) else remark_text(first)
+    return text if not names or len(group) == compared else f"{names}: {text}"
 
 
 def words(kind: type[Kind], meaning: str = "") -> Callable[[Sentence[Kind]], Sentence[Kind]]:
@@ -229,29 +214,12 @@ def _width(remark: TargetMissed) -> str:
     return share(remark.half_width) if math.isfinite(remark.half_width) else "no relative width"
 
 
-def _targets_missed(several: Sequence[TargetMissed]) -> str:
-    widths = dict.fromkeys(map(_width, sorted(several, key=lambda each: each.half_width)))
-    width = " to ".join(dict.fromkeys((next(iter(widths)), next(reversed(widths)))))
-    predicted = [each.predicted_rounds for each in several if each.predicted_rounds]
-    number = f"about {_range(predicted)}" if max(predicted, default=0) <= MOST_BLOCKS else f"more than {MOST_BLOCKS}"
-    needed = f"; they need {number} rounds" if predicted else ""
-    after = _range(each.rounds for each in several)
-    return f"target {share(several[0].target)} not reached: {width} after {after} rounds{needed}"
-
-
-TOGETHER[TargetMissed] = _targets_missed
-
-
 @words(
     AsDifference,
     "the cost is a difference, not a percentage: a count, a share, or a value was not positive",
 )
 def _(remark: AsDifference) -> str:
     return f"the cost is a difference: {difference_interval(remark.difference, remark.unit)}"
-
-
-TOGETHER[AsDifference] = lambda _: CODES[AsDifference.code]
-"""The costs themselves stand in the table next to it."""
 
 
 @words(NotAfterHolm, "the interval excludes zero, but the cost is not significant after Holm's correction")
@@ -311,14 +279,6 @@ def _(remark: Outliers) -> str:
     return f"{display_name(remark.environment)}: {remark.outliers} of {remark.runs} trials {are} (kept)"
 
 
-def _several_outliers(several: Sequence[Outliers]) -> str:
-    of = _range(each.runs for each in several)
-    return f"{_range(each.outliers for each in several)} of {of} trials each are outliers (kept)"
-
-
-TOGETHER[Outliers] = _several_outliers
-
-
 @words(DelayedAck, "a latency equals the time for which Linux delays acknowledgements, with idle CPUs")
 def _(remark: DelayedAck) -> str:
     name, milliseconds = display_name(remark.environment), plain(1000 * remark.seconds)
@@ -367,18 +327,6 @@ def _(remark: ProgramErrors) -> str:
 def _flagged(remark: FlaggedTrials) -> str:
     text = flag_kind_text(remark.flag, remark.figures)
     return f"{display_name(remark.environment)}: {text} in {remark.count} of {remark.trials} trials"
-
-
-def _flagged_each(several: Sequence[FlaggedTrials]) -> str:
-    figures: dict[str, list[float]] = {}
-    for each in (figure for one in several for figure in one.figures):
-        figures.setdefault(each.name, []).extend((each.low, each.high))
-    ranges = [FigureRange(name, min(mine), max(mine)) for name, mine in figures.items()]
-    trials = f"{_range(each.count for each in several)} of {_range(each.trials for each in several)} trials each"
-    return f"{flag_kind_text(several[0].flag, ranges)} in {trials}"
-
-
-TOGETHER[FlaggedTrials] = TOGETHER[ProgramErrors] = _flagged_each
 
 
 # -- about what was measured under which conditions ------------------------------------------------
@@ -526,7 +474,7 @@ def _(remark: OtherValue) -> str:
     name, baseline = display_name(remark.environment), display_name(remark.baseline)
     if not remark.value and not remark.baseline_value:
         return f"{name} and {baseline} differ in {remark.fact}"
-    return f"{remark.fact}: {remark.value or 'none'} in {name}, {remark.baseline_value or 'none'} in {baseline}"
+    return f"{remark.fact}: {remark.value or 'none'} in {name}; {remark.baseline_value or 'none'} in {baseline}"
 
 
 @words(OwnOptions)
