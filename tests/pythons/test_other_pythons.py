@@ -22,7 +22,8 @@ UNIT_TESTS = (
     "tests/store/test_run.py",
     "tests/store/test_flags.py",
     *(f"tests/study/test_{name}.py" for name in ("loader", "frozen", "link", "of_workloads", "indentation")),
-    *(f"tests/analysis/test_{name}.py" for name in ("gate", "formatting", "readings")),
+    "tests/features/gate/test_gate_analysis.py",
+    *(f"tests/analysis/test_{name}.py" for name in ("analyse", "readings")),
     "tests/report/test_finished_runs.py::test_figures_of_a_finished_run_stay",
     "tests/report/test_finished_runs.py::test_a_finished_run_has_a_page",
 )
