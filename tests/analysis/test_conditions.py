@@ -50,7 +50,7 @@ def test_a_program_that_runs_for_a_fixed_time_is_told(
     """ "Every cost is within ±3%" was said of sysbench's ten seconds, whatever they cost."""
     store = run(costs={"pod": 1.0}, workloads=[Workload("w", [(Metric("time", "s", "lower"), 10.0, 0.0)])])
     context = analyse(store).context
-    trials = [replace(each, values={"time": seconds * (1 + spread * (each.order % 2))}) for each in context.trials]
+    trials = [each._replace(values={"time": seconds * (1 + spread * (each.order % 2))}) for each in context.trials]
     study = StoredFile(**{"workloads": {"w": options}})
     found = on_top.remarks(replace(context, trials=trials, study=study, results={}))
     assert [type(each) for each in found] == told * [FixedTime]

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pydantic import ConfigDict, with_config
 
-
-@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One isolation layer ("Xen PVH"), not a container. ``emulated``: it translates every instruction in software."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 (pydantic reads it; hosts without it import this module)
 
     name: str
     emulated: bool = False
