@@ -38,9 +38,10 @@ text { font: 14px system-ui, sans-serif; fill: #1b1f24; }
 """
 
 
-def text(x: float, y: float, words: str, kind: str = "", anchor: str = "middle") -> str:
-    """Return a line of text whose baseline is at ``y``."""
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" class="{kind}">{escape(words)}</text>'
+def text(x: float, y: float, words: str, kind: str = "", anchor: str = "middle", *, upwards: bool = False) -> str:
+    """Return a line of text whose baseline is at ``y``, or that goes upwards from there."""
+    turned = f' transform="rotate(-90 {x} {y})"' if upwards else ""
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" class="{kind}"{turned}>{escape(words)}</text>'
 
 
 def box(place: tuple[float, float, float, float], kind: str, title: str = "", *lines: str) -> list[str]:
@@ -100,10 +101,7 @@ def house() -> str:
     for number, name in enumerate(features):
         x, height = left + width * number, floor * len(FLOORS) - 8
         parts += box((x, top, width - 6, height), "file")
-        turned = f'transform="rotate(-90 {x + width / 2 + 2} {top + height / 2})"'
-        parts.append(
-            text(x + width / 2 + 2, top + height / 2, name, "title").replace("<text ", f"<text {turned} ", 1)
-        )
+        parts.append(text(x + width / 2 + 2, top + height / 2, name, "title", upwards=True))
     return svg("The core of Weighbridge as floors, and its features as towers", parts)
 
 

@@ -154,7 +154,8 @@ def print_run_screen(
     question = styled(f"{analysis.study}: {analysis.question}")
     question.truncate(out.width, overflow="ellipsis")
     head: list[RenderableType] = [question, styled(answer_, "bold")]
-    causes = [[*_causes(analysis, run.directory, shortened)] for shortened in range(MOST_SHORTENED + 1)]
+    levels = range(MOST_SHORTENED + 1 if analysis.explanations else 1)
+    causes = [[*_causes(analysis, run.directory, shortened)] for shortened in levels]
     trusted = checked_sentence(analysis)
     most = DISTURBED_LINES if hindered(analysis) else TRUST_LINES
     sentence = _short(trusted, out.width, most) if trusted and analysis.metrics else ""
@@ -167,11 +168,7 @@ def print_run_screen(
     print_screen(
         out,
         head,
-        (
-            [*above, *body, *(each for each in key if each not in body), *trust]
-            for body in shown
-            for above in (causes if analysis.explanations else [[]])
-        ),
+        ([*above, *body, *(each for each in key if each not in body), *trust] for body in shown for above in causes),
         [*_remarks(analysis)],
         lambda hidden: [*_next_lines(analysis, run, hidden, out.width), *map(styled, pages)],
         further=further,

@@ -71,7 +71,7 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
     """Return the cost, its causes with intervals and the unexplained rest, or why it is not explained."""
     report, total = explanation.report, explanation.total
     name, named = display_name(explanation.environment), _significant(explanation)
-    figures = [f"{each.mechanism.title} {_figure(each.row, report.unit)}" for each in named[:_MOST] if each.row]
+    figures = [f"{each.mechanism.title} {cost_text(each.row, report.unit)}" for each in named[:_MOST] if each.row]
     further = len(named) - len(figures)
     listed = ", ".join(figures) + (f" and {further} more" if further else "")
     if total.verdict != "different":
@@ -80,7 +80,9 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
             return f"{name}: the cost in {what} is hidden by a bottleneck, so it is not explained."
         if total.verdict == "equivalent":
             verdict = verdict_word(total.verdict, total.cost.margin if total.cost else None)
-            return f"{name}: the cost in {what} is {verdict} ({_figure(total, report.unit)}), so it is not explained."
+            return (
+                f"{name}: the cost in {what} is {verdict} ({cost_text(total, report.unit)}), so it is not explained."
+            )
         begin = f"{name}: the total cost in {what} is undecided"
         if total.few:
             return f"{begin}, so it is not explained: {TOO_FEW}."
@@ -139,15 +141,11 @@ def _others(analysis: Analysis, explanation: Explanation, run: str = "RUN") -> l
     ]
 
 
-def _figure(row: Comparison, unit: str) -> str:
-    return cost_text(row, unit)
-
-
 def _pairs(explanation: Explanation) -> Iterator[str]:
     """Return which mechanisms cost more, or less, in combination with another one."""
     shown = [each for each in explanation.pairs if each.row.verdict == "different"]
     for each in shown[:_MOST]:
-        figure = _figure(each.row, explanation.report.unit)
+        figure = cost_text(each.row, explanation.report.unit)
         yield f"Together, {each.one.title} and {each.other.title} cost {figure} more than the two alone"
     if not explanation.crossed or sum(each.row is not None for each in explanation.mechanisms) < 2:
         return
@@ -164,15 +162,15 @@ def _rest(explanation: Explanation, baseline: str, run: str) -> Iterator[str]:
     if together is not None and together.verdict == "different":
         command = shlex.join(("weighbridge", "explain", run))
         which = f" ({command} finds out which mechanisms interact)" if second_pass(explanation) else ""
-        yield f"The interaction of all mechanisms is {_figure(together, unit)}{which}"
+        yield f"The interaction of all mechanisms is {cost_text(together, unit)}{which}"
     if left is None or left.cost is None:
         return
     what = "unexplained by the mechanisms that were switched" if explanation.crossed else "unexplained"
     if left.verdict == "different":
         if left.cost.penalty.estimate < 0:
-            yield f"With all of them off, it is better than {baseline} ({_figure(left, unit)})"
+            yield f"With all of them off, it is better than {baseline} ({cost_text(left, unit)})"
         else:
-            yield f"{_figure(left, unit)} remains {what}"
+            yield f"{cost_text(left, unit)} remains {what}"
     elif left.verdict == "equivalent":
         limit = f"less than {margin(left.cost.margin)}" if left.cost.margin is not None else "no relevant cost"
         yield f"{limit[:1].upper()}{limit[1:]} remains {what}"
