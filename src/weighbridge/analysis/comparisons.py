@@ -106,7 +106,7 @@ def contrast_cost(
 def no_cost_is_likely(values: Sequence[Value], contrast: Contrast) -> bool:
     """Return whether a signed-rank test is so far from a cost that the 99% interval cannot exclude "no cost".
 
-    This takes a fraction of the time of `contrast_cost`. Fewer than ten blocks have another interval.
+    It is faster than `contrast_cost`. It is False with fewer than ten blocks, whose interval is computed differently.
     """
     sides = arm_values(values, contrast.arms)
     if len(sides[0]) < MIN_BLOCKS_SIGNED_RANK:

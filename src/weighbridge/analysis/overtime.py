@@ -147,7 +147,7 @@ def _result(trial: TrialRow) -> bool:
 
 
 def _nearest(analysis: Analysis, blocks: Mapping[int, Sequence[TrialRow]]) -> int:
-    """Return the block with the smallest mean distance, as a logarithm, of headline values from their medians."""
+    """Return the block whose primary values have the smallest mean log distance from their medians."""
     headlines = {report.cell: report.metric for report in analysis.headlines}
     values: dict[ArmId, dict[int, float]] = {}
     for number, trials in blocks.items():
