@@ -6,8 +6,10 @@ either of them.
 
 import functools
 import importlib
+import importlib.util
+import itertools
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +28,8 @@ from weighbridge.model.userland_source import UserlandSource
 from weighbridge.model.workload import Workload
 
 P = TypeVar("P", bound=Plugin)
+_NATIVE = "native"
+"""The environment that is the host itself on most kinds of hosts."""
 _MEND = "fix or uninstall it"
 _RENAMED = {
     "readiness": "ready", "unmet": "ready", "problems": "check", "unplaceable": "on_clusters",
@@ -68,16 +72,61 @@ def discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]
     these.
     """
     group = group or package_name
-    for package in filter(None, (package_name, *_in_features(group.rpartition(".")[2]))):
+    for package in _packages(package_name, group):
         for module_info in pkgutil.iter_modules(importlib.import_module(package).__path__):
-            if module_info.name.startswith("_"):
-                continue  # code that plug-ins share
-            name = f"{package}.{module_info.name}"
-            module = _loaded(name, functools.partial(importlib.import_module, name))
-            yield from _named(name, getattr(module, "PLUGINS", None) or getattr(module, "PLUGIN", None))
+            if not module_info.name.startswith("_"):  # code that plug-ins share
+                yield from _in_module(f"{package}.{module_info.name}")
     for entry in entry_points(group=group):
         where = f"entry point {entry.name} of {entry.dist.name if entry.dist else '?'}"
         yield from _named(where, _loaded(where, entry.load))
+
+
+class PlugIns(Mapping[str, P]):
+    """The plug-ins of one base class by kind, sorted.
+
+    The plug-ins of Weighbridge are in modules that are named like their kinds, so a plug-in that is needed alone is
+    loaded alone. All are loaded to list them, or to look for a kind without such a module.
+    """
+
+    def __init__(self, base: type[P], package: str, group: str = "") -> None:
+        self._base, self._package, self._group = base, package, group or package
+        self._single: dict[str, P] = {}
+
+    def __getitem__(self, kind: str) -> P:
+        if kind not in self._single:
+            self._single[kind] = self._from_own_module(kind) or self._every[kind]
+        return self._single[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._every)
+
+    def __len__(self) -> int:
+        return len(self._every)
+
+    @functools.cached_property
+    def _every(self) -> Mapping[str, P]:
+        return register(discover(self._package, self._group), self._base)
+
+    def _from_own_module(self, kind: str) -> P | None:
+        module = kind.replace("-", "_")
+        if not module.isidentifier() or module.startswith("_"):
+            return None
+        for package in _packages(self._package, self._group):
+            spec = importlib.util.find_spec(f"{package}.{module}")
+            if spec is not None and spec.has_location:  # a folder of data has none
+                return register(_in_module(f"{package}.{module}"), self._base).get(kind)
+        return None
+
+
+def _packages(package_name: str, group: str) -> Iterable[str]:
+    """Return the packages with plug-ins of a group: the core's, if it is named, and those that features have."""
+    return filter(None, (package_name, *_in_features(group.rpartition(".")[2])))
+
+
+def _in_module(name: str) -> Iterable[tuple[str, object]]:
+    """Return the plug-ins of a module with the module's name."""
+    module = _loaded(name, functools.partial(importlib.import_module, name))
+    return _named(name, getattr(module, "PLUGINS", None) or getattr(module, "PLUGIN", None))
 
 
 def _in_features(folder: str) -> Iterable[str]:
@@ -103,31 +152,36 @@ def _loaded(where: str, load: Callable[[], object]) -> object:
 @functools.cache
 def adapters() -> Mapping[str, Adapter]:
     """Return every adapter, which reads the output of one program, by its kind."""
-    return register(discover("weighbridge.adapters"), Adapter)
+    return PlugIns(Adapter, "weighbridge.adapters")
 
 
 @functools.cache
 def environments() -> Mapping[str, Environment]:
     """Return every environment by its kind."""
-    return register(discover("weighbridge.environments"), Environment)  # type: ignore[type-abstract]
+    return PlugIns(Environment, "weighbridge.environments")  # type: ignore[type-abstract]
 
 
 def bare_host(traits: HostTraits) -> tuple[Environment, Any]:
     """Return the environment that is a host with these traits itself, for roles outside of all others; its options.
 
-    Raises RegistryError if there is none (`has_bare_host`), or more than one.
+    Raises RegistryError if there is none (`has_bare_host`).
     """
-    as_host = {kind: environment.as_host(traits) for kind, environment in environments().items()}
-    kinds = [kind for kind, options in as_host.items() if options is not None]
-    if len(kinds) != 1:
-        who = f"the environments {' and '.join(kinds)} are each" if kinds else "no environment is"
-        raise RegistryError(f"{who} the host itself")
-    return environments()[kinds[0]], as_host[kinds[0]]
+    if (found := next(_bare_hosts(traits), None)) is None:
+        raise RegistryError("no environment is the host itself")
+    return found
 
 
 def has_bare_host(traits: HostTraits) -> bool:
     """Return whether roles outside of all environments can be on hosts with these traits."""
-    return any(environment.as_host(traits) is not None for environment in environments().values())
+    return next(_bare_hosts(traits), None) is not None
+
+
+def _bare_hosts(traits: HostTraits) -> Iterator[tuple[Environment, Any]]:
+    """Yield the environments that are a host with these traits itself; ``native`` first, without loading others."""
+    every = environments()
+    for kind in itertools.chain([_NATIVE], every):
+        if (options := every[kind].as_host(traits)) is not None:
+            yield every[kind], options
 
 
 def weighed_in(traits: HostTraits = THIS_MACHINE) -> Mapping[str, Mapping[str, Any]]:
@@ -144,12 +198,19 @@ def weighed_in(traits: HostTraits = THIS_MACHINE) -> Mapping[str, Mapping[str, A
     return MappingProxyType(by_name)
 
 
+def environment_named(name: str, traits: HostTraits = THIS_MACHINE) -> Mapping[str, Any] | None:
+    """Return the environment of `weighed_in` with a name, or None. One that is named after its kind comes first."""
+    environment = environments().get(name)
+    if environment is not None and name in environment.weighed_in() and not misplaced(environment, traits):
+        return {"kind": name, **environment.weighed_in()[name]}
+    return weighed_in(traits).get(name)
+
+
 def bare_host_name(traits: HostTraits) -> str:
     """Return the name of `weighed_in` that is a host with these traits itself. Raises RegistryError without one."""
     environment, options = bare_host(traits)
-    for name, written in weighed_in(traits).items():
-        named_options = {key: value for key, value in written.items() if key != "kind"}
-        if written["kind"] == environment.kind and environment.options.model_validate(named_options) == options:
+    for name, written in environment.weighed_in().items():
+        if environment.options.model_validate(written) == options:
             return name
     raise RegistryError(f"the environment {environment.kind} has no name of --in as the host itself")
 
@@ -169,34 +230,38 @@ def required_of_clusters() -> Mapping[str, HostKind]:
 @functools.cache
 def mechanisms() -> Mapping[str, Mechanism]:
     """Return every mechanism by its kind."""
-    return register(discover("", "weighbridge.mechanisms"), Mechanism)  # type: ignore[type-abstract]
+    return PlugIns(Mechanism, "", "weighbridge.mechanisms")  # type: ignore[type-abstract]
 
 
 @functools.cache
 def hosts() -> Mapping[str, HostKind]:
     """Return every kind of host."""
-    return register(discover("weighbridge.hosts.kinds", "weighbridge.hosts"), HostKind)  # type: ignore[type-abstract]
+    return PlugIns(HostKind, "weighbridge.hosts.kinds", "weighbridge.hosts")  # type: ignore[type-abstract]
 
 
 @functools.cache
 def storage() -> Mapping[str, Storage]:
     """Return every storage back end by its kind."""
-    return register(discover("weighbridge.storage"), Storage)  # type: ignore[type-abstract]
+    return PlugIns(Storage, "weighbridge.storage")  # type: ignore[type-abstract]
 
 
 @functools.cache
 def userlands() -> Mapping[str, UserlandSource]:
     """Return every source of root filesystems by its kind."""
-    return register(discover("weighbridge.userland.sources", "weighbridge.userlands"), UserlandSource)  # type: ignore[type-abstract]
+    return PlugIns(UserlandSource, "weighbridge.userland.sources", "weighbridge.userlands")  # type: ignore[type-abstract]
 
 
 @functools.cache
 def workloads() -> Mapping[str, Workload]:
     """Return every workload by its kind."""
-    return register(discover("weighbridge.workloads"), Workload)  # type: ignore[type-abstract]
+    return PlugIns(Workload, "weighbridge.workloads")  # type: ignore[type-abstract]
 
 
-def cleanups() -> tuple[Cleanup, ...]:
-    """Return every kind of leftover of runs once: first of hosts, then of environments and storage."""
-    plugins = [*hosts().values(), *environments().values(), *storage().values()]
+def cleanups(plugins: Iterable[Plugin] | None = None) -> tuple[Cleanup, ...]:
+    """Return every kind of leftover of runs once: first of hosts, then of environments and storage.
+
+    With ``plugins``, return only the kinds of these, in their order.
+    """
+    if plugins is None:
+        plugins = [*hosts().values(), *environments().values(), *storage().values()]
     return tuple({type(each): each for plugin in plugins for each in plugin.cleanup}.values())

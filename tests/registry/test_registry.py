@@ -113,6 +113,23 @@ def test_a_module_that_begins_with_an_underscore_is_no_plug_in(package: Path):
     assert _workloads() == {}
 
 
+def test_a_plug_in_that_is_needed_is_loaded_alone(package: Path):
+    (package / "iperf3.py").write_text("from weighbridge.workloads.iperf3 import PLUGIN")
+    (package / "other.py").write_text("1 / 0")
+    plugins = registry.PlugIns(Workload, PACKAGE)
+    assert "iperf3" in plugins and plugins["iperf3"] is PLUGIN and f"{PACKAGE}.other" not in sys.modules
+    for whole in (len, list, lambda every: every.get("netperf")):
+        with pytest.raises(RegistryError, match="other cannot be loaded"):
+            whole(plugins)
+
+
+@pytest.mark.parametrize("kind", ["_shared", "iperf3.x", "..", "", "os", "an-own", "netperf"])
+def test_a_kind_without_a_plug_in_is_unknown(package: Path, kind: str):
+    (package / "_shared.py").write_text("1 / 0")
+    (package / "netperf.py").write_text("from weighbridge.workloads.iperf3 import PLUGIN")
+    assert kind not in registry.PlugIns(Workload, PACKAGE)
+
+
 def test_plug_ins_are_sorted_and_cannot_be_changed():
     workloads = registry.workloads()
     assert list(workloads) == sorted(workloads)
@@ -123,11 +140,13 @@ def test_plug_ins_are_sorted_and_cannot_be_changed():
 
 def test_of_each_kind_of_host_one_environment_is_the_host_itself():
     for kind in registry.hosts().values():
-        environment, options = registry.bare_host(kind.options.traits)
-        assert isinstance(options, environment.options) and registry.has_bare_host(kind.options.traits)
+        traits = kind.options.traits
+        [one] = [each for each in registry.environments().values() if each.as_host(traits) is not None]
+        environment, options = registry.bare_host(traits)
+        assert environment is one and isinstance(options, one.options) and registry.has_bare_host(traits)
 
 
-def test_a_host_that_is_no_environment_s_and_one_of_two_are_faults(monkeypatch: pytest.MonkeyPatch):
+def test_a_host_that_is_no_environment_s_is_a_fault(monkeypatch: pytest.MonkeyPatch):
     managed = HostTraits(managed=True)
     monkeypatch.setattr(type(registry.environments()["pod"]), "as_host", lambda *_: None)
     assert not registry.has_bare_host(managed)
@@ -136,8 +155,6 @@ def test_a_host_that_is_no_environment_s_and_one_of_two_are_faults(monkeypatch: 
     netns = registry.environments()["netns"]
     monkeypatch.setattr(type(netns), "as_host", lambda *_: netns.options())
     assert registry.bare_host(managed) == (netns, netns.options())
-    with raises_sentence(RegistryError):
-        registry.bare_host(HostTraits())
 
 
 def test_each_environment_is_weighed_in_by_its_kind_or_by_names_of_its_own(monkeypatch: pytest.MonkeyPatch):
@@ -148,6 +165,8 @@ def test_each_environment_is_weighed_in_by_its_kind_or_by_names_of_its_own(monke
     assert {"host", "pod", "service"} <= {*registry.weighed_in(traits)} and registry.bare_host_name(traits) == "host"
     assert registry.bare_host_name(THIS_MACHINE) == "native"
     assert named["netns"] == {"kind": "netns"} and named["none"] == {"kind": "docker", "network": "none"}
+    assert {name: registry.environment_named(name) for name in named} == named
+    assert registry.environment_named("pod") is None and registry.environment_named("host", traits)["kind"] == "pod"
     podman = registry.environments()["podman"]
     monkeypatch.setattr(type(podman), "weighed_in", lambda _: {"bridge": {}})
     with raises_sentence(RegistryError):

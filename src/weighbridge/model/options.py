@@ -1,6 +1,6 @@
 """The base of all options in a study file, and the annotations of options."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -118,15 +118,19 @@ def by_kind(section: str, what: str) -> BeforeValidator:
             return raw
         models: Mapping[str, type[Options]] = (info.context or {}).get(section, {})
         written: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {"kind": raw}
-        known = f". Known kinds: {', '.join(models)}"
         if "kind" not in written:
-            raise PydanticCustomError("without_kind", "{sentence}", {"sentence": f"{what} needs a kind{known}"})
+            sentence = f"{what} needs a kind. {_known_kinds(models)}"
+            raise PydanticCustomError("without_kind", "{sentence}", {"sentence": sentence})
         if not isinstance(kind := written["kind"], str) or kind not in models:
             wrong = f" {shown(kind)}" if isinstance(kind, str | int) and not is_hidden(kind, ()) else ""
-            sentence = f"unknown kind{wrong}{nearest(kind, models) or known}"
+            sentence = f"unknown kind{wrong}{nearest(kind, models) or f'. {_known_kinds(models)}'}"
             raise PydanticCustomError("unknown_kind", "{sentence}", {"sentence": sentence})
         others = {key: value for key, value in written.items() if key != "kind"}  # it can be another name of the kind
         own = getattr(models[kind].model_fields.get("kind"), "default", PydanticUndefined)
         return models[kind].model_validate(others if own is not PydanticUndefined else written, context=info.context)
 
     return BeforeValidator(check)
+
+
+def _known_kinds(models: Iterable[str]) -> str:
+    return f"Known kinds: {', '.join(models)}"

@@ -41,7 +41,7 @@ def default_environments(userland: str, *, server: bool) -> DefaultEnvironments:
 
 def _state(name: str, userland: str, *, server: bool) -> Readiness:
     """Return whether a program of the userland can be weighed in an environment, by its name in ``weigh --in``."""
-    options = dict(registry.weighed_in()[name])
+    options = dict(registry.environment_named(name) or {})
     plugin = registry.environments()[options.pop("kind")]
     of_this_machine = not registry.userlands()[userland].packed
     if of_this_machine and not plugin.shares_root:

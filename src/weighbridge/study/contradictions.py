@@ -94,7 +94,6 @@ def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:
 def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
     """Yield why an environment cannot use its root filesystem: it is only on this machine, or not in a registry."""
     every, first = registry.environments(), next(iter(file.hosts))
-    fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
     problems = set()
     for role in {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}:
         inside = role == "solo" or role in file.inside
@@ -110,6 +109,7 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
                     )
             continue
         if inside and not every[arm.kind].shares_root:
+            fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
             problems.add(
                 f"{arm.kind} cannot use this machine's own files. Use an image (weigh --image, study key userland), "
                 f"or {fits}"
@@ -249,7 +249,8 @@ def _supporting_service_problems(file: StudyFile) -> Iterator[tuple[StudyPlace, 
 
 def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[StudyPlace, str]]:
     """Yield options that choose between programs and have more than one value. A comparison cannot mix programs."""
-    for kind, workload in registry.workloads().items():
+    for kind in sorted({cell.kind for cell in cells}):
+        workload = registry.workloads()[kind]
         mine = [cell for cell in cells if cell.kind == kind]
         every: list[tuple[StudyPlace, object]] = [(("workloads", cell.workload), cell.options) for cell in mine]
         for arm in arms:

@@ -1,6 +1,6 @@
 """Turns a study file into a checked Study: expands sweeps, and reports mistakes with file, line and key."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, SerializeAsAny, StrictBool
@@ -159,15 +159,14 @@ def _expand(
                 entry.pop(key, None)  # keys of every environment, which are read elsewhere
         else:
             entry = of_workloads.without(entry, kind)
-        known = f". Known kinds: {', '.join(plugins)}"
         if kind is None:
-            problems.append((place, f"'{name}' needs a kind{known}"))
+            problems.append((place, f"'{name}' needs a kind{_known_kinds(plugins)}"))
             continue
         if not isinstance(kind, str):
-            problems.append(((*place, "kind"), f"kind cannot be swept: write one name{known}"))
+            problems.append(((*place, "kind"), f"kind cannot be swept: write one name{_known_kinds(plugins)}"))
             continue
         if kind not in plugins:
-            hint = nearest(kind, plugins) or known
+            hint = nearest(kind, plugins) or _known_kinds(plugins)
             wrong = "" if is_hidden(kind, ()) else f" '{plain(kind, 60)}'"
             problems.append(((*place, "kind"), f"{name}: unknown kind{wrong}{hint}"))
             continue
@@ -191,6 +190,10 @@ def _expand(
                 )
                 break
             yield name, level, kind, options
+
+
+def _known_kinds(plugins: Iterable[str]) -> str:
+    return f". Known kinds: {', '.join(plugins)}"
 
 
 def own_options(

@@ -1,12 +1,14 @@
 """Validates data of a study file, and reports every mistake as a place and a sentence."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from weighbridge import registry
 from weighbridge.model.options import Options
+from weighbridge.model.plugin import Plugin
 from weighbridge.model.spelling import nearest
 from weighbridge.study.mistakes import location_of, mistake
 from weighbridge.study.source import StudyPlace
@@ -16,14 +18,34 @@ M = TypeVar("M", bound=BaseModel)
 
 def option_models() -> Mapping[str, Mapping[str, type[Options]]]:
     """Return the option models of all plug-ins that options of a study can contain, by section and kind."""
-    hosts = {kind: plugin.options for kind, plugin in registry.hosts().items()}
-    names = [(name, plugin) for kind, plugin in registry.storage().items() for name in (kind, *plugin.aliases)]
     return {
-        "adapter": {kind: plugin.options for kind, plugin in registry.adapters().items()},
-        "hosts": hosts,
-        "storage": {name: plugin.options for name, plugin in names},
-        "userland": {kind: plugin.options for kind, plugin in registry.userlands().items()},
+        "adapter": _OptionModels(registry.adapters()),
+        "hosts": _OptionModels(registry.hosts()),
+        "storage": _OptionModels(registry.storage()),
+        "userland": _OptionModels(registry.userlands()),
     }
+
+
+class _OptionModels(Mapping[str, type[Options]]):
+    """The option models of plug-ins by kind, and by the aliases of a storage. Loads only plug-ins that it needs."""
+
+    def __init__(self, plugins: Mapping[str, Plugin]) -> None:
+        self._plugins = plugins
+
+    def __getitem__(self, name: str) -> type[Options]:
+        named = name if name in self._plugins else self._names[name]
+        return self._plugins[named].options
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        every = self._plugins.items()
+        return {name: kind for kind, each in every for name in (kind, *getattr(each, "aliases", ()))}
 
 
 def _is_misspelt(missing: StudyPlace, mistakes: Mapping[StudyPlace, tuple[StudyPlace, str]]) -> bool:

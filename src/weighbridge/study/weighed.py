@@ -11,7 +11,7 @@ from weighbridge.model.choices import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import WEIGHED
-from weighbridge.registry import bare_host_name, weighed_in
+from weighbridge.registry import bare_host_name, environment_named, weighed_in
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import hosts as hosts_by_kind
 from weighbridge.study.source import plain, written
@@ -219,15 +219,16 @@ def written_out(value: Any) -> Any:
 
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     names = weighed.inside or (USUAL_OF_SERVERS if weighed.server else USUAL)[0]
-    choices, host = weighed_in(_traits(weighed)), _baseline(weighed)
-    for name in names:
-        if name not in choices:
-            hint = nearest(name, choices) or f". Known names: {', '.join(choices)}"
-            where = " in a cluster" if weighed.hosts else ""
-            raise StudyError(f"--in: there is no '{plain(name, 60)}'{where}{hint}")
+    traits, host = _traits(weighed), _baseline(weighed)
+    chosen = {name: environment_named(name, traits) for name in (host, *names)}
+    for name in (each for each, environment in chosen.items() if environment is None):
+        choices = weighed_in(traits)
+        hint = nearest(name, choices) or f". Known names: {', '.join(choices)}"
+        where = " in a cluster" if weighed.hosts else ""
+        raise StudyError(f"--in: there is no '{plain(name, 60)}'{where}{hint}")
     if {*names} == {host}:
         raise StudyError(f"--in {host}: {host} is always measured; name another environment, or use --against")
-    return {name: dict(choices[name]) for name in (host, *names)}
+    return {name: dict(environment or {}) for name, environment in chosen.items()}
 
 
 def _both_versions(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
@@ -237,20 +238,20 @@ def _both_versions(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, An
     names = [*dict.fromkeys(weighed.inside or (usual,))]
     if len(names) != 1:
         raise StudyError(f"--against compares in one environment: choose one of {', '.join(names)}")
-    choices = weighed_in(_traits(weighed))
-    if names[0] not in choices:
-        raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], choices)}")
+    traits = _traits(weighed)
+    if (chosen := environment_named(names[0], traits)) is None:
+        raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], weighed_in(traits))}")
     written, own = _Braces(weighed), {}
     if earlier.command is not None:
         own["run" if weighed.server is None else "client"] = written.line(earlier.command)
     if earlier.server is not None:
         own["server"] = written(earlier.server)
     before = {
-        **choices[names[0]],
+        **chosen,
         **({} if earlier.userland is None else {"userland": dict(earlier.userland)}),
         **({"workloads": {_COMMAND: own}} if own else {}),
     }
-    return dict(zip(weighed.labels, (before, dict(choices[names[0]])), strict=True))
+    return dict(zip(weighed.labels, (before, dict(chosen)), strict=True))
 
 
 class _Braces:
