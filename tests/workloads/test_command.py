@@ -223,7 +223,7 @@ def test_a_metric_without_a_number_is_never_zero(metric: dict[str, Any], printed
     ],
 )
 def test_an_expression_that_never_ends_is_a_failed_trial(metric, printed, monkeypatch):
-    monkeypatch.setattr("weighbridge.workloads.command.metrics.MATCHING_S", 0.2)
+    monkeypatch.setattr("weighbridge.workloads.command.expressions.MATCHING_S", 0.2)
     chosen = options(metrics={"m": {"unit": "s", "better": "lower"} | metric})
     assert_sentence(failure(chosen, ended(printed)))
 

@@ -4,12 +4,8 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, Literal
 
-import jsonpath
-import regex as bounded
-from jsonpath.function_extensions import Match, Search
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from weighbridge.model.command import Completed
@@ -17,61 +13,33 @@ from weighbridge.model.measurement import Better, Measurement, Metric, Unparseab
 from weighbridge.model.options import Options
 
 _STREAMS = {"stdout": "standard output", "stderr": "standard error"}
-MATCHING_S = 5.0
-"""The time limit of an expression in seconds. An expression that backtracks again and again never ends."""
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]{1,300}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\s*")
 
 
 def _is_path(text: str) -> str:
+    from weighbridge.workloads.command import expressions
+
     try:
-        _path(text)
-    except jsonpath.JSONPathError as error:
+        expressions.path(text)
+    except expressions.PathError as error:
         why = str(error).splitlines()[0] if text.startswith("$") else "begin it with $, as in $.summary.rps"
         raise ValueError(f"'{text:.60}' is not a JSONPath (RFC 9535): {why:.120}") from None
     return text
 
 
 def _is_regex(text: str) -> str:
+    from weighbridge.workloads.command import expressions
+
     try:
         groups = re.compile(text, re.MULTILINE).groups
-        _regex(text)
-    except (re.error, bounded.error, OverflowError, RecursionError) as error:
+        expressions.regex(text)
+    except (re.error, expressions.RegexError, OverflowError, RecursionError) as error:
         problem = str(getattr(error, "msg", error))
         problem = "a closing parenthesis is missing" if problem.startswith("missing )") else problem
         raise ValueError(f"the regular expression '{text:.60}' has an error: {problem}") from None
     if groups != 1:
         raise ValueError(f"'{text:.60}' has {groups} groups: put parentheses around the number, and nothing else")
     return text
-
-
-@cache
-def _path(text: str) -> jsonpath.CompoundJSONPath | jsonpath.JSONPath:
-    environment = jsonpath.JSONPathEnvironment(strict=True)
-    environment.function_extensions |= {"match": _BoundedMatch(), "search": _BoundedSearch()}
-    return environment.compile(text)
-
-
-@cache
-def _regex(text: str) -> Any:
-    """Compile an expression whose matching time can be limited. `_is_regex` explains its errors, from Python's
-    ``re``."""
-    return bounded.compile(text, bounded.MULTILINE)
-
-
-class _BoundedMatch(Match):
-    """`match()` of RFC 9535. Raises TimeoutError."""
-
-    def __call__(self, value: object, pattern: object) -> bool:
-        compiled: Any = self.check_cache(pattern) if isinstance(value, str) and isinstance(pattern, str) else None
-        return compiled is not None and bool(compiled.fullmatch(value, timeout=MATCHING_S))
-
-
-class _BoundedSearch(Search):
-    """`search()` of RFC 9535. Raises TimeoutError."""
-
-    def __call__(self, value: object, pattern: object) -> bool:
-        compiled: Any = self.check_cache(pattern) if isinstance(value, str) and isinstance(pattern, str) else None
-        return compiled is not None and bool(compiled.search(value, timeout=MATCHING_S))
 
 
 class MetricOptions(Options):
@@ -137,11 +105,13 @@ def _document(text: str, name: str, where: str) -> Any:
 
 
 def _by_path(path: str, document: Any, name: str, where: str) -> float:
+    from weighbridge.workloads.command import expressions
+
     try:
-        values = _path(path).findall(document)
+        values = expressions.path(path).findall(document)
     except TimeoutError:
-        raise Unparseable(_endless(f"metric {name}: {path}", where)) from None
-    except (jsonpath.JSONPathError, RecursionError) as error:
+        raise Unparseable(_endless(f"metric {name}: {path}", where, expressions.MATCHING_S)) from None
+    except (expressions.PathError, RecursionError) as error:
         raise Unparseable(f"metric {name}: {path} cannot be followed in {where}: {error}") from None
     value = _only(values, f"metric {name}: {path}", where)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -150,18 +120,20 @@ def _by_path(path: str, document: Any, name: str, where: str) -> float:
 
 
 def _by_regex(regex: str, text: str, name: str, where: str) -> float:
+    from weighbridge.workloads.command import expressions
+
     try:
-        values = [match[1] for match in _regex(regex).finditer(text, timeout=MATCHING_S)]
+        values = [match[1] for match in expressions.regex(regex).finditer(text, timeout=expressions.MATCHING_S)]
     except TimeoutError:
-        raise Unparseable(_endless(f"metric {name}: /{regex}/", where)) from None
+        raise Unparseable(_endless(f"metric {name}: /{regex}/", where, expressions.MATCHING_S)) from None
     value = _only(values, f"metric {name}: /{regex}/", where)
     if value is None or _NUMBER.fullmatch(value) is None:
         raise Unparseable(f"metric {name}: /{regex}/ in {where} gives '{(value or '')[:60]}', not a number")
     return _finite(float(value), f"metric {name}: /{regex}/ in {where}")
 
 
-def _endless(what: str, where: str) -> str:
-    return f"{what} took longer than {MATCHING_S:g} s in {where}: write a simpler expression"
+def _endless(what: str, where: str, limit_s: float) -> str:
+    return f"{what} took longer than {limit_s:g} s in {where}: write a simpler expression"
 
 
 def _only(values: list[Any], what: str, where: str) -> Any:
