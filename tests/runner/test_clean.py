@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 from sentences import assert_sentence
+from weighbridge import registry
 from weighbridge.engines.labelled import remove_labelled
-from weighbridge.linux.cleanup import DataFolders
+from weighbridge.linux.cleanup import OF_HOSTS, DataFolders
 from weighbridge.model.cleanup import ENDING, NO_RUN, Cleanup, Leftover, OrphanedRun, RunFolders, discard
 from weighbridge.runner import clean
+from weighbridge.study import loader
+from weighbridge.study.source import parse
 
 RUN, OTHER = "0123456789ab", "ba9876543210"
 RULES = "ip6tables nat: 5 of rules, chains and policies"
@@ -232,3 +235,26 @@ def test_an_engine_that_refuses_is_told_as_one_and_all_else_in_it_is_removed():
         remove_labelled(ask, RUN)
     assert there == {"a"} and "container a: " in str(refused.value)
     assert asked[-1] == "GET /images/json", "what else there is was looked for"
+
+
+STUDY = """
+study: s
+question: q
+userland: {userland}
+baseline: native
+environments: {{native: {{kind: native}}, other: {{kind: {kind}}}}}
+workloads: {{own: {{kind: command, run: 'true'}}}}
+"""
+
+
+@pytest.mark.parametrize("kind", ["netns", "docker", "bubblewrap"])
+def test_a_run_of_this_machine_s_programs_leaves_what_its_plug_ins_leave(kind: str):
+    study = loader.check(parse(STUDY.format(userland="host", kind=kind), "s"))
+    kinds = {type(each) for each in clean.cleanups_of(study)}
+    of_environment = {type(each) for each in registry.environments()[kind].cleanup}
+    assert kinds == {type(each) for each in OF_HOSTS} | of_environment
+
+
+def test_a_run_with_a_root_filesystem_can_leave_everything():
+    study = loader.check(parse(STUDY.format(userland="{kind: packages}", kind="netns"), "s"))
+    assert clean.cleanups_of(study) == registry.cleanups()

@@ -337,7 +337,7 @@ def test_who_is_left_out_is_told_once(world: World, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(running, "_session", lambda *_, **__: None)
     monkeypatch.setattr(running, "volatile_facts", dict)
     monkeypatch.setattr(running.clean, "sweep", lambda _: [])
-    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
+    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run, *_: running.run_lock.forget(run) or ())
     made, told = study(optional=["two"]), [Told(), Told()]
     running.run_study(made, tmp_path / "run", told[0], lambda _: None)
     running.run_study(None, tmp_path / "run", told[1], lambda _: None)
@@ -359,7 +359,7 @@ def test_who_interrupts_a_run_before_its_first_trial_is_told_that_nothing_is_kep
     monkeypatch.setattr(PlannedRun, "require_environments", lambda _: [])
     monkeypatch.setattr(running, "volatile_facts", dict)
     monkeypatch.setattr(planned, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
-    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
+    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run, *_: running.run_lock.forget(run) or ())
     with pytest.raises(Interrupted) as ended:
         running.run_study(study(), tmp_path / "run", Told(), lambda _: None)
     assert ("nothing was kept" in str(ended.value)) == (not trials)

@@ -232,7 +232,7 @@ def test_a_run_that_is_refused_leaves_neither_report_nor_directory(
 
     monkeypatch.setattr(running, "_session", refuse)
     monkeypatch.setattr(planned, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
-    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
+    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run, *_: running.run_lock.forget(run) or ())
     if beside:
         (tmp_path / "run").mkdir()
         (tmp_path / "run/notes").touch()

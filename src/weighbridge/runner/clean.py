@@ -1,7 +1,7 @@
 """Finds and removes what runs left on the machine, even after kill -9, and never what a living run uses."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,8 +19,10 @@ from weighbridge.model.cleanup import (
     noting_failure,
 )
 from weighbridge.model.names import RunId
+from weighbridge.model.study import Study
 from weighbridge.runner import known_noise, living, run_lock
 from weighbridge.runner.file_ownership import Foreign
+from weighbridge.runner.storage import storage_options
 from weighbridge.userland.build import cache_folder
 
 _GONE_S = 1.0
@@ -153,28 +155,53 @@ def _full_id(run: str, runs: set[str]) -> str:
     return next((each for each in sorted(runs) if each.endswith(end)), end.zfill(12))
 
 
-def sweep(run_id: RunId) -> list[str]:
-    """Remove everything of one run, which must not be alive (or be our own); return a sentence for each failure."""
+def cleanups_of(study: Study) -> tuple[Cleanup, ...]:
+    """Return the kinds of resources that a run of a study can leave.
+
+    Without supporting services and images, those are the kinds of its hosts, environments and storage. For other
+    studies, return every kind.
+    """
+    file, kinds = study.file, registry.environments()
+    sources = [file.userland, file.client_userland, *(arm.userland for arm in study.arms)]
+    packed = any(registry.userlands()[source.kind].packed for source in sources if source is not None)
+    if packed or file.companions or not all(host.traits.this_machine for host in file.hosts.values()):
+        return registry.cleanups()
+    hosts = [registry.hosts()[host.kind] for host in file.hosts.values()]
+    stored = filter(None, map(storage_options, study.arms))
+    storages = [registry.storage()[options.kind] for options in stored]
+    return registry.cleanups([*hosts, *(kinds[arm.kind] for arm in study.arms), *storages])
+
+
+def sweep(run_id: RunId, kinds: Sequence[Cleanup] | None = None) -> list[str]:
+    """Remove everything of one run, which must not be alive (or be our own); return a sentence for each failure.
+
+    ``kinds`` are the kinds of resources that it can have; None: every kind.
+    """
+    kinds = registry.cleanups() if kinds is None else kinds
     failures: dict[str, None] = {}
     for cache in _caches(run_id):
         folders = _folders(cache)
         dead = OrphanedRun(run_id, folders.states / run_id, folders.data / run_id)
-        failures |= dict.fromkeys(discard(dead, registry.cleanups()))
+        failures |= dict.fromkeys(discard(dead, kinds))
     return [*failures]
 
 
-def sweep_and_forget(run_id: RunId) -> list[str]:
-    """Remove everything of a run, and its notes too if nothing failed: `clean` needs the notes to try again."""
-    failures = sweep(run_id) or _still_there(run_id)
+def sweep_and_forget(run_id: RunId, kinds: Sequence[Cleanup] | None = None) -> list[str]:
+    """Remove everything of a run, and its notes too if nothing failed: `clean` needs the notes to try again.
+
+    ``kinds``: as in `sweep`.
+    """
+    kinds = registry.cleanups() if kinds is None else kinds
+    failures = sweep(run_id, kinds) or _still_there(run_id, kinds)
     if not failures:
         run_lock.forget(run_id)
     return failures
 
 
-def _still_there(run_id: RunId) -> list[str]:
+def _still_there(run_id: RunId, kinds: Sequence[Cleanup]) -> list[str]:
     """Return a sentence for each thing of a run that is still found a moment after it was removed."""
     deadline = time.monotonic() + _GONE_S
-    while (found := _listed(run_id, registry.cleanups())) != ([], []) and time.monotonic() < deadline:
+    while (found := _listed(run_id, kinds)) != ([], []) and time.monotonic() < deadline:
         time.sleep(_GONE_S / 10)
     leftovers, failures = found
     return failures + [f"{leftover.kind} {leftover.name} could not be removed" for leftover in leftovers]

@@ -135,7 +135,7 @@ def run_study(
                         ending.callback(lambda: store.add_facts("after", volatile_facts()))
                     else:  # a better run can use its directory
                         ending.callback(store.discard)
-                    ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
+                    ending.callback(lambda: _say_failures(progress, _swept(run_id, study)))
 
 
 def leave_out(study: Study, store: RunStore, progress: Progress, *, continued: bool) -> Study:
@@ -174,6 +174,10 @@ def _note_others(store: RunStore, run_id: RunId, noted: set[str]) -> None:
     if notes:
         documents = {f"run {other}": note.model_dump_json(exclude_defaults=True) for other, note in notes.items()}
         store.add_facts(HOST_DIFFERENCES, documents)
+
+
+def _swept(run_id: RunId, study: Study) -> list[str]:
+    return clean.sweep_and_forget(run_id, clean.cleanups_of(study))
 
 
 def _say_failures(progress: Progress, failures: Iterable[str]) -> None:
