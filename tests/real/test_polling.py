@@ -43,6 +43,7 @@ def cannot() -> None:
 @pytest.fixture
 def pollers(machine: Machine, tmp_path: Path) -> Iterator[Pollers]:
     with closing(Pollers(tmp_path, RUN, cpus_online())) as made:
+        made.wait_until_polling()
         time.sleep(0.3)
         yield made
     machine.must_be_unchanged()
@@ -101,7 +102,8 @@ def test_a_poller_that_was_ended_is_missed(pollers: Pollers):
 def test_pollers_end_with_whoever_started_them(machine: Machine, tmp_path: Path):
     source = (
         "import time; from pathlib import Path; from weighbridge.runner.pollers import Pollers\n"
-        f"Pollers(Path({str(tmp_path)!r}), {RUN!r}, [0]); Path({str(tmp_path / 'up')!r}).touch(); time.sleep(60)"
+        f"pollers = Pollers(Path({str(tmp_path)!r}), {RUN!r}, [0]); pollers.wait_until_polling()\n"
+        f"Path({str(tmp_path / 'up')!r}).touch(); time.sleep(60)"
     )
     starter, path = Process(Command((sys.executable, "-c", source)), hold=True), tmp_path / "polled-0"
     try:

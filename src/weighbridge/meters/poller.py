@@ -1,11 +1,11 @@
 """Keeps one CPU from halting: a program of the lowest scheduling class that reads the clock all the time.
 
 It uses the standard library alone and nothing of this project: ``python3 -I -S -c SOURCE CPU FILE PARENT PROCS ...``.
-It joins the control groups of PROCS, so every other program gets the CPU at once. In FILE it keeps the nanoseconds
-(8 bytes, native byte order) in which no other program had the CPU: the sum of the short times between two readings.
-In a long time, another program, an interrupt or the hypervisor had it. Polling itself causes timer interrupts, and
-counting takes time. The unit is therefore the best share that any window of WINDOW_NS shows on an otherwise idle CPU.
-The poller ends when PARENT, which started it, has ended.
+After a test of the clock it joins the control groups of PROCS, so every other program gets the CPU at once. In FILE
+it keeps the nanoseconds (8 bytes, native byte order) in which no other program had the CPU: the sum of the short
+times between two readings. In a long time, another program, an interrupt or the hypervisor had it. Polling itself
+causes timer interrupts, and counting takes time. The unit is therefore the best share that any window of WINDOW_NS
+shows on an otherwise idle CPU. The poller ends when PARENT, which started it, has ended.
 """
 
 import mmap
@@ -49,15 +49,15 @@ def polling_obstacle() -> str:
 def main() -> int:
     """Poll until the parent has ended."""
     cpu, path, parent = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    os.sched_setaffinity(0, {cpu})
+    if all(why := polling_obstacle() for _ in range(TRIES)):  # first: after it gave way, this took 20 s on a busy CPU
+        sys.stderr.write(why + "\n")
+        return 1
     for procs in sys.argv[4:]:
         with open(procs, "w") as group:  # noqa: PTH123 - pathlib would have to be loaded for it
             group.write("0")
-    os.sched_setaffinity(0, {cpu})
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     os.nice(19)  # the kernel counts it as "nice" then, apart from everybody else
-    if all(why := polling_obstacle() for _ in range(TRIES)):
-        sys.stderr.write(why + "\n")
-        return 1
     with open(path, "r+b") as file:  # noqa: PTH123
         page = mmap.mmap(file.fileno(), 8)
     clock, gap, looks = time.monotonic_ns, GAP_NS, range(READINGS)

@@ -69,7 +69,7 @@ class Pollers:
     """One poller on each of some CPUs, in a control group that only gets CPU time that no other process wants."""
 
     def __init__(self, folder: Path, run_id: RunId, cpus: Iterable[int]) -> None:
-        """Start a poller on each CPU, and wait until it polls; ``folder`` belongs to the run. Raises Unavailable."""
+        """Start a poller on each CPU; ``folder`` belongs to the run. Raises Unavailable."""
         if why := lacking():
             raise CannotPoll(why)
         self._programs: dict[Path, Process] = {}
@@ -83,6 +83,13 @@ class Pollers:
                 groups = [str(each) for each in self._group.procs]
                 argv = (sys.executable, "-I", "-S", "-c", source, str(cpu), str(path), parent, *groups)
                 self._programs[path] = Process(Command(argv, _FOREVER_S), env={RUN_VARIABLE: run_id})
+        except BaseException:
+            self.close()
+            raise
+
+    def wait_until_polling(self) -> None:
+        """Wait until each poller polls. If one does not, end all of them and raise Unavailable."""
+        try:
             self._await()
         except BaseException:
             self.close()

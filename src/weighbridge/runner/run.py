@@ -263,15 +263,33 @@ def usual_priority() -> Iterator[None]:
             os.setpriority(os.PRIO_PROCESS, 0, before)
 
 
-def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
-    if not wants_polling(file):
-        return None
+def _started_pollers(file: StudyFile, run: RunContext) -> Pollers | None:
+    """Start pollers if the study wants them. Until `_polling` is called, they get ready next to other work."""
+    if wants_polling(file):
+        with _halting_instead(file, run):
+            return run.stack.enter_context(closing(Pollers(run.state, run.id, cpus_online())))
+    return None
+
+
+@contextlib.contextmanager
+def _halting_instead(file: StudyFile, run: RunContext) -> Iterator[None]:
+    """Report that idle CPUs halt if they cannot poll, unless the study demands it; then raise Unavailable."""
     try:
-        pollers = run.stack.enter_context(closing(Pollers(run.state, run.id, cpus_online())))
+        yield
     except Unavailable as why:
         if file.cpu_idle == "poll":
             raise
         run.say(f"{why}; they halt, which makes measurements on a virtual machine noisy")
+
+
+def _polling(started: Pollers | None, file: StudyFile, run: RunContext) -> Pollers | None:
+    """Wait until the pollers poll, and return them; None if idle CPUs halt."""
+    pollers = None
+    if started is not None:
+        with _halting_instead(file, run):
+            started.wait_until_polling()
+            pollers = started
+    if pollers is None:
         return None
     run.say(
         "idle CPUs are kept awake until the run ends (cpu_idle), because waking them adds noise: it is normal that "
@@ -307,10 +325,11 @@ def _session(
         with contextlib.suppress(Unavailable):  # first, so that the whole run is in one group
             tree(run_id)
         before = volatile_facts()
-        pollers = _pollers(study.file, run)
+        started_pollers = _started_pollers(study.file, run)
         timed_by = _launcher(study, cache, progress)
-        facts = {**fingerprint(), LAUNCHER: timed_by, IDLE_CPUS: HALT if pollers is None else POLL}
-        programs = measured_programs(study, userlands)
+        machine_facts, programs = fingerprint(), measured_programs(study, userlands)
+        pollers = _polling(started_pollers, study.file, run)
+        facts = {**machine_facts, LAUNCHER: timed_by, IDLE_CPUS: HALT if pollers is None else POLL}
         require_same(store, facts, about, programs)
         if timed_by and launcher_unknown(store):
             progress.say("an unknown launcher started this run, so the times of short programs can differ")
