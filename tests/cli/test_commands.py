@@ -492,7 +492,7 @@ def test_limits_without_effect_are_told_before_anything_runs(weighbridge: Weighb
 
 
 def test_where_no_trial_has_ended_only_the_cause_is_told(weighbridge: Weighbridge, monkeypatch, ready: list):
-    def lose(study, directory, progress, after, blocks):
+    def lose(study, directory, progress, after, blocks, **_):
         with RunStore(directory, writable=True) as store:
             store.begin(study, {"run_id": "0123456789ab"})
             after(store)
@@ -634,7 +634,7 @@ def test_exit_codes_are_stable():
 
 @pytest.mark.parametrize("name", CODES)
 def test_every_failure_is_its_sentence_and_its_code(weighbridge: Weighbridge, monkeypatch, ready: list, name: str):
-    def fail(*_):
+    def fail(*_, **__):
         raise getattr(errors, name)("what went wrong")
 
     monkeypatch.setattr(running, "run_study", fail)
@@ -649,7 +649,7 @@ def test_every_failure_is_its_sentence_and_its_code(weighbridge: Weighbridge, mo
 def test_what_ends_a_run_gives_the_command_that_continues_it(
     weighbridge: Weighbridge, monkeypatch, ready: list, command: str, ended
 ):
-    def begin_and_end(study, directory, *_):
+    def begin_and_end(study, directory, *_, **__):
         with RunStore(directory, writable=True) as store:
             store.begin(study, {"run_id": "0123456789ab"})
             store.save(TrialRecord(block(study, 1)[0], Outcome.ENVIRONMENT_LOST, 1e9, 0.5, 0.4))
@@ -661,7 +661,7 @@ def test_what_ends_a_run_gives_the_command_that_continues_it(
     assert said.code == ended.exit_code
     advice = said.err.splitlines()[-1].partition("to continue: weighbridge ")[2].split()
     assert advice[:2] == [name, "--out"] and Path(advice[2], "run.sqlite").is_file()
-    monkeypatch.setattr(running, "run_study", lambda study, directory, *_: ready.append((study, directory)))
+    monkeypatch.setattr(running, "run_study", lambda study, directory, *_, **__: ready.append((study, directory)))
     ready.clear()
     assert weighbridge(*advice).code == 0
     assert ready == [(None, Path(advice[2]))]
@@ -669,7 +669,7 @@ def test_what_ends_a_run_gives_the_command_that_continues_it(
 
 @pytest.mark.parametrize("name", ["TrialsFailed", "RunDirectoryError", "Untrusted"])
 def test_what_cannot_be_continued_gives_no_such_command(weighbridge: Weighbridge, monkeypatch, ready, run, name: str):
-    def end(*_):
+    def end(*_, **__):
         raise getattr(errors, name)("what went wrong")
 
     monkeypatch.setattr(running, "run_study", end)
@@ -681,7 +681,7 @@ def test_what_cannot_be_continued_gives_no_such_command(weighbridge: Weighbridge
 def test_without_a_trial_there_is_nothing_to_continue(
     weighbridge: Weighbridge, monkeypatch, ready, ended, begun: bool
 ):
-    def refuse(study, directory, *_):
+    def refuse(study, directory, *_, **__):
         if begun:
             with RunStore(directory, writable=True) as store:
                 store.begin(study, {"run_id": "0123456789ab"})

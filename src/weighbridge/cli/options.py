@@ -65,6 +65,9 @@ quick_test_flag = partial(
     envvar=["WEIGHBRIDGE_QUICK_TEST", "WEIGHBRIDGE_REHEARSAL"],
     show_envvar=False,
 )
+timing_flag = partial(
+    flag, "--timing", "After the verdict, print on standard error how long each part of the run took.", OUTPUT
+)
 allow_concurrent_flag = partial(
     flag,
     "--allow-concurrent",

@@ -15,9 +15,11 @@ from weighbridge.cli.options import EXPLAIN
 from weighbridge.cli.output import err, out
 from weighbridge.cli.progress import Shown, show
 from weighbridge.cli.runs import continuable, holds_a_run
+from weighbridge.cli.timing import print_timing, timing_since_start
 from weighbridge.errors import Untrusted
 from weighbridge.model.secret import variables_of
 from weighbridge.model.study import Study
+from weighbridge.model.timing import Timing
 from weighbridge.report import html
 from weighbridge.report.terminal import print_report
 from weighbridge.report.text.environments import names_of_study, use_display_names
@@ -35,6 +37,7 @@ from weighbridge.study.settings import with_settings
 
 def run(options: RunOptions) -> None:
     """Run a study, or continue a run, and print its report."""
+    timing = timing_since_start()
     directory, yes, loaded = options.directory, options.yes, None
     if options.study is None and directory is None:
         message = "name a study ('weighbridge studies' lists them), or a run to continue with --out DIR"
@@ -56,7 +59,9 @@ def run(options: RunOptions) -> None:
     living.require_alone(allow_concurrent=options.allow_concurrent)
     total = options.rounds if loaded is None else None
     yes = yes and needs_yes
-    trusted = measured(loaded, directory, yes=yes, watches=watches, rounds=total, env=options.env)
+    trusted = measured(loaded, directory, yes=yes, watches=watches, rounds=total, env=options.env, timing=timing)
+    if options.timing:
+        print_timing(timing)
     if options.strict and not trusted:
         raise Untrusted("the control failed: two copies of the baseline differ. Measure again on a quieter machine")
 
@@ -69,11 +74,12 @@ def measured(
     watches: Sequence[Watch] = (),
     rounds: int | None = None,
     env: Sequence[str] = (),
+    timing: Timing | None = None,
 ) -> bool:
     """Measure a study, or continue a run to ``rounds``, and write its report. Return whether the control passed.
 
     ``watches`` are what follows the run. ``yes`` and ``env`` (names of variables) go into the command
-    that continues the run.
+    that continues the run. ``timing`` notes how long each phase takes.
     """
     trusted: list[bool] = []
     shown, trials = study, 0
@@ -97,7 +103,7 @@ def measured(
             if (analysis := report_run(store, progress)) is not None:
                 trusted.append(analysis.trust.trusted is not False)
 
-        running.run_study(study, directory, listeners, after, rounds)
+        running.run_study(study, directory, listeners, after, rounds, timing=timing)
     return all(trusted)
 
 

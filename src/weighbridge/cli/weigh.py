@@ -15,11 +15,13 @@ from pydantic import ValidationError
 from weighbridge import registry
 from weighbridge.cli import approval
 from weighbridge.cli.commands.weigh import WeighOptions, What, Where
+from weighbridge.cli.declared import later
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, write_new
 from weighbridge.cli.progress import show
 from weighbridge.cli.run import new_directory, report_run
 from weighbridge.cli.runs import continuable, holds_a_run
+from weighbridge.cli.timing import print_timing, timing_since_start
 from weighbridge.cli.variables import given_variables
 from weighbridge.errors import RunDirectoryError, StudyError, Unavailable
 from weighbridge.model.secret import PASSED_ON, SecretName, env_options, reference, secret_name, variables_of
@@ -27,7 +29,7 @@ from weighbridge.model.site import NO_START_FOLDERS
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.model.study import Study
 from weighbridge.model.supporting_service import ComposedService
-from weighbridge.report.export.json import report_json
+from weighbridge.model.timing import Timing
 from weighbridge.report.text.environments import names_of_study, use_display_names
 from weighbridge.report.text.next_step import continuing
 from weighbridge.runner import compose_file, living, preflight, userlands
@@ -71,6 +73,7 @@ _ENGINE_SHOWS = "a container engine would also show the cost of its bridge, NAT 
 
 def weigh(options: WeighOptions) -> None:
     """Make a study of the command line, and run or save it."""
+    timing = timing_since_start()
     what, save = options.what, options.output.save
     environments = [name for names in options.where.inside for name in names.split(",") if name]
     in_cluster = _is_in_cluster(options.where, environments)
@@ -93,7 +96,9 @@ def weigh(options: WeighOptions) -> None:
     if save is not None:
         _save(study, save)
     else:
-        _run(study, options)
+        _run(study, options, timing)
+        if options.output.timing:
+            print_timing(timing)
 
 
 def _require_compatible(options: WeighOptions, *, in_cluster: bool) -> None:
@@ -203,7 +208,7 @@ def _save(study: Study, file: Path) -> None:
         out().print(sentence, markup=False, soft_wrap=True)
 
 
-def _run(study: Study, options: WeighOptions) -> None:
+def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
     """Run a study as `weighbridge run` does, and export its JSON if the user asked for it."""
     length, export, directory = options.length, options.output.export_json, options.output.directory
     short_time: ShortTime = "extend" if length.within is None else "keep" if length.quick_test else "refuse"
@@ -222,10 +227,11 @@ def _run(study: Study, options: WeighOptions) -> None:
         def after(store: RunStore) -> None:
             analysis = report_run(store, progress)
             if export is not None and analysis is not None:
-                export.write_text(json.dumps(report_json(store, analysis), indent=2, ensure_ascii=False))
+                document = later("weighbridge.report.export.json:report_json")(store, analysis)
+                export.write_text(json.dumps(document, indent=2, ensure_ascii=False))
                 err().print(f"JSON: {export}", markup=False)
 
-        running.run_study(study, directory, progress, after, short_time=short_time, timed=False)
+        running.run_study(study, directory, progress, after, short_time=short_time, timed=False, timing=timing)
 
 
 def _require_own_run(directory: Path, study: Study) -> None:
@@ -399,10 +405,11 @@ def _earlier(what: What, against: str) -> Earlier:
 
 def _is_in_cluster(where: Where, environments: Sequence[str]) -> bool:
     """Return whether an option, or a name of ``--in``, selects a cluster."""
-    kinds = registry.of_clusters().values()
-    there = {name for kind in kinds for name in registry.weighed_in(kind.options.traits)}
-    only_there = there - {*registry.weighed_in()}
-    return bool(where.cluster or where.context or where.namespace or where.images or {*environments} & only_there)
+    if where.cluster or where.context or where.namespace or where.images:
+        return True
+    elsewhere = [name for name in environments if registry.environment_named(name) is None]
+    traits = [kind.options.traits for kind in registry.of_clusters().values()] if elsewhere else []
+    return any(registry.environment_named(name, each) is not None for name in elsewhere for each in traits)
 
 
 def _on_cluster(

@@ -25,6 +25,7 @@ from weighbridge.model.names import RunId
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import secrets_of, study_json
 from weighbridge.model.study import Study, StudyFile
+from weighbridge.model.timing import Phase, Timing
 from weighbridge.model.trial import TrialRecord
 from weighbridge.runner import clean, living, run_lock
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
@@ -100,13 +101,16 @@ def run_study(
     *,
     short_time: ShortTime = "keep",
     timed: bool = True,
+    timing: Timing | None = None,
 ) -> None:
     """Run a study into a directory, or continue the run that is in it.
 
     If ``study`` is None, the run is continued, and ``blocks`` changes its total number of rounds. ``extender``,
-    ``short_time`` and ``timed``: as in `Session`. At the end, also after an error or Ctrl-C, ``after`` is called with
-    the store, to write a report. A new run that is refused, or ends before its first trial, is removed.
+    ``short_time`` and ``timed``: as in `Session`. ``timing`` notes how long each phase takes. At the end, also after
+    an error or Ctrl-C, ``after`` is called with the store, to write a report. A new run that is refused, or ends
+    before its first trial, is removed.
     """
+    timing = timing or Timing()
     with RunStore(directory, writable=True) as store, _kept_once_measured(store):
         continued = "study_text" in store.info()
         if continued and (held := living.holder(store.run_id)) is not None:  # also a run of another user
@@ -124,14 +128,19 @@ def run_study(
                 run_lock.forget(run_id)
                 raise
             try:
-                _session(study, store, run_id, folder, cache, progress, extender, short_time=short_time, timed=timed)
+                _session(
+                    study, store, run_id, folder, cache, progress, extender, timing,
+                    short_time=short_time, timed=timed,
+                )  # fmt: skip
             except BaseException as ended:
                 keep = continued or (bool(store.finished()) and not isinstance(ended, TimeTooShort))
                 raise
             finally:
+                timing.begin(Phase.CLEANUP)
                 with shield(), ExitStack() as ending:  # the last one first, each whatever happens to the others
                     if keep:
                         ending.callback(_report, after, store)
+                        ending.callback(timing.begin, Phase.REPORT)
                         ending.callback(lambda: store.add_facts("after", volatile_facts()))
                     else:  # a better run can use its directory
                         ending.callback(store.discard)
@@ -313,6 +322,7 @@ def _session(
     cache: Path,
     progress: Progress,
     extender: BlockExtender | None,
+    timing: Timing,
     *,
     short_time: ShortTime,
     timed: bool,
@@ -346,6 +356,8 @@ def _session(
             _note_others(store, run_id, noted)  # other runs can come and go during this one
             return record if watched is None else watched.completed(record)
 
+        stack.callback(timing.begin, Phase.CLEANUP)
         Session(
-            study, store, run, userlands, progress, volatile_facts, completed, pollers, extender, short_time, timed
-        ).go()
+            study, store, run, userlands, progress, volatile_facts, completed, pollers, extender, short_time, timed,
+            timing,
+        ).go()  # fmt: skip

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from weighbridge.errors import EnvironmentLost
@@ -12,6 +12,7 @@ from weighbridge.model.decisions import length_text
 from weighbridge.model.host import RunContext
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Study
+from weighbridge.model.timing import Phase, Timing
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userlands
 from weighbridge.runner.continuity import layers_of_run
@@ -93,11 +94,14 @@ class Session:
     short_time: ShortTime = "keep"
     timed: bool = True
     """Whether the study says how long its programs take; if not, each must run once before the first forecast."""
+    timing: Timing = field(default_factory=Timing)
 
     def go(self) -> None:
         """Run the rest of the study, and close the sites. Raises EnvironmentLost, DiskFull, TrialsFailed."""
         say, facts = self.progress.say, self.volatile_facts
-        with TrialRunner(self.study, self.store, self.run, self.userlands, say, facts, self.pollers) as runner:
+        with TrialRunner(
+            self.study, self.store, self.run, self.userlands, say, facts, self.pollers, self.timing
+        ) as runner:
             if not self.store.finished():  # the first trial fixes the set of environments
                 runner.open(may_leave_out=True)
             study = runner.study
@@ -149,7 +153,8 @@ class _Measuring:
             stopper.restart(self.walk.precision.looks)
             goes_on = self._measure_to_precision()
             note_end(store)
-        self._estimate_costs(at_end=True)
+        with self.session.timing.phase(Phase.EVALUATION):
+            self._estimate_costs(at_end=True)
 
     def _measure_to_precision(self) -> bool:
         """Measure until every comparison is precise enough or the time is over. Return whether more can follow."""
@@ -158,10 +163,12 @@ class _Measuring:
             self.walk.plan_until(look)
             step = NextStep.CONTINUE
             while step is NextStep.CONTINUE:
-                self._run_all(self.walk.next_round())
-                self.runner.measure_idle()
-                self._estimate_costs()
-                self._notice_others()
+                with self.session.timing.phase(Phase.TRIALS):
+                    self._run_all(self.walk.next_round())
+                    self.runner.measure_idle()
+                with self.session.timing.phase(Phase.EVALUATION):
+                    self._estimate_costs()
+                    self._notice_others()
                 now = time.monotonic()
                 step = stopper.after_round(self.walk.blocks, now)
             if step is NextStep.STOP:
@@ -171,7 +178,8 @@ class _Measuring:
                     self.session.store.set_info(TIME_IS_OVER, "yes")
                 break
             self._repeat()
-            progress.precision_checked(self.walk.blocks, self._look(stopper.study_ends - time.monotonic()))
+            with self.session.timing.phase(Phase.EVALUATION):
+                progress.precision_checked(self.walk.blocks, self._look(stopper.study_ends - time.monotonic()))
             if not self.walk.is_open:
                 break
         return stopper.may_extend(time.monotonic())
@@ -199,7 +207,8 @@ class _Measuring:
         lengths, say = self.forecaster.lengths, self.session.progress.say
         say("an uncounted pilot round sets the trial length")
         for trials in self.walk.pilot(lengths.cells):
-            self._run_all(trials)
+            with self.session.timing.phase(Phase.PILOT):
+                self._run_all(trials)
         for each in lengths.choose():
             say(f"trials of {length_text(each)}")
         if unknown := lengths.unknown:
@@ -215,6 +224,7 @@ class _Measuring:
             return
         first, self._estimated = not self._estimated, done
         if estimates := self.walk.precision.estimates():
+            self.session.timing.note_estimate()
             self.session.progress.costs_estimated(self.walk.blocks, estimates)
         took_s = 0.0 if first else time.monotonic() - began  # the first estimate includes imports
         self._estimate_at = began + max(ESTIMATE_EVERY_S, took_s / ESTIMATE_SHARE)
@@ -272,4 +282,5 @@ class _Measuring:
         """Repeat the rounds with a failed trial, in every environment of its cell."""
         for number, labels, trials in self.walk.repeats():
             self.session.progress.say(f"repeating round {number} of {labels}")
-            self._run_all(trials)
+            with self.session.timing.phase(Phase.TRIALS):
+                self._run_all(trials)

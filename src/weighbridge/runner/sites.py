@@ -34,6 +34,7 @@ from weighbridge.model.names import SafeName
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.site import ROUTE_TO_SUPPORTING_SERVICES, Mount, Neighbourhood, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Resources, Role, Study
+from weighbridge.model.timing import Timing
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.outputs import why_unmeasured_failed
@@ -145,6 +146,7 @@ class Sites:
     userlands: Userlands
     meters: OpenMeters
     pollers: Pollers | None = None
+    timing: Timing = field(default_factory=Timing)
     may_leave_out: bool = False
     """Whether an optional environment that cannot be opened is left out, which ends with the first trial."""
     left_out: list[LeftOut] = field(default_factory=list)
@@ -166,7 +168,8 @@ class Sites:
             self.neighbourhood = start_supporting_services(self.run, engine, self.study.file.companions)
         self.routes.give_ports(self.study, self._host("server"))
         for arm in self.study.arms:
-            self._open_arm(stack, arm)
+            with self.timing.environment(arm.name):
+                self._open_arm(stack, arm)
         over_udp = first_over(self.study, "udp")
         for _, arm, cell in over_udp.values():
             if arm in self.study.arms:  # the clients of another host can have left it out

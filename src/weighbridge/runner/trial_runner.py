@@ -11,6 +11,7 @@ from weighbridge.meters.opened import meters
 from weighbridge.model.decisions import left_out_text
 from weighbridge.model.host import HERE, RunContext
 from weighbridge.model.study import Study
+from weighbridge.model.timing import Phase, Timing
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userlands
 from weighbridge.runner.estimate import meter_hz
@@ -38,6 +39,7 @@ class TrialRunner:
     say: Callable[[str], None]
     volatile_facts: Callable[[], Mapping[str, str]]
     pollers: Pollers | None
+    timing: Timing = field(default_factory=Timing)
     _sites: Sites | None = None
     _idle: IdleLevels = field(default_factory=lambda: IdleLevels({}))
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -46,7 +48,7 @@ class TrialRunner:
         return self
 
     def __exit__(self, *ended: object) -> None:
-        with shield():
+        with shield(), self.timing.phase(Phase.CLEANUP):
             if self.is_open:
                 self.say("cleaning up")
             self._stack.close()
@@ -64,23 +66,30 @@ class TrialRunner:
     def open(self, *, may_leave_out: bool = False) -> Sites:
         """Open the sites, unless they are open. Optional environments that cannot be opened can be left out."""
         if self._sites is None:
-            note_begin(self.store)
-            hz = meter_hz(self.study)
-            self.store.set_info(METERS_HZ, repr(hz))
-            polled = self.pollers is not None
-            opened = self._stack.enter_context(meters(self.study.file.meters, hz, polled=polled))
-            sites = Sites(self.study, self.run, self.userlands, opened, self.pollers, may_leave_out=may_leave_out)
-            self._sites = sites
-            sites.open_all(self._stack)
-            self._stack.callback(sites.finishing.run, self.store, self.say)  # first of all at the end
-            self._leave_out(sites)
-            served = any("server" in registry.workloads()[cell.kind].roles(cell.options) for cell in self.study.cells)
-            if self.study.file.meters.source != "off" and served:
-                self._idle = IdleLevels(sites.readers(), lambda facts: self.store.add_facts("idle", facts))
-                self._idle.look()
-            note_sites(self.store, self.study, sites)
-            self.store.add_facts("during", self.volatile_facts())
+            with self.timing.phase(Phase.SET_UP):
+                self._open_sites(may_leave_out=may_leave_out)
+        assert self._sites is not None
         return self._sites
+
+    def _open_sites(self, *, may_leave_out: bool) -> None:
+        note_begin(self.store)
+        hz = meter_hz(self.study)
+        self.store.set_info(METERS_HZ, repr(hz))
+        polled = self.pollers is not None
+        opened = self._stack.enter_context(meters(self.study.file.meters, hz, polled=polled))
+        sites = Sites(
+            self.study, self.run, self.userlands, opened, self.pollers, self.timing, may_leave_out=may_leave_out
+        )
+        self._sites = sites
+        sites.open_all(self._stack)
+        self._stack.callback(sites.finishing.run, self.store, self.say)  # first of all at the end
+        self._leave_out(sites)
+        served = any("server" in registry.workloads()[cell.kind].roles(cell.options) for cell in self.study.cells)
+        if self.study.file.meters.source != "off" and served:
+            self._idle = IdleLevels(sites.readers(), lambda facts: self.store.add_facts("idle", facts))
+            self._idle.look()
+        note_sites(self.store, self.study, sites)
+        self.store.add_facts("during", self.volatile_facts())
 
     def _leave_out(self, sites: Sites) -> None:
         """Measure without the environments that could not be opened; store and report the reasons."""

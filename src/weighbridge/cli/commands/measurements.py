@@ -14,6 +14,7 @@ from weighbridge.cli.options import (
     profile_option,
     quick_test_flag,
     set_option,
+    timing_flag,
     watching_options,
     yes_flag,
 )
@@ -50,6 +51,7 @@ class RunOptions:
     yes: bool = yes_flag()
     allow_concurrent: bool = allow_concurrent_flag()
     quick_test: bool = quick_test_flag()
+    timing: bool = timing_flag()
     strict: bool = flag("--strict", "Exit with 10 if the control failed.", LIMITS)
 
 

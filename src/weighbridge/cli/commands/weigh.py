@@ -14,6 +14,7 @@ from weighbridge.cli.options import (
     explain_flag,
     namespace_option,
     quick_test_flag,
+    timing_flag,
     trace_option,
 )
 from weighbridge.model.choices import CpuIdle
@@ -186,6 +187,7 @@ class OutputOptions:
     export_json: Path | None = option(
         "--export-json FILE", "Also write the JSON of 'weighbridge report --json'.", OUTPUT
     )
+    timing: bool = timing_flag()
     yes: bool = flag("--yes -y", "Accepted as by run; weigh never asks.", hidden=True)
 
 

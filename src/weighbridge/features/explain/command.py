@@ -8,6 +8,7 @@ from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import out, write_new
 from weighbridge.cli.run import measured, new_directory
 from weighbridge.cli.runs import run_directory
+from weighbridge.cli.timing import print_timing, timing_since_start
 from weighbridge.features.explain.options import ExplainOptions
 from weighbridge.features.explain.study import why_study
 from weighbridge.model.spelling import nearest
@@ -25,6 +26,7 @@ from weighbridge.study.source import Origin, OriginKind, parse
 
 def explain(options: ExplainOptions) -> None:
     """Make a study that explains the largest cost of a run, and run or save it."""
+    timing = timing_since_start()
     with RunStore(run_directory(options.run)) as store:
         analysis, written, digests = analyse(store), store.info().get("study_text", ""), store.secrets()
         if digests:
@@ -52,7 +54,9 @@ def explain(options: ExplainOptions) -> None:
     origin = Origin(OriginKind.RUN, str(options.run))
     needs_yes = approval.confirm(origin, study, directory, yes=options.yes, quick_test=options.quick_test)
     living.require_alone(allow_concurrent=options.allow_concurrent)
-    measured(study, directory, yes=options.yes and needs_yes, env=options.env)
+    measured(study, directory, yes=options.yes and needs_yes, env=options.env, timing=timing)
+    if options.timing:
+        print_timing(timing)
 
 
 def _to_cross(analysis: Analysis, report: MetricReport, row: Comparison) -> tuple[str, ...]:

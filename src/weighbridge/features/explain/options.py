@@ -10,6 +10,7 @@ from weighbridge.cli.options import (
     env_option,
     quick_test_flag,
     rounds_option,
+    timing_flag,
     trace_option,
     yes_flag,
 )
@@ -41,6 +42,7 @@ class ExplainOptions:
     yes: bool = yes_flag()
     allow_concurrent: bool = allow_concurrent_flag()
     quick_test: bool = quick_test_flag()
+    timing: bool = timing_flag()
 
 
 EXPLAIN = Declared(
