@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,19 +14,32 @@ NOT_FOR_HELP = {"numpy", "scipy", "jinja2", "docker", "rich"}
 SHOW_EVERY_HELP = """
 import contextlib, io, json, sys
 import typer.main
+from pydantic import BaseModel
 from weighbridge.cli.app import app
+
+def has_model(module):
+    ours = module.__name__.startswith("weighbridge.")
+    return ours and any(isinstance(each, type) and issubclass(each, BaseModel) for each in vars(module).values())
 
 def show(command, *words):
     with contextlib.redirect_stdout(io.StringIO()):
         program([*words, "--help"], prog_name="weighbridge", standalone_mode=False)
-    yield " ".join(words), [*sys.modules]
+    yield " ".join(words), {name: has_model(module) for name, module in sys.modules.items()}
     for name, inner in getattr(command, "commands", {}).items():
         yield from show(inner, *words, name)
 
 program = typer.main.get_command(app)
 print(json.dumps(dict(show(program))))
 """
-"""A program that prints the modules that are loaded after the help of each command."""
+"""Prints the modules that are loaded after the help of each command, and whether they have pydantic models."""
+NOT_FOR_WEIGH = {"scipy", "docker", "jsonpath", "asyncio"}
+SAVE_A_STUDY = """
+import json, sys
+from weighbridge.cli.app import app
+
+app(["weigh", "--in", "netns", "--save", sys.argv[1], "true"], prog_name="weighbridge", standalone_mode=False)
+print(json.dumps([*sys.modules]))
+"""
 
 
 @pytest.mark.real
@@ -35,4 +49,16 @@ def test_help_imports_few_modules_and_no_slow_library():
     assert {"", "weigh", "schema", "fleet submit"} < {*after}
     for command, modules in after.items():
         assert NOT_FOR_HELP & {*modules} == set(), command
+        if not command.startswith("fleet "):  # its help lists the options of plug-ins, which are models
+            assert [name for name, has_model in modules.items() if has_model] == [], command
         assert sum(name.startswith("weighbridge.") for name in modules) <= MOST_MODULES, command
+
+
+@pytest.mark.real
+@pytest.mark.side_by_side
+def test_weigh_imports_the_plug_ins_of_its_study_alone(tmp_path: Path):
+    said = must(sys.executable, "-c", SAVE_A_STUDY, tmp_path / "study.yaml", env={**os.environ})
+    modules = json.loads(said.splitlines()[-1])
+    assert NOT_FOR_WEIGH & {*modules} == set()
+    kinds = {name.split(".")[2] for name in modules if name.startswith("weighbridge.environments.")}
+    assert kinds == {"native", "netns"}
