@@ -1,9 +1,7 @@
-"""`weighbridge doctor`: check what this machine can measure and, with `--noise`, how noisy it is."""
+"""`weighbridge doctor`: check what this machine can measure."""
 
 import textwrap
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
 import typer
@@ -11,28 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 from weighbridge import registry
-from weighbridge.analysis.noise import TARGETS, MachineNoise, machine_noise
 from weighbridge.cli.commands.machine import DoctorOptions
-from weighbridge.cli.output import err, out, print_json
-from weighbridge.cli.progress import show
-from weighbridge.errors import Interrupted, Unavailable
+from weighbridge.cli.declared import later
+from weighbridge.cli.output import out, print_json
+from weighbridge.errors import Unavailable
 from weighbridge.model.environment import Environment
 from weighbridge.model.plugin import Readiness
 from weighbridge.report.screen import LINES
-from weighbridge.report.text.formatting import plain
-from weighbridge.report.text.noise import cause_lines
-from weighbridge.runner import known_noise, living, preflight, userlands
-from weighbridge.runner import run as running
+from weighbridge.runner import living, preflight
 from weighbridge.runner.default_environments import DefaultEnvironments, default_environments
-from weighbridge.runner.estimate import clock
-from weighbridge.runner.planned import plan
-from weighbridge.runner.signals import interruptible
-from weighbridge.store.run import RunStore
-from weighbridge.study import loader
-from weighbridge.study.source import bundled_study
 
 UNVERIFIED = "untested on real hardware"
-NOISE_STUDY = "noise"
 _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster")
 _TITLES = {"userlands": "root filesystems"}
 """The headings of sections and groups that the screen shows by another name than the JSON."""
@@ -44,15 +31,13 @@ _WEIGHED = {"a program": False, "a server": True}
 LIMITED = "*"
 """The mark after a name that is ready with a limitation; a note explains the limitation."""
 _CUT = " ... (--all)"
-OFTEN_PER_S = 100.0
-"""Interrupts per second that are reported. At 5 us each, they use 0.05% of a CPU."""
 
 
 def doctor(options: DoctorOptions) -> None:
     """Print what this machine, or the cluster, can measure."""
     if options.noisy:
         living.require_alone(allow_concurrent=options.allow_concurrent)
-        measure_noise(as_json=options.as_json)
+        later("weighbridge.cli.noise:measure_noise")(as_json=options.as_json)
         return
     of_cluster = options.cluster or options.context or options.namespace
     sections = examine_cluster(options.context, options.namespace) if of_cluster else examine()
@@ -304,68 +289,3 @@ def _as_weighed(plugin: Environment, state: Readiness) -> Readiness:
         return state
     named = preflight.ready(plugin, plugin.options.model_validate(names[plugin.kind]))
     return state if named.ready else named
-
-
-def measure_noise(*, as_json: bool) -> None:
-    """Measure and print the noise of this machine. Raises the errors of a run."""
-    study = loader.load(bundled_study(NOISE_STUDY))
-    plan(study).require()
-    first = (
-        ""
-        if userlands.userlands_built(study)
-        else "first builds a root filesystem with its programs (once, a few minutes), then "
-    )
-    err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for about a minute")
-    with known_noise.run_folder() as folder:
-        try:
-            with interruptible(), known_noise.counted_interrupts(OFTEN_PER_S) as often, show() as progress:
-                running.run_study(study, folder / "run", progress, lambda store: None)
-        except Interrupted as ended:
-            ended.discarded = True
-            raise
-        with RunStore(folder / "run") as store:
-            noise = replace(machine_noise(store), interrupts=tuple(often))
-    document = {**noise_document(noise), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}
-    known_noise.keep(document)
-    if as_json:
-        print_json(document)
-    else:
-        _print_noise(noise)
-
-
-def noise_document(noise: MachineNoise) -> dict[str, Any]:
-    """Return the document of ``--json``, in fractions and seconds."""
-    return {
-        "version": 1,
-        "noise": [
-            {
-                "workload": row.workload, "kind": row.kind, "variation": row.variation, "pairs": row.pairs,
-                "trial_s": row.trial_s,
-                "to": [
-                    {"half_width": each, "blocks": row.blocks(each), "seconds": row.seconds(each)} for each in TARGETS
-                ],
-            }
-            for row in noise.rows
-        ],
-        "disturbed": [
-            {"code": each.flag.code, "where": each.flag.where, "trials": each.count, "of": each.trials}
-            for each in noise.disturbed
-        ],
-        "interrupts": [asdict(each) for each in noise.interrupts],
-    }  # fmt: skip
-
-
-def _print_noise(noise: MachineNoise) -> None:
-    table = Table("what", "between runs", *(f"to ±{100 * each:g}%" for each in TARGETS), box=None, pad_edge=False)
-    for row in noise.rows:
-        times = (clock(row.seconds(each)) for each in TARGETS)
-        table.add_row(f"{row.workload} ({row.kind})", f"{plain(100 * row.variation, 2)}%", *times)
-    out().print(table)
-    out().print(
-        "\nbetween runs: standard deviation of the ratio of two successive runs of the same program. "
-        "The times are for one comparison of two native environments with this noise.\n",
-        markup=False,
-    )
-    for line in cause_lines(noise):
-        out().print(line, markup=False)
-    out().print("saved for 'weighbridge plan'", markup=False)

@@ -26,6 +26,8 @@ _CONTAINERD_GONE = ("containerd.sock", ": unavailable", "transport is closing")
 
 def client_from_environment() -> Any:
     """Return the SDK's client for DOCKER_HOST, the current context or the default socket; None without an answer."""
+    if not _has_address():
+        return None
     import docker
     from docker.errors import DockerException
 
@@ -42,6 +44,12 @@ def client_from_environment() -> Any:
             if base == os.environ.get("DOCKER_HOST"):
                 return None  # the user named this engine: do not replace it silently
     return None
+
+
+def _has_address() -> bool:
+    """Return whether there can be an engine. The SDK, which loads slowly, is not needed to see that there is none."""
+    contexts = Path(os.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker"))  # noqa: PTH111 - never raises
+    return bool(os.environ.get("DOCKER_HOST")) or contexts.exists() or _SOCKET.exists()
 
 
 def client_of(url: str) -> Any:

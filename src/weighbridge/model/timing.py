@@ -1,7 +1,7 @@
 """How long each phase of a run took, by the monotonic clock."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -26,13 +26,17 @@ class Timing:
 
     before_s: float = 0.0
     """Seconds from the start of the process until this object was created."""
+    clock: Callable[[], float] = time.monotonic
     environments: dict[str, float] = field(default_factory=dict)
     """Seconds of each environment's set-up. Set-ups can overlap."""
     first_estimate_s: float | None = None
     """Seconds from the start of the process to the first estimate of a cost; None before it."""
     _phases: dict[Phase, float] = field(default_factory=dict)
     _phase: Phase = Phase.PREPARATION
-    _since: float = field(default_factory=time.monotonic)
+    _since: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._since = self.clock()
 
     @property
     def phases(self) -> dict[Phase, float]:
@@ -43,7 +47,7 @@ class Timing:
 
     def begin(self, phase: Phase) -> None:
         """End the present phase, and begin another one."""
-        now = time.monotonic()
+        now = self.clock()
         self._phases[self._phase] = self._phases.get(self._phase, 0.0) + now - self._since
         self._phase, self._since = phase, now
 
@@ -60,11 +64,11 @@ class Timing:
     @contextmanager
     def environment(self, name: str) -> Iterator[None]:
         """Count the time of the body toward the set-up of an environment."""
-        began = time.monotonic()
+        began = self.clock()
         try:
             yield
         finally:
-            self.environments[name] = self.environments.get(name, 0.0) + time.monotonic() - began
+            self.environments[name] = self.environments.get(name, 0.0) + self.clock() - began
 
     def note_estimate(self) -> None:
         """Note that the first estimate of a cost is known now."""

@@ -1,0 +1,91 @@
+"""`weighbridge doctor --noise`: measure how noisy this machine is."""
+
+import time
+from dataclasses import asdict, replace
+from typing import Any
+
+from rich.table import Table
+
+from weighbridge.analysis.noise import TARGETS, MachineNoise, machine_noise
+from weighbridge.cli.output import err, out, print_json
+from weighbridge.cli.progress import show
+from weighbridge.errors import Interrupted
+from weighbridge.report.text.formatting import plain
+from weighbridge.report.text.noise import cause_lines
+from weighbridge.runner import known_noise, userlands
+from weighbridge.runner import run as running
+from weighbridge.runner.estimate import clock
+from weighbridge.runner.planned import plan
+from weighbridge.runner.signals import interruptible
+from weighbridge.store.run import RunStore
+from weighbridge.study import loader
+from weighbridge.study.source import bundled_study
+
+NOISE_STUDY = "noise"
+OFTEN_PER_S = 100.0
+"""Interrupts per second that are reported. At 5 us each, they use 0.05% of a CPU."""
+
+
+def measure_noise(*, as_json: bool) -> None:
+    """Measure and print the noise of this machine. Raises the errors of a run."""
+    study = loader.load(bundled_study(NOISE_STUDY))
+    plan(study).require()
+    first = (
+        ""
+        if userlands.userlands_built(study)
+        else "first builds a root filesystem with its programs (once, a few minutes), then "
+    )
+    err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for about a minute")
+    with known_noise.run_folder() as folder:
+        try:
+            with interruptible(), known_noise.counted_interrupts(OFTEN_PER_S) as often, show() as progress:
+                running.run_study(study, folder / "run", progress, lambda store: None)
+        except Interrupted as ended:
+            ended.discarded = True
+            raise
+        with RunStore(folder / "run") as store:
+            noise = replace(machine_noise(store), interrupts=tuple(often))
+    document = {**noise_document(noise), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}
+    known_noise.keep(document)
+    if as_json:
+        print_json(document)
+    else:
+        _print_noise(noise)
+
+
+def noise_document(noise: MachineNoise) -> dict[str, Any]:
+    """Return the document of ``--json``, in fractions and seconds."""
+    return {
+        "version": 1,
+        "noise": [
+            {
+                "workload": row.workload, "kind": row.kind, "variation": row.variation, "pairs": row.pairs,
+                "trial_s": row.trial_s,
+                "to": [
+                    {"half_width": each, "blocks": row.blocks(each), "seconds": row.seconds(each)} for each in TARGETS
+                ],
+            }
+            for row in noise.rows
+        ],
+        "disturbed": [
+            {"code": each.flag.code, "where": each.flag.where, "trials": each.count, "of": each.trials}
+            for each in noise.disturbed
+        ],
+        "interrupts": [asdict(each) for each in noise.interrupts],
+    }  # fmt: skip
+
+
+def _print_noise(noise: MachineNoise) -> None:
+    table = Table("what", "between runs", *(f"to ±{100 * each:g}%" for each in TARGETS), box=None, pad_edge=False)
+    for row in noise.rows:
+        times = (clock(row.seconds(each)) for each in TARGETS)
+        table.add_row(f"{row.workload} ({row.kind})", f"{plain(100 * row.variation, 2)}%", *times)
+    out().print(table)
+    out().print(
+        "\nbetween runs: standard deviation of the ratio of two successive runs of the same program. "
+        "The times are for one comparison of two native environments with this noise.\n",
+        markup=False,
+    )
+    for line in cause_lines(noise):
+        out().print(line, markup=False)
+    out().print("saved for 'weighbridge plan'", markup=False)
