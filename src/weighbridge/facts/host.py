@@ -154,7 +154,6 @@ def _programs() -> dict[str, str]:
         "runc": ("runc", "--version"),
         "containerd": ("containerd", "--version"),
         "iptables": ("iptables", "--version"),
-        "mmdebstrap": ("mmdebstrap", "--version"),
     }
     answers = {name: output(argv) for name, argv in commands.items()}
     return {f"version of {name}": answer.splitlines()[0] for name, answer in answers.items() if answer}
