@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from statistics import mean
+from statistics import fmean as mean
 from typing import Literal
 
 from weighbridge import registry
