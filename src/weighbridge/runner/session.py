@@ -34,6 +34,7 @@ from weighbridge.runner.rounds import RoundWalk
 from weighbridge.runner.stopper import BlockExtender, NextStep, ShortTime, Stopper
 from weighbridge.runner.tracers import trace_explained
 from weighbridge.runner.trial_runner import TrialRunner
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.extensions import note_begin, note_end
 from weighbridge.store.reader import TIME_IS_OVER
 from weighbridge.store.run import RunStore
@@ -73,7 +74,7 @@ class Progress(Protocol):
 ESTIMATE_EVERY_S = 0.4
 """The least seconds between two estimates that are shown."""
 ESTIMATE_SHARE = 0.02
-"""The largest share of the time for estimates: reading all values of a long run takes longer and longer."""
+"""The largest share of the time for estimates, and for looks at background load: reading a long run takes long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,8 @@ class _Measuring:
     _others_noticed: bool = False
     _estimate_at: float = -math.inf
     """When costs are estimated again (time.monotonic)."""
+    _notice_at: float = -math.inf
+    """When background load is looked at again (time.monotonic)."""
     _estimated: int = 0
 
     def go(self) -> None:
@@ -230,14 +233,19 @@ class _Measuring:
         self._estimate_at = began + max(ESTIMATE_EVERY_S, took_s / ESTIMATE_SHARE)
 
     def _notice_others(self) -> None:
-        """Report once that background load will keep the run from being precise enough."""
-        if self._others_noticed:
+        """Report once that background load will keep the run from being precise enough.
+
+        This reads all trials so far, so it is done as seldom as `ESTIMATE_SHARE` of the time allows.
+        """
+        began = time.monotonic()
+        if self._others_noticed or began < self._notice_at or self.walk.blocks < MIN_BLOCKS_VERDICT:
             return
         last = self.forecaster.forecast((), time.monotonic()).last_blocks
         if (out_of_reach := self.walk.precision.out_of_reach(self.walk.blocks, last)) is not None:
             self._others_noticed = True
             polled = self.session.pollers is not None
             self.session.progress.interference_noticed(replace(out_of_reach, polled=polled))
+        self._notice_at = began + (time.monotonic() - began) / ESTIMATE_SHARE
 
     def _run_all(self, trials: Sequence[Trial]) -> None:
         progress = self.session.progress
