@@ -41,6 +41,7 @@ from weighbridge.linux.network import free_port, listening
 from weighbridge.linux.process import Process, run
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import SiteLayers
+from weighbridge.model.setup import SetupStep
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
@@ -92,7 +93,7 @@ class Clock:
         self._close()
         print(text, file=sys.stderr)
 
-    def step(self, text: str) -> None:
+    def waits(self, steps: Sequence[SetupStep]) -> None:
         """Sites are opened before the first trial."""
 
     def trial_started(self, trial: Trial, done: int, total: int, left: Forecast) -> None:

@@ -111,7 +111,7 @@ def _locked(folder: Path, key: str, label: str, say: Callable[[str], None]) -> I
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another run to finish building {label}")
+            say(f"waiting until {label} is built")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

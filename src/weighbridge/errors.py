@@ -109,6 +109,10 @@ class Leftovers(WeighbridgeError):
     exit_code = 1
 
 
+class Cancelled(BaseException):
+    """Another thread failed, or the user interrupted the run. It is not an Exception, as for `Interrupted`."""
+
+
 class Interrupted(BaseException):
     """Ctrl-C or SIGTERM. It is not an Exception, so that handlers of failures do not catch it."""
 

@@ -285,7 +285,7 @@ def test_native_needs_a_userland_too(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_a_failure_of_mmdebstrap_is_told_with_what_helps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     users_machine(monkeypatch, tmp_path, programs={"mmdebstrap", "newuidmap"}, ids="4321:1:2\n")
     stderr = b"E: unable to pick chroot mode automatically (use --mode for manual selection)\n"
-    monkeypatch.setattr(commands, "run", lambda command: Completed(command.argv, 1, b"", stderr, 1.0))
+    monkeypatch.setattr(commands, "run", lambda command, _: Completed(command.argv, 1, b"", stderr, 1.0))
     with pytest.raises(Unavailable, match="usermod --add-subuids") as caught:
         build.ensure(UserlandSpec.of(["hello"]), tmp_path / "cache", lambda _: None)
     assert "--mode" not in str(caught.value)

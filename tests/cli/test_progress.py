@@ -11,12 +11,13 @@ from rich.progress import Progress
 from sentences import assert_sentence
 from weighbridge import secret_values
 from weighbridge.cli import progress
-from weighbridge.cli.progress import Shown, estimates_table, prospect, verdict_time
+from weighbridge.cli.progress import Shown, estimates_table, prospect, setup_words, verdict_time
 from weighbridge.model.disturbance import disturbance_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.model.secret import SecretName
+from weighbridge.model.setup import SetupStep
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report.text.environments import names_of_study, use_display_names
 from weighbridge.runner.estimate import Forecast, forecast
@@ -120,7 +121,7 @@ def test_without_a_terminal_lines_become_rarer_and_have_the_least_precise_cost(c
     monkeypatch.setattr(progress.time, "monotonic", lambda: now)
     shown = Shown(None)
     for name in ("native", "docker"):
-        shown.step(f"starting {name} (server)")
+        shown.waits([SetupStep("site", f"{name} (server)")])
     for second in range(1000):
         now = float(second)
         left = Forecast(5.0, 10, 1000.0 - second, 400, "limit")
@@ -145,8 +146,21 @@ def test_a_slow_start_is_told_without_a_terminal(capsys, monkeypatch):
     shown = Shown(None)
     for second, name in ((1.0, "one"), (12.0, "two"), (13.0, "three")):
         now = second
-        shown.step(f"starting {name}")
-    assert capsys.readouterr().err == "starting two\n"
+        shown.waits([SetupStep("host", name, 2, 9), SetupStep("image", "web")])
+    assert capsys.readouterr().err == "starting host two (2 of 9), importing the image on web\n"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [SetupStep("host", "db", 2, 9), SetupStep("image", "web"), SetupStep("engine", "a-nat")],
+        [SetupStep("site", "bridge (client)", 3, 12, clients="b"), SetupStep("site", "volume", 4, 10)],
+        [SetupStep("services", "pod", 1500, 2000)],
+        [SetupStep("engine", f"host-{number}") for number in range(5)],
+    ],
+)
+def test_what_a_run_waits_for_is_one_sentence(steps):
+    assert_sentence(setup_words(steps))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """An engine in a host of ours: started once more where its containerd was late, and for no other reason."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +12,7 @@ from weighbridge.engines import hosted
 from weighbridge.engines.settings import USUAL, Settings
 from weighbridge.errors import Unavailable
 
+RUN = SimpleNamespace(id="r", say=print, during=nullcontext)
 LATE = Unavailable("dockerd did not start: failed to start containerd: timeout waiting for containerd to start")
 
 
@@ -51,7 +52,7 @@ def engines_started(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None
 
     monkeypatch.setattr(hosted, "await_answer", answer)
     monkeypatch.setattr(hosted, "within", lambda its_host, _, group, *argv: ("launcher", its_host.name, *argv))
-    with hosted.hosted_engine(SimpleNamespace(id="r", say=print), host, USUAL):  # type: ignore[arg-type]
+    with hosted.hosted_engine(RUN, host, USUAL):  # type: ignore[arg-type]
         pass
     assert host.argv[:3] == ("launcher", "lab", "env")
     return host.started
@@ -73,6 +74,6 @@ def test_a_program_that_the_host_does_not_have_is_told():
     host.run = lambda command: SimpleNamespace(returncode=127, last_words="")  # type: ignore[method-assign]
     with (
         raises_sentence(Unavailable),
-        hosted.hosted_engine(SimpleNamespace(id="r", say=print), host, Settings(dockerd="/mnt/x/dockerd")),  # type: ignore[arg-type]
+        hosted.hosted_engine(RUN, host, Settings(dockerd="/mnt/x/dockerd")),  # type: ignore[arg-type]
     ):
         pass

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentences import raises_sentence
-from weighbridge.engines.layers import file_layer, folder_as_layer, image_archive
+from weighbridge.engines.layers import file_layer, folder_as_layer, image_archive, lower_layer
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, Completed
 
@@ -61,8 +61,17 @@ def image(lower: str | None) -> SimpleNamespace:
 
 def test_where_it_cannot_that_is_told():
     with raises_sentence(Unavailable):
-        folder_as_layer(Host(32), image("/data/overlay2/a/diff"), "/run/b")  # type: ignore[arg-type]
-    with raises_sentence(Unavailable):
-        folder_as_layer(Host(0), image(None), "/run/b")  # type: ignore[arg-type]
-    with raises_sentence(Unavailable):
-        folder_as_layer(Host(0), SimpleNamespace(attrs={"GraphDriver": None}), "/run/b")  # type: ignore[arg-type]
+        folder_as_layer(Host(32), "/data/overlay2/a/diff", "/run/b")  # type: ignore[arg-type]
+
+
+def test_only_overlay2_has_a_folder_for_a_layer():
+    assert lower_layer(image("/data/overlay2/a/diff")) == "/data/overlay2/a/diff"
+    assert lower_layer(image(None)) is None
+    assert lower_layer(SimpleNamespace(attrs={"GraphDriver": None})) is None
+
+
+def test_the_folder_is_mounted_read_only():
+    """An engine that removed the layer would otherwise remove the files of the host."""
+    host = Host(0)
+    folder_as_layer(host, "/data/overlay2/a/diff", "/run/b")  # type: ignore[arg-type]
+    assert host.asked == [("mount", "-o", "bind,ro", "/run/b", "/data/overlay2/a/diff")]

@@ -20,6 +20,7 @@ from weighbridge.model.names import RunId
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.sampling import Sampler
+from weighbridge.model.setup import SetupStep
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial, TrialRecord, TrialResult
@@ -231,12 +232,16 @@ class Layer(Environment):
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
         return (self.kind == "fake" and self.world.not_ready) or Readiness(True)
 
+    def opens_in_order(self, options: Any) -> str:
+        return self.world.orders.get(self.kind, "")
+
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[FakeSite]:
         if request.name.split("-")[1] in self.world.cannot_open:
             raise EnvironmentLost(f"cannot open {request.name}")
         if (why := self.world.unavailable.get("-".join(request.name.split("-")[1:]))) is not None:
             raise Unavailable(why)
+        self.world.at_open(request)
         site = FakeSite(self.world, request.name, "-".join(request.name.split("-")[1:-1]), request.role)
         self.world.sites.append(site)
         self.world.requests.append(request)
@@ -333,6 +338,10 @@ class World:
     guest_cpu_s: float = 0.0
     oom_kills: Callable[[], float] = lambda: 0.0
     cannot_open: set[str] = field(default_factory=set)
+    at_open: Callable[[SiteRequest], None] = lambda _: None
+    """Called in the thread that opens a site."""
+    orders: dict[str, str] = field(default_factory=dict)
+    """What `Environment.opens_in_order` returns, by kind."""
     unavailable: dict[str, str] = field(default_factory=dict)
     """Sites that cannot be opened, by environment and role (``two-server``), and why."""
     not_ready: Readiness | None = None
@@ -406,7 +415,7 @@ class Told:
     records: list[TrialRecord] = field(default_factory=list)
     counts: list[tuple[int, int]] = field(default_factory=list)
     left: list[Forecast] = field(default_factory=list)
-    steps: list[str] = field(default_factory=list)
+    steps: list[Sequence[SetupStep]] = field(default_factory=list)
     statuses: list[Sequence[PrecisionStatus]] = field(default_factory=list)
     at_begin: Callable[[Trial], None] = lambda _: None
     interrupt_at: int = 0
@@ -424,8 +433,8 @@ class Told:
     def layers_known(self, layers: Mapping[str, object]) -> None:
         self.layers = layers
 
-    def step(self, text: str) -> None:
-        self.steps.append(text)
+    def waits(self, steps: Sequence[SetupStep]) -> None:
+        self.steps.append(steps)
 
     def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
         self.begun.append(trial)

@@ -1,5 +1,6 @@
 """What it takes to build from Debian's archive where the machine is no Debian."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def test_keys_that_apt_does_not_trust_by_itself_are_named_to_mmdebstrap(
     assert debian_archive.lacking() is None
     asked: list[tuple[str, ...]] = []
 
-    def run(command: Command) -> Completed:
+    def run(command: Command, heard: object) -> Completed:
         asked.append(command.argv)
         return Completed(command.argv, 0, b"", b"", 1.0)
 
@@ -74,3 +75,21 @@ def test_keys_that_the_user_had_apt_trust_are_found_by_whose_they_are(elsewhere:
     assert debian_archive.lacking() is not None
     file.write_bytes(b"\x99\x02 Debian Archive Automatic Signing Key (12/bookworm) \x89")
     assert debian_archive.lacking() is None and debian_archive.keyring_options() == ()
+
+
+def test_the_phases_of_a_build_are_told(monkeypatch: pytest.MonkeyPatch):
+    said: list[str] = []
+
+    def run(command: Command, heard: Callable[[str], None]) -> Completed:
+        for line in (
+            "I: running apt-get update...",
+            "Get:1 bookworm",
+            "I: installing remaining packages inside",
+            "I: done",
+        ):
+            heard(line)
+        return Completed(command.argv, 0, b"", b"", 1.0)
+
+    monkeypatch.setattr(commands, "run", run)
+    debian_archive.mmdebstrap("bookworm", "x.tar", say=said.append)
+    assert said == ["reading the list of Debian's packages (1 of 6)", "installing the programs (5 of 6)"]

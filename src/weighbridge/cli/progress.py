@@ -16,6 +16,7 @@ from rich.text import Text
 from weighbridge.cli.output import err
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.setup import SetupStep
 from weighbridge.model.text import printable
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report.text.environments import display_name
@@ -38,6 +39,8 @@ _LINES_S = (0.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 """Seconds after the first trial at which a line is due without a terminal; the last interval repeats."""
 _QUIET_S = 10.0
 """Seconds of silence after which each step prints a line without a terminal: set-up can take minutes."""
+_STEPS = 3
+"""The number of steps of the set-up that are shown at the same time."""
 _BARS = {100: 20, 70: 10}
 """The width of a bar by the minimum width of the terminal. Narrower terminals show no bar."""
 _WITH_BAR = min(_BARS)
@@ -81,10 +84,10 @@ class Shown:
         else:
             self._line(text)
 
-    def step(self, text: str) -> None:
-        """Show the current step. Without a terminal, print it only after a time of silence."""
+    def waits(self, steps: Sequence[SetupStep]) -> None:
+        """Show the steps of the set-up. Without a terminal, print them only after a time of silence."""
         if self._bar is not None or time.monotonic() - self._line_at >= _QUIET_S:
-            self.say(text)
+            self.say(setup_words(steps))
 
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
         """Ignore the hypervisors: the live screen does not show them."""
@@ -199,6 +202,23 @@ class Shown:
         if self._bar is not None and self._task is not None:
             total = max(self._total, self._ended)
             self._bar.update(self._task, completed=self._ended, total=total, count=f"{self._ended}/{total}")
+
+
+def setup_words(steps: Sequence[SetupStep]) -> str:
+    """Return the steps of the set-up: ``starting host db (2 of 9), importing the image on web``."""
+    words = ", ".join(map(_setup_step, steps[:_STEPS]))
+    return f"{words} and {len(steps) - _STEPS} more" if len(steps) > _STEPS else words
+
+
+def _setup_step(step: SetupStep) -> str:
+    if step.kind == "services":
+        return f"creating Services ({step.number:,} of {step.total:,})"
+    if step.kind == "image":
+        return f"importing the image on {step.name}"
+    noun = {"host": "host ", "engine": "the engine on ", "site": ""}[step.kind]
+    number = f" ({step.number} of {step.total})" if step.number else ""
+    clients = f", for clients on {step.clients}" if step.clients else ""
+    return f"starting {noun}{step.name}{number}{clients}"
 
 
 def _left(left: Forecast) -> str:

@@ -6,12 +6,13 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from weighbridge.engines.client import ask_by, client_from_environment, client_of, quietly, readiness
 from weighbridge.engines.hosted import hosted_engine
 from weighbridge.engines.labelled import LABEL, remove_labelled
-from weighbridge.engines.layers import executable, file_layer, folder_as_layer, image_archive
+from weighbridge.engines.layers import executable, file_layer, folder_as_layer, image_archive, lower_layer
 from weighbridge.engines.private import private_engine, program_readiness
 from weighbridge.engines.settings import PROGRAM, USUAL, Settings
 from weighbridge.engines.shared_root import bare_layer
@@ -23,6 +24,8 @@ from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.slices import slice_of
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.names import GroupName
+from weighbridge.model.once import Once
+from weighbridge.model.setup import SetupStep
 from weighbridge.model.userland import Userland
 
 _CHUNK = 2**20
@@ -45,7 +48,7 @@ class Engine:
         self.disposable = private and host.capabilities.disposable is not None
         """Whether it and all that is in it end with its host: nothing has to be removed one by one."""
         self._run = run
-        self._images: dict[str, str] = {}
+        self._images = Once()
         self.layered = False
         """Whether a layer of its images is an unchanged file system of the host."""
         about = client.version()  # the engine starts its programs for it: seconds on an emulated CPU
@@ -95,22 +98,18 @@ class Engine:
 
     def image(self, userland: Userland) -> str:
         """Return the id of the userland's image, imported at first use."""
-        if userland.digest not in self._images:
-            tag = f"weighbridge:{self._run.id}-{userland.digest[:12]}"
-            program = build.ensure(self._run.cache, self._run.say).read_bytes()
-            layer = self.host.capabilities.image_layer if userland.tar is not None else None
+        return self._images.get(userland.digest, lambda: self._imported(userland))
+
+    def _imported(self, userland: Userland) -> str:
+        tag = f"weighbridge:{self._run.id}-{userland.digest[:12]}"
+        program = build.ensure(self._run.cache, self._run.say).read_bytes()
+        layer = self.host.capabilities.image_layer if userland.tar is not None else None
+        with self._run.during(SetupStep("image", self.host.name)):
             if userland.of_this_machine:
                 self._load(tag, bare_layer(userland.root, LAUNCHER, program))
-            elif layer is not None:
-                folder = layer(userland)
-                stands = file_layer(f"userland-{userland.digest}", b"")  # no two userlands have a layer in common
-                self._load(tag, stands, file_layer(LAUNCHER, program))
-                folder_as_layer(self.host, self.client.images.get(tag), str(folder))
-                self.layered = True
-            else:
+            elif layer is None or not self._layer(tag, layer(userland), userland, program):
                 self._import(tag, userland, program)
-            self._images[userland.digest] = self.client.images.get(tag).id
-        return self._images[userland.digest]
+        return str(self.client.images.get(tag).id)
 
     def _import(self, tag: str, userland: Userland, program: bytes) -> None:
         """Return an image with one layer: the launcher and the userland's files, unpacked by the engine."""
@@ -124,6 +123,16 @@ class Engine:
                 tag=version,
                 changes=[f"LABEL {LABEL}={self._run.id}"],
             )
+
+    def _layer(self, tag: str, folder: Path, userland: Userland, program: bytes) -> bool:
+        """Make an image whose lower layer is a folder of the host; return whether the engine can have that."""
+        stands = file_layer(f"userland-{userland.digest}", b"")  # no two userlands have a layer in common
+        self._load(tag, stands, file_layer(LAUNCHER, program))
+        if (lower := lower_layer(self.client.images.get(tag))) is None:
+            return False
+        folder_as_layer(self.host, lower, str(folder))
+        self.layered = True
+        return True
 
     def _load(self, tag: str, *layers: bytes) -> None:
         """Return an image with these layers, the lowest one first."""

@@ -15,6 +15,7 @@ from weighbridge.linux.packages import install_on
 from weighbridge.linux.process import environment_of
 from weighbridge.model.command import Command
 from weighbridge.model.host import DisposableHost, RunContext
+from weighbridge.model.setup import SetupStep
 
 _SOCKET = "/run/docker.sock"
 _LATE = "timeout waiting for containerd to start"
@@ -30,7 +31,6 @@ def hosted_engine(run: RunContext, host: DisposableHost, settings: Settings) -> 
             if settings.dockerd
             else f"no Docker engine is installed: {install_on(host, ['dockerd'])}"
         )
-    run.say(f"starting a Docker engine on host {host.name}")
     with host.engine_folder() as folder, _data_of(host, folder, settings) as data:
         # containerd writes to TMPDIR what it did when it was found hanging
         environment = {**environment_of(run.id), "TMPDIR": "/run", "DOCKER_SERVICE_PREFER_OFFLINE_IMAGE": "1"}
@@ -45,13 +45,14 @@ def hosted_engine(run: RunContext, host: DisposableHost, settings: Settings) -> 
         daemon = host.start(Command(argv))
         client = None
         try:
-            try:
-                client = await_answer(lambda: host.reach(_SOCKET), daemon)
-            except Unavailable as error:
-                if _LATE not in str(error):
-                    raise
-                daemon = host.start(Command(argv))
-                client = await_answer(lambda: host.reach(_SOCKET), daemon)
+            with run.during(SetupStep("engine", host.name)):
+                try:
+                    client = await_answer(lambda: host.reach(_SOCKET), daemon)
+                except Unavailable as error:
+                    if _LATE not in str(error):
+                        raise
+                    daemon = host.start(Command(argv))
+                    client = await_answer(lambda: host.reach(_SOCKET), daemon)
             yield client
         finally:
             if client is not None and _has_containers(client):  # it would wait for each; the host is to end anyway

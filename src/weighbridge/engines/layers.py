@@ -1,7 +1,8 @@
 """An image of small layers for ``docker load``, with one layer that only stands for a folder of the host.
 
-An emulated CPU takes minutes to unpack a root filesystem, to sum it up and to note each of its files. If the host
-already has it as a file system, that replaces the layer's folder, which the storage driver overlay2 only ever reads.
+Unpacking a root filesystem takes five seconds, and minutes on an emulated CPU. If the host already has its files,
+their folder replaces the layer's folder, which the storage driver overlay2 only ever reads. All engines of a testbed
+then share one copy.
 """
 
 import hashlib
@@ -57,12 +58,18 @@ def image_archive(
     return buffer.getvalue()
 
 
-def folder_as_layer(host: Host, image: Any, folder: str) -> None:
-    """Use a folder of the host as the lower of an image's two layers. Raises Unavailable."""
+def lower_layer(image: Any) -> str | None:
+    """Return the folder of the lower of an image's two layers; None if its engine does not use overlay2."""
     lower = ((image.attrs.get("GraphDriver") or {}).get("Data") or {}).get("LowerDir")
-    if not lower:
-        raise Unavailable(f"host {host.name}: its engine does not use overlay2. Set its storage driver to overlay2")
-    completed = host.run(Command(("mount", "--bind", folder, lower), _MOUNT_S))
+    return None if lower is None else str(lower)
+
+
+def folder_as_layer(host: Host, lower: str, folder: str) -> None:
+    """Use a folder of the host in place of a `lower_layer`. Raises Unavailable.
+
+    It is read-only, because the engine could otherwise remove the host's files together with the layer.
+    """
+    completed = host.run(Command(("mount", "-o", "bind,ro", folder, lower), _MOUNT_S))
     if completed.returncode != 0:
         raise Unavailable(
             f"host {host.name}: the root filesystem cannot become a layer of an image: {completed.last_words}"

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from threading import Lock
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroup_files, cpus, network, process
@@ -28,15 +29,17 @@ class SinglePurpose:
     def __init__(self, whose: str) -> None:
         self._whose = whose
         self._purpose = ""
+        self._taking = Lock()
 
     def take(self, purpose: str) -> None:
         """Reserve the host for ``purpose``. Raises Unavailable if it has another one."""
-        if self._purpose not in ("", purpose):
-            raise Unavailable(
-                f"{self._whose} cannot be changed for both '{self._purpose}' and '{purpose}' in one study: use "
-                "hosts of kind testbed, or write two studies"
-            )
-        self._purpose = purpose
+        with self._taking:
+            if self._purpose not in ("", purpose):
+                raise Unavailable(
+                    f"{self._whose} cannot be changed for both '{self._purpose}' and '{purpose}' in one study: use "
+                    "hosts of kind testbed, or write two studies"
+                )
+            self._purpose = purpose
 
 
 class LocalHost:

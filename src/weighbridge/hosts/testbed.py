@@ -92,9 +92,11 @@ class TestbedHost(SwitchedHost, LocalHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        if self.options.link is None:
-            return Capabilities(disposable=self, guest_disk=self.program)
-        return Capabilities(disposable=self, link=self.link, limit_link=self.set_link, guest_disk=self.program)
+        has_cable = self.options.link is not None
+        return Capabilities(
+            disposable=self, link=self.link if has_cable else None, limit_link=self.set_link if has_cable else None,
+            guest_disk=self.program, image_layer=self.userland,
+        )  # fmt: skip
 
     def _alive(self) -> None:
         if self._holder.poll() is not None:

@@ -13,6 +13,7 @@ from typing import Self
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher import frames
 from weighbridge.launcher.frames import Frame, Kind
+from weighbridge.linux import cancellation
 from weighbridge.linux.process import GRACE_S
 from weighbridge.model.command import Command, Completed, Stream, Transport
 from weighbridge.model.sampling import SampledFile, Samples
@@ -78,7 +79,7 @@ class Launcher:
         self._sampled = 0
         greeting = self.expect(0, Kind.HELLO)
         threading.Thread(target=self._read, daemon=True, name=f"site {name}").start()
-        if not greeting.arrival.wait(ready_s) or greeting.frame is None:
+        if not cancellation.wait(greeting.arrival, ready_s) or greeting.frame is None:
             self.close()
             raise Unavailable(f"{name}: its launcher did not start: {why()}")
         if greeting.frame.kind is Kind.REFUSED:

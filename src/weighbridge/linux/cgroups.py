@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ FREEZE_S = 10.0
 _TRIES = 9
 _FUSE = os.makedev(10, 229)
 """/dev/fuse (fuse(4))."""
+_MAKING = threading.Lock()
+"""A lock, because the maker of the topmost group records which controllers its parent had before."""
 _FREEZABLE = "freezable"
 """The child of a version 2 group with the frozen processes, if not all are frozen."""
 
@@ -39,6 +42,11 @@ def _write(path: Path, value: str) -> None:
 
 def _make_or_unavailable(make: Callable[[], object]) -> None:
     """Make groups, retrying if another run that ends removes their common parent. Raises Unavailable."""
+    with _MAKING:
+        _retried(make)
+
+
+def _retried(make: Callable[[], object]) -> None:
     try:
         for _ in range(_TRIES):
             with contextlib.suppress(FileNotFoundError):

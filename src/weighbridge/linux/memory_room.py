@@ -1,7 +1,8 @@
 """Checks that this machine, or another host, has enough memory for guests."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 
 from weighbridge.linux import counters
 
@@ -15,6 +16,19 @@ class MemoryBudget:
 
     available: int
     promised: int = 0
+    _promising: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    def promise(self, memory: int, where: str) -> str:
+        """Promise bytes to a guest on ``where``; return why they do not fit, or "" if they do."""
+        with self._promising:
+            if not (reason := no_room(memory, where, self)):
+                self.promised += memory
+            return reason
+
+    def take_back(self, memory: int) -> None:
+        """Take back what was promised to a guest that has ended."""
+        with self._promising:
+            self.promised -= memory
 
 
 def room_in(meminfo: str) -> MemoryBudget:

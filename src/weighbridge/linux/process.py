@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from weighbridge.errors import Unavailable
+from weighbridge.linux import cancellation
 from weighbridge.model.command import SITE_ENV, Command, Completed
 from weighbridge.model.names import RunId
 
@@ -130,7 +131,7 @@ class Process:
 
     def stop(self, *, timed_out: bool = False, grace_s: float = GRACE_S) -> Completed:
         """End it and its group: its stop signal, then KILL after ``grace_s``. Several threads can call this."""
-        with self._stopping:
+        with cancellation.ignored(), self._stopping:
             if self._completed is None:
                 self._completed = self._end(timed_out, grace_s)
             return self._completed
@@ -277,11 +278,16 @@ def output(argv: Sequence[str], *, deadline_s: float = 30.0) -> str | None:
 def wait_readable(file: int | socket.socket, timeout_s: float | None = None) -> bool:
     """Wait until a descriptor is readable, or a pidfd's process has ended; return False after ``timeout_s``.
 
-    It uses poll(2): select(2) fails for descriptors from 1024 on, which a run has from about 245 sites on.
+    It uses poll(2): select(2) fails for descriptors from 1024 on, which a run has from about 245 sites on. Raises
+    Cancelled.
     """
     waiting = select.poll()
     waiting.register(file, select.POLLIN)
-    return bool(waiting.poll(None if timeout_s is None else math.ceil(max(0.0, timeout_s) * 1000)))
+    if (cancelled := cancellation.descriptor()) is not None:
+        waiting.register(cancelled, select.POLLIN)
+    ready = waiting.poll(None if timeout_s is None else math.ceil(max(0.0, timeout_s) * 1000))
+    cancellation.check()
+    return bool(ready)
 
 
 class SocketStream:

@@ -103,6 +103,15 @@ class Environment(Plugin):
     """The settings that its sites support in addition to limits: ``shm_size``, ``sysctls``. A study that sets another
     one is refused."""
 
+    def opens_in_order(self, options: Any) -> str:
+        """Return a name if its sites must open one after the other, in the order of the study; "" if not.
+
+        Sites of environments that return the same name never open at the same time. All others can: `open` is then
+        called in several threads, and makes everything that sites have in common through `RunContext.share`.
+        Examples: ``docker/`` (the first engine of a swarm manages it), ``podman/``.
+        """
+        return ""
+
     def layer_durability(self, options: Any) -> Durability:
         """Return how durable data is after a power cut that was synced to a container's own writable layer.
 

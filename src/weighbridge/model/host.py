@@ -3,9 +3,10 @@
 This module uses no library, because the agent of an ssh host imports it, too.
 """
 
-from collections.abc import Callable, Collection, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
@@ -13,7 +14,9 @@ from typing import Any, Literal, Protocol, TypeVar
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.isolation import Layers
 from weighbridge.model.names import RunId, SafeName
+from weighbridge.model.once import Once
 from weighbridge.model.sampling import Sampler
+from weighbridge.model.setup import SetupStep
 from weighbridge.model.userland import Userland, Userlands
 
 T = TypeVar("T")
@@ -59,7 +62,7 @@ class Limits:
 
 @dataclass(slots=True)
 class RunContext:
-    """The context that all sites of one run share.
+    """The context that all sites of one run share. Several threads can use it at the same time.
 
     ``id`` labels each resource of the run. ``state`` is a folder for sockets and notes that ``weighbridge clean``
     reads. ``stack`` closes shared resources when the run ends.
@@ -70,17 +73,39 @@ class RunContext:
     cache: Path
     stack: ExitStack
     say: Callable[[str], None] = field(default=lambda _: None)
-    step: Callable[[str], None] = field(default=lambda _: None)
+    waits: Callable[[Sequence[SetupStep]], None] = field(default=lambda _: None)
+    """Shows all steps of the set-up that the run waits for."""
     userlands: Userlands | None = None
     """The userlands of its sites, if they are known before its hosts are open."""
-    _shared: dict[str, Any] = field(default_factory=dict)
+    _shared: Once = field(default_factory=Once)
+    _steps: dict[int, list[SetupStep]] = field(default_factory=dict)
+    """The steps of each thread, the outermost first."""
+    _showing: threading.Lock = field(default_factory=threading.Lock)
 
     def share(self, key: str, make: Callable[[], AbstractContextManager[T]]) -> T:
-        """Return the object named ``key``, created at first use and closed at the end of the run."""
-        if key not in self._shared:
-            self._shared[key] = self.stack.enter_context(make())
-        value: T = self._shared[key]
-        return value
+        """Return the object named ``key``, created at first use and closed at the end of the run.
+
+        If several threads need it, one makes it, and the others wait (`Once`). ``make`` can use further shared
+        objects, which are closed after this one.
+        """
+        return self._shared.get(key, lambda: self.stack.enter_context(make()))
+
+    @contextmanager
+    def during(self, step: SetupStep) -> Iterator[None]:
+        """Show a step of the set-up while the body runs: the innermost step of each thread."""
+        steps = self._steps.setdefault(threading.get_ident(), [])
+        steps.append(step)
+        self._show()
+        try:
+            yield
+        finally:
+            steps.pop()
+            self._show()
+
+    def _show(self) -> None:
+        with self._showing:
+            if current := [steps[-1] for steps in list(self._steps.values()) if steps]:
+                self.waits(current)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from threading import Lock
 
 
 class Phase(StrEnum):
@@ -31,6 +32,7 @@ class Timing:
     """Seconds of each environment's set-up. Set-ups can overlap."""
     first_estimate_s: float | None = None
     """Seconds from the start of the process to the first estimate of a cost; None before it."""
+    _lock: Lock = field(default_factory=Lock)
     _phases: dict[Phase, float] = field(default_factory=dict)
     _phase: Phase = Phase.PREPARATION
     _since: float = field(init=False)
@@ -63,12 +65,13 @@ class Timing:
 
     @contextmanager
     def environment(self, name: str) -> Iterator[None]:
-        """Count the time of the body toward the set-up of an environment."""
+        """Count the time of the body toward the set-up of an environment. Any thread can call this."""
         began = self.clock()
         try:
             yield
         finally:
-            self.environments[name] = self.environments.get(name, 0.0) + self.clock() - began
+            with self._lock:
+                self.environments[name] = self.environments.get(name, 0.0) + self.clock() - began
 
     def note_estimate(self) -> None:
         """Note that the first estimate of a cost is known now."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import disk_usage
+from threading import Lock
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
@@ -92,6 +93,7 @@ class DiskBudget:
 
     def __init__(self) -> None:
         self._promised = defaultdict[str, DiskWrites](DiskWrites)
+        self._claiming = Lock()
 
     def claim(self, site: Site, storage: SiteStorage, demand: DiskWrites) -> Callable[[], None]:
         """Reserve room for a site: sites whose storage has no size of its own share the disk of its host.
@@ -103,6 +105,11 @@ class DiskBudget:
         disk = site.name if storage.capacity is not None else next(iter(servers), site.host.name)
         if not demand.size or (free := _available(site)) is None:
             return lambda: None
+        with self._claiming:
+            self._promise(disk, site.title, demand, free)
+        return lambda: self._give_back(disk, demand)
+
+    def _promise(self, disk: str, title: str, demand: DiskWrites, free: DiskWrites) -> None:
         others = self._promised[disk]
         for text, needed, unused, promised, remedy in (
             (mib, demand.size, free.size, others.size, _HELP),
@@ -113,9 +120,8 @@ class DiskBudget:
                     f", of which {text(promised)} are for other environments" if text(promised) != text(0) else ""
                 )
                 short = f"{_WRITE} about {text(needed)}, but its storage has {text(unused)} free{reserved}"
-                raise Unavailable(f"{site.title}: {short}: {remedy}")
+                raise Unavailable(f"{title}: {short}: {remedy}")
         self._promised[disk] = DiskWrites(others.size + demand.size, others.files + demand.files)
-        return lambda: self._give_back(disk, demand)
 
     def _give_back(self, disk: str, demand: DiskWrites) -> None:
         promised = self._promised[disk]

@@ -331,7 +331,7 @@ def _session(
     userlands = ensure_userlands(study, cache, progress.say)
     about = userland_facts(study, userlands)
     with usual_priority(), ExitStack() as stack:
-        run = RunContext(run_id, folder, cache, stack, progress.say, progress.step, userlands)
+        run = RunContext(run_id, folder, cache, stack, progress.say, progress.waits, userlands)
         with contextlib.suppress(Unavailable):  # first, so that the whole run is in one group
             tree(run_id)
         before = volatile_facts()

@@ -11,6 +11,7 @@ from weighbridge.model import isolation
 from weighbridge.model.decisions import length_text
 from weighbridge.model.host import RunContext
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.setup import SetupStep
 from weighbridge.model.study import Study
 from weighbridge.model.timing import Phase, Timing
 from weighbridge.model.trial import Trial, TrialRecord
@@ -46,8 +47,8 @@ class Progress(Protocol):
     def say(self, text: str) -> None:
         """Show one line about the current step."""
 
-    def step(self, text: str) -> None:
-        """Show one of many similar steps, which a log does not need."""
+    def waits(self, steps: Sequence[SetupStep]) -> None:
+        """Show the steps of the set-up that the run waits for. Any thread can call this."""
 
     def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
         """Show the environments that are inside hypervisors, before the first trial."""

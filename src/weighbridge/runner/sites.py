@@ -1,12 +1,13 @@
 """Opens the sites of a run before its first trial, freezes all but the measured ones, and closes them at the end."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
-from typing import Any
+from itertools import chain, count
+from typing import Any, Generic, TypeVar
 
 from weighbridge import registry
 from weighbridge.engines.docker import engine_of
@@ -29,15 +30,18 @@ from weighbridge.model.facts import (
     layers_json,
 )
 from weighbridge.model.host import Host, Limits, RunContext
+from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.names import SafeName
 from weighbridge.model.quantity import cpus_in
+from weighbridge.model.setup import SetupStep
 from weighbridge.model.site import ROUTE_TO_SUPPORTING_SERVICES, Mount, Neighbourhood, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Resources, Role, Study
 from weighbridge.model.timing import Timing
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.outputs import why_unmeasured_failed
+from weighbridge.runner.parallel import in_groups, openers
 from weighbridge.runner.planned import without_left_out
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.room import DiskBudget, DiskWrites, written
@@ -51,6 +55,7 @@ CLEANUP = "cleanup"
 """The scope of facts about failed steps at the end of a run: "ENVIRONMENT/ROLE" -> reason."""
 SiteId = tuple[str, Role, str]
 """Identifies a site: its environment or "outside", its role, and the host of its clients."""
+Opened = TypeVar("Opened")
 
 
 @dataclass(slots=True, eq=False)
@@ -98,6 +103,23 @@ class OpenSite:
             for site in (self.site, *self.further):
                 site.freeze()
             self.awake = False
+
+
+@dataclass(slots=True, eq=False)
+class _Opening(Generic[Opened]):
+    """A site that a thread opens, and how that ended."""
+
+    arm: Arm
+    """The environment that uses it: the only one if it is ``inside``, else the first one."""
+    inside: bool
+    order: str
+    """Openings with the same name happen one after the other; "" has no order."""
+    stack: ExitStack
+    """Closes the site."""
+    open: Callable[[ExitStack], Opened]
+    opened: Opened | None = None
+    error: Unavailable | EnvironmentLost | None = None
+    """The reason why the environment is left out."""
 
 
 @dataclass(slots=True)
@@ -167,9 +189,8 @@ class Sites:
             engine = engine_of(self.run, self._host("server"))
             self.neighbourhood = start_supporting_services(self.run, engine, self.study.file.companions)
         self.routes.give_ports(self.study, self._host("server"))
-        for arm in self.study.arms:
-            with self.timing.environment(arm.name):
-                self._open_arm(stack, arm)
+        self._open_sites(stack)
+        self._open_further()
         over_udp = first_over(self.study, "udp")
         for _, arm, cell in over_udp.values():
             if arm in self.study.arms:  # the clients of another host can have left it out
@@ -180,19 +201,81 @@ class Sites:
                 with self._leaving_out(arm):
                     self.routes.find_path(arm, cell, transport, self._sites(arm, cell))
 
-    def _open_arm(self, stack: ExitStack, arm: Arm) -> None:
-        cells = [cell for cell in self.study.cells if arm in self.study.arms_of(cell)]
-        keys = [self._key(arm, role, cell.client) for cell in cells for role in roles_of(cell)]
-        for key in keys:
-            if key[0] == OUTSIDE:  # every environment uses it
-                self._open_one(stack, key, arm)
-        own = self._stacks[arm.name] = stack.enter_context(ExitStack())
-        with self._leaving_out(arm):
-            for key in keys:
-                self._open_one(own, key, arm)
-            for cell in cells:
-                if cell.sites > 1:
-                    self._open_further(own, self._key(arm, "solo", cell.client), cell.sites - 1)
+    def _open_sites(self, stack: ExitStack) -> None:
+        """Open a site for each role in each environment, and for each role outside of them."""
+        wanted: dict[SiteId, Arm] = {}
+        for arm in self.study.arms:
+            for cell in self._cells_of(arm):
+                for role in roles_of(cell):
+                    wanted.setdefault(self._key(arm, role, cell.client), arm)
+        outside = {key: stack.enter_context(ExitStack()) for key in wanted if key[0] == OUTSIDE}
+        self._stacks = {arm.name: stack.enter_context(ExitStack()) for arm in self.study.arms}
+        openings: dict[SiteId, _Opening[OpenSite]] = {}
+        for number, (key, arm) in enumerate(wanted.items(), 1):
+            inside, order = key not in outside, self._order_of(key, arm)
+            own = self._stacks[arm.name].enter_context(ExitStack()) if inside else outside[key]
+            opened_by = partial(self._open_one, key, arm, self._name(key), number, len(wanted))
+            openings[key] = _Opening(arm, inside, order, own, opened_by)
+        self._open_in_threads(openings.values())
+        self._open = {key: each.opened for key, each in openings.items() if each.opened is not None}
+        self._leave_out_failed(openings.values())
+
+    def _open_further(self) -> None:
+        """Open the other sites of workloads that run in several at a time."""
+        openings: list[tuple[OpenSite, _Opening[Site]]] = []
+        for arm in self.study.arms:
+            numbers: Counter[SiteId] = Counter()
+            for cell in self._cells_of(arm):
+                numbers |= Counter({self._key(arm, "solo", cell.client): cell.sites - 1})
+            for key, number in numbers.items():
+                first, order = self._open[key], self._order_of(key, arm)
+                for place in range(2, number + 2):
+                    step = SetupStep("site", first.request.title, place, number + 1)
+                    own = self._stacks[arm.name].enter_context(ExitStack())
+                    opened_by = partial(self._open_another, first, self._name(key), step)
+                    openings.append((first, _Opening(arm, True, order, own, opened_by)))
+        self._open_in_threads([each for _, each in openings])
+        for first, each in openings:
+            if each.opened is not None:
+                first.further.append(each.opened)
+        self._leave_out_failed([each for _, each in openings])
+
+    def _cells_of(self, arm: Arm) -> list[Cell]:
+        return [cell for cell in self.study.cells if arm in self.study.arms_of(cell)]
+
+    def _order_of(self, key: SiteId, arm: Arm) -> str:
+        """Return the name that all sites share that open one after the other; "" for a site without an order."""
+        place, role, client = key
+        if self.study.file.hosts[self._host_name(role, client)].own_traits.managed:
+            return "managed"  # one session with a cluster makes all of its pods
+        return registry.environments()[arm.kind].opens_in_order(arm.options) if place != OUTSIDE else ""
+
+    def _open_in_threads(self, openings: Iterable[_Opening[Opened]]) -> None:
+        """Open sites at the same time. Raises Unavailable, EnvironmentLost, if the environment cannot be left out."""
+        groups = in_groups(openings, lambda each: each.order)
+        openers(self.run).run_all([partial(self._open_in_order, group) for group in groups])
+
+    def _open_in_order(self, openings: Sequence[_Opening[Opened]]) -> None:
+        for each in openings:
+            if any(other.error for other in openings if other.arm is each.arm):
+                continue
+            try:
+                with self.timing.environment(each.arm.name):
+                    each.opened = each.open(each.stack)
+            except (Unavailable, EnvironmentLost) as error:
+                if not (each.inside and self._can_leave_out(each.arm)):
+                    raise
+                each.error = error
+
+    def _leave_out_failed(self, openings: Collection[_Opening[Opened]]) -> None:
+        for arm in self.study.arms:
+            error = next((each.error for each in openings if each.arm is arm and each.error is not None), None)
+            if error is not None:
+                with self._leaving_out(arm):
+                    raise error
+
+    def _can_leave_out(self, arm: Arm) -> bool:
+        return self.may_leave_out and arm.optional
 
     @contextmanager
     def _leaving_out(self, arm: Arm) -> Iterator[None]:
@@ -200,7 +283,7 @@ class Sites:
         try:
             yield
         except (Unavailable, EnvironmentLost) as error:
-            if not (self.may_leave_out and arm.optional):
+            if not self._can_leave_out(arm):
                 raise
             self._stacks.pop(arm.name).close()
             self._open = {key: opened for key, opened in self._open.items() if key[0] != arm.name}
@@ -218,9 +301,7 @@ class Sites:
         place, role, _ = key
         return site_name(next(self._numbers), place, role)
 
-    def _open_one(self, stack: ExitStack, key: SiteId, arm: Arm) -> None:
-        if key in self._open:
-            return
+    def _open_one(self, key: SiteId, arm: Arm, name: SafeName, number: int, total: int, stack: ExitStack) -> OpenSite:
         place, role, client = key
         inside, host, ports = place != OUTSIDE, self._host(role, client), self.routes.ports(arm.name, client)
         environment, options = registry.environments()[arm.kind], arm.options
@@ -230,7 +311,7 @@ class Sites:
         request = SiteRequest(
             run=self.run,
             host=host,
-            name=self._name(key),
+            name=name,
             role=role,
             userland=self.userlands.of(role, place),
             limits=limits_of(self.study.resources_of(place), role, host),
@@ -242,22 +323,21 @@ class Sites:
             sysctls=arm.sysctls if inside else {},
             supporting_services=self.neighbourhood if inside else None,
         )
-        for_clients = f", for clients on {client}" if len(self.study.client_hosts) > 1 else ""
-        self.run.step(f"starting {request.title}{for_clients}")
-        opened = self._open[key] = OpenSite.open(stack, environment, options, request)
-        if storage is not None:
-            require_in_force(storage.mounts, opened.site)
-            demand = DiskWrites() if role == "client" else written(self.study, arm)
-            stack.callback(self._disks.claim(opened.site, storage, demand))
-        opened.rest()
+        clients = client if len(self.study.client_hosts) > 1 else ""
+        with self.run.during(SetupStep("site", request.title, number, total, clients)):
+            opened = OpenSite.open(stack, environment, options, request)
+            if storage is not None:
+                require_in_force(storage.mounts, opened.site)
+                demand = DiskWrites() if role == "client" else written(self.study, arm)
+                stack.callback(self._disks.claim(opened.site, storage, demand))
+            opened.rest()
+        return opened
 
-    def _open_further(self, stack: ExitStack, key: SiteId, number: int) -> None:
-        first = self._open[key]
-        while len(first.further) < number:
-            self.run.step(f"starting {first.request.title} ({len(first.further) + 2} of {number + 1})")
-            site = stack.enter_context(first.open_fresh(self._name(key), share_storage=True))
-            first.further.append(site)
+    def _open_another(self, first: OpenSite, name: SafeName, step: SetupStep, stack: ExitStack) -> Site:
+        with self.run.during(step):
+            site = stack.enter_context(first.open_fresh(name, share_storage=True))
             site.freeze()
+        return site
 
     def _key(self, arm: Arm, role: Role, client: str) -> SiteId:
         client = client or next((host for host in self.study.client_hosts if self._has_clients(arm, host)), "")
@@ -426,18 +506,31 @@ def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
     host_options = {
         name: study.file.hosts[name] for name in (study.server_host, *study.client_hosts, *study.storage_hosts)
     }
-    opened: dict[str, Host] = {}
-    refused: list[str] = []
-    for name, options in host_options.items():  # try every host, so that one run shows all problems
+    places = list(host_options)
+
+    def opened(names: Sequence[str]) -> list[Host | Unavailable]:
+        return [_opened_host(name, host_options, run, places.index(name) + 1) for name in names]
+
+    groups = in_groups(places, lambda name: "managed" if host_options[name].traits.managed else "")
+    results = openers(run).run_all([partial(opened, names) for names in groups])
+    by_name = dict(zip(chain.from_iterable(groups), chain.from_iterable(results), strict=True))
+    if refused := [str(by_name[name]) for name in places if isinstance(by_name[name], Unavailable)]:
+        raise Unavailable("; ".join(refused))  # of every host, so that one run shows all problems
+    hosts = {name: host for name in places if not isinstance(host := by_name[name], Unavailable)}
+    name_machines(hosts.values())
+    return hosts
+
+
+def _opened_host(
+    name: str, host_options: Mapping[str, HostOptions], run: RunContext, number: int
+) -> Host | Unavailable:
+    options = host_options[name]
+    with run.during(SetupStep("host", name, number, len(host_options))):
         try:
             host = registry.hosts()[options.kind].open(name, options, run, tuple(host_options.values()))
-            opened[name] = run.stack.enter_context(host)
+            return run.stack.enter_context(host)
         except Unavailable as error:
-            refused.append(str(error))
-    if refused:
-        raise Unavailable("; ".join(refused))
-    name_machines(opened.values())
-    return opened
+            return error
 
 
 def limits_of(resources: Resources, role: Role, host: Host) -> Limits:

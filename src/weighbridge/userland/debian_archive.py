@@ -1,6 +1,7 @@
 """Builds from Debian's archive on any distribution, with mmdebstrap and the keys that sign the archive."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from weighbridge.linux.packages import install_here
@@ -13,6 +14,15 @@ KEYRINGS = (_FOLDER / "debian-archive-keyring.pgp", _FOLDER / KEYRING)
 """The files of the keys, in different releases of Debian."""
 TRUSTED = Path("/etc/apt")
 """The folder of keys that apt trusts: the distribution's, and any that the user added."""
+PHASES = {
+    "running apt-get update": "reading the list of Debian's packages",
+    "downloading packages": "downloading the packages",
+    "extracting archives": "unpacking Debian's base",
+    "installing essential packages": "installing Debian's base",
+    "installing remaining packages": "installing the programs",
+    "creating tarball": "archiving the root filesystem",
+}
+"""The phases of a build by mmdebstrap's words for them."""
 _OWNER = b"Debian Archive Automatic Signing Key"
 """The owner of the keys of Debian's archive, in binary files."""
 
@@ -33,14 +43,21 @@ def mmdebstrap(
     before: tuple[str, ...] = (),
     env: Mapping[str, str] | None = None,
     unavailable: Mapping[str, str] | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Run mmdebstrap, started by ``before``. Raises the errors of `weighbridge.userland.commands.must`.
 
-    The suite is Debian's, for which mmdebstrap knows the mirror on every distribution; apt trusts its keys only on
-    Debian.
+    ``say`` prints its phases. The suite is Debian's, for which mmdebstrap knows the mirror on every distribution; apt
+    trusts its keys only on Debian.
     """
     argv = (*before, PROGRAM, *keyring_options(), *arguments)
-    must(*argv, program=PROGRAM, env=env, unavailable=unavailable)
+    must(*argv, program=PROGRAM, env=env, unavailable=unavailable, heard=partial(_say_phase, say))
+
+
+def _say_phase(say: Callable[[str], None], line: str) -> None:
+    for number, (words, phase) in enumerate(PHASES.items(), 1):
+        if line.startswith(f"I: {words}"):
+            say(f"{phase} ({number} of {len(PHASES)})")
 
 
 def keyring_options() -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def notes_of(options: Any, request: SiteRequest, engine: Engine, pid: int) -> di
     if request.userland.of_this_machine:
         notes["root"] = "this machine's own root folder, mounted into the container"
     if engine.layered:
-        notes["image"] = "its lower layer is the host's disk with the root filesystem"
+        notes["image"] = "its lower layer is the root filesystem of the host's native sites"
     if options.runtime == "runsc":
         notes |= gvisor.facts(engine.client, engine.host, sandbox_of(options), pid)
     proxied = options.publish_on == "loopback" and options.userland_proxy
@@ -231,6 +231,10 @@ class Docker(Environment):
     def layer_durability(self, options: DockerOptions) -> Durability:
         """Return "none" if gVisor keeps the layer in its own file, which no sync reaches (--overlay2=root:self)."""
         return "none" if options.runtime == "runsc" and options.runsc_layer == "own" else "synchronous"
+
+    def opens_in_order(self, options: Any) -> str:
+        """Return a name for overlay networks, because the first engine of the swarm manages it."""
+        return "swarm" if options.network == "overlay" else ""
 
     def check(self, options: Any, needs: Needs) -> list[str]:
         return list(problems(options, needs))

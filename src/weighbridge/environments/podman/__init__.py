@@ -81,6 +81,10 @@ class PodmanEnvironment(Environment):
     storage = "directory"
     programs: ClassVar = ("podman",)
 
+    def opens_in_order(self, options: Any) -> str:
+        """Return the same name for all options, because the commands of one user change the same files."""
+        return "podman"
+
     def check(self, options: Any, needs: Needs) -> list[str]:
         """Return why combinations of options cannot work, and why a network is not sufficient for the study."""
         return list(problems(options, needs))

@@ -79,10 +79,9 @@ def reserved(memory: int, host: Host, run: RunContext, remedy: str = LESS) -> It
     Raises Unavailable if the host has too few, including the promises to other guests of the run.
     """
     room = run.share(f"memory for guests on {host.name}", lambda: nullcontext(room_in(host.read(MEMINFO).decode())))
-    if reason := no_room(memory, f"host {host.name}", room):
+    if reason := room.promise(memory, f"host {host.name}"):
         raise Unavailable(f"{reason}: {remedy}")
-    room.promised += memory
     try:
         yield
     finally:
-        room.promised -= memory
+        room.take_back(memory)

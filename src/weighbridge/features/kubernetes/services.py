@@ -16,6 +16,7 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.probing import probe_of
 from weighbridge.model.host import RunContext
 from weighbridge.model.plugin import Readiness
+from weighbridge.model.setup import SetupStep
 
 MOST = 10_000
 """The number of Services per cluster that Kubernetes is tested with (its documents on large clusters)."""
@@ -102,8 +103,8 @@ def added(
     try:
         for first in range(0, number, _BATCH):
             batch = range(first, min(first + _BATCH, number))
-            kubectl.create_all([service(run.id, each, owner, site, port) for each in batch], _BATCH_S)
-            run.step(f"{batch.stop:,} of {number:,} Services created")
+            with run.during(SetupStep("services", site, batch.stop, number)):
+                kubectl.create_all([service(run.id, each, owner, site, port) for each in batch], _BATCH_S)
         names = [f"service/{object_name(run.id, ADDED, str(each))}" for each in tried(number)]
         listed = kubectl.get(*names, needed=True)
         addresses = [each["spec"]["clusterIP"] for each in listed.get("items") or [listed]]

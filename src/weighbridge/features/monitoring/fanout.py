@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from weighbridge.model.isolation import SiteLayers
+from weighbridge.model.setup import SetupStep
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus
@@ -20,10 +21,10 @@ class ProgressFanout:
         for listener in self._listeners:
             listener.say(text)
 
-    def step(self, text: str) -> None:
-        """Pass on the current step."""
+    def waits(self, steps: Sequence[SetupStep]) -> None:
+        """Pass on the steps of the set-up."""
         for listener in self._listeners:
-            listener.step(text)
+            listener.waits(steps)
 
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
         """Pass on the hypervisors of the environments."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.measurement import Measurement, Outcome
+from weighbridge.model.setup import SetupStep
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus
@@ -72,8 +73,8 @@ class Live:
     def say(self, text: str) -> None:
         """Ignore text, which is for the terminal."""
 
-    def step(self, text: str) -> None:
-        """Ignore text, which is for the terminal."""
+    def waits(self, steps: Sequence[SetupStep]) -> None:
+        """Ignore the steps of the set-up."""
 
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
         """Record the hypervisors of environments."""

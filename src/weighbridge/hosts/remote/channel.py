@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
 from weighbridge.hosts.agent import frames
+from weighbridge.linux import cancellation
 
 ANSWER_S = 60.0
 """Seconds without an answer after which the host counts as lost."""
@@ -65,7 +66,7 @@ class Channel:
 
     def answer(self, reply: AgentReply, timeout_s: float = ANSWER_S) -> AgentReply:
         """Wait for the answer."""
-        if not reply.done.wait(timeout_s):
+        if not cancellation.wait(reply.done, timeout_s):
             self.lose(f"it has not answered for {timeout_s:.0f} s")
         if not reply.fields:
             self.check()

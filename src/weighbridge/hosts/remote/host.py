@@ -18,6 +18,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import ClockOffset, Group, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.names import SafeName
+from weighbridge.model.once import Once
 from weighbridge.model.userland import Userland
 
 _PIECE = 2**20
@@ -53,8 +54,8 @@ class AgentHost:
         self._run = run
         self._hello = hello
         self._channel = channel
-        self._roots: dict[str, Path] = {}
-        self._programs: dict[Path, str] = {}
+        self._roots = Once()
+        self._programs = Once()
 
     def run(self, command: Command) -> Completed:
         process = self.start(command)
@@ -74,15 +75,16 @@ class AgentHost:
 
     def program(self, program: Path) -> str:
         """Return a program's path on the host; it is sent at first use, in pieces, and stored under its digest."""
-        if program not in self._programs:
-            content = program.read_bytes()
-            digest, sent = sha256(content).hexdigest(), zlib.compress(content)
-            for start in range(0, len(sent), _PIECE):
-                piece, unfinished = sent[start : start + _PIECE], start + _PIECE < len(sent)
-                fields = {"name": program.name, "digest": digest, "unfinished": unfinished}
-                reply = self._channel.call("program", piece, timeout_s=_UNPACK_S, **fields)
-            self._programs[program] = reply.fields["path"]
-        return self._programs[program]
+        return self._programs.get(program, lambda: self._send(program))
+
+    def _send(self, program: Path) -> str:
+        content = program.read_bytes()
+        digest, sent = sha256(content).hexdigest(), zlib.compress(content)
+        for start in range(0, len(sent), _PIECE):
+            piece, unfinished = sent[start : start + _PIECE], start + _PIECE < len(sent)
+            fields = {"name": program.name, "digest": digest, "unfinished": unfinished}
+            reply = self._channel.call("program", piece, timeout_s=_UNPACK_S, **fields)
+        return str(reply.fields["path"])
 
     def read(self, path: str) -> bytes:
         return self._channel.call("read", path=path).data
@@ -119,16 +121,17 @@ class AgentHost:
 
         Raises Unavailable if the machine has another architecture, DiskFull if it has no space.
         """
-        if userland.digest not in self._roots:
-            theirs = self._hello["architecture"]
-            if theirs != platform.machine():
-                raise Unavailable(
-                    f"host {self.name} is {theirs}, but the root filesystem was built for {platform.machine()}: run "
-                    f"Weighbridge on a {theirs} machine"
-                )
-            root = self._channel.call("userland", digest=userland.digest).fields["root"]
-            self._roots[userland.digest] = Path(root) if root else self._bring(userland)
-        return self._roots[userland.digest]
+        return self._roots.get(userland.digest, lambda: self._unpacked(userland))
+
+    def _unpacked(self, userland: Userland) -> Path:
+        theirs = self._hello["architecture"]
+        if theirs != platform.machine():
+            raise Unavailable(
+                f"host {self.name} is {theirs}, but the root filesystem was built for {platform.machine()}: run "
+                f"Weighbridge on a {theirs} machine"
+            )
+        root = self._channel.call("userland", digest=userland.digest).fields["root"]
+        return Path(root) if root else self._bring(userland)
 
     def _bring(self, userland: Userland) -> Path:
         size = userland.archive().stat().st_size

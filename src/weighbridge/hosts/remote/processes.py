@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from weighbridge.hosts.remote.channel import ANSWER_S, REMOVE_S, Channel
+from weighbridge.linux import cancellation
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Limits
 
@@ -73,7 +74,7 @@ class RemoteProcess(RemoteStream):
         return self._code
 
     def wait(self, timeout_s: float) -> bool:
-        return self._ended.wait(max(0.0, timeout_s)) and self.poll() is not None
+        return cancellation.wait(self._ended, max(0.0, timeout_s)) and self.poll() is not None
 
     def output_so_far(self, start: int = 0) -> bytes:
         if self._completed:

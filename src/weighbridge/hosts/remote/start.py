@@ -19,6 +19,7 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent import frames
 from weighbridge.hosts.remote.channel import Channel
+from weighbridge.linux.process import wait_readable
 from weighbridge.model.cleanup import Cleanup
 from weighbridge.model.host import ClockOffset
 
@@ -98,7 +99,8 @@ def start_agent(
     with contextlib.suppress(OSError, ValueError):
         near.sendall(b"%d\n" % len(sent) + sent)
     with contextlib.suppress(OSError, ValueError):
-        hello, preamble = _hello(stream)
+        if wait_readable(near, ready_s):
+            hello, preamble = _hello(stream)
     if hello is None:
         stream.close()
         near.close()

@@ -31,7 +31,7 @@ COMPONENTS = "main contrib non-free"  # netperf is in non-free
 BASE = ("iproute2",)
 PROGRAMS = "/usr/local/bin"
 """The folder of our own programs in a root filesystem."""
-BUILDER = 1
+BUILDER = 2
 """Incremented when the same packages give another result."""
 
 
@@ -130,8 +130,7 @@ class Packages(UserlandSource):
         folders = [jars.ensure(project, cache, say) for project in spec.maven]
         go_files = [go_programs.ensure(project, cache, say) for project in spec.golang]
         c_files = [c_programs.compiler(_libc(options)).ensure(project, cache, say) for project in spec.c]
-        say("installing its packages takes a few minutes")
-        _build(_packages(spec), folders, [*go_files, *c_files], work / archive.NAME)
+        _build(_packages(spec), folders, [*go_files, *c_files], work / archive.NAME, say)
         versions: dict[str, str] = {}
         for folder in folders:
             versions |= jars.versions(folder)
@@ -185,15 +184,17 @@ def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:
     return suites[0], [name for name, _, _ in split]
 
 
-def _build(packages: list[str], folders: list[Path], files: list[Path], tar: Path) -> None:
+def _build(
+    packages: list[str], folders: list[Path], files: list[Path], tar: Path, say: Callable[[str], None]
+) -> None:
     suite, names = suite_of(packages)
     # root builds in the cache, so that leftovers of a kill are found; others need a folder that their subordinate
     # users can reach
     temporary = {"TMPDIR": str(tar.parent)} if os.geteuid() == 0 else {}
     arguments = (
-        "--variant=apt", f"--include={','.join(names)}", f"--components={COMPONENTS}",
+        "--variant=essential", f"--include={','.join(names)}", f"--components={COMPONENTS}",
         *(() if suite == SUITE else ("--aptopt=Acquire::Check-Valid-Until false",)),  # sid: can be a snapshot
-        "--aptopt=Apt::Install-Recommends false",
+        "--aptopt=Apt::Install-Recommends false", "--aptopt=Acquire::Languages none",
         "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
         "--dpkgopt=path-exclude=/usr/share/locale/*",
         "--essential-hook=mkdir -p $1/usr/share/man/man1",  # where Java's packages put links to their manuals
@@ -205,7 +206,7 @@ def _build(packages: list[str], folders: list[Path], files: list[Path], tar: Pat
         suite, str(tar),
     )  # fmt: skip
     reasons = {"unable to pick chroot mode": f"{_NO_RANGE}: {_range_remedy()}"}
-    debian_archive.mmdebstrap(*arguments, before=_dies_with_us(), env=temporary, unavailable=reasons)
+    debian_archive.mmdebstrap(*arguments, before=_dies_with_us(), env=temporary, unavailable=reasons, say=say)
 
 
 def _dies_with_us() -> tuple[str, ...]:

@@ -98,6 +98,10 @@ class Virtualbox(Environment):
         """Return what has not been tried on a machine that has VirtualBox."""
         return "never tested with a workload: machines were only created, started and removed"
 
+    def opens_in_order(self, options: Any) -> str:
+        """Return the same name for all options, because VirtualBox keeps all machines of a user in one list."""
+        return "virtualbox"
+
     def check(self, options: Any, needs: Needs) -> list[str]:
         """Return what the machine's network does not reach, and which hosts have no disk made on this machine."""
         problems, both = [], "client" in needs.inside

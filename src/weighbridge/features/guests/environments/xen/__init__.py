@@ -131,6 +131,10 @@ class Xen(Environment):
     programs: ClassVar = ("xl", "xenstore-read", *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
     architectures: ClassVar = (X86_64.name,)
 
+    def opens_in_order(self, options: Any) -> str:
+        """Return the same name for all options, because ``xl`` creates one domain at a time."""
+        return "xen"
+
     def check(self, options: Any, needs: Needs) -> list[str]:
         """Return what the domain's network does not reach, and which hosts are not Xen's first domain."""
         problems = []

@@ -111,20 +111,17 @@ class GuestHost(SwitchedHost, AgentHost):
         name = f"{self.name}-{purpose}"
         return self._run.share(f"host {self.name} {purpose}", lambda: guest_host(name, self.options, self._run))
 
-    def userland(self, userland: Userland) -> Path:
+    def _unpacked(self, userland: Userland) -> Path:
         """Return the root filesystem's path in the guest: two are mounted from a disk, later ones are copied."""
-        if userland.digest in self._roots:
-            return self._roots[userland.digest]
         image = disk.ensure(userland, self._run.cache, self._run.say)
         try:
             device = self.disk(image)
         except Unavailable:
-            return super().userland(userland)
+            return super()._unpacked(userland)
         root = f"/run/userlands/{userland.digest[:16]}"
         completed = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))
         if completed.returncode != 0:
             raise Unavailable(f"host {self.name}: the root filesystem cannot be mounted: {completed.last_words}")
-        self._roots[userland.digest] = Path(root)
         return Path(root)
 
     def disk(self, image: Path) -> str:

@@ -23,6 +23,7 @@ from weighbridge.linux.deletion import OwnFolder
 from weighbridge.linux.process import Process, most_open_files, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
+from weighbridge.model.once import Once
 from weighbridge.model.quantity import cpus_in
 
 _SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
@@ -47,19 +48,21 @@ class Slots:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._free = dict(_SLOTS)
-        self._taken: dict[Path, str] = {}
+        self._taken = Once()
 
     def device_of(self, image: Path, host: str) -> str:
         """Return the device of a file system, copied to it at first use. Raises Unavailable if all are in use."""
-        if image not in self._taken:
-            if not self._free:
-                raise Unavailable(
-                    f"host {host} can have at most {len(_SLOTS)} disks for guests and root filesystems: use fewer"
-                )
+        return self._taken.get(image, lambda: self._copied(image, host))
+
+    def _copied(self, image: Path, host: str) -> str:
+        try:
             device, name = self._free.popitem()
-            disk.copy_into(self._folder / name, image)
-            self._taken[image] = device
-        return self._taken[image]
+        except KeyError:
+            raise Unavailable(
+                f"host {host} can have at most {len(_SLOTS)} disks for guests and root filesystems: use fewer"
+            ) from None
+        disk.copy_into(self._folder / name, image)
+        return device
 
 
 _DATA_BYTES = 64 * 2**30
