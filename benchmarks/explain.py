@@ -1,14 +1,18 @@
 """Does `explain` find a cause that was put there on purpose, and does it name one where there is none?
 
     python benchmarks/explain.py [--studies why-seccomp ...] [--runs N] [--nothing N] [--out FOLDER]
+    python benchmarks/explain.py --runs 0 --nothing 25 --busy --out FOLDER
 
 Each known answer (`CAUSES`) is a bundled study whose environment has one cause of most of its cost; it is run
 ``--runs`` times. *Found*: the cause is the largest of the mechanisms that were switched, and its interval excludes
 no cost. *Proven*: its p-value after Holm does as well. What is read is ``report --json`` alone.
 
 Where **nothing** was put there, four mechanisms are installed that switch nothing (as a plug-in package of their own:
-`PLACEBO`): the arm without them is the environment itself. ``--nothing`` runs of each program of `PROGRAMS`: in how
-many is any of them named, before and after Holm?
+`PLACEBO`): the arm without them is the environment itself. ``--nothing`` is the number of runs of each of the four
+`PROGRAMS`, with ``--busy`` the same number again next to a busy loop, in turn. The second command makes 100 runs of
+each kind. A line says how many single intervals exclude zero, with an interval that allows for the arm that the four
+share; in how many runs a placebo is significant; and whether the five equal arms differ for a whole run (`lasting`),
+which rounds cannot average out.
 
 Needs root and what each study needs; a study that cannot run here is a line with the reason. Exits with 1 where a
 cause is not found in nine of ten runs, or a placebo is named in more than one run of twenty.
@@ -23,9 +27,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv, stdtrit
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.comparisons import values_by_metric
+from weighbridge.statistics.cost import Floats
+from weighbridge.statistics.ranks import critical_rank, signed_rank_cumulative
+from weighbridge.statistics.verdicts import excludes_no_cost
+from weighbridge.store.blocks import arm_values
+from weighbridge.store.run import RunStore
 
 CAUSES: Mapping[str, Sequence[str]] = {
     "why-seccomp": ("seccomp",),
@@ -45,10 +63,17 @@ CAUSES: Mapping[str, Sequence[str]] = {
 }
 """The bundled studies of known answers, and the mechanisms that are the cause: of several any may be the largest."""
 PROGRAMS: Mapping[str, Sequence[str]] = {
+    "start": ("true",),
     "computing": ("perl", "-e", "$n++ for 1..4_000_000"),
     "system calls": ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=300000"),
     "processes": ("sh", "-c", "n=0; while [ $n -lt 150 ]; do /bin/true; n=$((n + 1)); done"),
 }
+ENVIRONMENTS: Mapping[str, Mapping[str, str]] = {
+    "docker": {"kind": "docker", "network": "none"},
+    "netns": {"kind": "netns"},
+    "bubblewrap": {"kind": "bubblewrap"},
+}
+"""The environments in which placebos can run."""
 PLACEBOS = 4
 PLACEBO = '''
 from weighbridge.model.mechanism import Mechanism
@@ -85,12 +110,12 @@ def placebos(folder: Path) -> Mapping[str, str]:
     return {"PYTHONPATH": os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])}
 
 
-def study_of(name: str, blocks: int, seed: int) -> str:
-    """Return a study of one program in a container, whose cost is explained."""
+def study_of(name: str, environment: str, blocks: int, seed: int) -> str:
+    """Return a study of one program in an environment, whose cost is explained."""
     return json.dumps({
         "study": "nothing-put-there", "question": "Is a mechanism named that is none?", "baseline": "native",
-        "environments": {"native": {"kind": "native"}, "docker": {"kind": "docker", "network": "none"}},
-        "workloads": {"program": {"kind": "command", "run": list(PROGRAMS[name])}}, "explain": True,
+        "environments": {"native": {"kind": "native"}, environment: ENVIRONMENTS[environment]}, "explain": True,
+        "workloads": {"program": {"kind": "command", "run": list(PROGRAMS[name])}},
         "repetitions": {"blocks": blocks}, "equivalence": "3%", "meters": {"source": "off"}, "seed": seed,
     })  # fmt: skip
 
@@ -153,27 +178,142 @@ def known_answer(name: str, runs: int, folder: Path) -> bool:
     return done > 0 and found >= 0.9 * done
 
 
-def nothing_put_there(name: str, runs: int, blocks: int, folder: Path, variables: Mapping[str, str]) -> int:
-    """Run a program with placebos so often, print its line, and return in how many runs one was named."""
-    apart = named = parts = done = 0
-    for number in range(1, runs + 1):
-        study = folder / f"nothing-{name.replace(' ', '-')}-{number}.yaml"
-        study.write_text(study_of(name, blocks, number))
-        explanation, why = explained(str(study), study.with_suffix(""), variables)
-        if explanation is None:
-            print(f"  {name} {number}: {why}", flush=True)
-            continue
-        costs = [each["cost"] for each in explanation["mechanisms"] if each["kind"].startswith("placebo")]
-        assert len(costs) == PLACEBOS and all(costs), explanation
-        done += 1
-        parts += len(costs)
-        apart += sum(excludes_nothing(cost) for cost in costs)
-        named += any(cost["verdict"] == "significant" for cost in costs)
-    print(
-        f"nothing: {name:<14} {done:>3} runs  a placebo named in {named:>2}; "
-        f"{apart} of {parts} intervals exclude no cost (5 % expected)", flush=True,
-    )  # fmt: skip
-    return named
+@dataclass(frozen=True)
+class PlaceboRun:
+    """The parts of a run that switch nothing."""
+
+    excluded: int
+    """The number of their 95% intervals that exclude zero."""
+    named: bool
+    """Whether one of them is significant."""
+    f: float
+    """The variance between their arms over its expected value: see `lasting`."""
+
+
+def lasting(logs: Floats) -> float:
+    """Return by how much arms (rows) differ for a whole run, beyond the noise of its rounds (columns).
+
+    It is the F of a two-way layout, divided by its expected value: on average 1 for arms that differ by chance only.
+    """
+    arms, rounds = logs.shape
+    degrees = (arms - 1) * (rounds - 1)
+    residuals = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
+    between = rounds * float(logs.mean(axis=1).var(ddof=1))
+    within = float((residuals**2).sum()) / degrees
+    return float(between / within * (degrees - 2) / degrees)
+
+
+def placebo_run(directory: Path) -> PlaceboRun:
+    """Read a finished run."""
+    with RunStore(directory) as store:
+        analysis, values = analyse(store), values_by_metric(store.values())
+    (explanation,) = analysis.explanations
+    mine = [each for each in explanation.mechanisms if each.mechanism.kind.startswith("placebo")]
+    rows = [each.row for each in mine if each.row is not None and each.row.cost is not None]
+    assert len(rows) == PLACEBOS, explanation
+    arms = arm_values(
+        values[explanation.report.metric_id], (explanation.environment, *(each.without for each in mine))
+    )
+    return PlaceboRun(
+        excluded=sum(excludes_no_cost(row.cost) for row in rows if row.cost is not None),
+        named=any(row.verdict == "different" for row in rows),
+        f=lasting(np.log(np.array(arms))),
+    )
+
+
+def of_parts(counts: Sequence[int], parts: int) -> tuple[float, float, float]:
+    """Return the share of all parts that is counted, and its 95% interval.
+
+    ``counts`` has one number for each run, which has ``parts`` parts.
+
+    The parts of a run err together. The interval is the exact one of Clopper and Pearson for as many independent
+    parts as have the same variance (Korn and Graubard, Survey Methodology 24, 1998). If no part or every part is
+    counted, each run counts as one part.
+    """
+    runs, number = len(counts), len(counts) * parts
+    share = sum(counts) / number
+    variance = float(np.var(counts, ddof=1)) / runs / parts**2 if runs > 1 else 0.0
+    independent = float(runs)
+    if variance > 0:
+        independent = (
+            share * (1 - share) / variance * float((stdtrit(number - 1, 0.975) / stdtrit(runs - 1, 0.975)) ** 2)
+        )
+        independent = min(independent, number)
+    hits = share * independent
+    low = float(betaincinv(hits, independent - hits + 1, 0.025)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, independent - hits, 0.975)) if hits < independent else 1.0
+    return share, low, high
+
+
+def by_chance(blocks: int) -> float:
+    """Return the share of intervals of identical arms that exclude zero: exact, from 10 rounds on."""
+    return 2 * float(signed_rank_cumulative(blocks)[critical_rank(blocks, 0.95) - 1])
+
+
+@contextmanager
+def busy_loop(*, on: bool) -> Iterator[None]:
+    """Let a program keep one CPU busy while the body runs, or none."""
+    if not on:
+        yield
+        return
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as loop:
+        try:
+            yield
+        finally:
+            loop.kill()
+
+
+def nothing_put_there(
+    name: str, number: int, given: argparse.Namespace, folder: Path, variables: Mapping[str, str], *, busy: bool
+) -> PlaceboRun | None:
+    """Run a program with placebos; return what the run shows, or None with a printed reason."""
+    beside = "-busy" if busy else ""
+    directory = folder / f"nothing-{given.environment}-{name.replace(' ', '-')}{beside}-{number}"
+    study = directory.with_suffix(".yaml")
+    study.write_text(study_of(name, given.environment, given.blocks, number))
+    with busy_loop(on=busy):
+        explanation, why = explained(str(study), directory, variables)
+    if explanation is None:
+        print(f"  {directory.name}: {why}", flush=True)
+        return None
+    return placebo_run(directory)
+
+
+def every_nothing(given: argparse.Namespace, folder: Path) -> bool:
+    """Run all programs with placebos in turn, print a line for each, and return whether too many runs name one."""
+    found: dict[str, list[PlaceboRun]] = {}
+    conditions = (False, True) if given.busy else (False,)
+    with tempfile.TemporaryDirectory() as package:
+        variables = placebos(Path(package))
+        for number, busy, name in product(range(1, given.nothing + 1), conditions, PROGRAMS):
+            run = nothing_put_there(name, number, given, folder, variables, busy=busy)
+            if run is not None:
+                for what in (name, "all"):
+                    found.setdefault(f"{what}, {'next to a busy loop' if busy else 'alone'}", []).append(run)
+    for what in sorted(found, key=lambda each: each.startswith("all")):
+        show_placebos(what, found[what], given.blocks)
+    runs = [run for what, each in found.items() if what.startswith("all") for run in each]
+    named = sum(each.named for each in runs)
+    print(f"a placebo was named in {named} of {len(runs)} runs")
+    return named > max(1, len(runs) // 20)
+
+
+def show_placebos(what: str, runs: Sequence[PlaceboRun], blocks: int) -> None:
+    """Print what runs with placebos show."""
+    if len(runs) < 2:
+        print(f"nothing: {what:<34} {len(runs)} runs: too few")
+        return
+    counts = [each.excluded for each in runs]
+    share, low, high = (100 * each for each in of_parts(counts, PLACEBOS))
+    mean = statistics.fmean(each.f for each in runs)
+    error = statistics.stdev(each.f for each in runs) / math.sqrt(len(runs))
+    figures = (
+        f"{sum(counts)} of {PLACEBOS * len(runs)} intervals exclude zero, in {sum(map(bool, counts))} runs",
+        f"{share:.1f}% [{low:.1f}, {high:.1f}], {100 * by_chance(blocks):.1f}% expected",
+        f"named in {sum(each.named for each in runs)}",
+        f"arms that differ for a whole run: {mean:.2f} ± {error:.2f} (1 if none do)",
+    )
+    print(f"nothing: {what:<32} {len(runs):>3} runs  {'; '.join(figures)}", flush=True)
 
 
 def main() -> int:
@@ -182,18 +322,17 @@ def main() -> int:
     parser.add_argument("--studies", nargs="*", choices=CAUSES, default=[*CAUSES])
     parser.add_argument("--runs", type=int, default=10, help="of each study")
     parser.add_argument("--nothing", type=int, default=7, help="runs of each program where nothing was put there")
-    parser.add_argument("--blocks", type=int, default=12, help="of these")
+    parser.add_argument("--blocks", type=int, default=12, help="of these, at least 10")
+    parser.add_argument("--environment", choices=ENVIRONMENTS, default="docker", help="of these")
+    parser.add_argument("--busy", action="store_true", help="the same number of these next to a busy loop, in turn")
     parser.add_argument("--out", type=Path, help="where runs are kept; those that are there are not repeated")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as elsewhere, tempfile.TemporaryDirectory() as package:
+    with tempfile.TemporaryDirectory() as elsewhere:
         folder = given.out or Path(elsewhere)
         folder.mkdir(parents=True, exist_ok=True)
         wrong = [name for name in given.studies if given.runs and not known_answer(name, given.runs, folder)]
-        variables = placebos(Path(package))
-        programs = PROGRAMS if given.nothing else ()
-        named = sum(nothing_put_there(name, given.nothing, given.blocks, folder, variables) for name in programs)
-    many = named > max(1, len(PROGRAMS) * given.nothing // 20)
-    print(f"not found: {', '.join(wrong) or 'none'}; a placebo was named in {named} runs")
+        many = given.nothing > 0 and every_nothing(given, folder)
+    print(f"not found: {', '.join(wrong) or 'none'}")
     return int(bool(wrong) or many)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from weighbridge.statistics import Interval
@@ -148,3 +149,47 @@ def test_the_page_lists_every_cost_and_explains_each_disagreement(cross: ModuleT
     assert f"{len(cross.CASES) - 3} of {len(cross.CASES) - 1} costs agree." in text
     assert "Not explained yet." in text and "10 ms and 20 ms" in text and "because runsc is not installed" in text
     assert all(f"### {case.title}" in text and case.isolated in text for case in cross.CASES)
+
+
+# -- placebos of `explain` ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def explain(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return benchmark("explain", monkeypatch)
+
+
+def test_parts_that_err_together_have_a_wider_interval(explain: ModuleType):
+    """The limits of 20 of 400 independent parts are those of Clopper and Pearson."""
+    spread = [1] * 20 + [0] * 80
+    together = [4] * 5 + [0] * 95
+    (share, low, high), (same, lower, higher) = (explain.of_parts(counts, 4) for counts in (spread, together))
+    assert share == same == 0.05
+    assert (low, high) == pytest.approx((0.0308, 0.0761), abs=0.001)
+    assert lower < low < high < higher
+    assert explain.of_parts([0] * 30, 4) == pytest.approx((0.0, 0.0, 1 - 0.025 ** (1 / 30)))
+
+
+def test_the_interval_of_clustered_parts_holds_the_true_share(explain: ModuleType):
+    """Four parts of a run share an arm, so that 5 % of them are counted, often together."""
+    rng, held = np.random.default_rng(5), 0
+    for _ in range(200):
+        arms = rng.normal(size=(50, 5))
+        counts = (np.abs(arms[:, :1] - arms[:, 1:]) / math.sqrt(2) > 1.96).sum(axis=1)
+        _, low, high = explain.of_parts([*map(int, counts)], 4)
+        held += low <= 0.05 <= high
+    assert held >= 186
+
+
+@pytest.mark.parametrize(("lasting", "least", "most"), [(0.0, 0.9, 1.1), (0.3, 1.9, 2.4)])
+def test_arms_that_differ_for_a_whole_run_show(explain: ModuleType, lasting: float, least: float, most: float):
+    rng = np.random.default_rng(5)
+    values = [
+        explain.lasting(rng.normal(size=(5, 12)) + lasting * rng.normal(size=(5, 1)) + rng.normal(size=(1, 12)))
+        for _ in range(2000)
+    ]
+    assert least < np.mean(values) < most
+
+
+def test_an_exact_interval_of_twelve_rounds_errs_less_than_5_percent(explain: ModuleType):
+    assert explain.by_chance(12) == pytest.approx(0.0425, abs=0.0005)

@@ -13,6 +13,7 @@ from report.explained_runs import (
     TRUE,
     crossed,
     recipe,
+    with_placebo,
 )
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.explanation import second_pass
@@ -91,6 +92,28 @@ def test_what_cannot_be_switched_here_is_a_row_with_the_reason(explained):
     assert (last.mechanism.kind, last.row, last.why_not) == (FILTER, None, "no seccomp in this kernel")
     assert analysis.left_out == ()
     assert explanation.unexplained_arm == "bridge-without-network", "which has off what was switched, and no more"
+
+
+# -- what nothing looks like ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("cost", "excludes"), [(1.0, False), (1.05, True)])
+def test_a_placebo_is_measured_and_is_no_cause(run, cost, excludes):
+    (explanation,) = analyse(run(**with_placebo(cost))).explanations
+    placebo = explanation.placebo.cost.penalty
+    assert placebo.low < percent_of(cost) < placebo.high
+    assert explanation.placebo_excludes_zero is excludes
+    assert explanation.placebo_arm == "bridge-placebo"
+    assert {each.mechanism.kind for each in explanation.mechanisms} == {*TRUE}
+    assert {*second_pass(explanation)} == {*TRUE}
+    together, rest = explanation.interaction.cost.penalty, explanation.unexplained.cost.penalty
+    assert together.estimate == pytest.approx(percent_of(TOGETHER), abs=0.5)
+    assert rest.estimate == pytest.approx(percent_of(REST), abs=0.5)
+
+
+def test_without_a_placebo_there_is_none(explained):
+    (explanation,) = explained().explanations
+    assert explanation.placebo is None and not explanation.placebo_excludes_zero
 
 
 # -- in every combination ---------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import math
 
-from weighbridge.model.explained import DescribedMechanism, Explains, Proof
+from weighbridge.model.explained import PLACEBO, DescribedMechanism, Explains, Proof
 
 from .made_up_runs import REQUESTS, Workload
 
@@ -62,3 +62,11 @@ def crossed(**changes: object) -> dict[str, object]:
         if off:
             explains[name] = Explains(environment="bridge", off=off)
     return recipe(costs=costs, explains=explains, mechanisms=mechanisms, **changes)
+
+
+def with_placebo(cost: float = 1.0, **changes: object) -> dict[str, object]:
+    """The first bridge with a placebo that costs so much, although it switches nothing."""
+    made = recipe(**changes)
+    made["costs"] = {**made["costs"], "bridge-placebo": WHOLE / cost}
+    made["explains"] = {**made["explains"], "bridge-placebo": Explains(environment="bridge", off=(PLACEBO,))}
+    return made

@@ -32,7 +32,7 @@ from weighbridge.report.text.steps import ladder_sentences
 from weighbridge.report.text.trial_flags import flagged_sentence
 from weighbridge.report.text.verdicts import broke_instead, comparison_verdict, open_text
 
-from .explained_runs import FILTER, MECHANISMS, TRANSLATION, crossed, recipe
+from .explained_runs import FILTER, MECHANISMS, TRANSLATION, crossed, recipe, with_placebo
 from .made_up_runs import LATENCY, LOSS, P99, REQUESTS, TCP, THROUGHPUT, TOO_MANY, Workload, rising_load
 from .rich_runs import FACTS as HYPERVISORS
 
@@ -212,6 +212,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "steps of two rounds": LADDER | {"blocks": 2},
     "explained": recipe(),
     "explained with rules": recipe(facts=RULES),
+    "explained with a placebo": with_placebo(),
+    "explained with a placebo that excludes zero": with_placebo(1.05),
     "explained by every combination": crossed(),
     "explained, and faster with all off": recipe(costs={**recipe()["costs"], "bridge-bare": 0.9}),
     "explained by two that hide each other": recipe(costs=HIDING, explains=EXPLAINS, mechanisms=MECHANISMS[:2]),

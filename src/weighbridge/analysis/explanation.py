@@ -28,6 +28,7 @@ from weighbridge.analysis.results import (
 from weighbridge.model.address import MetricId
 from weighbridge.model.explained import (
     PATH,
+    PLACEBO,
     DescribedMechanism,
     Off,
     Proof,
@@ -35,6 +36,7 @@ from weighbridge.model.explained import (
     all_off,
     cost_together,
     pair_costs,
+    placebo_cost,
     sides,
     single_cost,
 )
@@ -64,6 +66,11 @@ class _Environment:
         every = all_off(self.mechanisms, self.arms)
         return "" if every is None else self.arms[every]
 
+    @property
+    def placebo_arm(self) -> str:
+        """The arm that switches nothing; "" if there is none."""
+        return self.arms.get(frozenset({PLACEBO}), "")
+
     def without(self, mechanism: DescribedMechanism) -> str:
         """Return the first arm without a mechanism that has a counterpart with the mechanism; "" if there is none."""
         return next((self.arms[off] for _, off in sides(mechanism, self.arms)), "")
@@ -71,7 +78,7 @@ class _Environment:
 
 _Proven = tuple[ProofState, tuple[str, str]]
 """Whether facts show that a mechanism is off, and the values of the facts with it and without it."""
-_Part = tuple[Literal["mechanism", "pair", "together", "rest"], *tuple[str, ...]]
+_Part = tuple[Literal["mechanism", "pair", "together", "rest", "placebo"], *tuple[str, ...]]
 """A part of a cost, with the kinds of its mechanisms."""
 _Judged = Mapping[tuple[str, MetricId, _Part], Comparison]
 """Comparisons by environment, metric and part."""
@@ -162,6 +169,8 @@ def _parts(environment: _Environment, plan: Comparisons) -> Iterator[tuple[_Part
         if weights := _named(environment, cost_together(mechanisms, arms)):
             yield ("together",), weights, all_off_arm
         yield ("rest",), {all_off_arm: 1.0, plan.baseline: -1.0}, plan.baseline
+    if weights := _named(environment, placebo_cost(arms)):
+        yield ("placebo",), weights, environment.placebo_arm
 
 
 def _named(environment: _Environment, weights: Weights) -> Mapping[str, float]:
@@ -251,6 +260,7 @@ def _explanation(
         pairs=tuple(sorted(pairs, key=lambda each: -_size(each.row))),
         interaction=part("together"), unexplained=part("rest"), unexplained_arm=environment.all_off_arm,
         crossed=any(each.crossed for each in environment.mechanisms),
+        placebo=part("placebo"), placebo_arm=environment.placebo_arm,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, Looks, SlowRuns, Verdict
 from weighbridge.statistics.contrast import shown_level
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
-from weighbridge.statistics.verdicts import noise_range, within_noise
+from weighbridge.statistics.verdicts import excludes_no_cost, noise_range, within_noise
 
 EXTENDED_ERROR = 0.08
 """The highest share of false alarms among runs that are extended until something is different.
@@ -312,6 +312,15 @@ class Explanation:
     """Interactions of mechanisms that were switched in every combination, the largest first."""
     crossed: bool = False
     """Whether mechanisms were switched in every combination; the environment's others stayed on."""
+    placebo: Comparison | None = None
+    """The environment against itself under another name, which switches nothing; None if the study has no placebo."""
+    placebo_arm: str = ""
+
+    @property
+    def placebo_excludes_zero(self) -> bool:
+        """Whether the placebo's interval excludes zero, so that other parts of its size are not credible."""
+        row = self.placebo
+        return row is not None and row.cost is not None and not row.few and excludes_no_cost(row.cost)
 
 
 class TrustReason(StrEnum):

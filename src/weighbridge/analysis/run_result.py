@@ -293,6 +293,16 @@ class MechanismPairCost(Documented):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlaceboResult(Documented):
+    """The environment against an arm that is the same and switches nothing. Its true cost is zero."""
+
+    arm: str
+    cost: ArmCost
+    excludes_zero: bool
+    """Whether its interval excludes zero. Other parts of its size are then not credible."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExplainedCost(MetricPlace):
     """Why an environment costs what it does on a primary metric; every part is measured."""
 
@@ -307,6 +317,8 @@ class ExplainedCost(MetricPlace):
     """What all mechanisms cost together beyond the sum of their single costs."""
     unexplained: ArmCost | None
     """The environment with all mechanisms off, against the baseline."""
+    placebo: PlaceboResult | None
+    """What nothing looks like in this run; null if the study has no placebo."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from weighbridge import secret_values
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err
 from weighbridge.errors import StudyError
-from weighbridge.model.explained import sides
+from weighbridge.model.explained import PLACEBO_TITLE, placebo_cost, sides
 from weighbridge.model.secret import SecretName, env_options, variables_of
 from weighbridge.model.spelling import nearest
 from weighbridge.model.stored_study import secrets_of
@@ -140,6 +140,8 @@ def _explained_lines(study: Study) -> Iterator[str]:
         titles = [each.title for each in mine if sides(each, arms)]
         if titles:
             yield f"to explain {name}, switched off: {', '.join(titles)}"
+        if placebo_cost(arms):
+            yield placebo_line(name)
         for each in (each for each in mine if each.refused):
             yield f"note: {name}: {each.title} cannot be switched off: {each.refused}"
     if nothing := unexplained(study):
@@ -151,6 +153,11 @@ def _explained_lines(study: Study) -> Iterator[str]:
 def traced_afterwards(tracer: str) -> str:
     """Return the sentence about the extra run with a tracer."""
     return f"after the measurement, {tracer} records one extra run of each explained environment on the whole machine"
+
+
+def placebo_line(environment: str) -> str:
+    """Return the line about the placebo of an environment."""
+    return f"{PLACEBO_TITLE}: {environment} once more, to control these costs"
 
 
 def nothing_switched(names: Sequence[str]) -> str:

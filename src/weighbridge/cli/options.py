@@ -47,6 +47,12 @@ explain_flag = partial(
     "Also find the cause: measure again with one mechanism at a time switched off (seccomp, NAT, limits, ...).",
     MEASURE,
 )
+placebo_flag = partial(
+    flag,
+    "--placebo",
+    "Also measure the explained environment once more with nothing switched, to control its parts.",
+    MEASURE,
+)
 trace_option = partial(
     option,
     "--trace perf|bpftrace",

@@ -21,6 +21,7 @@ from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.options import EXPLAIN
 from weighbridge.cli.output import out, print_json
 from weighbridge.errors import StudyError, Unavailable
+from weighbridge.model.explained import PLACEBO
 from weighbridge.model.facts import SHARED
 from weighbridge.model.level import level_label
 from weighbridge.model.options import External
@@ -351,6 +352,8 @@ def _explained_lines(planned: PlanDocument) -> Iterator[str | Table]:
         yield table
         for each in (each for each in mine if each["why_not"]):
             yield f"  cannot be switched off: {each['title']} ({each['why_not']})"
+        if any(arm["explains"] == name and arm["off"] == [PLACEBO] for arm in planned["environments"]):
+            yield f"  {approval.placebo_line(name)}"
         share = sum(arms[each["environment"]] == name for each in trials) / max(1, len(trials))
         number = sum(explains == name for explains in arms.values())
         took = clock_range(round(times["from"] * share), round(times["to"] * share))

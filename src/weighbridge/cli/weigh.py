@@ -62,7 +62,8 @@ _LINE = re.compile(rf"^{_STUDY}:\d+: ", re.MULTILINE)
 _OPTIONS: Mapping[str, str] = {"shm_size": "--shm-size", "json": "--metric", "regex": "--metric"} | {
     key: f"--{key}"
     for key in (
-        "within", "target", "memory", "cpus", "trace", "adapter", "deadline", "setup", "prepare", "check", "cleanup",
+        "within", "target", "memory", "cpus", "placebo", "trace", "adapter", "deadline", "setup", "prepare", "check",
+        "cleanup",
     )
 }  # fmt: skip
 """The option that gives the value of a study's key."""
@@ -183,6 +184,7 @@ def _weighed(options: WeighOptions, program: Mapping[str, Any], environments: Se
         within=length.within or "2min",
         blocks=length.rounds,
         explain=measurement.explain,
+        placebo=measurement.placebo,
         trace=measurement.trace or "",
         cpu_idle=limits.cpu_idle,
     )
@@ -193,7 +195,8 @@ def _given(options: WeighOptions) -> set[str]:
     measurement, limits, length = options.measurement, options.limits, options.length
     values = {
         "within": length.within, "target": length.target, "memory": limits.memory, "cpus": limits.cpus,
-        "trace": measurement.trace, "shm_size": limits.shm_size, "json": measurement.metrics or None,
+        "placebo": measurement.placebo or None, "trace": measurement.trace, "shm_size": limits.shm_size,
+        "json": measurement.metrics or None,
         "regex": measurement.metrics or None,
     }  # fmt: skip
     given = {key for key, value in values.items() if value is not None}

@@ -83,6 +83,11 @@ class DescribedMechanism(BaseModel):
 Off = frozenset[str]
 """The kinds of the mechanisms that are off in an arm."""
 NOTHING: Off = frozenset()
+PLACEBO = "placebo"
+"""In `Explains.off`, the environment itself under another name. It is not a mechanism, so no other part counts it."""
+PLACEBO_TITLE = "placebo (switches nothing)"
+"""The name of the placebo wherever people read it."""
+_PLACEBO: Off = frozenset({PLACEBO})
 Weights = Mapping[Off, float]
 """A part of a cost: the weight of each arm; the weights add up to 0. Empty if the part does not exist."""
 
@@ -100,6 +105,16 @@ def sides(mechanism: DescribedMechanism, arms: Collection[Off]) -> list[tuple[Of
 def single_cost(mechanism: DescribedMechanism, arms: Collection[Off]) -> Weights:
     """Return the cost of a mechanism."""
     return _mean([{with_it: 1, without: -1} for with_it, without in sides(mechanism, arms)])
+
+
+def placebo_cost(arms: Collection[Off]) -> Weights:
+    """Return the cost of the placebo: the environment against itself."""
+    return {NOTHING: 1.0, _PLACEBO: -1.0} if NOTHING in arms and _PLACEBO in arms else {}
+
+
+def switches_something(off: Off) -> bool:
+    """Return whether an arm has a mechanism off."""
+    return bool(off - _PLACEBO)
 
 
 def pair_cost(one: DescribedMechanism, other: DescribedMechanism, arms: Collection[Off]) -> Weights:

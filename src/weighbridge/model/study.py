@@ -352,6 +352,10 @@ class StudyFile(Options):
             " by environment, which mechanisms to switch, in every combination"
         ),
     ] = False
+    placebo: Annotated[
+        StrictBool,
+        Field(description="With explain: measure each environment once more with nothing switched, to control its parts"),
+    ] = False
     trace: Annotated[
         TracerName | None,
         Field(

@@ -11,11 +11,13 @@ from weighbridge.model.decisions import BlockSchedule, GateLook, block_schedules
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.explained import (
     NOTHING,
+    PLACEBO,
     DescribedMechanism,
     Off,
     Weights,
     all_off,
     pair_costs,
+    placebo_cost,
     single_cost,
 )
 from weighbridge.model.facts import HOST_DIFFERENCES
@@ -181,7 +183,7 @@ def comparisons_of(study: Study, cell: Cell) -> list[TargetComparison]:
 def _parts(
     environment: str, mechanisms: Sequence[DescribedMechanism], by_off: Mapping[Off, str], baseline: str
 ) -> Iterator[TargetComparison]:
-    """Yield the parts of an environment's cost, and the rest with all mechanisms switched off."""
+    """Yield the parts of an environment's cost, the rest with all mechanisms switched off, and the placebo."""
 
     def part(name: str, weights: Weights) -> TargetComparison:
         arms = tuple(by_off[off] for off in weights)
@@ -194,6 +196,8 @@ def _parts(
         yield part(f"{one.kind}-with-{other.kind}", weights)
     if (every := all_off(mechanisms, by_off)) is not None:
         yield TargetComparison(f"{environment}-{ALL}", Contrast.between(by_off[every], baseline), part=True)
+    if weights := placebo_cost(by_off):
+        yield part(PLACEBO, weights)
 
 
 @dataclass(slots=True)

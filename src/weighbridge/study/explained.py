@@ -16,7 +16,7 @@ from itertools import combinations
 from pydantic import ValidationError
 
 from weighbridge import registry
-from weighbridge.model.explained import DescribedMechanism, Explains
+from weighbridge.model.explained import PLACEBO, DescribedMechanism, Explains, switches_something
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.spelling import nearest
 from weighbridge.model.storage import StorageOptions
@@ -57,6 +57,11 @@ def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[StudyPla
         yield (
             ("trace",),
             "trace: a tracer watches only environments that are explained. Add 'explain: true' or --explain",
+        )
+    if file.placebo and not file.explain:
+        yield (
+            ("placebo",),
+            "placebo: it is a control of explained costs. Add 'explain: true' or --explain",
         )
     names = [arm.name for arm in arms]
     listed = file.explain if isinstance(file.explain, tuple) else ()
@@ -104,7 +109,10 @@ def explained(
         if arm.name in named and arm.name != file.baseline:
             subject = _subject(file, arm, baseline, cells)
             switches = chain(subject, candidates(subject.named), problem)
-            further += arms_of(subject, switches, problem)
+            off = arms_of(subject, switches, problem)
+            further += off
+            if file.placebo and off:
+                further.append(_named(arm, arm, PLACEBO, (PLACEBO,)))
             described += _described(subject, switches)
     return tuple(further), tuple(described)
 
@@ -226,7 +234,7 @@ def unexplained(study: Study) -> list[str]:
         names = [name for name in names if name in asked]
     elif not asked:
         return []
-    return [name for name in names if len(study.arms_by_off(name)) == 1]
+    return [name for name in names if not any(map(switches_something, study.arms_by_off(name)))]
 
 
 def not_switched(study: Study, reasons: Mapping[str, str]) -> Study:

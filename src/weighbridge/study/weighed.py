@@ -99,6 +99,8 @@ class Weighed:
     blocks: int | None = None
     explain: bool = False
     """Whether to explain the cost."""
+    placebo: bool = False
+    """Whether to measure the explained environments once more with nothing switched."""
     trace: str = ""
     """The tracer that watches the explained environments, or ""."""
     cpu_idle: CpuIdle = "auto"
@@ -138,6 +140,7 @@ def study_text(weighed: Weighed) -> str:
         "cpu_idle": weighed.cpu_idle,
         "ladder": _ladder(environments, _baseline(weighed)) if weighed.earlier is None else [],
         "explain": weighed.explain,
+        "placebo": weighed.placebo,
         "trace": weighed.trace or False,
     }
     remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""

@@ -10,9 +10,17 @@ from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.features.explain.study import why_study
-from weighbridge.model.explained import all_off, cost_together, pair_costs, single_cost
+from weighbridge.model.explained import (
+    PLACEBO,
+    all_off,
+    cost_together,
+    pair_costs,
+    placebo_cost,
+    single_cost,
+)
 from weighbridge.model.stored_study import StoredStudy, study_json
-from weighbridge.study.explained import not_switched
+from weighbridge.runner.precision import comparisons_of
+from weighbridge.study.explained import not_switched, unexplained
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse, read
@@ -51,6 +59,35 @@ def test_each_mechanism_is_off_in_an_arm_and_all_are_in_another():
         "published-without-own-network": ("address-translation", "own-network"),
         "published-bare": ("apparmor", "seccomp", "address-translation", "own-network"),
     }
+
+
+def test_a_placebo_is_the_environment_under_another_name():
+    text = STUDY.format(explain="[published, limited]").replace("explain:", "placebo: true\nexplain:")
+    study = check(parse(text, "why.yaml"))
+    arms = {arm.name: arm for arm in study.arms}
+    mine, placebo = arms["published"], arms["published-placebo"]
+    assert placebo.explains is not None and placebo.explains.off == (PLACEBO,)
+    assert placebo.model_copy(update={"name": mine.name, "explains": None, "optional": False}) == mine
+    by_off = study.arms_by_off("published")
+    mechanisms = [each for each in study.mechanisms if each.environment == "published"]
+    assert {by_off[off]: at for off, at in placebo_cost(by_off).items()} == {"published": 1, "published-placebo": -1}
+    assert (
+        PLACEBO not in {each.kind for each in mechanisms} and by_off[all_off(mechanisms, by_off)] == "published-bare"
+    )
+    assert not any(PLACEBO in off for off in cost_together(mechanisms, by_off))
+    assert "published-placebo" in {each.name for each in comparisons_of(study, study.cells[0])}, (
+        "it stays in the rounds"
+    )
+
+
+def test_without_a_mechanism_to_switch_there_is_no_placebo():
+    study = check(
+        parse(STUDY.format(explain="[published]").replace("explain:", "placebo: true\nexplain:"), "why.yaml")
+    )
+    switched = [each.kind for each in study.mechanisms if not each.refused]
+    assert unexplained(not_switched(study, dict.fromkeys(switched, "this kernel has none"))) == ["published"]
+    with pytest.raises(StudyError, match="control of explained costs"):
+        check(parse(STUDY.format(explain="false").replace("explain:", "placebo: true\nexplain:"), "why.yaml"))
 
 
 def test_what_cannot_be_off_alone_is_off_with_others():

@@ -1,12 +1,13 @@
 """`weighbridge explain` of a run that explains a cost: what showed something is switched in every combination."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from cli.command_line import Weighbridge
 from report.made_up_runs import REQUESTS, Recipe, Workload, make_run
-from weighbridge.model.explained import DescribedMechanism, Explains
+from weighbridge.model.explained import PLACEBO, DescribedMechanism, Explains
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
@@ -78,3 +79,14 @@ def test_with_fewer_than_two_nothing_is_left_to_tell(
         monkeypatch.setitem(OFF, kind, (1.0, OFF[kind][1]))
     said = weighbridge("explain", first_pass(tmp_path / "run", 1.3), "--save", tmp_path / "second.yaml")
     assert said.code == 1 and not (tmp_path / "second.yaml").exists()
+
+
+def test_a_placebo_is_part_of_the_next_study(weighbridge: Weighbridge, tmp_path: Path):
+    run, saved = first_pass(tmp_path / "run", 1.3), tmp_path / "second.yaml"
+    said = weighbridge("explain", run, "--placebo", "--save", saved)
+    assert said.code == 0, said
+    study = load(str(saved))
+    assert study.file.placebo and "bridge-placebo" in {arm.name for arm in study.arms}
+    planned = json.loads(weighbridge("plan", saved, "--json").out)
+    (arm,) = (each for each in planned["environments"] if each["off"] == [PLACEBO])
+    assert arm["explains"] == "bridge" and PLACEBO not in {each["kind"] for each in planned["mechanisms"]}

@@ -13,6 +13,7 @@ from weighbridge.cli.options import (
     context_option,
     explain_flag,
     namespace_option,
+    placebo_flag,
     quick_test_flag,
     timing_flag,
     trace_option,
@@ -138,6 +139,7 @@ class MeasurementOptions:
         MEASURE,
     )
     explain: bool = explain_flag()
+    placebo: bool = placebo_flag()
     trace: str | None = trace_option()
 
 

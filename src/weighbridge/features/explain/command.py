@@ -20,6 +20,7 @@ from weighbridge.runner import living, preflight
 from weighbridge.secret_values import expect
 from weighbridge.store.run import RunStore
 from weighbridge.study import loader
+from weighbridge.study.explained import unexplained
 from weighbridge.study.secret_keys import without_secrets
 from weighbridge.study.source import Origin, OriginKind, parse
 
@@ -37,10 +38,11 @@ def explain(options: ExplainOptions) -> None:
     source = without_secrets(parse(written, str(options.run)), every=digests is None)
     client = report.level.value_of(CLIENT) or ""
     text = why_study(
-        source, analysis.baseline, row.environment, report.workload, crossed, client=client, trace=options.trace
-    )
+        source, analysis.baseline, row.environment, report.workload, crossed, client=client, trace=options.trace,
+        placebo=options.placebo,
+    )  # fmt: skip
     study = preflight.on_this_kernel(loader.check(parse(text, f"why {row.environment}")))
-    if not any(arm.explains is not None for arm in study.arms):
+    if unexplained(study):
         reasons = "; ".join(f"{each.title}: {each.refused}" for each in study.mechanisms if each.refused)
         why = f": {reasons}" if reasons else ", because Weighbridge knows none for it"
         fail(f"no mechanism of {row.environment} can be switched off{why}", WRONG_COMMAND_LINE)

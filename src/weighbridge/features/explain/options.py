@@ -8,6 +8,7 @@ from weighbridge.cli.help import OUTPUT, WHAT
 from weighbridge.cli.options import (
     allow_concurrent_flag,
     env_option,
+    placebo_flag,
     quick_test_flag,
     rounds_option,
     timing_flag,
@@ -35,6 +36,7 @@ class ExplainOptions:
         "--workload NAME", "Explain its cost in this workload. Default: the workload with the largest cost.", WHAT
     )
     rounds: int | None = rounds_option()
+    placebo: bool = placebo_flag()
     trace: str | None = trace_option()
     directory: Path | None = option("--out DIR", "Directory of the new run. Default: a new one.", OUTPUT)
     save: Path | None = option("--save FILE", "Write the study file and run nothing.", OUTPUT)
@@ -52,6 +54,7 @@ EXPLAIN = Declared(
         "weighbridge explain runs/first-look-20261127-101500",
         "weighbridge explain runs/first-look-20261127-101500 --environment bridge --workload redis-set",
         "weighbridge explain runs/first-look-20261127-101500 --save why.yaml",
+        "weighbridge explain RUN --placebo",
         "weighbridge explain RUN --env API_TOKEN",
     ),
     after="report",

@@ -14,13 +14,14 @@ def why_study(
     *,
     client: str = "",
     trace: str | None = None,
+    placebo: bool = False,
 ) -> str:
     """Return the text of a study that explains the cost of one environment in one workload of another study.
 
     ``environment`` can be one level of a swept environment. ``crossed`` are the mechanisms to switch in every
     combination. If there are none, each is switched by itself. ``client`` is the host of the clients if there are
     several: parts that other clients need could not be switched off. ``trace`` is a tracer that watches the
-    environment. Everything else in the text stays.
+    environment. ``placebo`` adds the environment with nothing switched. Everything else in the text stays.
     """
     data = dict(source.data)
     name = environment.partition("[")[0]
@@ -37,6 +38,8 @@ def why_study(
             options.pop("clients", None)
     if trace is not None:
         data["trace"] = trace
+    if placebo:
+        data["placebo"] = True
     for key in ("ladder", "profiles"):
         data.pop(key, None)
     return written(data)

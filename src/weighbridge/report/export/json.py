@@ -39,6 +39,7 @@ from weighbridge.analysis.run_result import (
     PeakCost,
     Percentile,
     Percentiles,
+    PlaceboResult,
     PlaceEffectResult,
     PowerCutResult,
     ProgramMedians,
@@ -331,6 +332,13 @@ def _explanation(analysis: Analysis, explanation: Explanation) -> ExplainedCost:
         ),
         interaction=part(together, explanation.unexplained_arm) if together is not None else None,
         unexplained=part(left, analysis.baseline) if left is not None else None,
+        placebo=PlaceboResult(
+            arm=explanation.placebo_arm,
+            cost=part(explanation.placebo, explanation.placebo_arm),
+            excludes_zero=explanation.placebo_excludes_zero,
+        )
+        if explanation.placebo is not None
+        else None,
     )
 
 
@@ -340,6 +348,8 @@ def _parts(explanation: ExplainedCost) -> Iterator[ArmCost]:
         yield from (part for part in (mechanism.cost, *mechanism.counters) if part is not None)
     yield from (pair.cost for pair in explanation.pairs)
     yield from (part for part in (explanation.interaction, explanation.unexplained) if part is not None)
+    if explanation.placebo is not None:
+        yield explanation.placebo.cost
 
 
 # -- the rest ------------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weighbridge.analysis.explanation import second_pass
 from weighbridge.analysis.results import Analysis, Comparison, Explanation, MechanismCost, ProofState
-from weighbridge.model.explained import DescribedMechanism
+from weighbridge.model.explained import PLACEBO_TITLE, DescribedMechanism
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import TOO_FEW, margin
 from weighbridge.report.text.metric_names import metric_phrase, metric_words
@@ -31,6 +31,7 @@ CROSSED = (
 HEADS = ("mechanism", "switched", "cost", "verdict", "what changed with it", "to change it")
 TOGETHER = "together, beyond each alone (interaction)"
 UNEXPLAINED = "unexplained: all of these off"
+PLACEBO_READING = "this is what nothing looks like in this run"
 BEYOND = "all together, beyond these (interaction)"
 STAYED = "unexplained by these: these off"
 NEXT = "weighbridge explain RUN"
@@ -98,7 +99,8 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
         return " ".join(filter(None, (f"{detected}.", own)))
     causes = [f"Causes: {listed}"] if listed else []
     sentences = (f"{name} {change(report, total, analysis.baseline)}", *causes, *_others(analysis, explanation))
-    return " ".join(f"{each}." for each in sentences)
+    warning = [placebo_sentence(explanation)] if explanation.placebo_excludes_zero else []
+    return " ".join([*(f"{each}." for each in sentences), *warning])
 
 
 def cause_lines(analysis: Analysis, explanation: Explanation, shortened: int = 0, run: str = "RUN") -> list[str]:
@@ -107,8 +109,9 @@ def cause_lines(analysis: Analysis, explanation: Explanation, shortened: int = 0
     `run` is the run directory, as the next command names it. With `shortened` 1, all causes are in one line, without
     their remedies; with 2, only the first sentence of the rest follows, and with 3 only if there are no causes.
     """
+    placebo = placebo_sentence(explanation)
     if explanation.total.verdict != "different":
-        return [explanation_sentence(analysis, explanation)]
+        return [*filter(None, (explanation_sentence(analysis, explanation), placebo))]
     unit, named = explanation.report.unit, _significant(explanation)
     causes = {
         f"{each.mechanism.title}: {cost_text(each.row, unit)}": each.mechanism.remedy
@@ -122,7 +125,22 @@ def cause_lines(analysis: Analysis, explanation: Explanation, shortened: int = 0
     others = [f"{each}." for each in _others(analysis, explanation, run)]
     if shortened > 1:
         others = [] if causes and shortened == MOST_SHORTENED else others[:1]
-    return [*lines, *more, *others]
+        placebo = placebo if explanation.placebo_excludes_zero else ""
+    return [*filter(None, (*lines, *more, *others, placebo))]
+
+
+def placebo_sentence(explanation: Explanation) -> str:
+    """Return a sentence about the cost of the placebo; "" if it has none."""
+    row = explanation.placebo
+    if row is None or row.cost is None or row.few:
+        return ""
+    figure = cost_text(row, explanation.report.unit)
+    if explanation.placebo_excludes_zero:
+        return (
+            f"The placebo switches nothing, but its interval excludes zero: {figure}. Other parts of that size are"
+            " not credible in this run."
+        )
+    return f"The placebo switches nothing, and shows {figure}."
 
 
 def _significant(explanation: Explanation) -> list[MechanismCost]:
@@ -179,7 +197,7 @@ def _rest(explanation: Explanation, baseline: str, run: str) -> Iterator[str]:
 
 
 def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[ExplanationLine]:
-    """Return the table's rows: the mechanisms, their pairs, the interaction and the unexplained rest."""
+    """Return the table's rows: the mechanisms, their pairs, the interaction, the unexplained rest, the placebo."""
     unit = explanation.report.unit
     rows = [_mechanism(each, unit) for each in explanation.mechanisms]
     rows += [_row(f"{each.one.title} with {each.other.title}", each.row, unit) for each in explanation.pairs]
@@ -189,6 +207,9 @@ def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[Expla
     if explanation.unexplained is not None:
         left = STAYED if explanation.crossed else UNEXPLAINED
         rows.append(_row(f"{left}, against {display_name(analysis.baseline)}", explanation.unexplained, unit))
+    if explanation.placebo is not None:
+        row = _row(PLACEBO_TITLE, explanation.placebo, unit)
+        rows.append(replace(row, switched="nothing", moved=PLACEBO_READING))
     return rows
 
 
