@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sentences import assert_sentence
+from weighbridge.errors import UserlandError
 from weighbridge.features.guests import kernel
 from weighbridge.linux import packages
 from weighbridge.model.command import Command, Completed
@@ -74,3 +75,10 @@ def test_keys_that_the_user_had_apt_trust_are_found_by_whose_they_are(elsewhere:
     assert debian_archive.lacking() is not None
     file.write_bytes(b"\x99\x02 Debian Archive Automatic Signing Key (12/bookworm) \x89")
     assert debian_archive.lacking() is None and debian_archive.keyring_options() == ()
+
+
+def test_an_unknown_package_is_told_by_the_line_of_apt(elsewhere: Path, monkeypatch: pytest.MonkeyPatch):
+    stderr = b"I: running apt-get update...\nE: Unable to locate package none\nE: run_chroot failed: 100\n"
+    monkeypatch.setattr(commands, "run", lambda command: Completed(command.argv, 25, b"", stderr, 1.0))
+    with pytest.raises(UserlandError, match=r"^mmdebstrap failed: E: Unable to locate package none$"):
+        debian_archive.mmdebstrap("bookworm", "x.tar")
