@@ -116,7 +116,7 @@ class Going:
         while not condition():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 pytest.fail(f"the run ended ({self.process.returncode}) or time ran out before {what}: {self.told()}")
-            time.sleep(0.005)
+            time.sleep(0.03)
 
     def told(self) -> str:
         """What it has written to standard error."""
