@@ -69,7 +69,7 @@ real-hosted: $(VENV)
 	.venv/bin/pytest -m "real and not measures" -rs tests/real/test_sites.py tests/real/test_networks.py \
 	tests/real/test_run.py tests/real/test_users_engine.py
 
-# Where the real tests are: the collection of all the others takes 15 s of CPU time in each of six processes.
+# Where the real tests are. To collect all other tests takes 7 to 15 s of CPU time in each of six processes.
 REAL = tests/real tests/pythons tests/release tests/hostile tests/cli/test_before_consent.py tests/userland/test_c_programs.py
 
 # Real tests that measure nothing, two at a time. Failed tests run once more, alone. Failures are recorded in a separate

@@ -181,21 +181,6 @@ def test_client_that_hangs(machine: Machine, tmp_path: Path, waits: None):
     assert all(row["duration_s"] < 10 for row in rows)
 
 
-def test_port_in_use(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waits: None):
-    import socket
-
-    from weighbridge.errors import Unavailable
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        monkeypatch.setattr(LocalHost, "free_ports", lambda *_: taken.getsockname()[1])
-        study = load(str(write_study(tmp_path, workloads=("w: {kind: waits}",), blocks=1)))
-        with pytest.raises(Unavailable, match=str(taken.getsockname()[1])):
-            run_study(study, tmp_path / "run", Quiet(), lambda _: None)
-    assert trials(tmp_path / "run") == []
-
-
 def test_published_port_in_use(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waits: None):
     import socket
 
