@@ -98,13 +98,3 @@ def _reports(run: Path, tables: Path) -> None:
             assert len(list(csv.DictReader(file))) > 10
     for raw in (run / "raw").iterdir():
         assert raw.name.endswith((".stdout", ".stderr"))
-
-
-def test_without_a_network(machine: Machine, tmp_path: Path):
-    study = write_study(
-        tmp_path, environments=("native: {kind: native}", "none: {kind: docker, network: none}"),
-        workloads=("cpu: {kind: sysbench-cpu, count: 100}",), blocks=1, aa=True,
-    )  # fmt: skip
-    done = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
-    assert done.code == 0, done
-    assert sorted(row["environment"] for row in trials(tmp_path / "run")) == ["native", "native-again", "none"]
