@@ -33,7 +33,6 @@ BUILD = ("hatchling",)
 """What our own package is built with."""
 _NOT_SIGNED_LATELY = '--aptopt=Acquire::Check-Valid-Until "false"'
 """A mirror may be a snapshot, whose list of packages has outlived its date."""
-_LEAN = tuple(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale", "info"))
 PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
 PYENV = ".pyenv/versions/{0}.*/bin/python{0}"
 _RECIPE = 1
@@ -145,7 +144,7 @@ def _build(work: Path, version: str, packages: tuple[str, ...]) -> None:
 
 def _system(root: Path, suite: str) -> subprocess.Popen[str]:
     """Debian with Python is being installed in a folder."""
-    argv = ("mmdebstrap", "--quiet", "--variant=apt", "--include=python3-venv", *_LEAN, _NOT_SIGNED_LATELY, suite)
+    argv = ("mmdebstrap", "--quiet", "--variant=apt", "--include=python3-venv", _NOT_SIGNED_LATELY, suite)
     return subprocess.Popen([*argv, str(root)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 

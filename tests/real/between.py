@@ -12,7 +12,7 @@ from .machine import processes
 HOSTS = ('a: {kind: testbed, cpus: "0"}', 'b: {kind: testbed, cpus: "1"}')
 NATIVE = "native: {kind: native}"
 CONTAINER = "box: {kind: docker, network: host}"
-TCP = "tcp: {kind: iperf3, protocol: tcp, duration: 1s}"
+TCP = "tcp: {kind: iperf3, amount: 16MiB}"
 UDP = "udp: {kind: netperf, test: UDP_RR, request_size: mtu, duration: 1s, warm_up: 0s}"
 _PACKAGES = (["iperf3"], ["netperf"], ["iperf3", "netperf"])
 _JAVA = ("./usr/lib/jvm", "./opt", "./usr/share/java", "./dev", "./proc", "./sys")

@@ -4,6 +4,7 @@ import itertools
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
+from weighbridge.build_once import KINDS
 from weighbridge.features.guests import kernel
 from weighbridge.model.host import RunContext
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.workload import Workload
+from weighbridge.report.charts.library import chart_library
 from weighbridge.runner import clean
 from weighbridge.runner import run_lock as state
 from weighbridge.study.loader import load
@@ -132,10 +135,12 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     folder: Path = tmp_path_factory.mktemp("cache")
     (folder / "userlands").mkdir()
     (folder / "kernels").symlink_to(_kernels())
-    for kind in ("systems", "disks"):  # of guest hosts: one of the first takes a minute to build
+    for kind in {*KINDS} - {"userlands", "kernels"}:
         kept = Path.home() / ".cache/weighbridge" / kind
         kept.mkdir(exist_ok=True)
         (folder / kind).symlink_to(kept)
+    chart_library()  # keeps it in the user's cache
+    copy_parts_of_pages(Path.home() / ".cache/weighbridge", folder)
     everything = [each for each in registry.workloads().values() if each.kind not in IN_STORAGE_TESTS]
     with_java = kept_userland(everything)
     enough = {*_spec(_small()).packages}
@@ -155,6 +160,22 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEIGHBRIDGE_CACHE", str(folder))
         yield folder
+
+
+def copy_parts_of_pages(source: Path, target: Path) -> None:
+    """Copy what takes seconds to make for the first page of a cache: a page reads nothing through a link."""
+    for kind in ("charts", "templates"):
+        if (source / kind).exists():
+            shutil.copytree(source / kind, target / kind)
+
+
+@pytest.fixture(scope="session")
+def users_userland(small_userland: Userland) -> Iterator[Path]:
+    """A copy of the small userland that every user can read."""
+    folder = Path("/tmp") / f"weighbridge-test-userland-{os.getpid()}"
+    subprocess.run(["cp", "-a", small_userland.root.parent, folder], check=True)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

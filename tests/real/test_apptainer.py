@@ -190,7 +190,7 @@ environments:
   image: {kind: apptainer}
   contained: {kind: apptainer, contain: true, image: folder, user_namespace: true}
 workloads:
-  tcp: {kind: iperf3, duration: 1s}
+  tcp: {kind: iperf3, amount: 16MiB}
   redis: {kind: redis-benchmark, requests: 2000, clients: 5, tests: set}
 repetitions: {blocks: 1}
 """
@@ -230,8 +230,8 @@ exec "$@"
 
 
 def own_files(place: Path, made: Path) -> None:
-    """A userland as a user has unpacked it, in place of links to root's files."""
-    shutil.rmtree(place)
+    """A userland as a user has unpacked it, in place of a link to root's files."""
+    place.unlink()
     subprocess.run(["cp", "-a", made, place], check=True)
     shutil.rmtree(place / "root/dev")
     (place / "root/dev").mkdir()
@@ -255,7 +255,7 @@ def test_a_users_run(
         "folder: {kind: apptainer, image: folder}",
     )
     study = user / "study.yaml"
-    workloads = ("cpu: {kind: sysbench-cpu, duration: 1s}",)
+    workloads = ("cpu: {kind: sysbench-cpu, count: 100}",)
     shutil.copy(write_study(tmp_path, environments=environments, workloads=workloads, blocks=1), study)
     own_files(user / ".cache/weighbridge/userlands/all", small_userland.root.parent)
     if not squashfuse:

@@ -189,7 +189,7 @@ environments:
   host: {kind: bubblewrap}
   own: {kind: bubblewrap, network: own}
 workloads:
-  tcp: {kind: iperf3, duration: 1s}
+  tcp: {kind: iperf3, amount: 16MiB}
 repetitions: {blocks: 1}
 """
 

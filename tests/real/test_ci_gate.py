@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 CI = Path(__file__).parents[2] / "ci"
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
-NASTY = ("'; touch x; '", "$(touch x)", "${HOME}", "`touch x`", "\\", "-n", "*", '"', "a b", "é", "--help")
+NASTY = ("'; touch x; ' $(touch x) ${HOME} `touch x` \\ * \" a b é", "-n", "--help")
 
 
 @pytest.fixture(params=SHELLS)

@@ -26,8 +26,8 @@ environments:
   port:   {kind: docker, network: bridge, publish: true}
   proxy:  {kind: docker, network: bridge, publish: true, publish_on: loopback, clients: [here]}
 workloads:
-  tcp: {kind: iperf3, protocol: tcp, duration: 1s}
-  cpu: {kind: sysbench-cpu, duration: 1s}
+  tcp: {kind: iperf3, amount: 16MiB}
+  cpu: {kind: sysbench-cpu, count: 100}
 repetitions: {blocks: 1}
 """
 

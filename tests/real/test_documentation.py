@@ -1,6 +1,5 @@
 """The documentation as a site: built without a network, its links followed, its search asked in a browser."""
 
-import re
 import shutil
 import subprocess
 import sys
@@ -78,20 +77,3 @@ def test_the_search_works_without_a_network(site: Path, browser):
     page.wait_for_selector("ul.search li a")
     found = page.eval_on_selector_all("ul.search li a", "links => links.map(link => link.getAttribute('href'))")
     assert any("methods/" in link for link in found)
-
-
-@pytest.mark.parametrize("words", ["doctor", "clean --check", "plan first-look", "studies", "kit docker-networks"])
-def test_a_command_of_the_first_pages_answers(words: str, tmp_path: Path):
-    shown = "".join((ROOT / page).read_text() for page in ("README.md", *_pages()))
-    assert re.search(rf"^ *weighbridge {re.escape(words)}(?: +#.*)?$", shown, re.MULTILINE)
-    ended = subprocess.run(
-        [sys.executable, "-m", "weighbridge", *words.split()],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert ended.returncode in (0, 1 if words.startswith("clean") else 0), (
-        ended.stderr
-    )  # others' runs may leave something
-
-
-def _pages() -> list[Path]:
-    return sorted((ROOT / "docs").rglob("*.md"))

@@ -121,7 +121,7 @@ PAIR = (
     "placement: {client: one, server: other}",
     "inside: [server, client]",
 )
-TCP = "  tcp: {kind: iperf3, duration: 1s}"
+TCP = "  tcp: {kind: iperf3, amount: 16MiB}"
 
 
 def _pair_study(folder: Path, blocks: int = 1) -> Path:

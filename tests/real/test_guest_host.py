@@ -197,7 +197,7 @@ def test_a_study_on_it_and_a_guest_killed_in_its_midst(tmp_path: Path):
     out = tmp_path / "run"
     with going("run", study, "--yes", "--out", out, files=tmp_path) as run:
         run.await_text("trials done")
-        time.sleep(10)
+        time.sleep(3)
         [guest] = _processes(run_id(out), "qemu")
         os.kill(int(guest.name), signal.SIGKILL)
         ended = run.end()

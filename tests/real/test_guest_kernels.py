@@ -11,7 +11,7 @@ pytestmark = [  # two kernels are fetched and two guests are booted
     pytest.mark.long,
     pytest.mark.promise("each guest of a run has the kernel that its environment names"),
 ]
-TCP = "tcp: {kind: iperf3, duration: 1s}"
+TCP = "tcp: {kind: iperf3, amount: 16MiB}"
 
 
 def guest(name: str, kernel: str, more: str = "network: none") -> str:

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from .weighing import NATIVE, trials, weighbridge, write_study
 
 WORKLOADS = (
@@ -28,14 +26,8 @@ def test_in_every_way(tmp_path: Path):
     assert {(row["outcome"], row["message"]) for row in saved} == {("ok", "")}
 
 
-@pytest.mark.parametrize(
-    ("workload", "words"),
-    [
-        ("linpack: {kind: linpack, size: 20000, repeats: 1}", "hpcc exited with code -9"),
-        ("stream: {kind: stream, array_size: 512MiB}", "weighbridge-stream exited with code -9"),
-    ],
-)
-def test_more_memory_than_the_site_has_is_a_recorded_failure(tmp_path: Path, workload: str, words: str):
+def test_more_memory_than_the_site_has_is_a_recorded_failure(tmp_path: Path):
+    workload = "stream: {kind: stream, array_size: 512MiB}"
     run = _study(tmp_path, NATIVE, workloads=(workload,), resources="{cpus: 1, memory: 128MiB}")
     (message,) = {row["message"] for row in trials(run)}
-    assert words in message
+    assert "weighbridge-stream exited with code -9" in message

@@ -191,6 +191,8 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path):
 
 
 @NEEDS_NODE
+@pytest.mark.long  # tests/monitoring checks what each panel has
+@pytest.mark.promise("Grafana's own types accept the dashboards")
 def test_the_dashboards_are_what_grafana_reads():
     """By Grafana's own types; its packages are downloaded once and kept."""
     check = MONITORING / "check"

@@ -17,7 +17,7 @@ from weighbridge.runner.sites import Sites
 from weighbridge.study.loader import load
 from weighbridge.userland.build import cache_folder
 
-from .between import CONTAINER, NATIVE, TCP, UDP, on_host, site_of, write
+from .between import CONTAINER, NATIVE, UDP, on_host, site_of, write
 from .machine import Machine
 from .weighing import facts, run_id, trials, weighbridge
 
@@ -101,7 +101,9 @@ def run(
     with pytest.MonkeyPatch.context() as patch:
         open_all = Sites.open_all
         patch.setattr(Sites, "open_all", lambda self, stack: (watching.sites.append(self), open_all(self, stack)))
-        study = load(str(write(folder, environments=ENVIRONMENTS, workloads=(TCP, UDP))))
+        study = load(
+            str(write(folder, environments=ENVIRONMENTS, workloads=("tcp: {kind: iperf3, duration: 1s}", UDP)))
+        )
         run_study(study, folder / "run", watching, lambda _: None)
         assert not (cache_folder() / "engines").exists()
     before.must_be_unchanged()

@@ -1,13 +1,11 @@
-"""Real nginx under real wrk: natively and in a container, and what happens when it is killed in between."""
+"""Real nginx under real wrk, natively and in a container."""
 
 import contextlib
-import os
-import signal
 import sqlite3
 from pathlib import Path
 
-from .machine import Machine, processes
-from .weighing import DOCKER, NATIVE, going, run_id, trials, weighbridge, write_study
+from .machine import Machine
+from .weighing import DOCKER, NATIVE, trials, weighbridge, write_study
 
 PAGE = "page: {kind: nginx-wrk, connections: [2, 50], duration: 1s, warm_up: 0s}"
 PICTURE = "picture: {kind: nginx-wrk, content: picture, connections: 10, duration: 1s, warm_up: 1s}"
@@ -40,29 +38,3 @@ def test_page_and_picture_at_two_loads(machine: Machine, tmp_path: Path):
         assert not any(value for metric, value in values.items() if metric.startswith("errors_"))
         assert values["cpu_server_per_1000_transactions"] > 0
     machine.must_be_unchanged()
-
-
-def test_nginx_is_killed_during_a_trial(machine: Machine, tmp_path: Path):
-    """Somebody's kill is no result: it is recorded as what it was, and the block is run again."""
-    run = tmp_path / "run"
-    study = write_study(tmp_path, workloads=("web: {kind: nginx-wrk, duration: 1s, warm_up: 0s}",), blocks=1)
-    with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
-        going_on.await_that(lambda: ("wrk", run_id(run)) in {(name, of) for _, of, name in processes()})
-        going_on.await_that(lambda: kill_master(run), "nginx is killed")
-        done = going_on.end()
-    assert done.code == 0, done
-    first, second = trials(run)
-    assert first["outcome"] == "server died" and "code -9" in first["message"]
-    assert (second["outcome"], second["attempt"]) == ("ok", 1)
-    machine.must_be_unchanged()
-
-
-def kill_master(run: Path) -> bool:
-    """Whether the master process of the run's nginx was killed. It overwrites its environment: its group tells it."""
-    for pid, _, name in processes():
-        with contextlib.suppress(OSError):
-            title = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if name == "nginx" and b"master" in title and run_id(run) in Path(f"/proc/{pid}/cgroup").read_text():
-                os.kill(pid, signal.SIGKILL)
-                return True
-    return False

@@ -64,7 +64,9 @@ def launchers(run: str) -> int:
     return sum(its == run and name.startswith("weighbridge-lau") for _, its, name in processes())
 
 
-@pytest.mark.parametrize("environment", [NATIVE, DOCKER], ids=["native", "bridge"])
+@pytest.mark.parametrize(
+    "environment", [pytest.param(NATIVE, marks=pytest.mark.long, id="native"), pytest.param(DOCKER, id="bridge")]
+)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_ended_while_sites_are_opened(machine: Machine, tmp_path: Path, environment: str, number: int):
     study = write_study(tmp_path, environments=tuple({environment, NATIVE}), workloads=(MANY,), blocks=1)

@@ -13,7 +13,7 @@ from .weighing import facts, trials, weighbridge, write_study
 
 PROGRAMS = ("dockerd", "containerd", "containerd-shim-runc-v2", "runc", "docker-proxy")
 PLACED = (f"hosts: {{{HOSTS[0]}}}", "placement: {client: a, server: a}", "inside: [server, client]")
-TCP = "tcp: {kind: iperf3, protocol: tcp, duration: 1s}"
+TCP = "tcp: {kind: iperf3, amount: 16MiB}"
 
 
 @pytest.fixture

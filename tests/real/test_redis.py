@@ -23,7 +23,7 @@ from weighbridge.userland.build import cache_folder
 
 from .machine import Machine, processes
 from .test_faults import Quiet, Waits, meanwhile
-from .weighing import DOCKER, NATIVE, run_id, trials, weighbridge, write_study
+from .weighing import DOCKER, NATIVE, run_id, trials, write_study
 
 LOGS = "logs: {kind: redis-benchmark, tests: set, requests: 1000, clients: 10, appendonly: [no, always, everysec]}"
 KILLED = "killed: {kind: redis-benchmark, tests: set, requests: 60000, clients: 5}"
@@ -151,13 +151,3 @@ def test_limits_of_the_server_are_results(machine: Machine, tmp_path: Path):
     outcome, message = told["full", False]
     assert outcome == "broke"
     assert message.endswith("reached maxmemory (OOM command not allowed)")
-
-
-def test_a_generator_without_file_descriptors(machine: Machine, tmp_path: Path):
-    workload = "redis: {kind: redis-benchmark, requests: 2000, clients: 500}"
-    study, run = write_study(tmp_path, workloads=(workload,), blocks=1), tmp_path / "run"
-    done = weighbridge("run", study, "--out", run, "--yes", prefix=("prlimit", "--nofile=256:256"))
-    done.must_fail(9, "The report lists each failed trial")
-    assert {row["outcome"] for row in trials(run)} == {"program failed"}
-    (message,) = {row["message"] for row in trials(run)}
-    assert message.startswith("redis-benchmark ran out of file descriptors for 500 clients. Raise the limit")

@@ -177,7 +177,7 @@ environments:
   native: {{kind: native}}
   {docker}
 workloads:
-  tcp: {{kind: iperf3, duration: 1s}}
+  tcp: {{kind: iperf3, amount: 16MiB}}
 repetitions: {{blocks: {blocks}}}
 """
     )

@@ -263,7 +263,7 @@ environments:
   lxc: {{kind: lxc{options}}}
   nspawn: {{kind: nspawn{options}}}
 workloads:
-  tcp: {{kind: iperf3, duration: 1s}}
+  tcp: {{kind: iperf3, amount: 16MiB}}
 repetitions: {{blocks: 2}}
 """
 APART = """hosts:

@@ -1,5 +1,6 @@
 """Without root: what works, what cannot be honoured, and that both are said."""
 
+import functools
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from weighbridge import registry
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.userland.build import key_of
 
+from .conftest import copy_parts_of_pages
 from .machine import Machine
 from .test_weigh import values
 from .users_engine import own_engine, socket_of
@@ -28,23 +30,20 @@ PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture
-def home(small_userland: Userland) -> Iterator[Path]:
+def home(users_userland: Path, cache: Path) -> Iterator[Path]:
     """A home that belongs to the user, with the userland in its cache. Pytest's own folders are root's alone."""
     folder = Path("/tmp") / f"weighbridge-test-home-{os.getpid()}"
-    userlands = folder / ".cache/weighbridge/userlands"
+    kept = folder / ".cache/weighbridge"
+    userlands, target = kept / "userlands", kept / "userlands/all"
     userlands.mkdir(parents=True)
-    target = userlands / "all"
-    # links where it can be, in the same mount: nobody writes into a userland
-    links = ["cp", "-al", small_userland.root.parent, target]
-    if subprocess.run(links, check=False, stderr=subprocess.DEVNULL).returncode != 0:
-        shutil.rmtree(target)
-        subprocess.run(["cp", "-a", small_userland.root.parent, target], check=True)
+    target.symlink_to(users_userland)
+    shutil.copytree(cache / "programs", kept / "programs", ignore=shutil.ignore_patterns(".building-*"))
+    copy_parts_of_pages(cache, kept)
     workloads = registry.workloads()
     for kinds in (("iperf3", "sysbench-cpu"), ("sysbench-cpu",), ("redis-benchmark",)):
         key = key_of(UserlandSpec.union(workloads[kind].userland() for kind in kinds))
         (userlands / key).symlink_to(target)
-    for path in (folder, folder / ".cache", folder / ".cache/weighbridge", userlands, target):
-        os.chown(path, USER, USER)
+    subprocess.run(["chown", "-hR", f"{USER}:{USER}", folder], check=True)
     try:
         yield folder
     finally:
@@ -96,10 +95,16 @@ def started_as_user(
 @pytest.fixture
 def user(home: Path) -> Path:
     """The home, where the user can run Weighbridge at all."""
-    tried = as_user(home, "--help")
-    if tried.code != 0:
-        pytest.skip(f"no interpreter that another user can read: {tried.stderr.splitlines()[-1:]}")
+    if refused := cannot_run():
+        pytest.skip(f"no interpreter that another user can read: {refused}")
     return home
+
+
+@functools.cache
+def cannot_run() -> str:
+    """Return why no user but root can run Weighbridge; "" if one can."""
+    tried = as_user(Path("/"), "--help")
+    return tried.stderr.strip().rpartition("\n")[2] if tried.code else ""
 
 
 def test_doctor_says_what_needs_root(machine: Machine, user: Path):
@@ -119,7 +124,7 @@ def test_doctor_says_what_needs_root(machine: Machine, user: Path):
 
 
 def test_native_through_a_user_namespace(machine: Machine, user: Path, tmp_path: Path):
-    workloads = ("tcp: {kind: iperf3, duration: 1s}", "cpu: {kind: sysbench-cpu, duration: 1s}")
+    workloads = ("tcp: {kind: iperf3, amount: 16MiB}", "cpu: {kind: sysbench-cpu, count: 100}")
     study = user / "study.yaml"
     shutil.copy(write_study(tmp_path, workloads=workloads, blocks=2, aa=True), study)
     run = user / "run"
@@ -297,7 +302,7 @@ def test_clean_by_a_user_of_an_engine_after_kill_9(user: Path, work: Path, small
 def test_a_state_folder_that_somebody_else_made(machine: Machine, user: Path, tmp_path: Path):
     """Another user links what a run writes to a file of the user's: nothing begins, and the file stays."""
     study, mine = user / "study.yaml", user / "mine"
-    shutil.copy(write_study(tmp_path, workloads=("cpu: {kind: sysbench-cpu, duration: 1s}",), blocks=1), study)
+    shutil.copy(write_study(tmp_path, workloads=("cpu: {kind: sysbench-cpu, count: 100}",), blocks=1), study)
     mine.write_text("precious")
     os.chown(mine, USER, USER)
     foreign = Path(f"/tmp/weighbridge-{USER}")

@@ -86,9 +86,9 @@ class Ended:
             assert any(word in line for line in told), (word, told)
 
 
-def weighbridge(*arguments: object, env: Mapping[str, str] | None = None, prefix: tuple[str, ...] = ()) -> Ended:
+def weighbridge(*arguments: object, env: Mapping[str, str] | None = None) -> Ended:
     """Run a command to its end."""
-    argv = [*prefix, *PROGRAM, *(str(argument) for argument in arguments)]
+    argv = [*PROGRAM, *(str(argument) for argument in arguments)]
     done = subprocess.run(
         argv, capture_output=True, text=True, timeout=PATIENCE_S * 4, env={**os.environ, **(env or {})}, check=False
     )
@@ -116,7 +116,7 @@ class Going:
         while not condition():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 pytest.fail(f"the run ended ({self.process.returncode}) or time ran out before {what}: {self.told()}")
-            time.sleep(0.005)
+            time.sleep(0.03)
 
     def told(self) -> str:
         """What it has written to standard error."""

@@ -61,3 +61,10 @@ def test_the_pictures_of_the_architecture_are_current():
     script = runpy.run_path(str(ROOT / "docs/pictures/architecture.py"))
     for name, picture in script["PICTURES"].items():
         assert (script["TARGETS"] / name).read_text() == picture(), "run docs/pictures/architecture.py"
+
+
+def test_make_looks_for_real_tests_where_they_are():
+    (places,) = re.findall(r"^REAL = (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if "mark.real" in path.read_text()]
+    elsewhere = [path for path in files if not any(path.is_relative_to(ROOT / each) for each in places.split())]
+    assert len(files) > 10 and elsewhere == []

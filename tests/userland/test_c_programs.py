@@ -14,6 +14,7 @@ from weighbridge.workloads import allocations, stream, syscalls
 
 pytestmark = [
     pytest.mark.real,
+    pytest.mark.side_by_side,
     pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
 ]
 PROJECTS = [*c.PROJECTS]

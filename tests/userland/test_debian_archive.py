@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sentences import assert_sentence
+from weighbridge.errors import UserlandError
 from weighbridge.features.guests import kernel
 from weighbridge.linux import packages
 from weighbridge.model.command import Command, Completed
@@ -93,3 +94,10 @@ def test_the_phases_of_a_build_are_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(commands, "run", run)
     debian_archive.mmdebstrap("bookworm", "x.tar", say=said.append)
     assert said == ["reading the list of Debian's packages (1 of 6)", "installing the programs (5 of 6)"]
+
+
+def test_an_unknown_package_is_told_by_the_line_of_apt(elsewhere: Path, monkeypatch: pytest.MonkeyPatch):
+    stderr = b"I: running apt-get update...\nE: Unable to locate package none\nE: run_chroot failed: 100\n"
+    monkeypatch.setattr(commands, "run", lambda command, _: Completed(command.argv, 25, b"", stderr, 1.0))
+    with pytest.raises(UserlandError, match=r"^mmdebstrap failed: E: Unable to locate package none$"):
+        debian_archive.mmdebstrap("bookworm", "x.tar")
