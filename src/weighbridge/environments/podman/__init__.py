@@ -80,6 +80,8 @@ class PodmanEnvironment(Environment):
     mounts = frozenset({"folder", "layer"})
     storage = "directory"
     programs: ClassVar = ("podman",)
+    opening_s = 0.6
+    engine_s = 4.0
 
     def check(self, options: Any, needs: Needs) -> list[str]:
         """Return why combinations of options cannot work, and why a network is not sufficient for the study."""
@@ -100,6 +102,9 @@ class PodmanEnvironment(Environment):
             return state
         return unmet(needs, rootless=options.rootless) or too_many_open_files(options.open_files) or state
 
+    def purpose(self, options: Any, role: str) -> str:
+        return "podman-rootless" if options.rootless else "podman"
+
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return a container's own: a filter of system calls, too, unless it is unconfined."""
         return confined.confinement(options)
@@ -119,8 +124,7 @@ class PodmanEnvironment(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """Start a container whose first process is the launcher."""
         if request.host.capabilities.disposable is not None:
-            purpose = "podman-rootless" if options.rootless else "podman"
-            request = replace(request, host=request.host.dedicated_host(purpose))
+            request = replace(request, host=request.host.dedicated_host(self.purpose(options, request.role)))
         podman = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
         with ExitStack() as stack:
             group, refused = limited_group(request, limit=options.rootless)  # podman limits root's containers
