@@ -8,7 +8,8 @@ Without runs, it prints the forecast of each bundled study and profile: set-up, 
 A root filesystem or guest that is not in the cache belongs to the set-up. ``WEIGHBRIDGE_CACHE`` names another cache.
 
 With runs, it prints for each run the forecast, the real time and their ratio, as a whole and by workload and
-environment. The set-up of a run ends when its sites are open. Preparations of data belong to the trials.
+environment. The set-up is the time until the sites are open, and the time to close them. Preparations of data belong
+to the trials.
 ``--capture`` writes the lengths of the trials to the file that `tests/runner/test_trial_lengths.py` reads.
 """
 
@@ -44,7 +45,7 @@ class Lasted(NamedTuple):
 
 
 class Reality(NamedTuple):
-    """How long a run took: its set-up, and all its trials with the pauses between them."""
+    """How long a run took: its set-up with its end, and all its trials with the pauses between them."""
 
     set_up_s: float
     trials_s: float
@@ -65,8 +66,10 @@ def opened(run: Path) -> Iterator[RunStore]:
 def reality(store: RunStore) -> Reality:
     """Return the duration of a run that was not interrupted."""
     begun, ended = float(store.info()["created"]), max(each.started_at + each.duration_s for each in store.trials())
-    opened_at = min(at for scope, _, _, at in store.facts() if scope == "during")
-    return Reality(opened_at - begun, ended - opened_at)
+    opened_at, closed_at = (
+        min((at for scope, _, _, at in store.facts() if scope == name), default=ended) for name in ("during", "after")
+    )
+    return Reality(opened_at - begun + closed_at - ended, ended - opened_at)
 
 
 def lasted(store: RunStore) -> Iterator[Lasted]:
@@ -175,9 +178,8 @@ def _json(runs: list[dict[str, Any]]) -> str:
 
 
 def every_study() -> Iterator[str]:
-    """Yield each bundled study, and each of its profiles."""
+    """Yield each profile of each bundled study."""
     for name in source.bundled():
-        yield name
         yield from (f"{name}:{profile}" for profile in profiles.profiles_of(source.bundled_study(name)))
 
 

@@ -21,7 +21,7 @@ from weighbridge.model.level import Level
 from weighbridge.model.options import STORED
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.model.trial import Trial
-from weighbridge.runner.estimate import TimeLeft, preparation_s, trial_s
+from weighbridge.runner.estimate import TimeLeft, preparations_s, trial_s
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -74,7 +74,7 @@ def test_trials_take_about_as_long_as_expected(run: dict[str, Any]):
 def test_preparations_take_about_as_long_as_expected():
     run = RUNS[NAMES.index("volume-vs-nfs")]
     study = study_of(run)
-    expected_s = sum(preparation_s(study, arm, cell) for cell in study.cells for arm in study.arms)
+    expected_s = sum(preparations_s(study).values())
     assert 0.5 <= sum(prepared for _, _, prepared in trials_of(run, study)) / expected_s <= 1.5
 
 

@@ -96,7 +96,7 @@ class Environment(Plugin):
     fixed_s: ClassVar[float] = 0.06
     """The seconds that a trial takes in each of its sites in addition to its programs. ``plan`` uses them."""
     opening_s: ClassVar[float] = 0.3
-    """The seconds to open one of its sites, without its engine. ``plan`` uses them."""
+    """The seconds to open one of its sites and to close it, without its engine. ``plan`` uses them."""
     engine_s: ClassVar[float] = 0.0
     """The seconds to start its engine on a host, and to give it the image. ``plan`` uses them."""
     shares_root: ClassVar[bool] = False

@@ -326,10 +326,10 @@ class Workload(Plugin):
         """Return about how many seconds ``prepare`` takes in a site. Example: ``fio.py``."""
         return 0.0
 
-    def requests_at_end(self, options: Any) -> int:
-        """Return about how many disk requests follow the end of the option ``duration``.
+    def further_requests(self, options: Any) -> int:
+        """Return about how many disk requests a site waits for in addition to its expected time.
 
-        A slow disk delays the end of the trial by them. Example: ``sysbench_fileio.py``.
+        They make trials on a slow disk (workload option ``disk_speed``) longer. Example: ``sysbench_fileio.py``.
         """
         return 0
 

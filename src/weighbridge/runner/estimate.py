@@ -30,13 +30,14 @@ def _range_s(study: Study) -> tuple[float, float]:
     """Return the expected duration of the fewest and of the most blocks, without the study's time limit."""
     repetitions, short = study.file.repetitions, study.file.repetitions.within is not None
     fewest, most = (repetitions.blocks or repetitions.min), (repetitions.blocks or repetitions.max)
-    first_s = least = longest = 0.0
+    least = longest = 0.0
+    first_s = sum(preparations_s(study).values())
     for cell in study.cells:
         for arm in study.arms_of(cell):
-            expected = trial_s(study, arm, cell)
-            least += min(expected, _shortest_s(arm, cell)) if short else expected
+            expected, shortest = trial_s(study, arm, cell), _shortest_s(arm, cell) if short else math.inf
+            least += min(expected, shortest)
             longest += expected
-            first_s += preparation_s(study, arm, cell)
+            first_s += expected if shortest < math.inf else 0.0  # the pilot's trial
     return first_s + fewest * least, first_s + most * longest
 
 
@@ -57,8 +58,11 @@ def blocks_in_time(study: Study) -> int:
 
 
 def _shortest_s(arm: Arm, cell: Cell) -> float:
-    length = registry.workloads()[cell.kind].length(cell.options)
-    return math.inf if length is None else length.shortest_s + registry.environments()[arm.kind].fixed_s
+    """Return the seconds of the shortest trial that a pilot can choose; infinite if it cannot choose."""
+    workload = registry.workloads()[cell.kind]
+    if (length := workload.length(cell.options)) is None:
+        return math.inf
+    return length.shortest_s + workload.beside_s(cell.options) + registry.environments()[arm.kind].fixed_s
 
 
 def trial_s(study: Study, arm: Arm, cell: Cell) -> float:
@@ -66,9 +70,24 @@ def trial_s(study: Study, arm: Arm, cell: Cell) -> float:
     return program_s(cell, study.options(arm, cell)) + cell.sites * registry.environments()[arm.kind].fixed_s
 
 
-def preparation_s(study: Study, arm: Arm, cell: Cell) -> float:
-    """Return the expected seconds to prepare an environment's sites for all trials of a workload."""
-    return cell.sites * registry.workloads()[cell.kind].prepare_s(study.options(arm, cell))
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """Identifies the data of a workload in the sites of an environment. Levels with as many sites share the data."""
+
+    environment: str
+    workload: str
+    sites: int
+
+
+def preparations_s(study: Study) -> dict[Preparation, float]:
+    """Return the expected seconds to prepare the data of each workload in each environment."""
+    seconds: dict[Preparation, float] = {}
+    for cell in study.cells:
+        prepare_s = registry.workloads()[cell.kind].prepare_s
+        for arm in study.arms_of(cell):
+            key = Preparation(arm.name, cell.workload, cell.sites)
+            seconds[key] = max(seconds.get(key, 0.0), cell.sites * prepare_s(study.options(arm, cell)))
+    return seconds
 
 
 def program_s(cell: Cell, options: Any) -> float:
@@ -77,7 +96,7 @@ def program_s(cell: Cell, options: Any) -> float:
     A disk with a limited speed serves the requests that are left when the time of every site is over.
     """
     workload = registry.workloads()[cell.kind]
-    requests = cell.sites * workload.requests_at_end(options)
+    requests = cell.sites * workload.further_requests(options)
     slow_s = 0.0 if cell.disk_speed is None else requests / SPEEDS[cell.disk_speed].requests
     return workload.expected_s(options) + workload.beside_s(options) + slow_s
 
@@ -87,27 +106,38 @@ class TimeLeft:
 
     def __init__(self, study: Study, known_s: Callable[[Cell], float | None] = lambda cell: None) -> None:
         """Start with ``known_s``, the seconds of a trial, if they are known beforehand."""
-        arms = [(arm, cell) for cell in study.cells for arm in study.arms_of(cell)]
-        self._planned_s = {ArmId(cell.id, arm.name): known_s(cell) or trial_s(study, arm, cell) for arm, cell in arms}
-        self._planned_preparation_s = {
-            ArmId(cell.id, arm.name): preparation_s(study, arm, cell) for arm, cell in arms
+        self._planned_s = {
+            ArmId(cell.id, arm.name): known_s(cell) or trial_s(study, arm, cell)
+            for cell in study.cells
+            for arm in study.arms_of(cell)
         }
+        self._sites = {cell.id: cell.sites for cell in study.cells}
         self._own_s: dict[ArmId, list[float]] = {}
         self._seen_s: dict[CellId, list[float]] = {}
         self._succeeded_s: dict[CellId, list[float]] = {}
-        self._preparations_s: dict[CellId, list[float]] = {}
+        self._due_s = preparations_s(study)
+        """The expected seconds of the preparations that no trial has made yet."""
+        self._prepared_s: dict[tuple[str, int], list[float]] = {}
+        """The seconds of preparations so far, by workload and number of sites."""
+
+    def _preparation(self, arm: ArmId) -> Preparation:
+        return Preparation(arm.environment, arm.cell.workload, self._sites[arm.cell])
+
+    def prepared(self, cells: Iterable[Cell]) -> None:
+        """Note that the pilot round has prepared the data of these cells."""
+        workloads = {(cell.workload, cell.sites) for cell in cells}
+        self._due_s = {key: due for key, due in self._due_s.items() if (key.workload, key.sites) not in workloads}
 
     def note(self, trial: Trial, seconds: float, *, preparation_s: float = 0.0, succeeded: bool = True) -> None:
         """Note how long a trial took, with the pause before it, but without the opening of sites.
 
         ``preparation_s`` of ``seconds`` prepared its sites for all further trials.
         """
-        own_s = seconds - preparation_s
+        own_s, preparation = seconds - preparation_s, self._preparation(trial.arm)
         self._own_s.setdefault(trial.arm, []).append(own_s)
         self._seen_s.setdefault(trial.cell, []).append(own_s)
-        self._preparations_s.setdefault(trial.cell, [])
-        if len(self._own_s[trial.arm]) == 1:
-            self._preparations_s[trial.cell].append(preparation_s)
+        if self._due_s.pop(preparation, None) is not None:
+            self._prepared_s.setdefault((preparation.workload, preparation.sites), []).append(preparation_s)
         if succeeded:
             self._succeeded_s.setdefault(trial.cell, []).append(own_s)
 
@@ -119,9 +149,9 @@ class TimeLeft:
         Without any trial in an environment, use the trials of the same workload in other environments. Without any
         trial of a workload, use the plan, multiplied by how much longer the other trials took than planned.
         """
-        return sum(
-            count * self._trial_s(each) + self._preparation_s(each) for each, count in remaining.items() if count
-        )
+        left = {arm: count for arm, count in remaining.items() if count}
+        due = {self._preparation(arm) for arm in left} & self._due_s.keys()
+        return sum(count * self._trial_s(arm) for arm, count in left.items()) + sum(map(self._preparation_s, due))
 
     def first_s(self, cells: Iterable[CellId]) -> float | None:
         """Return the total seconds of one trial of each cell; None until each has succeeded once."""
@@ -133,12 +163,10 @@ class TimeLeft:
         known_s = own_s[1:] or own_s or self._seen_s.get(arm.cell, [])
         return mean(known_s[-_RECENT:]) if known_s else self._planned_s[arm] * self._pace
 
-    def _preparation_s(self, arm: ArmId) -> float:
-        """Return the seconds to prepare the sites of a trial; 0 after an environment's first trial of a workload."""
-        if arm in self._own_s:
-            return 0.0
-        seen_s = self._preparations_s.get(arm.cell)
-        return mean(seen_s) if seen_s else self._planned_preparation_s[arm]
+    def _preparation_s(self, due: Preparation) -> float:
+        """Return the seconds of a preparation: as in other environments, or as planned."""
+        seen_s = self._prepared_s.get((due.workload, due.sites))
+        return mean(seen_s) if seen_s else self._due_s[due]
 
     @property
     def _pace(self) -> float:

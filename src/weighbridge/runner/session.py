@@ -204,7 +204,7 @@ class _Measuring:
             say(f"trials of {length_text(each)}")
         if unknown := lengths.unknown:
             say(f"trials of {', '.join(unknown)} keep their length: a pilot trial failed")
-        self.forecaster.forget()
+        self.forecaster.begin_after_pilot()
 
     def _estimate_costs(self, *, at_end: bool = False) -> None:
         """Report the costs so far, unless they were just reported, or nothing has changed since."""

@@ -258,7 +258,7 @@ class SysbenchFileio(Workload):
         """Assume a disk of 100 MB per second."""
         return 0.0 if options.mode == "seqwr" else 0.5 + options.file_size / 1e8
 
-    def requests_at_end(self, options: SysbenchFileioOptions) -> int:
+    def further_requests(self, options: SysbenchFileioOptions) -> int:
         """Return the requests in flight, the writes since the last sync, and the last sync of each file."""
         in_flight = options.threads * (options.backlog if options.io_mode == "async" else 1)
         unsynced = options.synced // 2 if isinstance(options.synced, int) else 0

@@ -236,8 +236,8 @@ class Docker(Environment):
     storage = "volume"
     shares_root = True
     takes = frozenset({"shm_size", "sysctls"})
-    opening_s = 0.6
-    engine_s = 4.0
+    opening_s = 0.8
+    engine_s = 5.0
 
     def purpose(self, options: Any, role: str) -> str:
         return purpose_of(options, role, disposable=True)

@@ -80,8 +80,8 @@ class PodmanEnvironment(Environment):
     mounts = frozenset({"folder", "layer"})
     storage = "directory"
     programs: ClassVar = ("podman",)
-    opening_s = 0.6
-    engine_s = 4.0
+    opening_s = 0.8
+    engine_s = 5.0
 
     def check(self, options: Any, needs: Needs) -> list[str]:
         """Return why combinations of options cannot work, and why a network is not sufficient for the study."""
