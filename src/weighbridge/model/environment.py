@@ -107,20 +107,6 @@ class Environment(Plugin):
     """The settings that its sites support in addition to limits: ``shm_size``, ``sysctls``. A study that sets another
     one is refused."""
 
-    def build_s(self, options: Any, cache: Path) -> float:
-        """Return about how many seconds the files take that it needs and that are not in the cache yet.
-
-        ``plan`` uses them. Example: ``qemu.py``.
-        """
-        return 0.0
-
-    def purpose(self, options: Any, role: str) -> str:
-        """Return the purpose of the host that its sites get if hosts are made for the run, or "" if they get none.
-
-        Sites with the same purpose share a host. Example: ``docker/``.
-        """
-        return ""
-
     def layer_durability(self, options: Any) -> Durability:
         """Return how durable data is after a power cut that was synced to a container's own writable layer.
 
@@ -134,6 +120,20 @@ class Environment(Plugin):
         Example: ``qemu.py``, whose disk cache can ignore flushes.
         """
         return "synchronous"
+
+    def build_s(self, options: Any, cache: Path) -> float:
+        """Return about how many seconds the files take that it needs and that are not in the cache yet.
+
+        ``plan`` uses them. Example: ``qemu.py``.
+        """
+        return 0.0
+
+    def purpose(self, options: Any, role: str) -> str:
+        """Return the purpose of the host that its sites get if hosts are made for the run, or "" if they get none.
+
+        Sites with the same purpose share a host. Example: ``docker/``.
+        """
+        return ""
 
     def check(self, options: Any, needs: Needs) -> Sequence[str]:
         """Return why these options cannot work in a study with these needs, on any machine, as whole sentences.

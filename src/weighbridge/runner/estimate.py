@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from statistics import mean
+from statistics import fmean as mean
 from typing import Any, Literal
 
 from weighbridge import registry
@@ -150,7 +150,7 @@ class TimeLeft:
         trial of a workload, use the plan, multiplied by how much longer the other trials took than planned.
         """
         left = {arm: count for arm, count in remaining.items() if count}
-        due = {self._preparation(arm) for arm in left} & self._due_s.keys()
+        due = {self._preparation(arm) for arm in left} & self._due_s.keys() if self._due_s else ()
         return sum(count * self._trial_s(arm) for arm, count in left.items()) + sum(map(self._preparation_s, due))
 
     def first_s(self, cells: Iterable[CellId]) -> float | None:
