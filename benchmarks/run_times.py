@@ -73,7 +73,7 @@ def reality(store: RunStore) -> Reality:
 
 
 def lasted(store: RunStore) -> Iterator[Lasted]:
-    """Yield the trials in their order; those of the pilot if it chose the length of a workload's trials."""
+    """Yield the trials in their order. If a pilot chose a workload's length, yield the pilot's."""
     spent_s: dict[int, float] = defaultdict(float)
     for process in store.processes():
         if process.role.partition(" ")[0] == PREPARATION:
@@ -125,7 +125,7 @@ def print_run(run: Path) -> None:
     least_s, most_s = estimate.seconds(study)
     ready_s = set_up_s(study)
     print(f"{study.file.study} ({run}): seconds by forecast, in reality, ratio")
-    _row("set-up, as the cache is now", ready_s, ready_s, real.set_up_s)
+    _row("set-up, with the present cache", ready_s, ready_s, real.set_up_s)
     _row("trials", least_s, most_s, real.trials_s)
     _row("all", ready_s + least_s, ready_s + most_s, real.set_up_s + real.trials_s)
     arms, cells = {arm.name: arm for arm in study.arms}, {cell.id: cell for cell in study.cells}

@@ -96,7 +96,7 @@ class Iperf(TcpOrUdp):
         return Command(("iperf", "-c", at.address, *common, *load), deadline_s)
 
     def beside_s(self, options: IperfOptions) -> float:
-        """Return the time until the server has ended: a TCP server takes a second."""
+        """Return the time until the server has ended: a TCP server ends after a second."""
         return 1.0 if options.protocol == "tcp" else 0.2
 
     def length(self, options: IperfOptions) -> Length:
