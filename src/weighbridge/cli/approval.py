@@ -118,7 +118,8 @@ def announce(study: Study, directory: Path, *, quick_test: bool = False, timed: 
     study = planned.study
     if timed:
         arms, cells = plural(len(study.arms), "environment"), plural(len(study.cells), "workload")
-        what = f"{arms} x {cells}, {clock_range(*planned.seconds)}; {decides_sentence(planned.decidable)}"
+        times_s = (planned.set_up_s + each for each in planned.trials_s)
+        what = f"{arms} x {cells}, {clock_range(*times_s)}; {decides_sentence(planned.decidable)}"
     else:
         what = ", ".join(arm.name for arm in study.arms)
     err().print(f"{study.file.study}: {what}; results go to {directory}", markup=False)

@@ -113,7 +113,7 @@ class PlannedTrial(TypedDict):
 
 
 PlannedTime = TypedDict("PlannedTime", {"from": int, "to": int})
-"""Whole seconds."""
+"""The expected whole seconds of a run with the fewest and with the most rounds, including its set-up."""
 
 
 class PlannedVerdicts(TypedDict):
@@ -175,6 +175,7 @@ class PlanDocument(TypedDict):
     within_s: float | None
     trials: list[PlannedTrial]
     seconds: PlannedTime
+    set_up_s: int
     seed: int
     decides: PlannedVerdicts
     cpu_idle: Literal["halt", "poll"]
@@ -204,11 +205,8 @@ def plan(options: PlanOptions) -> None:
 def describe(planned: PlannedRun, *, quick_test: bool = False) -> PlanDocument:
     """Return a planned run as data: environments with readiness, trials in order, duration, possible verdicts."""
     study, file, unverified = planned.study, planned.study.file, unverified_parts(planned.declared)
-    missing, resources, (least, most) = (
-        planned.missing_root_filesystems,
-        external_resources(planned.declared),
-        planned.seconds,
-    )
+    missing, resources = planned.missing_root_filesystems, external_resources(planned.declared)
+    set_up_s, (least, most) = planned.set_up_s, planned.trials_s
     openable = {name: missing[0] if missing and state.ready else state for name, state in planned.readiness.items()}
     refusals, server_notes = _refusals(planned, missing, quick_test=quick_test)
     names = unexplained(study)
@@ -238,7 +236,8 @@ def describe(planned: PlannedRun, *, quick_test: bool = False) -> PlanDocument:
              "environment": trial.environment}
             for trial in planned.trials
         ],
-        "seconds": {"from": round(least), "to": round(most)},
+        "seconds": {"from": round(set_up_s + least), "to": round(set_up_s + most)},
+        "set_up_s": round(set_up_s),
         "seed": file.seed,
         "decides": _decides(planned.decidable),
         "cpu_idle": "poll" if wants_polling(file) and not cannot_poll() else "halt",
@@ -335,7 +334,7 @@ def _mechanisms(study: Study, ready: Mapping[str, Readiness]) -> list[PlannedMec
 def _explained_lines(planned: PlanDocument) -> Iterator[str | Table]:
     """Yield the mechanisms to switch off per explained environment, those that cannot be, and the extra time."""
     arms = {arm["name"]: arm["explains"] for arm in planned["environments"]}
-    trials, times = planned["trials"], planned["seconds"]
+    trials, times, set_up_s = planned["trials"], planned["seconds"], planned["set_up_s"]
     for name in dict.fromkeys(each["environment"] for each in planned["mechanisms"]):
         mine = [each for each in planned["mechanisms"] if each["environment"] == name]
         crossed = any(each["crossed"] for each in mine)
@@ -356,7 +355,7 @@ def _explained_lines(planned: PlanDocument) -> Iterator[str | Table]:
             yield f"  {approval.placebo_line(name)}"
         share = sum(arms[each["environment"]] == name for each in trials) / max(1, len(trials))
         number = sum(explains == name for explains in arms.values())
-        took = clock_range(round(times["from"] * share), round(times["to"] * share))
+        took = clock_range(*(round((times_s - set_up_s) * share) for times_s in (times["from"], times["to"])))
         yield f"  this adds {plural(number, 'environment')}: {took} of the time below"
         if several and not crossed:
             names = ", ".join(each["kind"] for each in mine if not each["why_not"])
@@ -438,15 +437,10 @@ def images_lines(images: Iterable[PlannedImage]) -> list[str]:
     return lines
 
 
-def set_up_line(study: Study) -> str:
-    """Return the set-up that is not part of the time, for example guests that boot at every run."""
-    started = [name for name, host in study.file.hosts.items() if host.traits.here and host.traits.own_kernel]
-    if not started:
-        return "plus set-up the first time"
-    return (
-        f"plus set-up at every run: {' and '.join(started)} boot, and so do separate hosts for environments "
-        "that change a host (minutes if emulated)"
-    )
+def time_line(document: PlanDocument) -> str:
+    """Return the expected duration of a run, and the part of its set-up."""
+    times = document["seconds"]
+    return f"time: {clock_range(times['from'], times['to'])}, of which set-up takes {clock(document['set_up_s'])}"
 
 
 def _print(document: PlanDocument, planned: PlannedRun, *, with_trials: bool) -> None:
@@ -462,14 +456,13 @@ def _print(document: PlanDocument, planned: PlannedRun, *, with_trials: bool) ->
 
 def _parts(document: PlanDocument, study: Study) -> Iterator[str | Text | Table]:
     """Yield the parts of the plan, up to the list of external resources."""
-    times = document["seconds"]
     yield Text.from_markup(f"[bold]{escape(document['study'])}[/bold]: {escape(document['question'])}\n")
     yield _environment_table(document)
     yield from _explained_lines(document)
     if hosts := [line for line in (hosts_line(study), *planning.describe_locations(study)) if line]:
         yield "\n" + "\n".join(hosts)
     yield from _workload_lines(document)
-    yield f"time: {clock_range(times['from'], times['to'])}, {set_up_line(study)}"
+    yield time_line(document)
     yield from images_lines(document["images"])
     yield f"idle CPUs: {document['cpu_idle']} (cpu_idle)"
     yield f"precision: {document['decides']['sentence']}"

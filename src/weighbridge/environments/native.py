@@ -56,7 +56,7 @@ class Native(Environment):
     )
     options = NativeOptions
     programs = ("unshare",)
-    fixed_s = (0.05, 0.3)
+    fixed_s = 0.03
     limited_by_host = True
     on_clusters = "privileged"
     mounts = frozenset({"folder"})
@@ -113,14 +113,17 @@ class Native(Environment):
             return ByHand("Weighbridge sets the CPU limit of native programs")
         return ByHand()
 
+    def purpose(self, options: Any, role: str) -> str:
+        return "engine" if options.engine else "own" if options.own_host else ""
+
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """Open a chroot with its own control group, or what the host has instead."""
         if options.cpu_share is not None and request.limits.cpus is not None:
             limits = replace(request.limits, cpus=request.limits.cpus * options.cpu_share)
             request = replace(request, limits=limits)
-        if options.engine or options.own_host:
-            request = replace(request, host=request.host.dedicated_host("engine" if options.engine else "own"))
+        if purpose := self.purpose(options, request.role):
+            request = replace(request, host=request.host.dedicated_host(purpose))
         request = replace(request, open_files=options.open_files)
         if (native_site := request.host.capabilities.native_site) is not None:
             with native_site(request) as site:

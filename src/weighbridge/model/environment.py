@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny
@@ -92,9 +93,12 @@ class Environment(Plugin):
     on_clusters: ClassVar[Literal["never", "privileged", "only"]] = "never"
     """Whether its sites can be on nodes of a cluster: in privileged pods (``native.py``), or nowhere else (``pod/``).
     A study that places them elsewhere is refused."""
-    fixed_s: ClassVar[tuple[float, float]] = (0.15, 0.8)
-    """The seconds that a trial takes in addition to its programs, from and to. ``plan`` uses them for its
-    estimate."""
+    fixed_s: ClassVar[float] = 0.06
+    """The seconds that a trial takes in each of its sites in addition to its programs. ``plan`` uses them."""
+    opening_s: ClassVar[float] = 0.3
+    """The seconds to open one of its sites and to close it, without its engine. ``plan`` uses them."""
+    engine_s: ClassVar[float] = 0.0
+    """The seconds to start its engine on a host, and to give it the image. ``plan`` uses them."""
     shares_root: ClassVar[bool] = False
     """Whether its sites can use this machine's own files (``userland: host``, or ``weigh`` without an image). If
     another program starts the launcher, mount ``request.userland.layered`` and use the user of
@@ -125,6 +129,20 @@ class Environment(Plugin):
         Example: ``qemu.py``, whose disk cache can ignore flushes.
         """
         return "synchronous"
+
+    def build_s(self, options: Any, cache: Path) -> float:
+        """Return about how many seconds the files take that it needs and that are not in the cache yet.
+
+        ``plan`` uses them. Example: ``qemu.py``.
+        """
+        return 0.0
+
+    def purpose(self, options: Any, role: str) -> str:
+        """Return the purpose of the host that its sites get if hosts are made for the run, or "" if they get none.
+
+        Sites with the same purpose share a host. Example: ``docker/``.
+        """
+        return ""
 
     def check(self, options: Any, needs: Needs) -> Sequence[str]:
         """Return why these options cannot work in a study with these needs, on any machine, as whole sentences.

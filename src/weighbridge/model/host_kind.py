@@ -84,6 +84,18 @@ class HostKind(Plugin):
         """
         return Readiness(True)
 
+    def opening_s(self, options: Any) -> float:
+        """Return about how many seconds such a host takes to open. ``plan`` uses them. Example: guest hosts."""
+        return 1.0
+
+    def build_s(self, options: Any, cache: Path) -> float:
+        """Return about how many seconds the files take that such a host needs and that are not in the cache yet."""
+        return 0.0
+
+    def slowdown(self, options: Any) -> float:
+        """Return how many times longer programs take there than on this machine, as far as it is known."""
+        return 1.0
+
     def admits(self, options: Any, asked: Mapping[str, Sequence[Any]]) -> Mapping[str, Readiness]:
         """Return whether a cluster would accept the objects of each environment, by the environment's name.
 

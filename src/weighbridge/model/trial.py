@@ -11,6 +11,9 @@ from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Outcome
 from weighbridge.model.options import Options
 
+PREPARATION, WARM_UP, CHECK = "preparation", "warm-up", "check"
+"""Roles of processes outside of the measurement: one-time preparation, warm-up, check."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial(HasArm):
@@ -136,3 +139,9 @@ class TrialRecord:
     series: tuple[Series, ...] = ()
     histograms: Mapping[str, str] = field(default_factory=dict)
     measured_from_s: float | None = None
+
+    @property
+    def preparation_s(self) -> float:
+        """Return how long its preparations took, which its environment keeps for all further trials."""
+        took_s = sum(each.duration_s for each in self.roles if each.role.partition(" ")[0] == PREPARATION)
+        return min(took_s, max(0.0, self.duration_s - (self.measured_s or 0.0)))  # several can run at a time

@@ -37,6 +37,9 @@ class UserlandSource(Plugin):
     """Whether other users of the machine can enter the cached files. False for images, because their files can have
     the setuid bit of root and are never updated."""
 
+    build_s: ClassVar[float] = 15.0
+    """About how many seconds a build takes. ``plan`` uses them."""
+
     from_registry: ClassVar[bool] = False
     """Whether its image can come from a registry."""
 

@@ -122,7 +122,7 @@ class Workload(Plugin):
     in_phases: ClassVar[bool] = False
     """Whether it measures several things one after another. Weighbridge then does not add up the rates of several
     sites (workload option ``sites``), because they belong to different moments. Example: ``bonnie.py``."""
-    overhead_s: ClassVar[float] = 0.1
+    overhead_s: ClassVar[float] = 0.03
     """The seconds that the measured process runs in addition to its option ``duration``: to start, and to report."""
     golang: ClassVar[str] = ""
     """The Go project (``go.mod``, ``go.sum``, one ``main``) whose program it needs, in ``programs/NAME``.
@@ -312,6 +312,26 @@ class Workload(Plugin):
         The default is the option ``duration`` and ``overhead_s``. A workload without that option overrides it.
         """
         return float(options.duration) + self.overhead_s
+
+    def beside_s(self, options: Any) -> float:
+        """Return about how many seconds a trial takes in addition to its measured process.
+
+        They restore the data, start the server, warm up and stop the server. ``plan`` uses them. The default is the
+        option ``warm_up``, if it is a time. Example: ``coherence_put.py``.
+        """
+        warm_up = getattr(options, "warm_up", 0.0)
+        return 0.0 if isinstance(warm_up, bool) else float(warm_up)
+
+    def prepare_s(self, options: Any) -> float:
+        """Return about how many seconds ``prepare`` takes in a site. Example: ``fio.py``."""
+        return 0.0
+
+    def further_requests(self, options: Any) -> int:
+        """Return about how many disk requests a site waits for in addition to its expected time.
+
+        They make trials on a slow disk (workload option ``disk_speed``) longer. Example: ``sysbench_fileio.py``.
+        """
+        return 0
 
     def length(self, options: Any) -> Length | None:
         """Return how Weighbridge can shorten its trials, or None if they always last as long as their options say.

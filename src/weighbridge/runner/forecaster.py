@@ -35,6 +35,11 @@ class Forecaster:
         """Forget the pace, because the lengths of trials have changed."""
         self.time = TimeLeft(self.walk.study, self.lengths.trial_s)
 
+    def begin_after_pilot(self) -> None:
+        """Forget the pace of the pilot round, but not that it has prepared the data."""
+        self.forget()
+        self.time.prepared(self.lengths.cells)
+
     def note_earlier(self, store: RunStore) -> None:
         """Note the pace of earlier sessions."""
         rows = [each for each in store.trials() if each.block != PILOT]

@@ -23,6 +23,7 @@ from weighbridge.runner.preflight import (
     ready_for,
 )
 from weighbridge.runner.room import lacking_room
+from weighbridge.runner.set_up_time import set_up_s
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
 from weighbridge.runner.userlands import absent_programs, userland_problems
 from weighbridge.study import schedule
@@ -62,8 +63,13 @@ class PlannedRun:
         return (trial for number in range(1, self.blocks + 1) for trial in schedule.block(self.study, number))
 
     @property
-    def seconds(self) -> tuple[float, float]:
-        """The shortest and longest duration of the trials."""
+    def set_up_s(self) -> float:
+        """The expected duration of the set-up, with the present contents of the cache."""
+        return set_up_s(self.study)
+
+    @property
+    def trials_s(self) -> tuple[float, float]:
+        """The expected duration of the trials of the fewest and of the most rounds."""
         return estimate.seconds(self.study)
 
     @property

@@ -28,7 +28,7 @@ from weighbridge.model.measurement import (
 from weighbridge.model.openings import Openings
 from weighbridge.model.site import DATA, Site
 from weighbridge.model.study import Role
-from weighbridge.model.trial import RoleRecord, TrialResult
+from weighbridge.model.trial import CHECK, PREPARATION, WARM_UP, RoleRecord, TrialResult
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.openings import open_sites
 from weighbridge.runner.outputs import (
@@ -43,7 +43,6 @@ from weighbridge.runner.outputs import (
 )
 from weighbridge.runner.stage import Finish, Stage
 from weighbridge.runner.window import Window, WindowSample
-from weighbridge.store.rows import CHECK, PREPARATION, WARM_UP
 
 READY_S = 20.0
 """How long a server can take to listen."""

@@ -217,7 +217,7 @@ class _Measuring:
             say(f"trials of {length_text(each)}")
         if unknown := lengths.unknown:
             say(f"trials of {', '.join(unknown)} keep their length: a pilot trial failed")
-        self.forecaster.forget()
+        self.forecaster.begin_after_pilot()
 
     def _estimate_costs(self, *, at_end: bool = False) -> None:
         """Report the costs so far, unless they were just reported, or nothing has changed since."""
@@ -260,8 +260,8 @@ class _Measuring:
             began = self._trial_ended or time.monotonic()
             record = self.recorder.save(self.runner.run_one(trial, self.forecaster.lengths))
             self._trial_ended = time.monotonic()
-            succeeded = record.outcome is Outcome.OK
-            self.forecaster.time.note(trial, self._trial_ended - began, succeeded=succeeded)
+            took_s, succeeded = self._trial_ended - began, record.outcome is Outcome.OK
+            self.forecaster.time.note(trial, took_s, preparation_s=record.preparation_s, succeeded=succeeded)
             progress.trial_finished(record)
             self._tell_time(trials[place + 1 :])
             if record.outcome is Outcome.ENVIRONMENT_LOST:

@@ -26,12 +26,10 @@ from weighbridge.model.names import RunId
 from weighbridge.model.secret import SecretName, hidden_text
 from weighbridge.model.stored_study import StoredFile, StoredStudy
 from weighbridge.model.study import Rung
-from weighbridge.model.trial import Series, Trial
+from weighbridge.model.trial import PREPARATION, WARM_UP, Series, Trial
 from weighbridge.store import reading
 from weighbridge.store.database import saving
 from weighbridge.store.rows import (
-    PREPARATION,
-    WARM_UP,
     CellRow,
     PilotTrial,
     StoredProcess,

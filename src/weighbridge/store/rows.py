@@ -15,9 +15,6 @@ from weighbridge.store.flags import flags_json
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
 
-PREPARATION, WARM_UP, CHECK = "preparation", "warm-up", "check"
-"""Roles of processes outside of the measurement: one-time preparation, warm-up, check."""
-
 
 class StoredTrial(NamedTuple):
     """One trial that ended. Times are seconds; ``started_at`` is seconds since the epoch."""

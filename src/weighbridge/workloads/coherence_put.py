@@ -76,6 +76,10 @@ class CoherencePut(Workload):
     def expected_s(self, options: CoherencePutOptions) -> float:
         return _START_S + options.warm_up + options.duration
 
+    def beside_s(self, options: CoherencePutOptions) -> float:
+        """Return the start of the storage member; the client's own start and warm-up are in its time."""
+        return _START_S
+
     def length(self, options: CoherencePutOptions) -> Length:
         return by_seconds(1, RATE.name)
 

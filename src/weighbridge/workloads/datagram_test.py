@@ -119,6 +119,10 @@ class DatagramTest(Workload):
         per_second = options.rate * 2**20 / size if options.rate is not None else _USUAL_RATE
         return _START_S + options.packets / max(per_second, _SLOWEST_RATE)
 
+    def beside_s(self, options: DatagramTestOptions) -> float:
+        """Add the start of the listener's virtual machine."""
+        return _START_S
+
     def asked_rate(self, options: DatagramTestOptions) -> Measurement | None:
         return None if options.rate is None else Measurement(THROUGHPUT, float(options.rate))
 

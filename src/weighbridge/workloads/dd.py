@@ -77,6 +77,10 @@ class Dd(Workload):
         """Assume 200 MB per second."""
         return 0.1 + options.file_size / 2e8
 
+    def further_requests(self, options: DdOptions) -> int:
+        """Return two for each synced write: the block, and the journal of its file system."""
+        return 2 * options.file_size // options.block_size if options.sync == "each" else 0
+
     def parse(self, options: DdOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Divide bytes by seconds, both as printed. Raises ProgramFailed or Unparseable."""
         printed = completed["solo"].error_text

@@ -184,6 +184,10 @@ class Fio(Workload):
             flags=read_again(times) if options.cold and not options.direct else (),
         )
 
+    def prepare_s(self, options: FioOptions) -> float:
+        """Assume a disk of 100 MB per second."""
+        return 0.5 + options.file_size / 1e8
+
     def generator_threads(self, options: FioOptions) -> int:
         return options.jobs
 

@@ -95,6 +95,10 @@ class Iperf(TcpOrUdp):
         load = ("-t", f"{options.duration:g}", "-P", str(options.parallel), *rate)
         return Command(("iperf", "-c", at.address, *common, *load), deadline_s)
 
+    def beside_s(self, options: IperfOptions) -> float:
+        """Return the time until the server has ended: a TCP server ends after a second."""
+        return 1.0 if options.protocol == "tcp" else 0.2
+
     def length(self, options: IperfOptions) -> Length:
         return by_seconds(_SHORTEST_S, THROUGHPUT.name, _STEP_S)
 

@@ -98,7 +98,7 @@ class Iperf3(TcpOrUdp):
         return Command(("iperf3", "-J", "-c", at.address, "-p", str(at.port), *_arguments(options, at)), deadline_s)
 
     def expected_s(self, options: Iperf3Options) -> float:
-        return options.duration + options.omit + 0.2
+        return options.duration + options.omit + self.overhead_s
 
     def length(self, options: Iperf3Options) -> Length:
         """Return bytes for TCP in one direction at full speed, or else seconds. iperf3 omits only whole seconds."""

@@ -103,6 +103,13 @@ class Metadata(Workload):
             histograms={"latency": histogram},
         )
 
+    def beside_s(self, options: MetadataOptions) -> float:
+        """Return the time to create the files for delete, at 20,000 per second."""
+        return options.files / 20_000 if options.operation == "delete" else 0.1
+
+    def prepare_s(self, options: MetadataOptions) -> float:
+        return options.files / 20_000 if options.operation == "stat" else 0.0
+
     def generator_threads(self, options: MetadataOptions) -> int:
         return options.jobs
 

@@ -254,6 +254,16 @@ class SysbenchFileio(Workload):
             return Command(("sh", "-c", _EMPTIED, "restore", folder(options, at)), deadline_s)
         return None if options.cold else Command(("sync", "--file-system", folder(options, at)), deadline_s)
 
+    def prepare_s(self, options: SysbenchFileioOptions) -> float:
+        """Assume a disk of 100 MB per second."""
+        return 0.0 if options.mode == "seqwr" else 0.5 + options.file_size / 1e8
+
+    def further_requests(self, options: SysbenchFileioOptions) -> int:
+        """Return the requests in flight, the writes since the last sync, and the last sync of each file."""
+        in_flight = options.threads * (options.backlog if options.io_mode == "async" else 1)
+        unsynced = options.synced // 2 if isinstance(options.synced, int) else 0
+        return in_flight + unsynced + (2 * options.files if options.synced_at_end else 0)
+
     def command(self, role: Role, options: SysbenchFileioOptions, at: Endpoint) -> Command:
         """Run sysbench in the folder of its files. Its deadline leaves time for the fsyncs at the end."""
         command = _sysbench.command(

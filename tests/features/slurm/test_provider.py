@@ -115,7 +115,7 @@ def test_a_job_is_submitted_with_the_words_of_the_user(answers: Callable[..., li
     assert PLUGIN.submit(asked, submission(folder)) == "17"
     argv = called[0]
     assert {"--nodes=2", "--exclusive", "--partition=compute", "--account=lab", "--mail-type=END"} <= {*argv}
-    assert "--job-name=weighbridge-a-b-c" in argv and "--time=50" in argv
+    assert "--job-name=weighbridge-a-b-c" in argv and "--time=84" in argv
     assert f"--output={tmp_path}/50%%/drive.log" in argv
     assert argv[argv.index("--") + 1 :] == (str(folder / "job.sh"), *submission(folder).argv)
     assert (folder / "job.sh").read_text().endswith('exec "$@"\n')

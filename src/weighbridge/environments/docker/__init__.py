@@ -58,14 +58,23 @@ def host_for(options: Any, request: SiteRequest) -> tuple[Host, Settings]:
     On a disposable host that is always so: translation of addresses for one environment costs each connection of its
     host.
     """
-    server = request.role == "server"
+    purpose = purpose_of(options, request.role, disposable=request.host.capabilities.disposable is not None)
+    host = request.host.dedicated_host(purpose) if purpose else request.host
+    return host, _settings(options, request.role)
+
+
+def _settings(options: Any, role: str) -> Settings:
     disk = options.storage.engine_disk if options.storage else None
-    settings = Settings(options.userland_proxy, not (options.publish_by == "proxy" and server), disk, options.dockerd)
+    by_proxy = options.publish_by == "proxy" and role == "server"
+    return Settings(options.userland_proxy, not by_proxy, disk, options.dockerd)
+
+
+def purpose_of(options: Any, role: str, *, disposable: bool) -> str:
+    """Return the purpose of the host of its sites; "" if they change nothing on a host."""
     changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
-    if not changes and request.host.capabilities.disposable is not None:
+    if not changes and disposable:
         changes = [_purpose(options)]
-    purpose = "-".join(part for part in (*changes, settings.purpose, options.host_network) if part)
-    return (request.host.dedicated_host(purpose) if purpose else request.host), settings
+    return "-".join(part for part in (*changes, _settings(options, role).purpose, options.host_network) if part)
 
 
 def route_to_supporting_services(options: Any) -> str:
@@ -227,6 +236,11 @@ class Docker(Environment):
     storage = "volume"
     shares_root = True
     takes = frozenset({"shm_size", "sysctls"})
+    opening_s = 0.8
+    engine_s = 5.0
+
+    def purpose(self, options: Any, role: str) -> str:
+        return purpose_of(options, role, disposable=True)
 
     def layer_durability(self, options: DockerOptions) -> Durability:
         """Return "none" if gVisor keeps the layer in its own file, which no sync reaches (--overlay2=root:self)."""

@@ -80,6 +80,8 @@ class PodmanEnvironment(Environment):
     mounts = frozenset({"folder", "layer"})
     storage = "directory"
     programs: ClassVar = ("podman",)
+    opening_s = 0.8
+    engine_s = 5.0
 
     def opens_in_order(self, options: Any) -> str:
         """Return the same name for all options, because the commands of one user change the same files."""
@@ -104,6 +106,9 @@ class PodmanEnvironment(Environment):
             return state
         return unmet(needs, rootless=options.rootless) or too_many_open_files(options.open_files) or state
 
+    def purpose(self, options: Any, role: str) -> str:
+        return "podman-rootless" if options.rootless else "podman"
+
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return a container's own: a filter of system calls, too, unless it is unconfined."""
         return confined.confinement(options)
@@ -123,8 +128,7 @@ class PodmanEnvironment(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """Start a container whose first process is the launcher."""
         if request.host.capabilities.disposable is not None:
-            purpose = "podman-rootless" if options.rootless else "podman"
-            request = replace(request, host=request.host.dedicated_host(purpose))
+            request = replace(request, host=request.host.dedicated_host(self.purpose(options, request.role)))
         podman = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
         with ExitStack() as stack:
             group, refused = limited_group(request, limit=options.rootless)  # podman limits root's containers

@@ -95,6 +95,10 @@ def cannot_build(cache: Path, package: str = PACKAGE) -> tuple[str, str] | None:
     return None
 
 
+BUILD_S = 15.0
+"""About how many seconds a build takes."""
+
+
 def ensure(cache: Path, say: Callable[[str], None], package: str = PACKAGE) -> Kernel:
     """Return the kernel of a Debian package, built if needed. Raises Unavailable, UserlandError, DiskFull."""
     label = "the guests' kernel" + ("" if package == PACKAGE else f" of {package}")

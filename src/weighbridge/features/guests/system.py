@@ -63,6 +63,11 @@ def cannot_build(cache: Path, boot: str, name: Name = "debian") -> tuple[str, st
     return None if _cached(cache / _KIND / _key(boot, name)) is not None else kernel.cannot_build(cache)
 
 
+def is_cached(cache: Path, boot: str, name: Name) -> bool:
+    """Return whether a system needs no build."""
+    return _cached(cache / _KIND / _key(boot, name)) is not None
+
+
 def ensure(cache: Path, boot: str, say: Callable[[str], None], name: Name = "debian") -> System:
     """Return the system, built if needed, with ``boot`` at `AGENT`. Raises Unavailable, UserlandError, DiskFull."""
     key = _key(boot, name)

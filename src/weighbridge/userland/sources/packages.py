@@ -66,6 +66,7 @@ class Packages(UserlandSource):
     summary = "the Debian packages that the study's workloads need, and nothing else"
     options = PackagesOptions
     shared = True
+    build_s = 25.0
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
         """Return a digest of the suite, packages and projects that are asked for, not of their versions."""

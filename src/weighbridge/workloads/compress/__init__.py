@@ -78,6 +78,10 @@ class Compress(Workload):
         """Assume a free core."""
         return _expected_s(options, options.direction)
 
+    def beside_s(self, options: CompressOptions) -> float:
+        """Return the time of the warm-up, which compresses the corpus if the measured program decompresses it."""
+        return _expected_s(options, "compress") if options.direction == "decompress" else 0.1
+
     def _deadline_s(self, options: CompressOptions, direction: str) -> float:
         """Allow for an emulated CPU, which is about twenty times slower, and for threads that share one CPU."""
         return 60 + 60 * options.threads * _expected_s(options, direction)

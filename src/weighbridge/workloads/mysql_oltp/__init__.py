@@ -31,6 +31,8 @@ RECONNECTS = Metric("reconnects", "count", "lower")
 DURABILITIES = {"synced": 1, "written": 2, "buffered": 0}
 """Values of innodb_flush_log_at_trx_commit: each commit is on the disk, or with the kernel, or both once a second."""
 _SHORTEST_S, _EVENTS_PER_THREAD = 0.2, 10
+_CONNECTED_PER_S = 550
+"""The threads that connect per second until the server refuses one."""
 _SEED = 1
 """The seed of sysbench's random numbers. By default it is the time, and each trial would use other rows."""
 _FEW = 8
@@ -168,9 +170,19 @@ class MysqlOltp(Workload):
         return _client(options, at, min(options.threads, _FEW), options.warm_up)
 
     def expected_s(self, options: MysqlOltpOptions) -> float:
-        """Add the time in which the threads connect and prepare their statements."""
+        """Add the time to connect the threads and to prepare their statements, or until the server refuses one."""
+        if options.threads > options.max_connections:
+            return options.threads / _CONNECTED_PER_S
         statements = 1 + (9 * options.tables if options.prepared_statements else 0)
-        return options.duration + 0.2 + options.threads * statements / 5000
+        return options.duration + self.overhead_s + options.threads * statements / 5000
+
+    def beside_s(self, options: MysqlOltpOptions) -> float:
+        """Add the server's start and end."""
+        return options.warm_up + 0.6
+
+    def prepare_s(self, options: MysqlOltpOptions) -> float:
+        """Return the time for an empty server, and for 100,000 rows per second."""
+        return 5 + options.tables * options.table_size / 100_000
 
     def length(self, options: MysqlOltpOptions) -> Length:
         """Return transactions. Each thread needs several, because the first ones wait for each other."""

@@ -141,6 +141,9 @@ class NginxVegeta(Workload):
         doublings = log2(max(2.0, min(options.search_to, 20_000) / options.search_from))
         return (doublings + 8) * (options.duration * 0.8 + _PAUSE_S)
 
+    def beside_s(self, options: NginxVegetaOptions) -> float:
+        return min(_WARM_UP_S, options.duration)
+
     def asked_rate(self, options: NginxVegetaOptions) -> Measurement | None:
         """Return the requests per second. A search has none."""
         return None if options.rate is None else Measurement(REQUESTS, float(options.rate))

@@ -152,6 +152,14 @@ class Pgbench(Workload):
         """Add the time in which the clients connect."""
         return options.duration + 0.2 + options.clients / 200
 
+    def beside_s(self, options: PgbenchOptions) -> float:
+        """Add the copy of the data and the server's start and end."""
+        return options.warm_up + 1
+
+    def prepare_s(self, options: PgbenchOptions) -> float:
+        """Return the time for an empty server, and for the rows of the scale."""
+        return 4 + 0.3 * options.scale
+
     def length(self, options: PgbenchOptions) -> Length:
         """Return seconds, because the data and the server of a trial need longer than one."""
         return by_seconds(1, TRANSACTIONS.name)

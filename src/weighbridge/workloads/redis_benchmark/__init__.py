@@ -152,6 +152,11 @@ class RedisBenchmark(Workload):
         """Assume the speed of an ordinary machine."""
         return _expected_s(options, options.tests, options.requests, options.clients)
 
+    def beside_s(self, options: RedisBenchmarkOptions) -> float:
+        """Return the time of the warm-up, and of the server's start."""
+        clients = min(options.clients, _WARM_CLIENTS)
+        return _expected_s(options, ("set", "get"), options.requests // 10, clients)
+
     def length(self, options: RedisBenchmarkOptions) -> Length | None:
         """Return requests for all its tests. With threads, redis-benchmark checks its clock too rarely."""
         if options.threads > 1:
@@ -193,11 +198,11 @@ def _metrics(test: str) -> dict[str, Metric]:
 
 def _expected_s(options: RedisBenchmarkOptions, tests: tuple[str, ...], requests: int, clients: int) -> float:
     """Return the seconds of a client: its start, and for each test its connections and its requests."""
-    rate = min(50_000 / (1 + clients / 5000), 15_000 * clients)  # thousands of connections are slower: halved at 5000
-    usual = 1 / (rate * min(options.pipeline, 8)) + options.value_size / 500e6
+    rate = min(65_000 / (1 + clients / 5000), 15_000 * clients)  # thousands of connections are slower: halved at 5000
+    usual = 1 / (rate * min(options.pipeline, 12)) + options.value_size / 500e6
     synced = _SYNC_S / (clients * options.pipeline) if options.appendonly == "always" else 0.0  # one for all who wait
     each = {"set": max(usual, synced), "get": usual}
-    return 0.2 + sum(clients * _CONNECT_S + requests * each[test] for test in tests)
+    return 0.03 + sum(clients * _CONNECT_S + requests * each[test] for test in tests)
 
 
 def _client(

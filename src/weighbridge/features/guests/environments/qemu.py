@@ -103,7 +103,12 @@ class Qemu(Environment):
     mounts = frozenset({"folder"})
     shares_storage = False
     storage = "directory"
+    opening_s = 4.0
     programs: ClassVar = (HOST.program, *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
+
+    def build_s(self, options: QemuOptions, cache: Path) -> float:
+        """Return the seconds to build its kernel."""
+        return 0.0 if kernel.cached(cache, options.kernel) is not None else kernel.BUILD_S
 
     def disk_durability(self, options: QemuOptions) -> Durability:
         """Return that ``cache: unsafe`` acknowledges a flush and does nothing."""

@@ -30,7 +30,7 @@ _USABLE = {"idle", "allocated", "mixed", "completing", "planned", "reserved", "b
 """States of nodes that return by themselves; an asterisk after one means that the node does not answer."""
 _NO_LAUNCH, _NO_OUTPUT = re.compile("RaisedSignal|JobLaunchFailure"), "0:53"
 """Reasons of jobs whose batch script was killed or not started, and the exit code if its output was not opened."""
-_MARGIN, _LEAST_MIN = 1.5, 10
+_MARGIN, _LEAST_MIN = 2.5, 10
 """The default time limit in multiples of the longest planned time, and its minimum in minutes."""
 
 

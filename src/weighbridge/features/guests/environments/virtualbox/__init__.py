@@ -87,6 +87,7 @@ class Virtualbox(Environment):
     mounts = frozenset({"folder"})
     shares_storage = False
     storage = "directory"
+    opening_s = 6.0
     programs: ClassVar = (*kernel.PROGRAMS, *disk.PROGRAMS, *medium.PROGRAMS, "ip")
     architectures: ClassVar = (X86_64.name,)
 

@@ -128,6 +128,7 @@ class Xen(Environment):
     mounts = frozenset({"folder"})
     shares_storage = False
     storage = "directory"
+    opening_s = 3.0
     programs: ClassVar = ("xl", "xenstore-read", *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
     architectures: ClassVar = (X86_64.name,)
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, ClassVar
 
-from weighbridge.features.guests import accelerator, disk, kernel, volatile_disk
+from weighbridge.features.guests import accelerator, disk, kernel, system, volatile_disk
+from weighbridge.features.guests.accelerator import EMULATED
 from weighbridge.features.guests.architecture import HOST, X86_64
 from weighbridge.features.guests.hosts.guest.options import GuestOptions
 from weighbridge.linux.cleanup import OF_HOSTS
@@ -12,6 +14,8 @@ from weighbridge.linux.process import which
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.plugin import Readiness
+
+_BOOT_S, _SYSTEM_BUILD_S = 2.0, 90.0
 
 
 class Guest(HostKind):
@@ -34,6 +38,21 @@ class Guest(HostKind):
         if options is not None and options.write_cache != "kept" and which(volatile_disk.PROGRAM) is None:
             return Readiness(False, *volatile_disk.missing())
         return accelerator.readiness("auto" if options is None else options.accelerator, accelerator.no_kvm())
+
+    def build_s(self, options: Any, cache: Path) -> float:
+        """Return the seconds to build its system and the kernel that tries KVM."""
+        from weighbridge.hosts.agent.frames import BOOT
+
+        kernel_s = 0.0 if kernel.cached(cache) is not None else kernel.BUILD_S
+        return kernel_s + (0.0 if system.is_cached(cache, BOOT, options.system) else _SYSTEM_BUILD_S)
+
+    def opening_s(self, options: Any) -> float:
+        """Return the seconds until its agent answers."""
+        return _BOOT_S * self.slowdown(options)
+
+    def slowdown(self, options: Any) -> float:
+        """Return the slowdown of an emulated CPU, unless KVM is possible."""
+        return EMULATED if self.ready(options).caveat == "emulated" else 1.0
 
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]

@@ -68,7 +68,8 @@ class Pod(Environment):
     options = PodOptions
     group = ""
     on_clusters = "only"
-    fixed_s = (0.1, 1.0)
+    fixed_s = 0.5
+    opening_s = 3.0
     takes = frozenset({"shm_size", "sysctls"})
     mounts = frozenset({"pod volume", "layer"})
     storage = "empty-dir"
