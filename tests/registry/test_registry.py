@@ -123,6 +123,18 @@ def test_a_plug_in_that_is_needed_is_loaded_alone(package: Path):
             whole(plugins)
 
 
+@pytest.mark.parametrize(
+    "plugins",
+    [
+        registry.adapters, registry.environments, registry.hosts, registry.storage, registry.userlands,
+        registry.workloads,
+    ],
+)  # fmt: skip
+def test_each_plug_in_is_in_a_module_of_its_kind(plugins):
+    kinds = {kind: type(plugin).__module__ for kind, plugin in plugins().items()}
+    assert [kind for kind, module in kinds.items() if module.rpartition(".")[2] != kind.replace("-", "_")] == []
+
+
 @pytest.mark.parametrize("kind", ["_shared", "iperf3.x", "..", "", "os", "an-own", "netperf"])
 def test_a_kind_without_a_plug_in_is_unknown(package: Path, kind: str):
     (package / "_shared.py").write_text("1 / 0")

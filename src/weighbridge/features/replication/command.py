@@ -13,12 +13,14 @@ from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.progress import show
 from weighbridge.cli.run import new_directory
 from weighbridge.cli.runs import continuable, run_directory
+from weighbridge.cli.timing import print_timing, timing_since_start
 from weighbridge.features.replication.comparison import Offer, Replication, replication
 from weighbridge.features.replication.document import replication_json
 from weighbridge.features.replication.options import PAGE, ReplicateOptions
 from weighbridge.features.replication.published import available, published
 from weighbridge.features.replication.report import replication_document
 from weighbridge.features.replication.words import print_replication_screen
+from weighbridge.model.timing import Timing
 from weighbridge.report import html
 from weighbridge.report.document import Document
 from weighbridge.report.render_page import write_document
@@ -46,12 +48,14 @@ def replicate(options: ReplicateOptions) -> None:
         fail(message, WRONG_COMMAND_LINE)
     if options.study is None and (options.profile, options.link) != (None, None):
         fail("--profile and --link need a study, because a continued run already has one", WRONG_COMMAND_LINE)
-    watches = watches_of(options.watching)
+    timing, watches = timing_since_start(), watches_of(options.watching)
     living.require_alone(allow_concurrent=options.allow_concurrent)
-    _run(options, watches)
+    _run(options, watches, timing)
+    if options.timing:
+        print_timing(timing)
 
 
-def _run(options: ReplicateOptions, watches: Sequence[Watch]) -> None:
+def _run(options: ReplicateOptions, watches: Sequence[Watch], timing: Timing) -> None:
     loaded, directory, yes = None, options.directory, options.yes
     if options.study is not None:
         loaded, origin = approval.load_named(options.study, options.profile, options.link, yes=yes)
@@ -74,7 +78,7 @@ def _run(options: ReplicateOptions, watches: Sequence[Watch]) -> None:
             if store.finished():
                 _show(store, as_json=options.as_json, ran=True)
 
-        running.run_study(loaded, directory, listeners, after)
+        running.run_study(loaded, directory, listeners, after, timing=timing)
 
 
 def _require_published(directory: Path) -> None:

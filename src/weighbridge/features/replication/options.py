@@ -12,6 +12,7 @@ from weighbridge.cli.options import (
     json_flag,
     profile_option,
     quick_test_flag,
+    timing_flag,
     watching_options,
     yes_flag,
 )
@@ -40,6 +41,7 @@ class ReplicateOptions:
     yes: bool = yes_flag()
     allow_concurrent: bool = allow_concurrent_flag()
     quick_test: bool = quick_test_flag()
+    timing: bool = timing_flag()
     as_json: bool = json_flag()
 
 
