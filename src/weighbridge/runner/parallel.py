@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 class Openers:
     """The threads that open hosts and sites.
 
-    They last as long as the run: the kernel can end a program with the thread that started it (PR_SET_PDEATHSIG).
+    They end with the run, because the kernel can end a program with the thread that started it (PR_SET_PDEATHSIG).
     """
 
     def __init__(self, threads: ThreadPoolExecutor) -> None:
@@ -66,9 +66,9 @@ def _threads() -> Iterator[Openers]:
 
 
 def in_groups(items: Iterable[Item], group: Callable[[Item], Hashable]) -> list[list[Item]]:
-    """Return items of the same group, unless that is "", as one list in their order, and each other item as its own.
+    """Return one list for each group, in the order of its items; each item of the group "" has its own list.
 
-    The longest list is the first one, because it takes the longest.
+    The longest list comes first, because it probably needs the most time.
     """
     groups: dict[Hashable, list[Item]] = {}
     for number, item in enumerate(items):
