@@ -9,13 +9,15 @@ ran by the launcher of its site (``outside_s - duration_s``). At last ``--idle``
 together: memory of the machine is the slope of what MemAvailable lacks against their number (of a busy machine it
 tells nothing), that of the group the mean of what their control groups are charged with. "own" is the CPU time of our
 own Python in the time to ready. All figures are medians [least, most] of one run, with ratios to native in it; no
-limits are set. Needs root for most kinds.
+limits are set. "differ" is how much single starts differ: the standard deviation of the logarithm of the time to
+ready (docs/understand/noise.md). Needs root for most kinds.
 
     .venv/bin/python benchmarks/boot.py [--rounds 10] [--trips 200] [--idle 4] [--seed 1] [--json]
 """
 
 import argparse
 import json
+import math
 import random
 import statistics
 import sys
@@ -159,8 +161,18 @@ def document(kinds: list[Kind], refused: Mapping[str, str]) -> dict[str, Any]:
         medians = {name: _middle(value) for name, value in values.items()}
         base = {name: _middle(value) for name, value in values_of(native).items() if value} if native else {}
         ratios = {name: medians[name] / base[name] for name in medians if base.get(name, 0) > 0}
-        found[kind.name] = {"medians": medians, "ratios_to_native": ratios, "values": values}
+        found[kind.name] = {
+            "medians": medians,
+            "ratios_to_native": ratios,
+            "starts_differ": starts_differ(kind),
+            "values": values,
+        }
     return {"kinds": found, "not_opened": dict(refused)}
+
+
+def starts_differ(kind: Kind) -> float | None:
+    """Return the standard deviation of the logarithm of the time to ready, or None for a single start."""
+    return statistics.stdev(map(math.log, kind.to_ready)) if len(kind.to_ready) > 1 else None
 
 
 def values_of(kind: Kind) -> dict[str, Any]:
@@ -181,13 +193,17 @@ def table(kinds: list[Kind], refused: Mapping[str, str]) -> Iterator[str]:
         middle, least, most = (scale * find(values) for find in (statistics.median, min, max))
         return f"{middle:8.2f} [{least:.2f}, {most:.2f}]" + (f" x{ratio:.1f}" if ratio is not None else "")
 
-    columns = ("kind", "to ready, ms", "to close, ms", "own, ms", "round trip, ms", "machine, MiB", "group, MiB")
-    widths = (26, 36, 34, 8, 32, 13, 10)
+    columns = (
+        "kind", "to ready, ms", "differ", "to close, ms", "own, ms", "round trip, ms", "machine, MiB", "group, MiB",
+    )  # fmt: skip
+    widths = (26, 36, 8, 34, 8, 32, 13, 10)
     yield "".join(f"{title:<{width}}" for title, width in zip(columns, widths, strict=True))
     for kind in kinds:
         its = ratios[kind.name]
         cells = (
-            kind.name, spread(kind.to_ready, its.get("to_ready")), spread(kind.to_close, its.get("to_close")),
+            kind.name, spread(kind.to_ready, its.get("to_ready")),
+            "-" if (differ := starts_differ(kind)) is None else f"{differ:.0%}",
+            spread(kind.to_close, its.get("to_close")),
             f"{1e3 * statistics.median(kind.own_cpu):.1f}", spread(kind.trips, its.get("trips")),
             *("-" if each is None else f"{each:.2f}" for each in (kind.machine_mib, kind.group_mib)),
         )  # fmt: skip

@@ -7,7 +7,7 @@ seconds of work, blocks, the half-width of the bridge's cost, and from that the 
 sides' trials, without other workloads and the A/A arm) to ±2 % and to ±5 %, as the width falls with the square root
 of the blocks. Beside each time stands its 95 % interval, of a bootstrap of the blocks and, where there are several,
 of the runs. Beside it the published protocol's time: 30 rounds of 10 s a side, whatever its precision. A trial of
-`boot` is one start, which has no length. Setting up the sites and the pilot block are not in it.
+`boot` lasts about a second in either way. Setting up the sites and the pilot block are not in it.
 
 That protocol is the one of the study of networks (`docker-vs-virtualbox`). The study of applications ran each level
 once, for 180 s: nginx with a worker for each CPU under four threads of wrk and 50 to 5,000 connections; MySQL with
@@ -29,6 +29,7 @@ published time: cpu 0.4 % [0.4, 0.9], memory 1.3 % [0.4, 3.0], latency 1.7 % [1.
 the goal; tcp 13 % [7, 29], nginx 8.4 % [5.5, 12] and nosync 9.9 % [6.6, 14] cannot tell; mysql 19 % [12, 30] and boot
 45 % [37, 55] missed it. To ±5 % the nine took 0.4 to 7.4 %. Two native runs in a block differed by 3 % (cpu) to 14 %
 (redis), and by 46 % (boot).
+A trial of boot was then one start, and most native starts waited for a lock of the kernel (docs/understand/noise.md).
 
 Beside 20 to 40 other programs, most of them at the lowest priority, cpu (1.0 %) and memory (0.8 %) met it, and the
 others took 41 to 222 %: there two native runs differed by 16 to 61 %. Only nginx was run both ways; its short trials

@@ -13,7 +13,7 @@ from weighbridge.runner import run_lock as state
 from .machine import Machine, processes
 from .weighing import DOCKER, NATIVE, going, run_id, trials, weighbridge, write_study
 
-BOOT, DENSITY = "boot: {kind: boot, sites: 2}", "density: {kind: density, sites: 3, settle: 200ms}"
+BOOT, DENSITY = "boot: {kind: boot, sites: 2, duration: 0s}", "density: {kind: density, sites: 3, settle: 200ms}"
 MANY = "density: {kind: density, sites: 200, settle: 0s, slow: 1000}"
 HUNDREDS = "density: {kind: density, sites: 320, settle: 0s, slow: 1000}"
 OPEN = 5

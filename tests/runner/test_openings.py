@@ -92,6 +92,24 @@ def test_no_further_one_after_three_slow_starts_in_a_row(world: World, monkeypat
     assert ([each.ready_s for each in found.openings], found.stopped) == ([1, 2, 9, 1, 9, 10, 9], "slow")
 
 
+@pytest.mark.parametrize(
+    ("fewest", "lasting_s", "opened_sites"), [(1, 0.0, 1), (1, 2.5, 3), (1, 3.0, 3), (4, 2.5, 4)]
+)
+def test_sites_are_opened_until_the_trial_has_lasted_long_enough(
+    world: World, monkeypatch: pytest.MonkeyPatch, fewest: int, lasting_s: float, opened_sites: int
+):
+    clock = [0.0]
+    monkeypatch.setattr(openings.time, "monotonic", lambda: clock[0])
+
+    def takes_a_second(_: int) -> None:
+        clock[0] += 1
+
+    asked = Openings(fewest, lasting_s=lasting_s)
+    found = opened(open_sites(asked, TRUE, fresh(world, takes_a_second), reader(2**33)))
+    assert len(found.openings) == opened_sites
+    assert all(site.closed for site in world.sites)
+
+
 def test_programs_that_an_opening_started_are_in_its_cpu_time(world: World, monkeypatch: pytest.MonkeyPatch):
     ended = SimpleNamespace(ru_utime=5.0, ru_stime=2.0)
     monkeypatch.setattr(openings.resource, "getrusage", lambda _: ended)
@@ -130,7 +148,9 @@ def booting(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def test_each_trial_opens_sites_like_its_own_environment(booting: World, tmp_path: Path):
-    made = study("boot: {kind: boot, sites: 2}, net: {kind: fake}", blocks=1, more="resources: {memory: 64MiB}")
+    made = study(
+        "boot: {kind: boot, sites: 2, duration: 0s}, net: {kind: fake}", blocks=1, more="resources: {memory: 64MiB}"
+    )
     told = go(tmp_path, made)
     assert booting.left() == []
     assert set(finished(tmp_path).values()) == {Outcome.OK}
@@ -165,7 +185,7 @@ def test_an_opening_that_fails_is_a_failed_trial_and_the_run_goes_on(
 
     monkeypatch.setattr(Layer, "open", refused)
     with raises_sentence(TrialsFailed):
-        go(tmp_path, study("boot: {kind: boot}", blocks=2))
+        go(tmp_path, study("boot: {kind: boot, duration: 0s}", blocks=2))
     ended = {trial.environment: outcome for trial, outcome in finished(tmp_path).items()}
     assert ended.pop("two") is Outcome.PROGRAM_FAILED
     assert set(ended.values()) == {Outcome.OK}

@@ -25,18 +25,21 @@ def values(kind: str, output: bytes, **options: Any) -> dict[str, float]:
 
 
 def test_boot_opens_one_after_another_and_density_all_together():
-    assert boot.PLUGIN.openings(boot.BootOptions(sites=3)) == Openings(3)
+    asked = boot.BootOptions.model_validate({"sites": 3, "duration": "500ms"})
+    assert boot.PLUGIN.openings(asked) == Openings(3, lasting_s=0.5)
     options = density.DensityOptions.model_validate({"sites": 5, "settle": "2s", "slow": 4})
     assert density.PLUGIN.openings(options) == Openings(5, together=True, settle_s=2.0, slow=4.0)
 
 
-def test_boot_gives_the_medians_of_a_trial():
-    sites = [{"ready_s": ready, "close_s": close} for ready, close in ((0.3, 1), (0.1, 3), (0.2, 2))]
-    assert values("boot", record(*sites), sites=3) == {"time_to_ready": 0.2, "time_to_close": 2}
+def test_boot_gives_the_geometric_means_of_a_trial():
+    sites = [{"ready_s": ready, "close_s": close} for ready, close in ((0.4, 1), (0.1, 9), (0.2, 3))]
+    for fewest in (1, 3):
+        means = values("boot", record(*sites), sites=fewest)
+        assert means == {"time_to_ready": pytest.approx(0.2), "time_to_close": pytest.approx(3)}
 
 
-@pytest.mark.parametrize("sites", [({},), ({}, {"close_s": None}), ({}, {}, {})])
-def test_boot_takes_no_other_number_of_sites(sites: tuple[dict[str, Any], ...]):
+@pytest.mark.parametrize("sites", [({},), ({}, {"close_s": None}), ({}, {"close_s": 0})])
+def test_boot_takes_no_fewer_sites(sites: tuple[dict[str, Any], ...]):
     with raises_sentence(Unparseable):
         values("boot", record(*sites), sites=2)
 

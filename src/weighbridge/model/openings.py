@@ -15,12 +15,14 @@ from weighbridge.model.measurement import ProgramFailed, Unparseable
 class Openings:
     """How many sites like the measured one a trial opens, one after another.
 
-    ``together``: each stays open, idle, until the last one is open; else it is closed before the next one opens.
+    ``lasting_s``: after ``sites`` sites, more are opened until the trial has lasted this long. ``together``: each
+    stays open, idle, until the last one is open; else it is closed before the next one opens.
     ``settle_s``: how long a site is idle before memory is read. ``slow``: no further site is opened once each of the
     last three took more than this multiple of the time of the first ones (`are_slow`).
     """
 
     sites: int = 1
+    lasting_s: float = 0.0
     together: bool = False
     settle_s: float = 0.0
     slow: float | None = None

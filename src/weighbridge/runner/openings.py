@@ -71,6 +71,10 @@ class _Trial:
             available_bytes=_quietly(self.memory).get("available"),
         )
 
+    def opens_more(self, lasted_s: float) -> bool:
+        """Return whether the request asks for another site after this time."""
+        return len(self.sites) < self.openings.sites or lasted_s < self.openings.lasting_s
+
     def why_stop(self, total: int | None, available: int | None) -> str:
         """Return why no further site can be opened: ``memory``, ``slow``, or ""."""
         timings = [each.opening for each in self.sites if each.opening is not None]
@@ -98,7 +102,9 @@ def open_sites(
     everything = ExitStack()
     try:
         try:
-            while len(trial.sites) < openings.sites and not (stopped := trial.why_stop(total, available)):
+            while trial.opens_more(time.monotonic() - started_at):
+                if stopped := trial.why_stop(total, available):
+                    break
                 trial.open_next(everything)
                 if not openings.together:
                     with shield():
