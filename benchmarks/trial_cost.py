@@ -17,15 +17,24 @@ blocks.
 
     .venv/bin/python benchmarks/trial_cost.py --blocks 20
 
-What it consists of, natively on two idle CPUs of a virtual machine, in milliseconds (in Docker each of the four or
-five ways to the launcher and back is 0.3 instead of 0.1, and more network interfaces are read):
+What it consists of, natively: milliseconds of CPU time of Weighbridge's main thread, medians of 8 trials. Other
+programs kept both CPUs busy, which roughly doubles such times. "Before" is commit 854e73be. A first pair of runs gave
+14.2 and 11.4 ms in all for a program alone, and 28.0 and 23.9 ms with a server.
 
-    program alone, 7 in all: 0.8 sites frozen and thawed, counters; 0.6 first reading of the meters; 0.3 to start the
-    program and to hear of its end; 0.4 counters; 0.2 its output; 1.2 last reading; 1.5 readings become series; 0.4
-    counters; 1.3 the store (two files for each program, one fsync; several times that where the disk is busy)
+                                            alone: before, after    with a server: before, after
+    sites frozen and thawed                         0.7     0.4               0.7     0.4
+    first counters of sites and machines            0.9     0.7               1.1     0.8
+    first reading of the meters                     0.5     0.5               0.5     0.6
+    counters right before the program               0.8     0.6               1.7     1.7
+    counters right after the program                0.8     0.5               1.4     1.5
+    last reading, readings become series            1.1     1.1               3.4     2.9
+    last counters                                   1.0     0.8               1.0     0.8
+    the store (one fsync, no empty files)           1.7     0.9               2.7     3.2
+    forecast of the run's end                       0.6     0.3               0.7     0.3
+    everything                                     10.5     8.5              20.7    21.7
 
-    with a server, 5 more: 2 to 3 until it listens, nearly all of it its own; 0.6 its end; 1 for the readings of two
-    sites; 0.5 for its output and for TCP's counters
+It does not contain the CPU time of the launchers and of the meters' process, and not the time until a server listens:
+2 to 3 ms on an idle machine, nearly all of it the server's own.
 
 What is done at times is in the worst trial: a look at the idle machine (0.5 s in every 50 s).
 """
