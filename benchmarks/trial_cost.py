@@ -9,7 +9,7 @@ each is more in Docker than natively, in a block.
 
 The floor is what a small C program (`floor.c`) needs for the same programs in the same block: it starts the server,
 asks the kernel whether it listens, runs the load generator, and ends the server. It measures and saves nothing.
-Its "fixed" and "beside" are computed like those of a trial.
+The script computes the two figures of the floor as for a trial.
 
 Each figure is a median with its 95 % interval (order statistics), and its limit is met or missed where all of that
 lies on one side. Needs root. Exits with 1 where a limit is missed, with 2 where an interval cannot tell: take more
@@ -17,7 +17,7 @@ blocks.
 
     .venv/bin/python benchmarks/trial_cost.py --blocks 20
 
-What it consists of, natively: milliseconds of CPU time of Weighbridge's main thread, medians of 8 trials. Other
+The parts of a native trial, in milliseconds of CPU time of Weighbridge's main thread, medians of 8 trials. Other
 programs kept both CPUs busy, which roughly doubles such times. "Before" is commit 854e73be. A first pair of runs gave
 14.2 and 11.4 ms in all for a program alone, and 28.0 and 23.9 ms with a server.
 
@@ -70,7 +70,7 @@ from weighbridge.userland.build import cache_folder, ensure
 LIMITS_S = {
     ("native", "cpu"): 0.005, ("native", "tcp"): 0.010, ("docker", "cpu"): 0.008, ("docker", "tcp"): 0.012,
 }  # fmt: skip
-"""By environment and workload: tcp has a server."""
+"""The goals by environment and workload. The workload tcp has a server."""
 WORKLOADS = ("cpu", "tcp")
 LAUNCHER = Path(weighbridge.launcher.__file__).with_name("source")
 FLOOR_DEADLINE_S = 30.0
@@ -100,7 +100,7 @@ class Clock:
         self.floor: dict[str, dict[int, float]] = defaultdict(dict)
         """Seconds of everything that the C program ran, by workload and block."""
         self.floor_beside: dict[str, dict[int, float]] = defaultdict(dict)
-        """What is left of these without the time of the load generator."""
+        """The rest of these seconds without the time of the load generator."""
         self.trials: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
         """Seconds of the trials by environment and workload, and block."""
         self.beside: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)

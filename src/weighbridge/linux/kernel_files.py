@@ -1,4 +1,4 @@
-"""Reads small files of the kernel. Every trial reads dozens of them; `Path.read_bytes` takes three times as long."""
+"""Reads small files of the kernel, in a third of the time of `Path.read_bytes`, because every trial reads dozens."""
 
 import os
 
