@@ -74,6 +74,22 @@ def made(
     return Launcher(stream, "native", lambda: "its launcher was killed", {"PATH": "/bin"}), stream
 
 
+@pytest.mark.parametrize(("flags", "asks"), [(frames.ALONE, 1), (0, 2)])
+def test_a_result_says_whether_a_site_is_empty_until_the_next_program_starts(flags: int, asks: int):
+    def act(frame: Frame) -> Iterator[Frame]:
+        if frame.kind is Kind.STOP:
+            yield Frame(Kind.RESULT, frame.number, left(0, flags=flags).body)
+        else:
+            yield from obliging(frame)
+
+    launcher, stream = made(act)
+    launcher.run(Command(("true",)))
+    assert launcher.alone()
+    launcher.start(Command(("sleep",)))
+    assert launcher.alone()
+    assert sum(frame.kind is Kind.ALONE for frame in stream.sent) == asks
+
+
 def test_a_program_runs_with_the_site_s_variables_and_its_own():
     launcher, stream = made()
     assert (launcher.pid, launcher.open_files) == (42, 1024)

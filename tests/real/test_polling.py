@@ -13,6 +13,7 @@ import pytest
 from weighbridge.errors import EnvironmentLost
 from weighbridge.linux.cgroups import IDLE, Cgroup, remove_top
 from weighbridge.linux.cpus import cpus_online
+from weighbridge.linux.kernel_files import read_here
 from weighbridge.linux.process import Process
 from weighbridge.meters import machines
 from weighbridge.model.command import Command
@@ -33,9 +34,9 @@ BUSY_CPUS = 0.3
 def cannot() -> None:
     if why := lacking():
         pytest.skip(f"idle CPUs cannot poll: {why}")
-    before = machines.counters_of(machines.read_here)
+    before = machines.counters_of(read_here)
     time.sleep(0.5)
-    found = machines.use(before, machines.counters_of(machines.read_here))
+    found = machines.use(before, machines.counters_of(read_here))
     if found is None or found.busy_s > BUSY_CPUS * found.seconds:
         pytest.skip("other programs are at work: no CPU is idle")
 
@@ -75,7 +76,7 @@ def at_rest(read: machines.Read) -> float:
 @pytest.fixture
 def others() -> float:
     """The CPUs that others keep busy, before anything polls."""
-    return at_rest(machines.read_here)
+    return at_rest(read_here)
 
 
 @pytest.mark.measures

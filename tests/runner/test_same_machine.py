@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from weighbridge.meters.machines import networks_of, read_here
+from weighbridge.linux.kernel_files import read_here
+from weighbridge.meters.machines import networks_of
 from weighbridge.model.host import HERE
 from weighbridge.runner import same_machine
 from weighbridge.runner.same_machine import BOOT_ID, name_machines

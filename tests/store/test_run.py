@@ -19,7 +19,7 @@ from weighbridge.model.names import RunId
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Arm, Rung
-from weighbridge.model.trial import Series
+from weighbridge.model.trial import RoleRecord, Series
 from weighbridge.store import schema
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.extensions import extend
@@ -535,3 +535,13 @@ def test_a_seed_that_is_not_a_number_is_damage(run: Path, seed: str):
     file.close()
     with pytest.raises(RunDirectoryError, match="is damaged: the run's seed"), RunStore(run) as store:
         store.info()
+
+
+def test_an_empty_output_has_no_file_not_even_that_of_a_trial_that_was_not_committed(run: Path):
+    with RunStore(run, writable=True) as store:
+        (run / "raw" / "000002.solo.stdout").write_bytes(b"of a killed run")
+        program = RoleRecord("solo", ("true",), 0, 0.1, b"", b"a warning")
+        number = store.save(replace(record(block=2), roles=(program,)))
+        (stored,) = [each for each in store.processes() if each.trial == number]
+    assert not (run / stored.stdout).exists()
+    assert (run / stored.stderr).read_bytes() == b"a warning"

@@ -15,6 +15,7 @@ from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.delegation import tree
 from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.linux.folders import unmount_below
+from weighbridge.linux.kernel_files import read_here
 from weighbridge.linux.namespaces import namespaces_of
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import HERE, Capabilities, Group, Host, RunContext
@@ -81,7 +82,7 @@ class LocalHost:
         return str(program)
 
     def read(self, path: str) -> bytes:
-        return Path(path).read_bytes()
+        return read_here(path)
 
     def namespaces(self) -> Mapping[str, int]:
         """Return the numbers of our own process's namespaces, by kind."""

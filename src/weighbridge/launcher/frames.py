@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from weighbridge.model.command import Command, Transport, Usage
 from weighbridge.model.sampling import SampledFile, Samples
 
-VERSION = 8
+VERSION = 9
 LARGEST = 192 * 2**20
 """The largest number of bytes of a body."""
-TOO_MUCH, LEFT_RUNNING = 1, 2
-"""The flags of a result: the program printed more than the launcher keeps, or left processes running."""
+TOO_MUCH, LEFT_RUNNING, ALONE = 1, 2, 4
+"""The flags of a result: the program printed more than the launcher keeps, or left processes running; and now no
+process except the launcher is left."""
 _HEADER = struct.Struct("<IIc")
 _HELLO = struct.Struct("<IIQ")
 _RESULT = struct.Struct("<iIQQQQQQQQQ")
@@ -94,6 +95,8 @@ class Result:
     too_much: bool
     left_running: bool
     """Whether processes that it had started were still running when it ended, and were killed."""
+    alone: bool
+    """Whether no process except the launcher is left in the site."""
 
 
 def start(number: int, command: Command, env: Mapping[str, str]) -> Frame:
@@ -214,4 +217,5 @@ def result(frame: Frame) -> Result:
         printed[out:],
         bool(flags & TOO_MUCH),
         bool(flags & LEFT_RUNNING),
+        bool(flags & ALONE),
     )

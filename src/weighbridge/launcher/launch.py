@@ -76,6 +76,8 @@ class Launcher:
         self._waiting: dict[tuple[int, Kind], AwaitedFrame] = {}
         self._sending = threading.Lock()
         self._heard = 0.0
+        self._alone = False
+        """Whether its last result said that no process is left, and it has started none since."""
         self._sampled = 0
         greeting = self.expect(0, Kind.HELLO)
         threading.Thread(target=self._read, daemon=True, name=f"site {name}").start()
@@ -126,14 +128,21 @@ class Launcher:
 
     def alone(self) -> bool:
         """Return whether no process except the launcher is left in the site."""
+        return self._alone or self._is_alone_now()
+
+    def _is_alone_now(self) -> bool:
         return frames.errno_of(self.ask(Frame(Kind.ALONE, next(self._numbers)), Kind.DATA)) == 1
+
+    def note_alone(self, *, alone: bool) -> None:
+        """Note whether a process is left, because a program was started or has ended."""
+        self._alone = alone
 
     def round_trip_s(self) -> float:
         """Measure the seconds of a request with its answer: the longest of a few."""
         took = []
         for _ in range(_WAYS):
             before = time.monotonic()
-            self.alone()
+            self._is_alone_now()
             took.append(time.monotonic() - before)
         return max(took)
 
@@ -239,6 +248,7 @@ class Launched:
         env = {name: revealed(value) for name, value in launcher.environment_of(command).items()}
         # all other code has only the names of secrets
         started = replace(command, argv=tuple(map(revealed, command.argv)))
+        launcher.note_alone(alone=False)
         launcher.send(frames.start(number, started, env))
 
     def _refusal(self) -> int:
@@ -283,6 +293,7 @@ class Launched:
         by_us = not self._ended.arrival.is_set()
         request = frames.stop(self._number, self._command.stop_signal, GRACE_S)
         left = frames.result(self._launcher.ask(request, Kind.RESULT))
+        self._launcher.note_alone(alone=left.alone)
         if left.returncode == -signal.SIGKILL and not by_us and self._launcher.closed.wait(_TOGETHER_S):
             raise self._launcher.lost()  # it was killed together with its site
         return Completed(

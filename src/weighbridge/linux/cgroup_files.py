@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.linux import counters
+from weighbridge.linux.kernel_files import read_here
 
 MOUNT = Path("/sys/fs/cgroup")
 TOP = "weighbridge"
@@ -46,7 +47,7 @@ def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str
 
     def text(controller: str, name: str) -> str:
         with contextlib.suppress(OSError, ValueError):
-            return (path_of(controller) / name).read_text()
+            return read_here(f"{path_of(controller)}/{name}").decode()
         return ""
 
     one = cgroup_version == 1

@@ -24,6 +24,9 @@ _MEMORY_STAT = re.compile(r"^(anon|shmem|file|total_(?:rss|shmem|cache)) (\d{1,2
 _PARTITION = re.compile(r"(?:(?:nvme|mmcblk)\w*?\d+p\d+|(?:[shv]d|xvd)[a-z]+\d+)")
 _OF_A_DEVICE = re.compile(r"(.+)_(?:receive|transmit)_\w+?_per_s|(disk_.+)_(?:reads?|writes|written|busy)_\w+")
 
+_LINES = 1024
+"""The number of parsed lines to keep: most interfaces and disks are idle, so their lines repeat."""
+
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
@@ -86,23 +89,34 @@ def meminfo(text: str) -> Numbers:
 
 def interfaces(text: str) -> dict[str, list[int]]:
     """Return the sixteen numbers of each interface in /proc/net/dev; 0 is bytes received, 8 is bytes sent."""
-    numbers: dict[str, list[int]] = {}
-    for line in _whole_lines(text)[2:]:
-        name, _, rest = line.rpartition(":")
-        fields = rest.split()
-        if name.strip() and len(fields) == 16 and _are_numbers(fields):
-            numbers[name.strip()] = [int(each) for each in fields]
-    return numbers
+    return dict(filter(None, map(_interface, _whole_lines(text)[2:])))
+
+
+def _interface(line: str) -> tuple[str, list[int]] | None:
+    name, _, rest = line.rpartition(":")
+    fields = rest.split()
+    if not name.strip() or len(fields) != 16 or not _are_numbers(fields):
+        return None
+    return name.strip(), [int(each) for each in fields]
 
 
 def network(text: str) -> Numbers:
     """Return bytes, packets and dropped packets of each interface in both directions, from /proc/net/dev."""
     counters: dict[str, float] = {}
-    for name, numbers in interfaces(text).items():
-        for direction, first in (("receive", 0), ("transmit", 8)):
-            for kind, offset in (("bytes", 0), ("packets", 1), ("dropped", 3)):
-                counters[f"{name}_{direction}_{kind}_per_s"] = float(numbers[first + offset])
+    for line in _whole_lines(text)[2:]:
+        counters |= _network_of(line)
     return Numbers(counters)
+
+
+@functools.lru_cache(_LINES)
+def _network_of(line: str) -> dict[str, float]:
+    name, numbers = _interface(line) or ("", [])
+    return {
+        f"{name}_{direction}_{kind}_per_s": float(numbers[first + offset])
+        for direction, first in (("receive", 0), ("transmit", 8))
+        for kind, offset in (("bytes", 0), ("packets", 1), ("dropped", 3))
+        if numbers
+    }
 
 
 def snmp(text: str, protocol: str) -> dict[str, int]:
@@ -117,18 +131,23 @@ def disks(text: str) -> Numbers:
     """Return the counters of complete disks, from /proc/diskstats."""
     counters: dict[str, float] = {}
     for line in _whole_lines(text):
-        fields = line.split()
-        if len(fields) < 14 or not _are_numbers(fields[3:14]) or _PARTITION.fullmatch(fields[2]):
-            continue
-        reads, sectors_read, writes, sectors_written, busy_ms = (int(fields[place]) for place in (3, 5, 7, 9, 12))
-        counters |= {
-            f"disk_{fields[2]}_reads_per_s": float(reads),
-            f"disk_{fields[2]}_read_bytes_per_s": float(sectors_read * SECTOR),
-            f"disk_{fields[2]}_writes_per_s": float(writes),
-            f"disk_{fields[2]}_written_bytes_per_s": float(sectors_written * SECTOR),
-            f"disk_{fields[2]}_busy_share": busy_ms / 1e3,
-        }
+        counters |= _disk(line)
     return Numbers(counters)
+
+
+@functools.lru_cache(_LINES)
+def _disk(line: str) -> dict[str, float]:
+    fields = line.split()
+    if len(fields) < 14 or not _are_numbers(fields[3:14]) or _PARTITION.fullmatch(fields[2]):
+        return {}
+    reads, sectors_read, writes, sectors_written, busy_ms = (int(fields[place]) for place in (3, 5, 7, 9, 12))
+    return {
+        f"disk_{fields[2]}_reads_per_s": float(reads),
+        f"disk_{fields[2]}_read_bytes_per_s": float(sectors_read * SECTOR),
+        f"disk_{fields[2]}_writes_per_s": float(writes),
+        f"disk_{fields[2]}_written_bytes_per_s": float(sectors_written * SECTOR),
+        f"disk_{fields[2]}_busy_share": busy_ms / 1e3,
+    }
 
 
 def disk_flushes(text: str) -> dict[str, tuple[float, float]]:

@@ -6,7 +6,6 @@ does not count as its work. Missing counters are absent, and never zero.
 
 import contextlib
 from collections.abc import Mapping
-from pathlib import Path
 
 from weighbridge.linux import counters
 from weighbridge.meters.machines import Networks, Read
@@ -36,10 +35,11 @@ def network_events(networks: Networks) -> dict[str, float]:
     """Return the IPv4 packets that all network namespaces received, and the packets that conntrack rejected."""
     total: dict[str, float] = {}
     for (_, dev), (read, snmp) in networks.items():
+        folder = dev.rpartition("/")[0]
         with contextlib.suppress(OSError, ValueError):
-            _add(total, counters.received(read(str(Path(dev).with_name("netstat"))).decode(), read(snmp).decode()))
+            _add(total, counters.received(read(f"{folder}/netstat").decode(), read(snmp).decode()))
         with contextlib.suppress(OSError, ValueError):
-            _add(total, counters.conntrack(read(str(Path(dev).with_name("stat") / "nf_conntrack")).decode()))
+            _add(total, counters.conntrack(read(f"{folder}/stat/nf_conntrack").decode()))
     return total
 
 

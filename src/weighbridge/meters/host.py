@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from weighbridge.linux import counters
+from weighbridge.linux.kernel_files import read_here
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import EVENT_COUNTERS
 
@@ -25,35 +26,34 @@ _BUSY_KINDS = ("user", "nice", "system", "irq", "softirq")
 """The kinds of /proc/stat that make up ``busy_s``."""
 
 
-def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> dict[str, float]:
+def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] = read_here) -> dict[str, float]:
     """Return the present counters of this machine, or of the machine whose files ``file`` reads.
 
     These are the counters of `stat`, ``load1``, the used share of the connection table, and ``psi_cpu_s``,
     ``psi_memory_s`` and ``psi_io_s`` in seconds since boot (proc(5), /proc/pressure). Missing counters are absent.
     """
 
-    def text(path: Path) -> str:
-        return path.read_text() if file is None else file(str(path)).decode()
+    def text(name: str) -> str:
+        return file(f"{proc}/{name}").decode()
 
     readings: dict[str, float] = {}
     with contextlib.suppress(OSError, ValueError):
-        readings |= stat(text(proc / "stat"))
+        readings |= stat(text("stat"))
     with contextlib.suppress(OSError, ValueError):
-        readings |= counters.loadavg(text(proc / "loadavg")).levels
+        readings |= counters.loadavg(text("loadavg")).levels
     for what in ("cpu", "memory", "io"):
         if (waited := waited_s(what, proc, file)) is not None:
             readings[f"psi_{what}_s"] = waited
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
-        taken, most = (int(text(proc / f"sys/net/netfilter/nf_conntrack_{what}")) for what in ("count", "max"))
+        taken, most = (int(text(f"sys/net/netfilter/nf_conntrack_{what}")) for what in ("count", "max"))
         readings[_TABLE] = taken / most
     return readings
 
 
-def waited_s(what: str, proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> float | None:
+def waited_s(what: str, proc: Path = Path("/proc"), file: Callable[[str], bytes] = read_here) -> float | None:
     """Return the seconds since boot in which at least one program waited for ``what`` (cpu, memory, io)."""
-    path = proc / "pressure" / what
     with contextlib.suppress(OSError, ValueError):
-        text = path.read_text() if file is None else file(str(path)).decode()
+        text = file(f"{proc}/pressure/{what}").decode()
         return counters.pressure(text, what).counters.get(f"pressure_{what}_some_share")
     return None
 

@@ -13,10 +13,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 
 from weighbridge.linux.counters import snmp
+from weighbridge.linux.kernel_files import read_here
 from weighbridge.meters.host import stat
 from weighbridge.model.host import HERE, Host
 from weighbridge.model.site import Site
@@ -26,11 +26,6 @@ RESOLUTION_S = 3 / os.sysconf("SC_CLK_TCK")
 
 Read = Callable[[str], bytes]
 """Reads a file of a machine by its path. Raises OSError."""
-
-
-def read_here(path: str) -> bytes:
-    """Return the contents of a file of this machine. Raises OSError."""
-    return Path(path).read_bytes()
 
 
 def reader_of(host: Host, local_reader: Read = read_here) -> Read:
@@ -158,7 +153,7 @@ def networks_of(sites: Iterable[Site]) -> Networks:
 
 
 def _snmp(counters: str) -> str:
-    return str(Path(counters).with_name("snmp"))
+    return f"{counters.rpartition('/')[0]}/snmp"
 
 
 def tcp(text: str) -> dict[str, float]:

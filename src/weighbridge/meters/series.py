@@ -1,6 +1,6 @@
 """Turns readings into series: counters become rates, and levels stay. Pure."""
 
-import math
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -58,7 +58,7 @@ def _numbers(what: str, texts: Sequence[str | None], readings: Readings) -> list
 
 def _levels(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -> list[Series]:
     points: dict[str, list[tuple[float, float]]] = {}
-    for moment, each in zip(at, numbers, strict=False):
+    for moment, each in zip(map(_exact, at), numbers, strict=False):
         for name, value in each.levels.items() if each else ():
             points.setdefault(name, []).append((moment, value))
     return [_series(place, name, values) for name, values in points.items()]
@@ -67,26 +67,44 @@ def _levels(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) 
 def _rates(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -> list[Series]:
     read = [(moment, each.counters) for moment, each in zip(at, numbers, strict=False) if each and each.counters]
     distinct = {id(each): each for _, each in read}.values()
-    used = {"", *(counters.device(name) for each in distinct for name, value in each.items() if value)}
-    names = dict.fromkeys(name for each in distinct for name in each)
-    rates = ((name, _growth(name, read)) for name in names if counters.device(name) in used)
+    used = {"", *map(counters.device, {name for each in distinct for name, value in each.items() if value})}
+    names = dict.fromkeys(itertools.chain.from_iterable(distinct))
+    in_all = set(names).intersection(*distinct)
+    intervals = _intervals(read)
+    rates = (
+        (name, _growth(name, intervals if name in in_all else _intervals([each for each in read if name in each[1]])))
+        for name in names
+        if counters.device(name) in used
+    )
     return [_series(place, name, points) for name, points in rates if points]
 
 
-def _growth(name: str, read: Sequence[tuple[float, Mapping[str, float]]]) -> list[tuple[float, float]]:
+Interval = tuple[float, float, Mapping[str, float], Mapping[str, float]]
+"""The end of an interval, its seconds, and the counters at its start and at its end."""
+
+
+def _intervals(read: Sequence[tuple[float, Mapping[str, float]]]) -> list[Interval]:
+    """Return the intervals between readings, without readings that follow another one too soon."""
+    apart: list[tuple[float, Mapping[str, float]]] = []
+    for each in read:
+        if not apart or each[0] - apart[-1][0] >= APART_S:
+            apart.append(each)
+    return [(_exact(end), end - start, was, now) for (start, was), (end, now) in itertools.pairwise(apart)]
+
+
+def _exact(moment: float) -> float:
+    """Return a time to 0.1 ms, because more digits have no meaning."""
+    return round(moment, 4)
+
+
+def _growth(name: str, intervals: Sequence[Interval]) -> list[tuple[float, float]]:
     """Return a counter's growth per second in each interval, by the interval's end."""
-    points: list[tuple[float, float]] = []
-    before = was = math.nan
-    for moment, each in read:
-        if (value := each.get(name)) is None or moment - before < APART_S:
-            continue
-        if value >= was:
-            points.append((moment, (value - was) / (moment - before)))
-        before, was = moment, value
-    return points
+    return [
+        (end, (now[name] - was[name]) / seconds) for end, seconds, was, now in intervals if now[name] >= was[name]
+    ]
 
 
 def _series(place: str, name: str, points: Sequence[tuple[float, float]]) -> Series:
-    """Return a series with times to 0.1 ms and values to eight digits, because more digits have no meaning."""
-    times = tuple([round(moment, 4) for moment, _ in points])
+    """Return a series with values to eight digits, because more digits have no meaning."""
+    times = tuple([moment for moment, _ in points])
     return Series(place, name, times, tuple([float(f"{value:.8g}") if value else 0.0 for _, value in points]))

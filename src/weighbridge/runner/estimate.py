@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from statistics import fmean as mean
+from statistics import fmean
 from typing import Any, Literal
 
 from weighbridge import registry
@@ -156,17 +156,17 @@ class TimeLeft:
     def first_s(self, cells: Iterable[CellId]) -> float | None:
         """Return the total seconds of one trial of each cell; None until each has succeeded once."""
         seen = [self._succeeded_s.get(each) for each in cells]
-        return sum(mean(each) for each in seen if each) if all(seen) else None
+        return sum(fmean(each) for each in seen if each) if all(seen) else None
 
     def _trial_s(self, arm: ArmId) -> float:
         own_s = self._own_s.get(arm, [])
         known_s = own_s[1:] or own_s or self._seen_s.get(arm.cell, [])
-        return mean(known_s[-_RECENT:]) if known_s else self._planned_s[arm] * self._pace
+        return fmean(known_s[-_RECENT:]) if known_s else self._planned_s[arm] * self._pace
 
     def _preparation_s(self, due: Preparation) -> float:
         """Return the seconds of a preparation: as in other environments, or as planned."""
         seen_s = self._prepared_s.get((due.workload, due.sites))
-        return mean(seen_s) if seen_s else self._due_s[due]
+        return fmean(seen_s) if seen_s else self._due_s[due]
 
     @property
     def _pace(self) -> float:

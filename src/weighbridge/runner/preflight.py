@@ -13,10 +13,10 @@ from weighbridge.launcher import build
 from weighbridge.linux import cgroup_files, delegation, firewalld, own_container, selinux, virtualisation
 from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
+from weighbridge.linux.kernel_files import read_here
 from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
 from weighbridge.linux.packages import install_here, join_installs
 from weighbridge.linux.process import which
-from weighbridge.meters.machines import read_here
 from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.plugin import Plugin, Readiness
 from weighbridge.model.quantity import cpus_in

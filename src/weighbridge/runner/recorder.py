@@ -45,6 +45,8 @@ class Recorder:
     finished: dict[Trial, Outcome] = field(init=False)
     _endings: dict[CellId, dict[str, Counter[Ending]]] = field(default_factory=dict)
     _attempts: dict[CellId, set[tuple[int, int]]] = field(default_factory=dict)
+    _abandoned: dict[CellId, Mapping[str, tuple[int, Ending]]] = field(default_factory=dict)
+    """The results of `abandoned`, until the next ending of the cell."""
 
     def __post_init__(self) -> None:
         self.finished = self.store.finished()
@@ -71,6 +73,7 @@ class Recorder:
             by_environment = self._endings.setdefault(trial.cell, {})
             by_environment.setdefault(trial.environment, Counter())[Ending.of(outcome, message)] += 1
             self._attempts.setdefault(trial.cell, set()).add((trial.block, trial.attempt))
+            self._abandoned.pop(trial.cell, None)
 
     def abandoned(self, cell: CellId) -> Mapping[str, tuple[int, Ending]]:
         """Return the number and the ending of a cell's failures, by abandoned environment.
@@ -78,6 +81,11 @@ class Recorder:
         It is abandoned in all environments if it fails in the baseline, or in all others. It is also abandoned if all
         trials of more than one round failed alike; a busy minute can make one round fail.
         """
+        if cell not in self._abandoned:
+            self._abandoned[cell] = self._find_abandoned(cell)
+        return self._abandoned[cell]
+
+    def _find_abandoned(self, cell: CellId) -> Mapping[str, tuple[int, Ending]]:
         by_environment = self._endings.get(cell, {})
         repeats = {name: failure for name, endings in by_environment.items() if (failure := _repeated(endings))}
         compared = [arm.name for arm in self.study.arms if arm.declared and arm.name != self.study.file.baseline]

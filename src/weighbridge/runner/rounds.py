@@ -27,10 +27,12 @@ class RoundWalk:
     blocks: int = 0
     _arms: dict[int, dict[CellId, list[str]]] = field(default_factory=dict)
     """The environments that each planned round measures, by cell."""
+    _ahead: Counter[ArmId] = field(default_factory=Counter)
+    """The unfinished trials of the planned rounds after the current one, by arm."""
 
     def restart(self, precision: Precision) -> None:
         """Begin with the first round again: finished trials are not repeated."""
-        self.precision, self.blocks, self._arms = precision, 0, {}
+        self.precision, self.blocks, self._arms, self._ahead = precision, 0, {}, Counter()
 
     def arms(self, cell: Cell) -> list[str]:
         """Return the environments that the next round measures for a cell."""
@@ -47,10 +49,12 @@ class RoundWalk:
         for number in range(self.blocks + 1, look + 1):
             included = [cell for cell in self.study.cells if self.block_schedules.includes(cell, number)]
             self._arms[number] = {cell.id: self.arms(cell) for cell in included}
+            self._ahead += self._unfinished(number)
 
     def next_round(self) -> list[Trial]:
         """Begin the next round, and return its trials."""
         self.blocks += 1
+        self._ahead -= self._unfinished(self.blocks)
         return self._trials(self.blocks)
 
     def pilot(self, cells: Iterable[Cell]) -> Iterator[list[Trial]]:
@@ -96,13 +100,22 @@ class RoundWalk:
 
     def remaining(self, now: Iterable[Trial]) -> Counter[ArmId]:
         """Return the trials up to the next look by arm: planned ones, and repetitions that run ``now``."""
-        counts = Counter(trial.arm for trial in now if trial.attempt)
-        for number in range(self.blocks, self.last_planned + 1):
-            for cell, arms in self._arms[number].items():
-                for arm in set(arms) - self.recorder.abandoned(cell).keys():
-                    trial = Trial(number, 0, cell.workload, cell.level, arm)
-                    counts[ArmId(cell, arm)] += trial not in self.recorder.finished
-        return counts
+        planned = self._ahead + self._unfinished(self.blocks)
+        counts = {each: count for each, count in planned.items() if not self._is_abandoned(each)}
+        return Counter(trial.arm for trial in now if trial.attempt) + Counter(counts)
+
+    def _is_abandoned(self, arm: ArmId) -> bool:
+        return arm.environment in self.recorder.abandoned(arm.cell)
+
+    def _unfinished(self, number: int) -> Counter[ArmId]:
+        """Return the trials of a planned round that have not ended, by arm."""
+        finished = self.recorder.finished
+        return Counter(
+            ArmId(cell, arm)
+            for cell, arms in self._arms[number].items()
+            for arm in arms
+            if Trial(number, 0, cell.workload, cell.level, arm) not in finished
+        )
 
     def _trials(self, number: int, attempt: int = 0, cells: Iterable[Cell] | None = None) -> list[Trial]:
         planned = self._arms[number]

@@ -3,8 +3,10 @@
 import contextlib
 import errno
 import json
+import math
 import os
 import resource
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from importlib import metadata
@@ -53,6 +55,9 @@ from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.userland.build import cache_folder
+
+_OTHERS_EVERY_S = 1.0
+"""The least seconds between two looks for other runs, which take longer than that."""
 
 
 def loads_of(study: Study) -> dict[str, str]:
@@ -351,9 +356,13 @@ def _session(
         store.add_facts(PROGRAMS, programs)
         watched = Watched(study.file.prometheus) if study.file.prometheus else None
         noted: set[str] = set()
+        looked_at = -math.inf
 
         def completed(record: TrialRecord) -> TrialRecord:
-            _note_others(store, run_id, noted)  # other runs can come and go during this one
+            nonlocal looked_at
+            if time.monotonic() - looked_at >= _OTHERS_EVERY_S:
+                looked_at = time.monotonic()
+                _note_others(store, run_id, noted)  # other runs can come and go during this one
             return record if watched is None else watched.completed(record)
 
         stack.callback(timing.begin, Phase.CLEANUP)

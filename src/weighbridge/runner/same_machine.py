@@ -7,7 +7,7 @@ machines.
 
 from collections.abc import Collection, Mapping
 
-from weighbridge.meters.machines import read_here
+from weighbridge.linux.kernel_files import read_here
 from weighbridge.model.host import HERE, Host
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"

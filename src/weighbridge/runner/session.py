@@ -280,8 +280,7 @@ class _Measuring:
 
     def _tell_time(self, now: Sequence[Trial]) -> None:
         """Report once the duration of a trial, and when the run ends. Raises TimeTooShort."""
-        trial_s = self.forecaster.trial_s
-        if self._time_told or trial_s is None or not self.walk.blocks:
+        if self._time_told or not self.walk.blocks or (trial_s := self.forecaster.trial_s) is None:
             return
         self._time_told = True
         self.forecaster.require_time(self.walk.precision.repetitions.limit_s)

@@ -15,8 +15,9 @@ from weighbridge.engines.supporting_services import start_supporting_services
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.facts.surroundings import about_sysctls, about_variables
+from weighbridge.linux.kernel_files import read_here
 from weighbridge.linux.memory_room import mib
-from weighbridge.meters.machines import Read, read_here, reader_of
+from weighbridge.meters.machines import Read, reader_of
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.environment import Environment

@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from weighbridge.linux.cpus import cpus_online
-from weighbridge.meters.machines import Idle, Read, read_here
+from weighbridge.linux.kernel_files import read_here
+from weighbridge.meters.machines import Idle, Read
 from weighbridge.meters.meter import Meter
 from weighbridge.model.command import Command, ProcessDefaults
 from weighbridge.model.host import HERE, Group, Host, NetworkLink

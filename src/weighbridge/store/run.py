@@ -5,7 +5,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -34,6 +34,7 @@ __all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "trials_of_live_run"]
 
 STATUS = "run.status.json"
 """The file with the number of finished trials. It exists only while a process writes the run, or after a crash."""
+_STATUS_WIDTH = 12
 _LOCK, _RAW = "lock", "raw"
 METERS_HZ = "meters_hz"
 """The key of a run for the number of readings per second of its meters."""
@@ -85,7 +86,7 @@ class RunStore(RunReader):
         super().__init__(self.directory, self._closing.enter_context(contextlib.closing(connect(self._folder))))
         bring_up_to_date(self._db, str(self.directory), create=True)
         self._closing.callback(self._remove_status)
-        self._write_status()
+        self._write_status(self._db.execute("SELECT count(*) FROM trial").fetchone()[0], self._folder.replace)
 
     def _open_to_read(self) -> None:
         super().__init__(self.directory, self._closing.enter_context(contextlib.closing(read_copy(self._folder))))
@@ -138,11 +139,14 @@ class RunStore(RunReader):
                 else:
                     self._folder.remove(name)
 
-    def _write_status(self) -> None:
-        """Write the number of finished trials, so that other hosts do not read the database of a live run for it."""
-        (trials,) = self._db.execute("SELECT count(*) FROM trial").fetchone()
+    def _write_status(self, trials: int, write: Callable[[str, str], None]) -> None:
+        """Write the number of finished trials, so that other hosts do not read the database of a live run for it.
+
+        The text always has the same length. Each trial therefore writes over it in place: if a trial replaced the
+        file, some file systems would write it to the disk at once.
+        """
         with contextlib.suppress(OSError, RunDirectoryError), self._rights():  # the run needs no status
-            self._folder.replace(STATUS, json.dumps({"trials": trials}) + "\n")
+            write(STATUS, f'{{"trials": {trials:{_STATUS_WIDTH}}}}\n')
 
     def _remove_status(self) -> None:
         with contextlib.suppress(OSError):
@@ -219,7 +223,10 @@ class RunStore(RunReader):
     # -- trials ------------------------------------------------------------------------------------
 
     def save(self, record: TrialRecord) -> int:
-        """Commit one ended trial (its row survives a power cut), write its raw outputs, and return its id."""
+        """Commit one ended trial (its row survives a power cut), write its raw outputs, and return its id.
+
+        An empty output has no file.
+        """
         flags = tuple(replace(flag, text=redacted(flag.text)) for flag in record.flags)
         record = replace(record, message=redacted(record.message), flags=flags)
         with saving(self.directory), self._rights(), transaction(self._db):
@@ -242,14 +249,17 @@ class RunStore(RunReader):
             self._db.executemany(
                 "INSERT INTO histogram VALUES (?, ?, ?)", [(number, *each) for each in record.histograms.items()]
             )
-        self._write_status()
+        self._write_status(number, self._folder.overwrite)  # trials are numbered from 1, and none is ever deleted
         return number
 
     def _keep_raw(self, number: int, role: RoleRecord) -> tuple[str, str, int, float, str, str]:
         names = []
         for stream, data in (("stdout", role.stdout), ("stderr", role.stderr)):
             name = f"{number:06d}.{role.role}.{stream}"
-            self._raw.write_new(name, data)
+            if data:
+                self._raw.write_new(name, data)
+            else:
+                self._raw.remove(name)  # a file of a trial that was not committed
             names.append(f"{_RAW}/{name}")
         return role.role, json.dumps(role.argv), role.returncode, role.duration_s, names[0], names[1]
 

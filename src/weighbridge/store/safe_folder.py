@@ -119,8 +119,11 @@ class SafeFolder:
         except FileExistsError:
             os.unlink(name, dir_fd=self.descriptor)
             descriptor = os.open(name, flags, 0o644, dir_fd=self.descriptor)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+        _write_and_close(descriptor, data)
+
+    def overwrite(self, name: str, text: str) -> None:
+        """Write over the beginning of a file, which is created if it is missing."""
+        _write_and_close(self.open_file(name, os.O_WRONLY | os.O_CREAT), text.encode())
 
     def replace(self, name: str, text: str, *, durable: bool = False) -> None:
         """Replace a file: readers see the old content or the new one. If ``durable``, it survives a power cut."""
@@ -138,6 +141,15 @@ class SafeFolder:
         """Remove a file or a link, if there is one."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.descriptor)
+
+
+def _write_and_close(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[os.write(descriptor, left) :]
+    finally:
+        os.close(descriptor)
 
 
 def _open_folder(name: str | Path, refused: Path | None, within: int | None = None) -> int:

@@ -23,7 +23,7 @@
 #define MUCH (1u << 20)            /* bytes between two looks */
 #define PIDS (1 << 22)             /* beyond the highest number of a process (PID_MAX_LIMIT) */
 
-enum { TOO_MUCH = 1, LEFT_RUNNING = 2 };  /* flags of a result */
+enum { TOO_MUCH = 1, LEFT_RUNNING = 2, NOBODY_ELSE = 4 };  /* flags of a result */
 
 struct process {
 	struct process *next;
@@ -69,6 +69,8 @@ static void send_result(struct process *done)
 			done->flags |= TOO_MUCH;
 		}
 	}
+	if (is_alone())
+		done->flags |= NOBODY_ELSE;
 	const struct rusage *used = &done->used;
 	struct body body = {.size = 0};
 	put_u32(&body, done->status);

@@ -13,7 +13,7 @@ enum kind {
 	HELLO = 'h', REFUSED = 'x', BEGAN = 'b', ENDED = 'e', RESULT = 'r', DONE = 'o', DATA = 'd',
 };
 
-#define VERSION 8
+#define VERSION 9
 #define HEADER 9               /* u32 size of the body, u32 id, u8 kind */
 #define LARGEST (192u << 20)   /* bytes of a body */
 
