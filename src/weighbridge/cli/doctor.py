@@ -1,5 +1,6 @@
 """`weighbridge doctor`: check what this machine can measure and, with `--noise`, how noisy it is."""
 
+import math
 import textwrap
 import time
 from collections.abc import Mapping, Sequence
@@ -11,16 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from weighbridge import registry
-from weighbridge.analysis.noise import TARGETS, MachineNoise, machine_noise
+from weighbridge.analysis.noise import SPAN_S, TARGETS, MachineNoise, machine_noise
 from weighbridge.cli.commands.machine import DoctorOptions
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.progress import show
 from weighbridge.errors import Interrupted, Unavailable
+from weighbridge.facts.host import noise_facts
 from weighbridge.model.environment import Environment
 from weighbridge.model.plugin import Readiness
 from weighbridge.report.screen import LINES
 from weighbridge.report.text.formatting import plain
-from weighbridge.report.text.noise import cause_lines
+from weighbridge.report.text.noise import cause_lines, smallest_cost_lines
 from weighbridge.runner import known_noise, living, preflight, userlands
 from weighbridge.runner import run as running
 from weighbridge.runner.default_environments import DefaultEnvironments, default_environments
@@ -315,7 +317,7 @@ def measure_noise(*, as_json: bool) -> None:
         if userlands.userlands_built(study)
         else "first builds a root filesystem with its programs (once, a few minutes), then "
     )
-    err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for about a minute")
+    err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for two to three minutes")
     with known_noise.run_folder() as folder:
         try:
             with interruptible(), known_noise.counted_interrupts(OFTEN_PER_S) as often, show() as progress:
@@ -325,7 +327,7 @@ def measure_noise(*, as_json: bool) -> None:
             raise
         with RunStore(folder / "run") as store:
             noise = replace(machine_noise(store), interrupts=tuple(often))
-    document = {**noise_document(noise), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}
+    document = {**noise_document(noise), "made": time.strftime(known_noise.MADE), "facts": noise_facts()}
     known_noise.keep(document)
     if as_json:
         print_json(document)
@@ -351,11 +353,19 @@ def noise_document(noise: MachineNoise) -> dict[str, Any]:
             {"code": each.flag.code, "where": each.flag.where, "trials": each.count, "of": each.trials}
             for each in noise.disturbed
         ],
+        "smallest_cost": _smallest_cost_document(noise.smallest_costs),
         "interrupts": [asdict(each) for each in noise.interrupts],
     }  # fmt: skip
 
 
+def _smallest_cost_document(costs: Mapping[str, float]) -> dict[str, Any]:
+    known = {name: cost for name, cost in costs.items() if math.isfinite(cost)}
+    return {"seconds": SPAN_S, "cost": max(known.values(), default=None), "by_resource": known}
+
+
 def _print_noise(noise: MachineNoise) -> None:
+    for line in smallest_cost_lines(noise.smallest_costs):
+        out().print(line, markup=False)
     table = Table("what", "between runs", *(f"to ±{100 * each:g}%" for each in TARGETS), box=None, pad_edge=False)
     for row in noise.rows:
         times = (clock(row.seconds(each)) for each in TARGETS)
@@ -368,4 +378,4 @@ def _print_noise(noise: MachineNoise) -> None:
     )
     for line in cause_lines(noise):
         out().print(line, markup=False)
-    out().print("saved for 'weighbridge plan'", markup=False)
+    out().print("saved for 'weighbridge plan' and for the start of a run", markup=False)
