@@ -2,7 +2,6 @@
 
 import math
 import textwrap
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -17,7 +16,6 @@ from weighbridge.cli.commands.machine import DoctorOptions
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.progress import show
 from weighbridge.errors import Interrupted, Unavailable
-from weighbridge.facts.host import noise_facts
 from weighbridge.model.environment import Environment
 from weighbridge.model.plugin import Readiness
 from weighbridge.report.screen import LINES
@@ -327,7 +325,7 @@ def measure_noise(*, as_json: bool) -> None:
             raise
         with RunStore(folder / "run") as store:
             noise = replace(machine_noise(store), interrupts=tuple(often))
-    document = {**noise_document(noise), "made": time.strftime(known_noise.MADE), "facts": noise_facts()}
+    document = {**noise_document(noise), **known_noise.stamp()}
     known_noise.keep(document)
     if as_json:
         print_json(document)

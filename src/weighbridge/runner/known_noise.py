@@ -58,6 +58,11 @@ def keep(noise: Mapping[str, Any]) -> None:
     _store(_NOISE, noise)
 
 
+def stamp() -> dict[str, Any]:
+    """Return the time and the machine of a measurement, by which a later reader sees whether it still counts."""
+    return {"made": time.strftime(MADE), "facts": noise_facts()}
+
+
 def keep_calibration(calibration: Mapping[str, Any]) -> None:
     """Store a calibration as this machine's latest one."""
     _store(_CALIBRATION, calibration)
