@@ -132,6 +132,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import values_by_metric
 from weighbridge.analysis.judgement import DISTRUST
+from weighbridge.analysis.noise import ARMS, SPAN_S, WorkloadNoise
 from weighbridge.analysis.plan import plan_of
 from weighbridge.statistics import (
     LOOKS,
@@ -141,6 +142,7 @@ from weighbridge.statistics import (
     compare,
     deciding_half_width,
     looks_share,
+    planned_looks,
     verdicts,
     visible_effect,
 )
@@ -542,6 +544,35 @@ def by_report(values: Floats, blocks: int | None, *, disturbed: bool) -> list[bo
     ]
 
 
+MEASURED, LONG = 20, 200
+"""Rounds of ``doctor --noise``, and of a run of ten minutes whose trials take a second."""
+
+
+def of_machine(kind: str, repetitions: int, number: int) -> Row:
+    """Simulate ``doctor --noise``, and then a run of ten minutes with the smallest cost that it states.
+
+    The noise of the run continues the noise of the measurement. ``seen``: how often the report calls a cost of
+    the stated size different; ``false``: how often no cost.
+    """
+    looks = len(planned_looks(LOOKS[0], LONG))
+    share, stated, called = looks_share(looks), [], []
+    for repetition in range(repetitions):
+        rng = np.random.default_rng([SEED, number, repetition, LONG])
+        logs = session(rng, NOISES[kind], 1.0, arms=3, blocks=MEASURED + LONG)
+        logs = np.log(logs[1:2] / logs[0])
+        spread = float(logs[0, :MEASURED].std(ddof=1))
+        machine = WorkloadNoise("cpu", kind, spread, MEASURED, SPAN_S / ARMS / LONG)
+        cost = math.log1p(machine.smallest_cost)
+        effects = logs[:, MEASURED:] + np.array([[0.0], [cost]])
+        found = compared(effects, share)
+        p = exact_p_values(effects, found.blocks)
+        called.append(found.excludes() & (p / share <= verdicts.ALPHA))
+        stated.append(machine.smallest_cost)
+    false, seen = 100 * np.mean(called, axis=0)
+    visible = 100 * float(np.median(stated))
+    return kind, str(LONG), "report", float(false), 100 - float(false), float(seen), visible, 0.0
+
+
 OTHER = "lognormal CV 8 %"
 """The noise of the workload that shares a time with one of another noise."""
 
@@ -702,8 +733,11 @@ def main() -> int:
         gone_on = [pool.submit(extended, kind, times, number) for number, kind in enumerate(NOISES)]
         stopped = [pool.submit(watched, kind, times, number) for number, kind in enumerate(NOISES)]
         with_sites = pool.submit(rows, "lognormal CV 2 %", times, SITE, len(NOISES))
+        machines = [pool.submit(of_machine, kind, times, number) for number, kind in enumerate(NOISES)]
         in_a_time = [pool.submit(within, kind, times, number) for number, kind in enumerate(NOISES)]
         missed = show([row for job in fixed for row in job.result()], "Nothing that blocks do not average out")
+        title = "The smallest cost of a machine (doctor --noise), in a run of ten minutes"
+        missed += show([job.result() for job in machines], title)
         title = "Somebody goes on with the run until a cost is different"
         missed += show([row for job in gone_on for row in job.result()], title, GONE_ON)
         title = "Somebody watches the run, and ends it because of the costs that it shows"

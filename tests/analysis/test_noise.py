@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from report.made_up_runs import REQUESTS, Workload
-from weighbridge.analysis.noise import TARGETS, WorkloadNoise, machine_noise
+from weighbridge.analysis.noise import ARMS, SPAN_S, TARGETS, MachineNoise, WorkloadNoise, machine_noise
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.statistics import LOOKS, compare
+from weighbridge.statistics.verdicts import excludes_no_cost
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -50,3 +51,30 @@ def test_only_flags_of_the_machine_disturb(run):
     found = machine_noise(run(costs={}, flags=flags, facts=facts))
     assert [(each.flag.code, each.count) for each in found.disturbed] == [(FlagCode.STEAL, 2)]
     assert machine_noise(run(costs={})).disturbed == ()
+
+
+@pytest.mark.parametrize(("variation", "trial_s"), [(0.02, 1.0), (0.1, 4.0)])
+def test_four_of_five_runs_of_ten_minutes_show_the_smallest_cost(variation: float, trial_s: float):
+    """The spread is known from twenty rounds, and each run has as many rounds as the time holds."""
+    rng, called = np.random.default_rng(3), []
+    rounds = int(SPAN_S / (ARMS * trial_s))
+    for _ in range(60):
+        spread = float(rng.normal(0.0, variation, 20).std(ddof=1))
+        cost = WorkloadNoise("cpu", "compress", spread, 20, trial_s).smallest_cost
+        ratios = (1 + cost) * np.exp(rng.normal(0.0, variation, rounds))
+        found = compare([1.0] * rounds, ratios.tolist(), better="lower", looks=len(LOOKS))
+        called.append(excludes_no_cost(found))
+    assert np.mean(called) >= 0.7
+
+
+def test_the_noisier_workload_of_a_resource_counts():
+    rows = [
+        WorkloadNoise(name, name, each, 20, 1.0) for name, each in (("cpu", 0.01), ("tcp", 0.02), ("latency", 0.03))
+    ]
+    costs = MachineNoise(tuple(rows), (), {}).smallest_costs
+    assert costs == {"CPU": rows[0].smallest_cost, "network": rows[2].smallest_cost}
+    assert rows[0].smallest_cost < rows[1].smallest_cost < rows[2].smallest_cost
+
+
+def test_ten_minutes_are_too_short_for_long_trials():
+    assert math.isinf(WorkloadNoise("cpu", "compress", 0.01, 20, 60.0).smallest_cost)

@@ -18,7 +18,7 @@ from .weighing import trials, weighbridge
 @pytest.mark.promise("the study of a machine's noise runs, and each of its programs has a figure")
 def test_its_programs_run_and_differ(machine: Machine, tmp_path: Path):
     study, run = tmp_path / "noise.yaml", tmp_path / "run"
-    study.write_text(bundled()["noise"].replace("rounds: 10", "rounds: 2"))
+    study.write_text(bundled()["noise"].replace("rounds: 20", "rounds: 2"))
     done = weighbridge("run", study, "--out", run, "--yes")
     assert done.code == 0, done
     assert {row["outcome"] for row in trials(run)} == {"ok"} and len(trials(run)) == 20

@@ -16,12 +16,22 @@ from weighbridge.analysis.remarks.flags import FlaggedTrials, flagged_trials
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.facts import InterruptRate
 from weighbridge.model.flag import FlagCode
-from weighbridge.statistics import blocks_needed
+from weighbridge.statistics import LOOKS, blocks_needed, looks_share, planned_looks, visible_effect
+from weighbridge.statistics.precision import MOST_BLOCKS
+from weighbridge.statistics.verdicts import ALPHA
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore
 
 TARGETS = (0.05, 0.02, 0.01)
 """Relative half-widths for which the required time is shown."""
+SPAN_S = 600.0
+"""Seconds of the trials that the smallest cost of a machine is about: ten minutes."""
+ARMS = 3
+"""Trials of a round: the baseline, its control, and the environment with the cost."""
+RESOURCES: Mapping[str, str] = {
+    "cpu": "CPU", "memory": "memory", "tcp": "network", "latency": "network", "disk": "disk",
+}  # fmt: skip
+"""The resource that each workload of the bundled study ``noise`` depends on."""
 _OF_THE_MACHINE = (
     FlagCode.STEAL, FlagCode.OTHER_WORK, FlagCode.MEMORY_PRESSURE, FlagCode.IO_PRESSURE, FlagCode.CLOCKS,
 )  # fmt: skip
@@ -45,6 +55,22 @@ class WorkloadNoise:
         """Return the seconds that the trials of two environments take for this half-width."""
         return 2 * self.trial_s * self.blocks(target)
 
+    @property
+    def smallest_cost(self) -> float:
+        """The smallest cost of one environment that a run of `SPAN_S` seconds shows: 0.02 is 2%.
+
+        It is exp(d) - 1. Four of five runs call a log ratio of d *different*: d = `visible_effect` (s / sqrt(n),
+        n rounds, level 5% x 0.7), s = ``variation``, n = 600 / (3 t) rounds, t = ``trial_s``. The 0.7
+        is the share of one of several planned looks (`looks_share`). The spread s is known from ``pairs`` rounds
+        only, so its upper 80% limit is used. n is at most 1,000; below 10, the cost is unknown (infinite).
+        """
+        rounds = min(MOST_BLOCKS, int(SPAN_S / (ARMS * self.trial_s)))
+        if rounds < LOOKS[0]:
+            return math.inf
+        level = ALPHA * looks_share(len(planned_looks(LOOKS[0], rounds)))
+        effect = visible_effect(self.variation / math.sqrt(rounds), rounds, level, known_from=self.pairs)
+        return math.expm1(min(effect, 700.0))
+
 
 @dataclass(frozen=True, slots=True)
 class MachineNoise:
@@ -57,6 +83,15 @@ class MachineNoise:
     disturbed: tuple[FlaggedTrials, ...]
     facts: Mapping[str, str]
     interrupts: tuple[InterruptRate, ...] = ()
+
+    @property
+    def smallest_costs(self) -> dict[str, float]:
+        """The smallest cost that ten minutes show, by resource; the noisiest workload of a resource counts."""
+        costs: dict[str, float] = {}
+        for row in self.rows:
+            resource = RESOURCES.get(row.workload, row.kind)
+            costs[resource] = max(costs.get(resource, 0.0), row.smallest_cost)
+        return costs
 
 
 def machine_noise(store: RunStore) -> MachineNoise:

@@ -21,13 +21,13 @@ from weighbridge.model.spelling import nearest
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.model.study import Study
 from weighbridge.report.text.formatting import plain as plain_number
-from weighbridge.report.text.formatting import plural
+from weighbridge.report.text.formatting import plural, smallest_cost_text
 from weighbridge.runner import compose_file, preflight
 from weighbridge.runner import planned as planning
 from weighbridge.runner import run as running
 from weighbridge.runner.bundled import is_bundled
 from weighbridge.runner.estimate import clock_range
-from weighbridge.runner.known_noise import Decidable
+from weighbridge.runner.known_noise import AGE, Decidable, KnownNoise
 from weighbridge.secret_values import SecretComparison, without_value
 from weighbridge.store.run import RunStore
 from weighbridge.study.compose_key import names_compose_file
@@ -122,6 +122,8 @@ def announce(study: Study, directory: Path, *, quick_test: bool = False, timed: 
         what = f"{arms} x {cells}, {clock_range(*times_s)}; {decides_sentence(planned.decidable)}"
     else:
         what = ", ".join(arm.name for arm in study.arms)
+        if planned.decidable.noise.cost is not None:
+            what += f"; {noise_sentence(planned.decidable.noise)}"
     err().print(f"{study.file.study}: {what}; results go to {directory}", markup=False)
     for line in _explained_lines(study):
         err().print(line, markup=False)
@@ -179,10 +181,28 @@ def decides_sentence(size: Decidable) -> str:
         which += f", exploratory (fewer than {size.reliable_blocks} rounds)"
     if size.visible:
         sizes = ", ".join(f"{kind} {plain_number(100 * cost, 2)}%" for kind, cost in size.visible.items())
-        return f"{which}: can detect costs from {sizes} (80% power; doctor --noise, {size.measured})"
+        return f"{which}: can detect costs from {sizes} (80% power). {noise_sentence(size.noise)}"
     if size.on_nodes:
         return f"{which}. The smallest detectable cost depends on the nodes' noise, which the run's control shows"
-    return f"{which}. The smallest detectable cost depends on this machine's noise: run weighbridge doctor --noise"
+    return f"{which}. {noise_sentence(size.noise)}"
+
+
+_CHANGED = {"CPU": "CPU", "CPUs online": "number of CPUs", "kernel": "kernel"}
+
+
+def noise_sentence(noise: KnownNoise) -> str:
+    """Return the smallest cost that this machine shows, or why it is unknown and how to measure it."""
+    again = "Run weighbridge doctor --noise again"
+    if noise.outdated is not None:
+        old = noise.outdated
+        if old.what == AGE:
+            return f"The measured noise of this machine is {old.now} days old. {again}"
+        if old.what not in _CHANGED:
+            return f"The noise was measured on another machine. {again}"
+        return f"The noise was measured with another {_CHANGED[old.what]} ({old.before}, now {old.now}). {again}"
+    if noise.cost is None:
+        return "The smallest detectable cost depends on this machine's noise: run weighbridge doctor --noise"
+    return f"{smallest_cost_text(noise.cost)} (doctor --noise, {noise.measured})"
 
 
 def confirm_named(origin: Origin, resources: Iterable[ExternalResource], *, yes: bool, advice: str = "") -> None:

@@ -1,17 +1,17 @@
 """`weighbridge doctor --noise`: measure how noisy this machine is."""
 
-import time
+import math
 from dataclasses import asdict, replace
 from typing import Any
 
 from rich.table import Table
 
-from weighbridge.analysis.noise import TARGETS, MachineNoise, machine_noise
+from weighbridge.analysis.noise import SPAN_S, TARGETS, MachineNoise, machine_noise
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.progress import show
 from weighbridge.errors import Interrupted
 from weighbridge.report.text.formatting import plain
-from weighbridge.report.text.noise import cause_lines
+from weighbridge.report.text.noise import cause_lines, smallest_cost_lines
 from weighbridge.runner import known_noise, userlands
 from weighbridge.runner import run as running
 from weighbridge.runner.estimate import clock
@@ -35,7 +35,7 @@ def measure_noise(*, as_json: bool) -> None:
         if userlands.userlands_built(study)
         else "first builds a root filesystem with its programs (once, a few minutes), then "
     )
-    err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for about a minute")
+    err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for two to three minutes")
     with known_noise.run_folder() as folder:
         try:
             with interruptible(), known_noise.counted_interrupts(OFTEN_PER_S) as often, show() as progress:
@@ -45,7 +45,7 @@ def measure_noise(*, as_json: bool) -> None:
             raise
         with RunStore(folder / "run") as store:
             noise = replace(machine_noise(store), interrupts=tuple(often))
-    document = {**noise_document(noise), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}
+    document = {**noise_document(noise), **known_noise.stamp()}
     known_noise.keep(document)
     if as_json:
         print_json(document)
@@ -71,11 +71,19 @@ def noise_document(noise: MachineNoise) -> dict[str, Any]:
             {"code": each.flag.code, "where": each.flag.where, "trials": each.count, "of": each.trials}
             for each in noise.disturbed
         ],
+        "smallest_cost": _smallest_cost_document(noise.smallest_costs),
         "interrupts": [asdict(each) for each in noise.interrupts],
     }  # fmt: skip
 
 
+def _smallest_cost_document(costs: Mapping[str, float]) -> dict[str, Any]:
+    known = {name: cost for name, cost in costs.items() if math.isfinite(cost)}
+    return {"seconds": SPAN_S, "cost": max(known.values(), default=None), "by_resource": known}
+
+
 def _print_noise(noise: MachineNoise) -> None:
+    for line in smallest_cost_lines(noise.smallest_costs):
+        out().print(line, markup=False)
     table = Table("what", "between runs", *(f"to ±{100 * each:g}%" for each in TARGETS), box=None, pad_edge=False)
     for row in noise.rows:
         times = (clock(row.seconds(each)) for each in TARGETS)
@@ -88,4 +96,4 @@ def _print_noise(noise: MachineNoise) -> None:
     )
     for line in cause_lines(noise):
         out().print(line, markup=False)
-    out().print("saved for 'weighbridge plan'", markup=False)
+    out().print("saved for 'weighbridge plan' and for the start of a run", markup=False)

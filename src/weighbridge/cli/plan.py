@@ -117,7 +117,11 @@ PlannedTime = TypedDict("PlannedTime", {"from": int, "to": int})
 
 
 class PlannedVerdicts(TypedDict):
-    """The verdicts that a run of this size can reach; ``sentence`` summarises them."""
+    """The verdicts that a run of this size can reach; ``sentence`` summarises them.
+
+    ``smallest_cost`` is the smallest cost that this machine shows in ten minutes (``doctor --noise``); 0.02 is 2%.
+    ``noise_outdated`` names the fact of the machine that changed since, or ``age``.
+    """
 
     verdicts: Literal["none", "exploratory", "reliable"]
     blocks: int
@@ -125,6 +129,8 @@ class PlannedVerdicts(TypedDict):
     visible: dict[str, float]
     visible_deviations: float | None
     noise_measured: str
+    smallest_cost: float | None
+    noise_outdated: str | None
     fewest_blocks: int
     reliable_blocks: int
     sentence: str
@@ -311,6 +317,8 @@ def _decides(size: Decidable) -> PlannedVerdicts:
         "visible": dict(size.visible),
         "visible_deviations": deviations if math.isfinite(deviations) else None,
         "noise_measured": size.measured,
+        "smallest_cost": size.noise.cost,
+        "noise_outdated": size.noise.outdated.what if size.noise.outdated else None,
         "fewest_blocks": size.fewest_blocks,
         "reliable_blocks": size.reliable_blocks,
         "sentence": approval.decides_sentence(size),

@@ -85,6 +85,16 @@ def identity_facts() -> dict[str, str]:
     }
 
 
+def noise_facts() -> dict[str, str]:
+    """Return the facts of this machine that its noise depends on."""
+    cpu = _cpu(_read)
+    return {
+        "machine": machine_id_fact(_read("/etc/machine-id")),
+        "kernel": platform.release(),
+        **{name: cpu[name] for name in ("CPU", "CPUs online")},
+    }
+
+
 def fingerprint() -> dict[str, str]:
     """Return facts that do not change during a run, without unknown ones."""
     return {

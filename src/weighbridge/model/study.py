@@ -354,9 +354,7 @@ class StudyFile(Options):
     ] = False
     placebo: Annotated[
         StrictBool,
-        Field(
-            description="With explain: measure each environment once more with nothing switched, to control its parts"
-        ),
+        Field(description="With explain: measure each environment once more with nothing switched, as a control"),
     ] = False
     trace: Annotated[
         TracerName | None,

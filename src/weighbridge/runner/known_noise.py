@@ -8,11 +8,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from weighbridge.facts.device_interrupts import InterruptCounts, interrupt_rates, interrupts_of
+from weighbridge.facts.host import noise_facts
 from weighbridge.model.facts import InterruptRate
 from weighbridge.model.study import Study
 from weighbridge.runner.estimate import blocks_in_time
@@ -21,6 +23,8 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCK
 from weighbridge.statistics.verdicts import ALPHA
 from weighbridge.userland.build import cache_folder
 
+MADE = "%Y-%m-%d %H:%M:%S %z"
+"""The format of the time of a stored measurement."""
 _RUN = "noise-run-"
 _NOISE, _LOCK, _CALIBRATION = "noise.json", "noise.lock", "calibration.json"
 
@@ -54,6 +58,11 @@ def keep(noise: Mapping[str, Any]) -> None:
     _store(_NOISE, noise)
 
 
+def stamp() -> dict[str, Any]:
+    """Return the time and the machine of a measurement, by which a later reader sees whether it still counts."""
+    return {"made": time.strftime(MADE), "facts": noise_facts()}
+
+
 def keep_calibration(calibration: Mapping[str, Any]) -> None:
     """Store a calibration as this machine's latest one."""
     _store(_CALIBRATION, calibration)
@@ -62,6 +71,41 @@ def keep_calibration(calibration: Mapping[str, Any]) -> None:
 def _store(name: str, document: Mapping[str, Any]) -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
     (cache_folder() / name).write_text(json.dumps(document, indent=1))
+
+
+MOST_DAYS = 30
+"""The age in days after which a measured noise no longer counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """Why a measured noise no longer counts: the fact of the machine that changed, or its age in days."""
+
+    what: str
+    before: str
+    now: str
+
+
+AGE = "age"
+"""`Outdated.what` for a noise that is too old."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNoise:
+    """The latest noise of this machine; all empty if there is none, or if it is ``outdated``."""
+
+    measured: str = ""
+    """When ``doctor --noise`` measured it."""
+    variations: Mapping[str, float] = field(default_factory=dict)
+    """The standard deviation of log ratios within blocks, by kind of workload."""
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """The smallest cost that ten minutes show, by resource (0.02 is 2%)."""
+    outdated: Outdated | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """The smallest cost that ten minutes show whatever the resource: the largest of ``costs``."""
+        return max(self.costs.values(), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +125,8 @@ class Decidable:
     """That cost (0.02 is 2%) for each kind of workload whose native noise is known."""
     measured: str
     """When ``doctor --noise`` measured it; "" if unknown."""
+    noise: KnownNoise = KnownNoise()
+    """The noise of this machine."""
     fewest_blocks: int = MIN_BLOCKS_VERDICT
     reliable_blocks: int = MIN_BLOCKS_SIGNED_RANK
     """The fewest blocks whose verdicts are not exploratory."""
@@ -107,22 +153,38 @@ def decidable(study: Study) -> Decidable:
     level = ALPHA * looks_share(looks) / max(1, comparisons)
     deviations = visible_effect(1 / math.sqrt(blocks), blocks, level)
     on_nodes = any(host.traits.managed for host in study.file.hosts.values())
-    measured, variations = ("", {}) if on_nodes else _variations()
+    noise = KnownNoise() if on_nodes else known()
+    variations = noise.variations
     kinds = dict.fromkeys(cell.kind for cell in study.cells if cell.kind in variations)
     visible = {
         kind: math.expm1(deviations * variations[kind]) for kind in kinds if deviations * variations[kind] < 700
     }
-    return Decidable(blocks, most, comparisons, deviations, visible, measured if visible else "", on_nodes=on_nodes)
+    measured = noise.measured if visible else ""
+    return Decidable(blocks, most, comparisons, deviations, visible, measured, noise, on_nodes=on_nodes)
 
 
-def _variations() -> tuple[str, Mapping[str, float]]:
-    """Return when the noise was measured, and for each kind of workload the deviation of log ratios within blocks."""
+def known() -> KnownNoise:
+    """Return the latest noise of this machine that ``doctor --noise`` stored."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         noise = json.loads((cache_folder() / _NOISE).read_text())
+        if (outdated := _outdated(noise)) is not None:
+            return KnownNoise(outdated=outdated)
         variations = {str(row["kind"]): float(row["variation"]) for row in noise["noise"]}
-        if all(math.isfinite(each) and each >= 0 for each in variations.values()):
-            return str(noise["made"]), variations
-    return "", {}
+        costs = {str(name): float(cost) for name, cost in noise["smallest_cost"]["by_resource"].items()}
+        if all(math.isfinite(each) and each >= 0 for each in (*variations.values(), *costs.values())):
+            return KnownNoise(str(noise["made"]), variations, costs)
+    return KnownNoise()
+
+
+def _outdated(noise: Mapping[str, Any]) -> Outdated | None:
+    """Return why a stored noise no longer counts: another machine, kernel or CPU, or its age."""
+    before = noise["facts"]
+    for name, now in noise_facts().items():
+        if before[name] != now:
+            return Outdated(name, str(before[name]), now)
+    made = datetime.strptime(noise["made"], MADE)
+    days = (datetime.now(made.tzinfo) - made).days
+    return Outdated(AGE, str(noise["made"]), str(days)) if days > MOST_DAYS else None
 
 
 def calibration_facts() -> dict[str, str]:

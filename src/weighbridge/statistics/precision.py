@@ -209,12 +209,12 @@ SURE = 0.8
 """The probability that the blocks' spread is at most the one that a visible effect assumes."""
 
 
-def visible_effect(standard_error: float, blocks: int, level: float) -> float:
+def visible_effect(standard_error: float, blocks: int, level: float, *, known_from: int | None = None) -> float:
     """Return the smallest effect that at least four of five runs like this one find, in the error's unit.
 
     ``standard_error`` belongs to the mean of the blocks' effects (logarithms, or differences). An effect is found if
-    a test is significant at ``level`` (two-sided; in a family, the level that Holm leaves). Returns inf with fewer
-    than two blocks.
+    a test is significant at ``level`` (two-sided; in a family, the level that Holm leaves). ``known_from`` is the
+    number of blocks that showed the spread, if it comes from other blocks. Returns inf with fewer than two blocks.
 
     It is the noncentrality m of Student's t with power 80% in its normal approximation (Johnson & Welch, Biometrika
     31, 1940), in which the standard errors of both runs vary by 1 / (2 degrees of freedom): m = c + z sqrt(1 + (c^2 +
@@ -224,13 +224,14 @@ def visible_effect(standard_error: float, blocks: int, level: float) -> float:
     """
     from scipy.special import chdtri, ndtri, stdtrit
 
-    if blocks < 2:
+    if min(blocks, known_from or blocks) < 2:
         return math.inf
+    known_degrees = (known_from or blocks) - 1
     degrees, z = blocks - 1, float(ndtri(POWER))
     critical = float(stdtrit(degrees, 1 - level / 2))
     rest = 1 - z**2 / (2 * degrees)
     significant = (critical + math.sqrt(critical**2 - rest * (rest * critical**2 - z**2))) / rest
-    return significant * standard_error * math.sqrt(degrees / float(chdtri(degrees, SURE)))
+    return significant * standard_error * math.sqrt(known_degrees / float(chdtri(known_degrees, SURE)))
 
 
 MOST_BLOCKS = 1000

@@ -67,6 +67,11 @@ def unit_as(name: str, unit: str) -> Shown | None:
     return _ALIASES.get(name, name), own[1] / target[1]
 
 
+def smallest_cost_text(cost: float) -> str:
+    """Return ``This machine shows costs from 1.8% in 10 minutes``."""
+    return f"This machine shows costs from {plain(100 * cost, 2)}% in 10 minutes"
+
+
 def plain(value: float, digits: int = 3) -> str:
     """Return a number with `digits` significant digits (four from 1,000 on): ``8,662``, ``0.0123``."""
     if not math.isfinite(value):

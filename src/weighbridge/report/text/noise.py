@@ -1,10 +1,12 @@
 """Causes of a noisy machine in words, each with a remedy."""
 
+import math
 from collections.abc import Iterator, Mapping
 
 from weighbridge.analysis.noise import MachineNoise
 from weighbridge.model.facts import InterruptRate
 from weighbridge.model.flag import FlagCode
+from weighbridge.report.text.formatting import plain, smallest_cost_text
 from weighbridge.report.text.trial_flags import flag_kind_text
 
 _REMEDIES: Mapping[str, str] = {
@@ -15,6 +17,15 @@ _REMEDIES: Mapping[str, str] = {
     FlagCode.CLOCKS: "the machine is too busy, or a clock is wrong: stop other programs",
 }
 _STEADY_GOVERNORS = ("", "none", "performance")
+
+
+def smallest_cost_lines(costs: Mapping[str, float]) -> list[str]:
+    """Return the smallest cost that ten minutes show: the largest of all resources, and the cost of each resource."""
+    known = {name: cost for name, cost in costs.items() if math.isfinite(cost)}
+    if not known:
+        return ["10 minutes are too short to show a cost on this machine", ""]
+    each = ", ".join(f"{name} {plain(100 * cost, 2)}%" for name, cost in known.items())
+    return [f"{smallest_cost_text(max(known.values()))}: {each}.", ""]
 
 
 def cause_lines(machine_noise: MachineNoise) -> list[str]:
