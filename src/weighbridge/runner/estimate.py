@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean as mean
 from typing import Literal
 
 from weighbridge import registry
@@ -76,7 +76,7 @@ class TimeLeft:
         self._seen_s: dict[CellId, list[float]] = {}
         self._succeeded_s: dict[CellId, list[float]] = {}
         self._durations_s: dict[ArmId, list[float]] = {
-            ArmId(cell.id, arm.name): [trial_s(cell) or fmean(_trial_s(arm, cell))]
+            ArmId(cell.id, arm.name): [trial_s(cell) or mean(_trial_s(arm, cell))]
             for arm in study.arms
             for cell in study.cells
         }
@@ -100,11 +100,11 @@ class TimeLeft:
     def first_s(self, cells: Iterable[CellId]) -> float | None:
         """Return the total seconds of one trial of each cell; None until each has succeeded once."""
         seen = [self._succeeded_s.get(each) for each in cells]
-        return sum(fmean(each) for each in seen if each) if all(seen) else None
+        return sum(mean(each) for each in seen if each) if all(seen) else None
 
     def _trial_s(self, arm: ArmId) -> float:
         own_s, seen_s = self._durations_s[arm], self._seen_s.get(arm.cell)
-        return fmean((own_s[2:] or own_s[1:] or seen_s or own_s)[-_RECENT:])
+        return mean((own_s[2:] or own_s[1:] or seen_s or own_s)[-_RECENT:])
 
 
 @dataclass(frozen=True, slots=True)
