@@ -1,6 +1,7 @@
 """`weighbridge doctor --noise`: measure how noisy this machine is."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
