@@ -22,8 +22,8 @@ from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.explained import DescribedMechanism
 from weighbridge.model.flag import Flag
+from weighbridge.model.ladder import Rung
 from weighbridge.model.measurement import is_resource_use
-from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, Looks, SlowRuns, Verdict
 from weighbridge.statistics.contrast import shown_level
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT

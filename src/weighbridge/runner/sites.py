@@ -24,6 +24,7 @@ from weighbridge.model.facts import (
     ASKED_FOR,
     OPEN_FILES,
     PROCESSES,
+    ROUTE_TO_SUPPORTING_SERVICES,
     SHARED_MEMORY,
     SYSCTL,
     layers_json,
@@ -32,7 +33,7 @@ from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.names import SafeName
 from weighbridge.model.quantity import cpus_in
-from weighbridge.model.site import ROUTE_TO_SUPPORTING_SERVICES, Mount, Neighbourhood, Site, SiteRequest, SiteStorage
+from weighbridge.model.site import Mount, Neighbourhood, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Resources, Role, Study
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint

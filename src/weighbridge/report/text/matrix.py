@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.model.study import CLIENT
+from weighbridge.model.level import CLIENT
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import TOO_FEW, margin, percents_short, quantities, quantity
 from weighbridge.report.text.metric_names import label_words, metric_title, value_unit
