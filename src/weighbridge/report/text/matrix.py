@@ -102,11 +102,10 @@ def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
 
 
 def _cell(analysis: Analysis, reports: Sequence[MetricReport], environment: str) -> MatrixCosts | None:
-    measured_cells = {trial.cell for trial in analysis.trials if trial.environment == environment}
     rows = tuple(
         (report, row)
         for report in reports
-        if report.cell in measured_cells
+        if any(trial.environment == environment for trial in analysis.trials_of.get(report.label, ()))
         for row in report.comparisons
         if row.environment == environment
     )
