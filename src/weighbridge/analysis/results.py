@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from weighbridge.analysis.bottleneck import Bottleneck, LimitCounts, counts
@@ -440,7 +441,8 @@ class Analysis:
     @cached_property
     def trials_of(self) -> Mapping[str, Sequence[TrialRow]]:
         """The trials of each label that has any, in chronological order."""
-        return grouped(self.trials, lambda trial: trial.label)
+        cells = grouped(self.trials, attrgetter("workload", "level"))
+        return {trials[0].label: trials for trials in cells.values()}
 
     @property
     def plan(self) -> Comparisons:

@@ -140,8 +140,8 @@ def slow_run_rate(
     runs = np.asarray(values, dtype=np.float64)
     if not runs.size or not np.isfinite(runs).all() or runs.min() < 0:
         raise ValueError("The slow-run rate needs at least one value, all of them finite and not negative.")
-    median, factor = float(np.median(runs)), 1 + threshold
-    slow = int(np.sum(runs * factor < median) if better == "higher" else np.sum(runs > median * factor))
+    middle, factor = median(runs.tolist()), 1 + threshold
+    slow = int(np.sum(runs * factor < middle) if better == "higher" else np.sum(runs > middle * factor))
     return SlowRuns(slow, runs.size, slow / runs.size, *_clopper_pearson(slow, runs.size, confidence))
 
 
