@@ -1,4 +1,4 @@
-"""How kernels account the time of interrupts, as a fact of a host."""
+"""The fact of a host that tells how its kernel accounts the time of interrupts."""
 
 from typing import Literal
 
