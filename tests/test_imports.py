@@ -151,7 +151,8 @@ def _module(path: Path) -> str:
 
 
 def _modules_used(path: Path, modules: Set[str]) -> set[str]:
-    names = {name.removeprefix("weighbridge.") for name in imported(path.read_text(), _package(path))} & modules
+    ours = {name for name in imported(path.read_text(), _package(path)) if name.startswith("weighbridge.")}
+    names = {name.removeprefix("weighbridge.") for name in ours} & modules
     return {name for name in names if not any(other.startswith(f"{name}.") for other in names)} - {_module(path)}
 
 

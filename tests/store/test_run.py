@@ -14,11 +14,12 @@ from sentences import raises_sentence
 from weighbridge import secret_values
 from weighbridge.errors import DiskFull, RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.ladder import Rung
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.names import RunId
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import study_json
-from weighbridge.model.study import Arm, Rung
+from weighbridge.model.study import Arm
 from weighbridge.model.trial import RoleRecord, Series
 from weighbridge.store import schema
 from weighbridge.store.consistency import require_consistent

@@ -6,7 +6,7 @@ from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.model.environment import Needs, misplaced
 from weighbridge.model.host import THIS_MACHINE
-from weighbridge.model.study import Rung, nearest_base
+from weighbridge.model.ladder import Rung, nearest_base
 from weighbridge.study.loader import load
 from weighbridge.study.source import bundled
 

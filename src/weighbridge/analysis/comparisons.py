@@ -30,8 +30,8 @@ from weighbridge.analysis.plan import Comparisons, changes
 from weighbridge.analysis.remarks import remarks_about
 from weighbridge.analysis.results import BlockPair, Comparison, Ladder, LadderStep, MetricReport
 from weighbridge.model.address import MetricId, grouped
+from weighbridge.model.ladder import Rung, nearest_base
 from weighbridge.model.measurement import scale_of
-from weighbridge.model.study import Rung, nearest_base
 from weighbridge.statistics import Better, Contrast, Cost, Looks, Scale, slow_run_rate, verdicts
 from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.ranks import signed_rank_p_value

@@ -21,15 +21,15 @@ from weighbridge.model.facts import (
     POLL,
     PROCESSES,
     QUALITY_OF_SERVICE,
+    ROUTE_TO_SUPPORTING_SERVICES,
     ULIMIT,
     idle_code,
     layers_of,
 )
-from weighbridge.model.host import INTERRUPT_TIME
+from weighbridge.model.interrupt_time import INTERRUPT_TIME
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers, by_environment
 from weighbridge.model.power_cut import SCOPE as POWER_CUTS
 from weighbridge.model.power_cut import PowerCut, power_cut_of
-from weighbridge.model.site import ROUTE_TO_SUPPORTING_SERVICES
 
 Fact = tuple[str, str, str, float]
 """The scope, key, value and time of a fact."""

@@ -27,6 +27,7 @@ from weighbridge.analysis.results import (
 )
 from weighbridge.model.address import MetricId
 from weighbridge.model.explained import (
+    MOST_CROSSED,
     PATH,
     PLACEBO,
     DescribedMechanism,
@@ -41,7 +42,6 @@ from weighbridge.model.explained import (
     single_cost,
 )
 from weighbridge.model.stored_study import StoredStudy
-from weighbridge.model.study import MOST_CROSSED
 from weighbridge.statistics import Contrast
 from weighbridge.store.run import RunStore, Value
 

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from weighbridge.model.address import CellId
 from weighbridge.model.facts import NetworkPath
-from weighbridge.model.level import Level
-from weighbridge.model.study import CLIENT
+from weighbridge.model.level import CLIENT, Level
 
 SCOPE = "path"
 """Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`model.facts.NetworkPath`)."""

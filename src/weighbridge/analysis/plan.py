@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.decisions import GateLook
+from weighbridge.model.ladder import Rung
 from weighbridge.model.stored_study import StoredArm
-from weighbridge.model.study import Rung
 from weighbridge.statistics import Looks, planned_looks
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.extensions import RunExtension, extensions, looks_at_changes, unfinished, with_effect

@@ -5,6 +5,7 @@ For comparison, also the use of the whole site: the launcher, and everything els
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import median
 
 from weighbridge.analysis.metered import PLACES
@@ -43,10 +44,10 @@ def program_use(store: RunStore, analysis: Analysis) -> dict[str, tuple[ProgramU
     for sample in store.samples(*UNITS, *OF_SITES):
         if sample.site in PLACES:
             samples.setdefault((sample.trial, sample.site), {})[sample.name] = sample.value
-    arms = grouped(analysis.trials, lambda trial: (trial.label, trial.environment))
     by_label = {}
     for label in analysis.labels:
-        chosen = {name: one_a_block(arms.get((label, name), [])) for name in analysis.environments}
+        arms = grouped(analysis.trials_of.get(label, ()), attrgetter("environment"))
+        chosen = {name: one_a_block(arms.get(name, [])) for name in analysis.environments}
         rows = [_use(samples, name, role, trials) for role in PLACES for name, trials in chosen.items()]
         if uses := tuple(row for row in rows if row is not None):
             by_label[label] = uses

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import median
 
 from weighbridge.analysis.plan import FASTEST_HZ, meters_hz
@@ -75,11 +76,11 @@ def without_selections(
     if not any(name.startswith((*SELECTED, *READ_MEANWHILE)) for name in {value.metric for value in values}):
         return list(values)
     kept: list[Value] = []
-    for of_cell in grouped(values, lambda value: value.cell).values():
+    for of_cell in grouped(values, attrgetter("workload", "level")).values():
         counted = (value for value in of_cell if value.metric.startswith(SELECTED) and value.trial_id not in robbed)
         has = Counter((value.metric, value.environment) for value in counted)
         left_out = set()
-        arms = grouped(of_cell, lambda value: value.environment)
+        arms = grouped(of_cell, attrgetter("environment"))
         sides = {side: {value.trial_id for value in of_arm} for side, of_arm in arms.items()}
         read = [each for ids in sides.values() for each in ids if rate is not None and each in rate.measured_s]
         few = rate is not None and bool(read) and round(rate.median_s(read) * rate.hz) < ENOUGH_READINGS

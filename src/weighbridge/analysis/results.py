@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from weighbridge.analysis.bottleneck import Bottleneck, LimitCounts, counts
@@ -22,8 +23,8 @@ from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.explained import DescribedMechanism
 from weighbridge.model.flag import Flag
+from weighbridge.model.ladder import Rung
 from weighbridge.model.measurement import is_resource_use
-from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, Looks, SlowRuns, Verdict
 from weighbridge.statistics.contrast import shown_level
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
@@ -449,7 +450,8 @@ class Analysis:
     @cached_property
     def trials_of(self) -> Mapping[str, Sequence[TrialRow]]:
         """The trials of each label that has any, in chronological order."""
-        return grouped(self.trials, lambda trial: trial.label)
+        cells = grouped(self.trials, attrgetter("workload", "level"))
+        return {trials[0].label: trials for trials in cells.values()}
 
     @property
     def plan(self) -> Comparisons:

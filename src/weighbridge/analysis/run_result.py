@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, GetJsonSchemaHandler, PlainSerializer, TypeAdapter, WithJsonSchema, with_config
+from pydantic import ConfigDict, GetJsonSchemaHandler, TypeAdapter, WithJsonSchema, with_config
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, to_jsonable_python
 from typing_extensions import TypedDict
 
 from weighbridge.analysis import remarks
@@ -31,7 +31,7 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-Number = Annotated[float | None, PlainSerializer(finite)]
+Number = float | None
 """A number in a document; null if it is infinite."""
 REMARK_CODES = sorted({kind.code for kind in remarks.kinds()})
 VerdictCode = Literal["significant", "equivalent", "undecided", "hidden"]
@@ -45,8 +45,8 @@ LevelFactors = Mapping[str, str]
 
 def document_json(document: Any) -> dict[str, Any]:
     """Return a dataclass of a document as JSON has it."""
-    made: dict[str, Any] = TypeAdapter(type(document)).dump_python(document, mode="json")
-    return made
+    fields: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")  # builds no serialiser for the classes
+    return fields
 
 
 @dataclass(frozen=True, kw_only=True)

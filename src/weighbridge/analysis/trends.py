@@ -46,7 +46,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.address import ArmId, HasMetricId, MetricId, grouped
+from weighbridge.model.address import ArmId, HasMetricId, MetricId, grouped, grouped_by_arm
 from weighbridge.statistics import Flags, flags, place_p_value, place_slopes, verdicts
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
@@ -71,10 +71,12 @@ NOTHING_WRONG = SeriesTrends(Flags((), None, None), drifts=False, sticks=False)
 def series_of(trials: Iterable[TrialRow]) -> dict[SeriesKey, list[float]]:
     """Return every series of a run; ``trials`` are in chronological order."""
     series: dict[SeriesKey, list[float]] = {}
-    for trial in trials:
-        arm = trial.arm
-        for metric, value in trial.values.items():
-            series.setdefault((arm, metric), []).append(value)
+    for arm, mine in grouped_by_arm(trials).items():
+        by_metric: dict[str, list[float]] = {}
+        for trial in mine:
+            for metric, value in trial.values.items():
+                by_metric.setdefault(metric, []).append(value)
+        series.update({(arm, metric): values for metric, values in by_metric.items()})
     return series
 
 

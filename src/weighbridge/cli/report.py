@@ -18,16 +18,20 @@ from weighbridge.cli.runs import run_directory
 from weighbridge.errors import LimitExceeded, LimitUndecided, TrialsFailed, WeighbridgeError
 from weighbridge.model.secret import variables_of
 from weighbridge.model.text import printable
-from weighbridge.report import html
-from weighbridge.report.documents import run_latex, run_markdown, run_svg
-from weighbridge.report.export.json import report_json
-from weighbridge.report.export.limits import limits_json
-from weighbridge.report.render_terminal import print_document
-from weighbridge.report.terminal import print_report
-from weighbridge.report.text.limits import limit_sentence
 from weighbridge.store.run import RunStore
 
 PREFIX, TABLE = "--fail-if ", "--table "
+
+# each format imports only its own modules
+report_json = later("weighbridge.report.export.json:report_json")
+limits_json = later("weighbridge.report.export.limits:limits_json")
+run_markdown = later("weighbridge.report.documents:run_markdown")
+run_latex = later("weighbridge.report.documents:run_latex")
+run_svg = later("weighbridge.report.documents:run_svg")
+write_html = later("weighbridge.report.html:write_html")
+print_report = later("weighbridge.report.terminal:print_report")
+print_document = later("weighbridge.report.render_terminal:print_document")
+limit_sentence = later("weighbridge.report.text.limits:limit_sentence")
 
 
 def report(options: ReportOptions) -> None:
@@ -80,7 +84,7 @@ def _show(
     at = page or run / "report.html"
     pages, refused, documents = [f"report: {at}"], "", []
     try:
-        html.write_html(store, at, analysis)
+        write_html(store, at, analysis)
         for further in (each for feature in features() for each in feature.pages):
             if page is None and (run / further.file).exists():
                 document, path = later(further.writes)(store, analysis)

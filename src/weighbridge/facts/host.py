@@ -15,7 +15,8 @@ from weighbridge.facts.packet_filter import count_nftables
 from weighbridge.facts.virtual_machine import hypervisor
 from weighbridge.linux import cgroup_files, counters, firewalld, own_container, selinux
 from weighbridge.linux.process import output
-from weighbridge.model.host import INTERRUPT_TIME, MACHINE_ID, NODE, PLACED_BY
+from weighbridge.model.host import MACHINE_ID, NODE, PLACED_BY
+from weighbridge.model.interrupt_time import INTERRUPT_TIME
 
 _SYSCTLS = (
     "net/core/rmem_max", "net/core/wmem_max", "net/core/somaxconn", "net/core/netdev_max_backlog",

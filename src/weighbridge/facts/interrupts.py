@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from weighbridge.model.host import InterruptTime
+from weighbridge.model.interrupt_time import InterruptTime
 
 _OPTION = re.compile(r"^(?:CONFIG_IRQ_TIME_ACCOUNTING=(y)|# CONFIG_IRQ_TIME_ACCOUNTING is not set)$", re.MULTILINE)
 

@@ -30,6 +30,10 @@ PATH: Literal["path"] = "path"
 """The value of `Proof.of` for a field of the network path (`weighbridge.model.facts.NetworkPath`)."""
 
 
+MOST_CROSSED = 4
+"""The most mechanisms that are switched in every combination: 16 arms."""
+
+
 class Proof(BaseModel):
     """A fact that proves that a mechanism is off, because its value differs.
 

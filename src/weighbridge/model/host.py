@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.isolation import Layers
@@ -22,19 +22,12 @@ from weighbridge.model.userland import Userland, Userlands
 T = TypeVar("T")
 HERE = "host"
 """The name of this machine, which local and testbed hosts share."""
-INTERRUPT_TIME = "interrupt time"
-"""The fact of a host whose value is an `InterruptTime`."""
 NODE = "node"
 """The fact with the name that people use for a host's machine."""
 MACHINE_ID = "machine id"
 """The fact with a hash of machine-id(5), which identifies a host's machine; absent if it has none."""
 PLACED_BY = "placed by"
 """The fact with the scheduler that placed the run: ``Slurm job 17 on n1``."""
-InterruptTime = Literal["accounted apart", "charged to the interrupted task", "unknown"]
-"""How the kernel accounts the time of interrupts. A site's CPU time includes it only if it is charged to a task.
-
-This is not an enum, because the agent of an ssh host must work with Python 3.9.
-"""
 SWARM_BRIDGE = "docker_gwbridge"
 """The network that an engine creates when it joins a swarm, and keeps when it leaves."""
 

@@ -98,3 +98,11 @@ def level_label(factors: Mapping[str, object] | Iterable[tuple[str, object]]) ->
     """Return factors with their values in this order, as text for users: ``clients=50, size=1KiB``."""
     pairs = factors.items() if isinstance(factors, Mapping) else factors
     return ", ".join(f"{factor}={value}" for factor, value in pairs)
+
+
+DISK_SPEED = "disk_speed"
+"""The factor of a level with the speed of the data disks, if the study sweeps it."""
+SITES = "sites"
+"""The factor of a level with the number of sites in which a workload runs at a time, if the study sweeps it."""
+CLIENT = "client"
+"""The factor of a level with the host of the client, if the study's placement sweeps it."""

@@ -106,10 +106,6 @@ class Neighbourhood:
         return "\n".join([*lines, *(f"{address}\t{name}" for name, address in self.addresses.items()), ""]).encode()
 
 
-ROUTE_TO_SUPPORTING_SERVICES = "way to the companions"
-"""The fact of a site with its route to the supporting services."""
-
-
 @dataclass(frozen=True, slots=True)
 class SiteRequest:
     """The runner's request to an environment: a place for the processes of one role."""

@@ -5,7 +5,7 @@ machine where it was checked. To continue the run, `weighbridge.study.frozen` co
 """
 
 import json
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,9 +13,19 @@ from weighbridge.model.address import HasCell
 from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.level import Level
 from weighbridge.model.secret import SecretName, secrets_in
-from weighbridge.model.study import Arm, Cell, Study
+
+if TYPE_CHECKING:
+    from weighbridge.model.study import Arm, Cell, Study
+
 
 VERSION = 1
+WEIGHED = "weigh"
+"""The beginning of the name of a study that ``weigh`` made from a command line."""
+
+
+def is_weighed(study: str) -> bool:
+    """Return whether ``weigh`` made the study of this name."""
+    return study == WEIGHED or study.startswith(f"{WEIGHED}-")
 
 
 class _Stored(BaseModel):
@@ -106,7 +116,7 @@ class StoredStudy(_Stored):
     mechanisms: tuple[DescribedMechanism, ...] = ()
 
 
-def study_json(study: Study) -> str:
+def study_json(study: "Study") -> str:
     """Return the study as a run stores it."""
     file = study.file.model_dump(mode="json", exclude={"profiles", "compose"}, warnings=False)
     arms, cells = [_arm(arm) for arm in study.arms], [_cell(cell) for cell in study.cells]
@@ -116,12 +126,12 @@ def study_json(study: Study) -> str:
     return json.dumps(stored, separators=(",", ":"))
 
 
-def secrets_of(study: Study) -> tuple[SecretName, ...]:
+def secrets_of(study: "Study") -> tuple[SecretName, ...]:
     """Return the names of the secrets whose values a study needs."""
     return secrets_in(study_json(study))
 
 
-def _arm(arm: Arm) -> dict[str, Any]:
+def _arm(arm: "Arm") -> dict[str, Any]:
     own = [
         {"workload": cell.workload, "level": cell.level, "options": _data(options)}
         for cell, options in arm.workloads.items()
@@ -131,7 +141,7 @@ def _arm(arm: Arm) -> dict[str, Any]:
     return {**arm.model_dump(include=same, mode="json"), "options": _data(arm.options), "workloads": own}
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: "Cell") -> dict[str, Any]:
     return {**cell.model_dump(exclude={"options"}), "options": _data(cell.options)}
 
 

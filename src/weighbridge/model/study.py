@@ -1,8 +1,8 @@
 """A study: its file as written, and its expanded form, with every sweep resolved and quantities in base units."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -22,8 +22,9 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from weighbridge.model.address import CellId
 from weighbridge.model.choices import CpuIdle
-from weighbridge.model.explained import DescribedMechanism, Explains, Off
+from weighbridge.model.explained import MOST_CROSSED, DescribedMechanism, Explains, Off
 from weighbridge.model.host_kind import HostOptions
+from weighbridge.model.ladder import Rung, rungs_written
 from weighbridge.model.level import NO_LEVEL, Level
 from weighbridge.model.options import ArmName, External, Name, Options, by_kind
 from weighbridge.model.quantity import CpuList, Duration, Share, Size
@@ -135,13 +136,6 @@ class Prometheus(Options):
 _FORM = "write a step as NAME, or {NAME: BASE} if it adds to a step other than the previous one"
 
 
-class Rung(NamedTuple):
-    """An environment of a ladder and the environment to which it adds a step; the lowest has no ``base``."""
-
-    name: str
-    base: str | None = None
-
-
 def rungs_as_written(raw: Any) -> Any:
     """Return the rungs of a ladder as written: ``NAME`` adds to the entry before it, ``{NAME: BASE}`` to BASE.
 
@@ -166,31 +160,6 @@ def rungs_as_written(raw: Any) -> Any:
     if wrong:
         raise ValidationError.from_exception_data("ladder", wrong)
     return tuple(rungs)
-
-
-def rungs_written(rungs: Sequence[Rung]) -> list[str | dict[str, str]]:
-    """Return the rungs in the form that `rungs_as_written` reads, each with its base."""
-    return [rung.name if rung.base is None else {rung.name: rung.base} for rung in rungs]
-
-
-WEIGHED = "weigh"
-"""The beginning of the name of a study that ``weigh`` made from a command line."""
-
-
-def is_weighed(study: str) -> bool:
-    """Return whether ``weigh`` made the study of this name."""
-    return study == WEIGHED or study.startswith(f"{WEIGHED}-")
-
-
-def nearest_base(rungs: Sequence[Rung], name: str, present: Collection[str]) -> str | None:
-    """Return the nearest environment below ``name`` that is ``present``; None if there is none."""
-    bases = dict(rungs)
-    base = bases.get(name)
-    for _ in rungs:  # a damaged run can contain a circle
-        if base is None or base in present:
-            return base
-        base = bases.get(base)
-    return None
 
 
 Role = Literal["server", "client", "solo"]
@@ -273,8 +242,6 @@ class Placement(Options):
         return (*((self.server,) if self.server else ()), *self.clients, *((self.storage,) if self.storage else ()))
 
 
-MOST_CROSSED = 4
-"""The most mechanisms that are switched in every combination: 16 arms."""
 _Crossed = Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_CROSSED)]
 _Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
 
@@ -371,14 +338,6 @@ class StudyFile(Options):
     def source(self, role: Role) -> SourceOptions:
         """Return the source of a role's userland, if its environment does not have its own."""
         return self.userland if role != "client" else self.client_userland or self.userland
-
-
-DISK_SPEED = "disk_speed"
-"""The factor of a level with the speed of the data disks, if the study sweeps it."""
-SITES = "sites"
-"""The factor of a level with the number of sites in which a workload runs at a time, if the study sweeps it."""
-CLIENT = "client"
-"""The factor of a level with the host of the client, if the study's placement sweeps it."""
 
 
 class Arm(BaseModel):

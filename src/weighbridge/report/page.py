@@ -1,8 +1,8 @@
 """The parts of every page: one file that needs no network. Every value is escaped, and only our script can run.
 
-Text from a study, a program or a machine passes Jinja's autoescape. Chart definitions are JSON in inert script
-elements with every ``<``, ``>`` and ``&`` written as an escape, so that no text can end the element. A content
-security policy in the page forbids every connection.
+Text from a study, a program or a machine passes Jinja's autoescape, or `escaped` outside of templates. Chart
+definitions are JSON in inert script elements with every ``<``, ``>`` and ``&`` written as an escape, so that no text
+can end the element. A content security policy in the page forbids every connection.
 """
 
 import base64
@@ -11,11 +11,11 @@ import json
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from weighbridge.model.text import printable
 from weighbridge.report.charts.base import Chart
@@ -108,9 +108,9 @@ def render(page: Page) -> str:
     return templates().get_template(page.template).render(**values, **parts)
 
 
-def fragment(template: str, **values: Any) -> Markup:
-    """Return a part of a page, escaped."""
-    return Markup(templates().get_template(template).render(**values))  # noqa: S704 - the template escapes
+def escaped(text: str) -> str:
+    """Return text for HTML, without control characters; as the templates write every text."""
+    return str(escape(printable(text)))
 
 
 def packed(text: str) -> str:

@@ -22,7 +22,8 @@ from weighbridge.model.explained import (
 )
 from weighbridge.model.facts import HOST_DIFFERENCES
 from weighbridge.model.measurement import Metric, Outcome, scale_of
-from weighbridge.model.study import MOST_BLOCKS, Cell, Repetitions, Study, is_weighed
+from weighbridge.model.stored_study import is_weighed
+from weighbridge.model.study import MOST_BLOCKS, Cell, Repetitions, Study
 from weighbridge.runner.estimate import TimeLeft
 from weighbridge.statistics import (
     Contender,

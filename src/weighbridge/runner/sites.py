@@ -26,6 +26,7 @@ from weighbridge.model.facts import (
     ASKED_FOR,
     OPEN_FILES,
     PROCESSES,
+    ROUTE_TO_SUPPORTING_SERVICES,
     SHARED_MEMORY,
     SYSCTL,
     layers_json,
@@ -36,7 +37,7 @@ from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.names import SafeName
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.setup import SetupStep
-from weighbridge.model.site import ROUTE_TO_SUPPORTING_SERVICES, Mount, Neighbourhood, Site, SiteRequest, SiteStorage
+from weighbridge.model.site import Mount, Neighbourhood, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Resources, Role, Study
 from weighbridge.model.timing import Timing
 from weighbridge.model.userland import Userlands

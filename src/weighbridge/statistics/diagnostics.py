@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weighbridge.statistics.cost import Floats
+from weighbridge.statistics.distributions import beta_cdf
 from weighbridge.statistics.ranks import kendall_against_order, mid_ranks, signed_rank_p_value
 
 OUTLIER = 5 * 1.4826
@@ -78,13 +79,11 @@ def _autocorrelation(series: Floats) -> Trend:
 
     Source: Bartels, "The rank version of von Neumann's ratio test for randomness", JASA 77 (1982).
     """
-    from scipy.special import betainc
-
     n = series.size
     ranks = mid_ranks(series)
     ratio = float(np.sum(np.diff(ranks) ** 2) / np.sum((ranks - ranks.mean()) ** 2))
     shape = 5 * n * (n + 1) * (n - 1) ** 2 / (2 * (n - 2) * (5 * n * n - 2 * n - 9)) - 0.5
-    p_value = float(betainc(shape, shape, min(1.0, ratio / 4)))
+    p_value = beta_cdf(shape, shape, min(1.0, ratio / 4))
     return Trend(ratio, p_value)
 
 

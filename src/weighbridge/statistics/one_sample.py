@@ -8,6 +8,7 @@ from statistics import median
 import numpy as np
 
 from weighbridge.statistics.cost import Better, Interval
+from weighbridge.statistics.distributions import beta_quantile, chi_square_quantile
 from weighbridge.statistics.parametric import t_interval
 from weighbridge.statistics.ranks import signed_rank_interval
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
@@ -82,13 +83,11 @@ class RunSpread:
         They are the chi-square limits of the deviation divided by the mean, which is right for small coefficients
         (McKay, J. R. Statist. Soc. 95, 1932: below a third) and about normal runs.
         """
-        from scipy.special import chdtri
-
         variation = self.variation
         if variation is None or self.runs < 2:
             return None
         degrees = self.runs - 1
-        low, high = (math.sqrt(degrees / float(chdtri(degrees, share))) for share in (0.025, 0.975))
+        low, high = (math.sqrt(degrees / chi_square_quantile(degrees, share)) for share in (0.975, 0.025))
         return variation * low, variation * high
 
 
@@ -141,16 +140,14 @@ def slow_run_rate(
     runs = np.asarray(values, dtype=np.float64)
     if not runs.size or not np.isfinite(runs).all() or runs.min() < 0:
         raise ValueError("The slow-run rate needs at least one value, all of them finite and not negative.")
-    median, factor = float(np.median(runs)), 1 + threshold
-    slow = int(np.sum(runs * factor < median) if better == "higher" else np.sum(runs > median * factor))
+    middle, factor = median(runs.tolist()), 1 + threshold
+    slow = int(np.sum(runs * factor < middle) if better == "higher" else np.sum(runs > middle * factor))
     return SlowRuns(slow, runs.size, slow / runs.size, *_clopper_pearson(slow, runs.size, confidence))
 
 
 def _clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
     """Return the exact interval of a proportion, from the quantiles of the beta distribution."""
-    from scipy.special import betaincinv
-
     tail, failures = (1 - confidence) / 2, trials - successes
-    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
-    high = float(betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
+    low = beta_quantile(successes, failures + 1, tail) if successes else 0.0
+    high = beta_quantile(successes + 1, failures, 1 - tail) if failures else 1.0
     return low, high

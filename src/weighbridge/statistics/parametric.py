@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from weighbridge.statistics.cost import Floats, Interval
+from weighbridge.statistics.distributions import t_cdf, t_quantile_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +19,9 @@ class Sample:
     runs: int
 
 
-@lru_cache(maxsize=1024)
 def t_quantile(degrees: float, confidence: float) -> float:
     """Return the two-sided critical value of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, (1 + confidence) / 2))
+    return t_quantile_at(degrees, (1 + confidence) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,6 @@ class TTest:
 
 def t_test(differences: Sequence[float]) -> TTest | None:
     """Return the t-test of paired differences (Student, Biometrika 6, 1908); None below two."""
-    from scipy.special import stdtr
-
     values = np.asarray(differences, dtype=np.float64)
     if values.size < 2:
         return None
@@ -53,7 +48,7 @@ def t_test(differences: Sequence[float]) -> TTest | None:
     if not np.any(values != values[0]) or deviation == 0:
         return TTest(mean, 0.0, values.size, None, None)
     t = mean / (deviation / values.size**0.5)
-    return TTest(mean, deviation, values.size, t, float(2 * stdtr(values.size - 1, -abs(t))))
+    return TTest(mean, deviation, values.size, t, 2 * t_cdf(values.size - 1, -abs(t)))
 
 
 def t_interval(values: Floats, confidence: float) -> Interval:
@@ -118,13 +113,11 @@ def welch_p_value(first: Sample, second: Sample, allowed: float = 0.0) -> float:
 
     Raises ValueError without any spread or with a single run.
     """
-    from scipy.special import stdtr
-
     parts = [sample.deviation**2 / sample.runs for sample in (first, second)]
     if sum(parts) == 0 or min(first.runs, second.runs) < 2:
         raise ValueError("Welch's t needs two runs of each and some spread.")
     beyond = max(0.0, abs(second.mean - first.mean) - allowed)
-    return float(2 * stdtr(welch_degrees(parts, (first.runs, second.runs)), -beyond / math.sqrt(sum(parts))))
+    return 2 * t_cdf(welch_degrees(parts, (first.runs, second.runs)), -beyond / math.sqrt(sum(parts)))
 
 
 def welch_degrees(parts: Sequence[float], runs: Sequence[int]) -> float:

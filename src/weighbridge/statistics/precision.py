@@ -15,6 +15,7 @@ import numpy as np
 
 from weighbridge.statistics.contrast import Looks, looks_share
 from weighbridge.statistics.cost import Cost
+from weighbridge.statistics.distributions import chi_square_quantile, normal_quantile, t_quantile_at
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost
 
 LOOKS = (10, 13, 17, 22, 28, 35, 44, 60)
@@ -122,10 +123,9 @@ def deciding_half_width(margin: float, comparisons: int, looks: int | Looks) -> 
     ``margin`` is a fraction. For blocks whose mean is about normal, the limits of "different" among ``comparisons``
     and of "equivalent" meet there. For one comparison it is 0.54 of the margin: ±1.6% for ±3%.
     """
-    from scipy.special import ndtri
-
     level = ALPHA * looks_share(looks)
-    interval, different, equivalent = (float(ndtri(1 - each / 2)) for each in (level, level / comparisons, 2 * level))
+    levels = (level, level / comparisons, 2 * level)
+    interval, different, equivalent = (normal_quantile(1 - each / 2) for each in levels)
     return math.expm1(math.log1p(margin) * interval / (different + equivalent))
 
 
@@ -173,9 +173,8 @@ def blocks_to_target(half_width: float, blocks: int, target: float, spread: floa
 
 def widened(half_width: float, before: float, after: float) -> float:
     """Return a relative half-width at an error of ``after`` instead of ``before``, as for a further look."""
-    from scipy.special import ndtri
-
-    return math.expm1(min(700.0, math.log1p(half_width) * float(ndtri(1 - after / 2) / ndtri(1 - before / 2))))
+    factor = normal_quantile(1 - after / 2) / normal_quantile(1 - before / 2)
+    return math.expm1(min(700.0, math.log1p(half_width) * factor))
 
 
 # -- what a comparison can see ------------------------------------------------------------------
@@ -222,16 +221,14 @@ def visible_effect(standard_error: float, blocks: int, level: float, *, known_fr
     Statistics in Medicine 14, 1995), because one run can meet fewer slow trials than the next. ``benchmarks/rule.py``
     simulates it.
     """
-    from scipy.special import chdtri, ndtri, stdtrit
-
     if min(blocks, known_from or blocks) < 2:
         return math.inf
     known_degrees = (known_from or blocks) - 1
-    degrees, z = blocks - 1, float(ndtri(POWER))
-    critical = float(stdtrit(degrees, 1 - level / 2))
+    degrees, z = blocks - 1, normal_quantile(POWER)
+    critical = t_quantile_at(degrees, 1 - level / 2)
     rest = 1 - z**2 / (2 * degrees)
     significant = (critical + math.sqrt(critical**2 - rest * (rest * critical**2 - z**2))) / rest
-    return significant * standard_error * math.sqrt(known_degrees / float(chdtri(known_degrees, SURE)))
+    return significant * standard_error * math.sqrt(known_degrees / chi_square_quantile(known_degrees, 1 - SURE))
 
 
 MOST_BLOCKS = 1000
@@ -247,14 +244,12 @@ def blocks_to_settle(
     there is no cost (each in 90%). ``margin`` is on the scale of the standard error, which falls with the square root
     of the blocks. Returns None beyond `MOST_BLOCKS`.
     """
-    from scipy.special import ndtri, stdtrit
-
-    both_sides = float(ndtri((1 + POWER) / 2))
+    both_sides = normal_quantile((1 + POWER) / 2)
 
     def effect(number: int) -> float:
         """Return the effect that is shown or ruled out after ``number`` blocks."""
         error = standard_error * math.sqrt(blocks / number)
-        one_sided = float(stdtrit(number - 1, 1 - 0.05 * looks_share)) + both_sides
+        one_sided = t_quantile_at(number - 1, 1 - 0.05 * looks_share) + both_sides
         return max(visible_effect(error, number, level), one_sided * error / math.sqrt(_EFFICIENCY))
 
     if blocks > 1 and effect(blocks) <= margin:

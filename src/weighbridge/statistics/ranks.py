@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weighbridge.statistics.cost import Floats, Interval
+from weighbridge.statistics.distributions import normal_cdf, normal_quantile
 from weighbridge.statistics.parametric import t_quantile, welch_degrees
 
 KENDALL_EXACT_UP_TO = 33
@@ -34,8 +35,6 @@ def kendall_against_order(series: Floats) -> tuple[float, float]:
     Otherwise it is normal with the variance for ties (Kendall, Rank Correlation Methods, 1970). The series must not
     be constant.
     """
-    from scipy.special import ndtr
-
     n = series.size
     pairs = n * (n - 1) // 2
     discordant = int(np.count_nonzero((series[None, :] < series[:, None]) & _later(n)))
@@ -48,7 +47,7 @@ def kendall_against_order(series: Floats) -> tuple[float, float]:
     if not ties and (n <= KENDALL_EXACT_UP_TO or fewer <= 1):
         return tau, _exact_p_value(n, fewer)
     spread = n * (n - 1) * (2 * n + 5) - float(np.sum(counts * (counts - 1) * (2 * counts + 5.0)))
-    return tau, 2 * float(ndtr(-abs(score) / (spread / 18) ** 0.5))
+    return tau, 2 * normal_cdf(-abs(score) / (spread / 18) ** 0.5)
 
 
 @lru_cache(maxsize=16)
@@ -109,10 +108,8 @@ def critical_rank(n: int, confidence: float) -> int:
     tail = (1 - confidence) / 2
     if n <= SIGNED_RANK_EXACT_UP_TO:
         return int(np.searchsorted(signed_rank_cumulative(n), tail * (1 + 1e-9), side="right"))
-    from scipy.special import ndtri
-
     mean, variance = n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24
-    return int(np.floor(mean + float(ndtri(tail)) * variance**0.5))
+    return int(np.floor(mean + normal_quantile(tail) * variance**0.5))
 
 
 def fewest_differences(confidence: float) -> int:
@@ -161,11 +158,9 @@ def signed_rank_p_value(differences: Floats) -> float:
     positive = int(doubled[differences > 0].sum())
     smaller = min(positive, int(moving.sum()) - positive)
     if differences.size > SIGNED_RANK_EXACT_UP_TO:
-        from scipy.special import ndtr
-
         squares = float((moving.astype(float) ** 2).sum())
         z = (smaller + 1 - moving.sum() / 2) / (squares / 4) ** 0.5  # half a rank of continuity, doubled
-        return min(1.0, 2 * float(ndtr(z)))
+        return min(1.0, 2 * normal_cdf(z))
     if moving.size == differences.size and np.all(np.diff(np.sort(doubled)) > 0):
         return min(1.0, 2 * float(signed_rank_cumulative(differences.size)[smaller // 2]))
     return min(1.0, 2 * float(_null(moving, smaller).sum()))
@@ -223,10 +218,8 @@ def critical_pair(first: int, second: int, confidence: float) -> int:
     if first * second <= SHIFT_EXACT_UP_TO:
         smaller, larger = sorted((first, second))
         return int(np.searchsorted(_shift_cumulative(smaller, larger), tail * (1 + 1e-9), side="right"))
-    from scipy.special import ndtri
-
     mean, variance = first * second / 2, first * second * (first + second + 1) / 12
-    return max(0, int(np.floor(mean + float(ndtri(tail)) * variance**0.5)))
+    return max(0, int(np.floor(mean + normal_quantile(tail) * variance**0.5)))
 
 
 def shift_interval(first: Floats, second: Floats, confidence: float) -> Interval:

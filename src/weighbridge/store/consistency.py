@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.ladder import rungs_written
 from weighbridge.model.stored_study import StoredStudy
-from weighbridge.model.study import rungs_written
 from weighbridge.model.text import one_line
 from weighbridge.store.run import RunStore
 

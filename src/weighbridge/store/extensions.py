@@ -4,13 +4,16 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.study import Repetitions
 from weighbridge.store.run import RunStore
+
+if TYPE_CHECKING:
+    from weighbridge.model.study import Repetitions
+
 
 _KEY = "extensions"
 _FINISHED_KEY = "finished"
@@ -74,7 +77,7 @@ def extensions(info: Mapping[str, str]) -> tuple[RunExtension, ...]:
         raise RunDirectoryError("the run is damaged: the changes of its number of rounds cannot be read") from None
 
 
-def apply_extensions(repetitions: Repetitions, changes: tuple[RunExtension, ...]) -> Repetitions:
+def apply_extensions(repetitions: "Repetitions", changes: tuple[RunExtension, ...]) -> "Repetitions":
     """Return the repetitions after the changes. An adaptive run keeps its target, without its time budget."""
     if not changes:
         return repetitions
@@ -87,7 +90,7 @@ def apply_extensions(repetitions: Repetitions, changes: tuple[RunExtension, ...]
     )
 
 
-def extend(store: RunStore, repetitions: Repetitions, blocks: int) -> None:
+def extend(store: RunStore, repetitions: "Repetitions", blocks: int) -> None:
     """Record the new total number of blocks, unless it is already the planned one.
 
     ``repetitions`` come from the study. Raises RunDirectoryError if the run already has more blocks.

@@ -21,11 +21,11 @@ from weighbridge.model.decisions import (
     left_out_of,
     lengths_of,
 )
+from weighbridge.model.ladder import Rung
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.names import RunId
 from weighbridge.model.secret import SecretName, hidden_text
 from weighbridge.model.stored_study import StoredFile, StoredStudy
-from weighbridge.model.study import Rung
 from weighbridge.model.trial import PREPARATION, WARM_UP, Series, Trial
 from weighbridge.store import reading
 from weighbridge.store.database import saving

@@ -3,15 +3,19 @@
 import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from weighbridge.model.address import ArmId, CellId, MetricId
 from weighbridge.model.flag import OF_MEASURED_TIME, Flag
+from weighbridge.model.ladder import Rung
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Arm, Cell, Rung
 from weighbridge.model.trial import TrialRecord
 from weighbridge.store.flags import flags_json
+
+if TYPE_CHECKING:
+    from weighbridge.model.study import Arm, Cell
+
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -118,7 +122,7 @@ def rungs_of(text: str) -> tuple[Rung, ...]:
     return tuple(rungs)
 
 
-def arm_row(position: int, arm: Arm) -> Sequence[object]:
+def arm_row(position: int, arm: "Arm") -> Sequence[object]:
     """Return the row of an environment."""
     return arm.name, position, arm.kind, arm.options.model_dump_json(), arm.aa_of
 
@@ -159,7 +163,7 @@ class PilotTrial(NamedTuple):
         return ArmId(CellId(self.workload, self.level), self.environment)
 
 
-def cell_row(position: int, cell: Cell) -> Sequence[object]:
+def cell_row(position: int, cell: "Cell") -> Sequence[object]:
     """Return the row of a workload at a level."""
     return cell.workload, cell.level.text, position, cell.kind, cell.options.model_dump_json(), cell.label
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.linux.file_rights import rights_of_owner
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import study_json
-from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, TrialRecord
 from weighbridge.secret_values import redacted, redacted_fact
 from weighbridge.store.database import DATABASE, SIDE_FILES, connect, read_copy, saving, transaction
@@ -29,6 +29,10 @@ from weighbridge.store.rows import (
 )
 from weighbridge.store.safe_folder import SafeFolder
 from weighbridge.store.schema import bring_up_to_date
+
+if TYPE_CHECKING:
+    from weighbridge.model.study import Study
+
 
 __all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value", "trials_of_live_run"]
 
@@ -160,7 +164,7 @@ class RunStore(RunReader):
 
     # -- the run -----------------------------------------------------------------------------------
 
-    def begin(self, study: Study, info: Mapping[str, str], secrets: Mapping[SecretName, str] | None = None) -> None:
+    def begin(self, study: "Study", info: Mapping[str, str], secrets: Mapping[SecretName, str] | None = None) -> None:
         """Store the study in a new run. ``info`` has further keys of the run (run_id, version, ...).
 
         ``secrets`` are the digests of the values that it needs and does not store.
@@ -190,7 +194,7 @@ class RunStore(RunReader):
                 [cell_row(i, cell) for i, cell in enumerate(study.cells)],
             )
 
-    def keep_study(self, study: Study) -> None:
+    def keep_study(self, study: "Study") -> None:
         """Store the checked study of a run that an older version began."""
         with saving(self.directory):
             self._db.execute("INSERT OR REPLACE INTO study VALUES (1, ?)", (study_json(study),))

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from weighbridge import registry
 from weighbridge.model.environment import Needs, SiteSetting, misplaced
 from weighbridge.model.host import HostTraits
+from weighbridge.model.ladder import Rung
 from weighbridge.model.quantity import MOST_CPUS
 from weighbridge.model.spelling import nearest
-from weighbridge.model.study import Arm, Cell, Resources, Role, Rung, StudyFile
+from weighbridge.model.study import Arm, Cell, Resources, Role, StudyFile
 from weighbridge.model.supporting_service import in_order
 from weighbridge.study.source import StudyPlace
 

@@ -8,13 +8,13 @@ from pydantic import Field, SerializeAsAny, StrictBool
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.address import CellId
-from weighbridge.model.level import Level
+from weighbridge.model.level import CLIENT, Level
 from weighbridge.model.options import Name, Options, by_kind
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.quantity import Size
 from weighbridge.model.spelling import nearest
 from weighbridge.model.stored_study import study_json
-from weighbridge.model.study import CLIENT, Arm, Cell, Resources, Study, StudyFile
+from weighbridge.model.study import Arm, Cell, Resources, Study, StudyFile
 from weighbridge.model.sysctl import Sysctl, SysctlValue
 from weighbridge.model.userland_source import SourceOptions
 from weighbridge.model.validation import is_hidden

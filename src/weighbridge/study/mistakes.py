@@ -5,9 +5,10 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
+from weighbridge.model.level import DISK_SPEED, SITES
 from weighbridge.model.options import Options
 from weighbridge.model.spelling import nearest
-from weighbridge.model.study import DISK_SPEED, SITES, Resources
+from weighbridge.model.study import Resources
 from weighbridge.model.validation import EITHER, NAME_RULE, but_is, is_hidden, sentence, shown, shown_key
 from weighbridge.study.source import StudyPlace, plain
 

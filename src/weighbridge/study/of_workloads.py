@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from weighbridge import registry
 from weighbridge.model.host import SPEEDS
-from weighbridge.model.study import DISK_SPEED, SITES, Arm, Cell, StudyFile
+from weighbridge.model.level import DISK_SPEED, SITES
+from weighbridge.model.study import Arm, Cell, StudyFile
 from weighbridge.study.mistakes import OF_EVERY_KIND
 from weighbridge.study.source import StudyPlace, plain
 

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from weighbridge.model.level import Level
+from weighbridge.model.level import CLIENT, Level
 from weighbridge.model.options import Factors
-from weighbridge.model.study import CLIENT
 from weighbridge.model.validation import is_hidden
 from weighbridge.study.mistakes import OF_EVERY_KIND
 from weighbridge.study.source import StudyPlace, plain

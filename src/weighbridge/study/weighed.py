@@ -10,7 +10,7 @@ from weighbridge.errors import StudyError
 from weighbridge.model.choices import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.spelling import nearest
-from weighbridge.model.study import WEIGHED
+from weighbridge.model.stored_study import WEIGHED
 from weighbridge.registry import bare_host_name, environment_named, weighed_in
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import hosts as hosts_by_kind

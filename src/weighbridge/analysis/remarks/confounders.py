@@ -25,8 +25,7 @@ from weighbridge.analysis.remarks.rules import (
 from weighbridge.analysis.results import Remark, RemarkPlace
 from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, CONFINEMENT, HOST_DIFFERENCES, HostDifference
 from weighbridge.model.isolation import OUTSIDE
-from weighbridge.model.stored_study import StoredFile
-from weighbridge.model.study import is_weighed
+from weighbridge.model.stored_study import StoredFile, is_weighed
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from weighbridge.analysis.remarks.rules import (
 )
 from weighbridge.analysis.resources import CPU_TIME
 from weighbridge.analysis.results import Remark, RemarkPlace
-from weighbridge.model.host import InterruptTime
+from weighbridge.model.interrupt_time import InterruptTime
 from weighbridge.model.measurement import SITES_CPU, is_difference_itself
 
 

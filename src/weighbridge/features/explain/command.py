@@ -11,8 +11,8 @@ from weighbridge.cli.runs import run_directory
 from weighbridge.cli.timing import print_timing, timing_since_start
 from weighbridge.features.explain.options import ExplainOptions
 from weighbridge.features.explain.study import why_study
+from weighbridge.model.level import CLIENT
 from weighbridge.model.spelling import nearest
-from weighbridge.model.study import CLIENT
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
 from weighbridge.report.text.metric_names import metric_phrase
 from weighbridge.report.text.verdicts import cost_text

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
-from weighbridge.model.study import CLIENT
+from weighbridge.model.level import CLIENT
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import level, margin, percent_limits, plural, quantities
 from weighbridge.report.text.matrix import MatrixCosts, matrix

@@ -8,8 +8,8 @@ from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sessions import RunSession, SessionDifference
 from weighbridge.model.choices import Promise
+from weighbridge.model.ladder import nearest_base
 from weighbridge.model.power_cut import DurabilityVerdict, PowerCut
-from weighbridge.model.study import nearest_base
 from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import margin
 from weighbridge.report.text.trust import control_power

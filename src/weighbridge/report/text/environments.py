@@ -9,11 +9,15 @@ machines have the names of the study, too, and list the layers separately.
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from weighbridge.analysis.conditions import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.isolation import SiteLayers
-from weighbridge.model.study import Study
+
+if TYPE_CHECKING:
+    from weighbridge.model.study import Study
+
 
 _NAMES: ContextVar[Mapping[str, str]] = ContextVar("names of environments")
 
@@ -52,7 +56,7 @@ def names_of(analysis: Analysis) -> dict[str, str]:
     return names
 
 
-def names_of_study(study: Study) -> dict[str, str]:
+def names_of_study(study: "Study") -> dict[str, str]:
     """Return the name for people of a study's control, before anything was measured."""
     return {arm.name: f"{arm.aa_of} ({CONTROL})" for arm in study.arms if arm.aa_of is not None}
 

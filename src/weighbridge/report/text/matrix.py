@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.model.study import CLIENT
+from weighbridge.model.level import CLIENT
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import TOO_FEW, margin, percents_short, quantities, quantity
 from weighbridge.report.text.metric_names import label_words, metric_title, value_unit
@@ -102,11 +102,10 @@ def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
 
 
 def _cell(analysis: Analysis, reports: Sequence[MetricReport], environment: str) -> MatrixCosts | None:
-    measured_cells = {trial.cell for trial in analysis.trials if trial.environment == environment}
     rows = tuple(
         (report, row)
         for report in reports
-        if report.cell in measured_cells
+        if any(trial.environment == environment for trial in analysis.trials_of.get(report.label, ()))
         for row in report.comparisons
         if row.environment == environment
     )

@@ -9,7 +9,7 @@ from weighbridge.analysis.results import Analysis, Trust, TrustReason
 from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.model.disturbance import Disturbance, Taken
 from weighbridge.model.flag import FlagCode
-from weighbridge.model.study import is_weighed
+from weighbridge.model.stored_study import is_weighed
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     BELOW_RESOLUTION,
