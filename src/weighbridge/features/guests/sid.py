@@ -8,12 +8,6 @@ from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.userland import debian_archive
 
 SUITE = "sid"
-LEAN = (
-    "--aptopt=Apt::Install-Recommends false",
-    *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale", "info")),
-    "--customize-hook=rm -rf $1/var/lib/apt/lists $1/var/cache/apt $1/etc/hostname $1/etc/resolv.conf",
-)
-"""Options of mmdebstrap for a system without documentation, locales and package lists."""
 NOT_SIGNED_LATELY = '--aptopt=Acquire::Check-Valid-Until "false"'
 """An option for mirrors that are snapshots, whose list of packages has expired."""
 _HOST = (
@@ -55,6 +49,6 @@ def host_of_virtualbox(work: Path) -> str:
 
 def _make(root: Path, packages: tuple[str, ...], temporary: Path) -> None:
     debian_archive.mmdebstrap(
-        "--variant=apt", "--components=main contrib", f"--include={','.join(packages)}", *LEAN,
+        "--variant=apt", "--components=main contrib", f"--include={','.join(packages)}", *debian_archive.LEAN,
         NOT_SIGNED_LATELY, SUITE, str(root), env={"TMPDIR": str(temporary)},
     )  # fmt: skip

@@ -123,7 +123,7 @@ def _debian(work: Path) -> str:
     kernel.keep(work, unpacked, release)
     (work / _XEN).write_bytes(_hypervisor(unpacked))
     debian_archive.mmdebstrap(
-        "--variant=apt", f"--include={','.join(PACKAGES)}", *sid.LEAN, kernel.SUITE, str(root),
+        "--variant=apt", f"--include={','.join(PACKAGES)}", *debian_archive.LEAN, kernel.SUITE, str(root),
         env={"TMPDIR": str(work)},
     )  # fmt: skip
     shutil.copytree(unpacked / "lib/modules" / release, root / "lib/modules" / release, symlinks=True)

@@ -195,13 +195,7 @@ def _build(
     arguments = (
         "--variant=essential", f"--include={','.join(names)}", f"--components={COMPONENTS}",
         *(() if suite == SUITE else ("--aptopt=Acquire::Check-Valid-Until false",)),  # sid: can be a snapshot
-        "--aptopt=Apt::Install-Recommends false", "--aptopt=Acquire::Languages none",
-        "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
-        "--dpkgopt=path-exclude=/usr/share/locale/*",
-        "--essential-hook=mkdir -p $1/usr/share/man/man1",  # where Java's packages put links to their manuals
-        "--customize-hook=rm -rf $1/var/lib/apt/lists $1/var/cache/apt $1/etc/hostname $1/etc/resolv.conf",
-        "--customize-hook=mkdir -p $1/var/lib/apt/lists $1/var/cache/apt",
-        _NO_SETUID,
+        *debian_archive.LEAN, "--customize-hook=mkdir -p $1/var/lib/apt/lists $1/var/cache/apt", _NO_SETUID,
         *(f"--customize-hook=copy-in {shlex.quote(str(folder))} /opt" for folder in folders),
         *(f"--customize-hook=copy-in {shlex.quote(str(file))} {PROGRAMS}" for file in files),
         suite, str(tar),
