@@ -147,7 +147,7 @@ def test_a_slow_start_is_told_without_a_terminal(capsys, monkeypatch):
     for second, name in ((1.0, "one"), (12.0, "two"), (13.0, "three")):
         now = second
         shown.waits([SetupStep("host", name, 2, 9), SetupStep("image", "web")])
-    assert capsys.readouterr().err == "starting host two (2 of 9), importing the image on web\n"
+    assert capsys.readouterr().err == "starting host two (2 of 9); importing the image on web\n"
 
 
 @pytest.mark.parametrize(

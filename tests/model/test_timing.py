@@ -40,8 +40,8 @@ def test_the_table_has_each_environment_below_the_set_up_and_ends_with_the_total
     timing.note_estimate()
     names = [name for name, _ in timing_rows(timing)]
     assert names == [
-        "start of the program", "checks and facts", "set-up", "  of netns", "  of native", "total",
-        "first estimate after",
+        "start of the program", "checks and facts", "set-up", "  of netns (overlaps)", "  of native (overlaps)",
+        "total", "first estimate after",
     ]  # fmt: skip
 
 

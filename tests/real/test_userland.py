@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,13 +34,14 @@ rm -r "$TMPDIR/mmdebstrap.1"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/mmdebstrap").write_text(MMDEBSTRAP)
     (tmp_path / "bin/mmdebstrap").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path))
-    return tmp_path
+    yield tmp_path
+    (tmp_path / "go").touch()  # a failed test leaves builders behind
 
 
 def builder(place: Path, number: int) -> subprocess.Popen[bytes]:
@@ -85,7 +86,7 @@ def test_killed_then_built_once_by_two(place: Path):
 
     two = [builder(place, number) for number in (1, 2)]
     said = [place / f"said-{number}" for number in (1, 2)]
-    await_that(lambda: "waiting for another run" in "".join(each.read_text() for each in said))
+    await_that(lambda: "waiting until" in "".join(each.read_text() for each in said))
     (place / "go").touch()
     assert [one.wait(60) for one in two] == [0, 0], [each.read_text() for each in said]
     (digest,) = {(place / f"out-{number}").read_text().strip() for number in (1, 2)}

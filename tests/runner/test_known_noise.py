@@ -33,9 +33,14 @@ def test_the_largest_cost_of_all_resources_is_the_machine_s():
     document = stored()
     known_noise.keep(document)
     found = known()
-    assert found == KnownNoise(document["made"], {"iperf3": 0.02, "dd": 0.05}, {"network": 0.01, "disk": 0.03})
-    assert found.cost == 0.03
+    assert found == KnownNoise(document["made"], {"iperf3": 0.02, "dd": 0.05}, 0.03)
     assert_sentence(noise_sentence(found).replace(document["made"], "DATE"))
+
+
+def test_a_resource_without_a_cost_leaves_the_machine_without_one():
+    known_noise.keep(stored(smallest_cost={"seconds": 600, "cost": None, "by_resource": {"disk": None}}))
+    assert known().cost is None
+    assert_sentence(noise_sentence(known()).replace(known().measured, "DATE"))
 
 
 @pytest.mark.parametrize("name", FACTS)

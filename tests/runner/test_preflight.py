@@ -82,7 +82,7 @@ def test_another_quality_of_service_than_the_baselines_is_told():
 def test_this_machines_noise_says_nothing_of_nodes(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(known_noise, "known", lambda: known_noise.KnownNoise("today", {"iperf3": 0.01}))
     of_nodes = known_noise.decidable(check(parse(CLUSTER + TCP, "a.yaml")))
-    assert of_nodes.on_nodes and not of_nodes.visible and "doctor --noise" not in decides_sentence(of_nodes)
+    assert of_nodes.elsewhere and not of_nodes.visible and "doctor --noise" not in decides_sentence(of_nodes)
     assert known_noise.decidable(check(parse(START + TCP, "a.yaml"))).visible
 
 

@@ -57,7 +57,7 @@ class WorkloadNoise:
 
     @property
     def smallest_cost(self) -> float:
-        """The smallest cost of one environment that a run of `SPAN_S` seconds shows: 0.02 is 2%.
+        """The smallest cost of one environment that a run of `SPAN_S` seconds can detect: 0.02 is 2%.
 
         It is exp(d) - 1. Four of five runs call a log ratio of d *different*: d = `visible_effect` (s / sqrt(n),
         n rounds, level 5% x 0.7), s = ``variation``, n = 600 / (3 t) rounds, t = ``trial_s``. The 0.7
@@ -86,8 +86,12 @@ class MachineNoise:
 
     @property
     def smallest_costs(self) -> dict[str, float]:
-        """The smallest cost that ten minutes show, by resource; the noisiest workload of a resource counts."""
-        costs: dict[str, float] = {}
+        """The smallest cost that ten minutes can detect, by resource; the noisiest workload of a resource counts.
+
+        The cost is infinite if ten minutes are too short for it, or if a resource was not measured.
+        """
+        measured = {RESOURCES.get(row.workload) for row in self.rows}
+        costs = {name: math.inf for name in RESOURCES.values() if name not in measured}
         for row in self.rows:
             resource = RESOURCES.get(row.workload, row.kind)
             costs[resource] = max(costs.get(resource, 0.0), row.smallest_cost)

@@ -318,8 +318,13 @@ class Explanation:
     placebo_arm: str = ""
 
     @property
+    def placebo_is_significant(self) -> bool:
+        """Whether the placebo is significant after Holm's correction, so that parts of its size are not credible."""
+        return self.placebo is not None and self.placebo.verdict == "different"
+
+    @property
     def placebo_excludes_zero(self) -> bool:
-        """Whether the placebo's interval excludes zero, so that other parts of its size are not credible."""
+        """Whether the placebo's own interval excludes zero, which one in twenty does by chance."""
         row = self.placebo
         return row is not None and row.cost is not None and not row.few and excludes_no_cost(row.cost)
 

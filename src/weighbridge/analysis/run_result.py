@@ -299,7 +299,7 @@ class PlaceboResult(Documented):
     arm: str
     cost: ArmCost
     excludes_zero: bool
-    """Whether its interval excludes zero. Other parts of its size are then not credible."""
+    """Whether its interval excludes zero, as 1 in 20 does by chance. If it is significant, distrust other parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,7 +318,7 @@ class ExplainedCost(MetricPlace):
     unexplained: ArmCost | None
     """The environment with all mechanisms off, against the baseline."""
     placebo: PlaceboResult | None
-    """What nothing looks like in this run; null if the study has no placebo."""
+    """The placebo, whose true cost is zero; null if the study has no placebo."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,9 +122,10 @@ def announce(study: Study, directory: Path, *, quick_test: bool = False, timed: 
         what = f"{arms} x {cells}, {clock_range(*times_s)}; {decides_sentence(planned.decidable)}"
     else:
         what = ", ".join(arm.name for arm in study.arms)
-        if planned.decidable.noise.cost is not None:
-            what += f"; {noise_sentence(planned.decidable.noise)}"
     err().print(f"{study.file.study}: {what}; results go to {directory}", markup=False)
+    noise = planned.decidable.noise
+    if not timed and (noise.cost is not None or noise.outdated is not None):
+        err().print(noise_sentence(noise), markup=False)
     for line in _explained_lines(study):
         err().print(line, markup=False)
     for each in planned.left_out:
@@ -160,7 +161,7 @@ def traced_afterwards(tracer: str) -> str:
 
 def placebo_line(environment: str) -> str:
     """Return the line about the placebo of an environment."""
-    return f"{PLACEBO_TITLE}: {environment} once more, to control these costs"
+    return f"{PLACEBO_TITLE}: {environment} once more, with nothing switched, as a control"
 
 
 def nothing_switched(names: Sequence[str]) -> str:
@@ -177,13 +178,16 @@ def decides_sentence(size: Decidable) -> str:
     if size.comparisons == 0:
         return f"{rounds}: nothing to compare with the baseline"
     which = f"{rounds} or more" if size.most_blocks > size.blocks else rounds
+    which = f"about {rounds} in the given time" if size.limited_by_time else which
     if size.verdicts == "exploratory":
         which += f", exploratory (fewer than {size.reliable_blocks} rounds)"
     if size.visible:
         sizes = ", ".join(f"{kind} {plain_number(100 * cost, 2)}%" for kind, cost in size.visible.items())
-        return f"{which}: can detect costs from {sizes} (80% power). {noise_sentence(size.noise)}"
-    if size.on_nodes:
-        return f"{which}. The smallest detectable cost depends on the nodes' noise, which the run's control shows"
+        return f"{which}: can detect costs from {sizes}, each in four of five runs. {noise_sentence(size.noise)}"
+    if size.elsewhere:
+        return (
+            f"{which}. The smallest detectable cost depends on the noise of its hosts, which the run's control shows"
+        )
     return f"{which}. {noise_sentence(size.noise)}"
 
 
@@ -191,7 +195,7 @@ _CHANGED = {"CPU": "CPU", "CPUs online": "number of CPUs", "kernel": "kernel"}
 
 
 def noise_sentence(noise: KnownNoise) -> str:
-    """Return the smallest cost that this machine shows, or why it is unknown and how to measure it."""
+    """Return the smallest cost that ten minutes can detect here, or why it is unknown and how to measure it."""
     again = "Run weighbridge doctor --noise again"
     if noise.outdated is not None:
         old = noise.outdated
@@ -200,6 +204,8 @@ def noise_sentence(noise: KnownNoise) -> str:
         if old.what not in _CHANGED:
             return f"The noise was measured on another machine. {again}"
         return f"The noise was measured with another {_CHANGED[old.what]} ({old.before}, now {old.now}). {again}"
+    if noise.cost is None and noise.measured:
+        return f"10 minutes are too short for some trials of this machine (doctor --noise, {noise.measured})"
     if noise.cost is None:
         return "The smallest detectable cost depends on this machine's noise: run weighbridge doctor --noise"
     return f"{smallest_cost_text(noise.cost)} (doctor --noise, {noise.measured})"

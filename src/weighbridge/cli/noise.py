@@ -78,8 +78,9 @@ def noise_document(noise: MachineNoise) -> dict[str, Any]:
 
 
 def _smallest_cost_document(costs: Mapping[str, float]) -> dict[str, Any]:
-    known = {name: cost for name, cost in costs.items() if math.isfinite(cost)}
-    return {"seconds": SPAN_S, "cost": max(known.values(), default=None), "by_resource": known}
+    known = {name: cost if math.isfinite(cost) else None for name, cost in costs.items()}
+    largest = max(costs.values(), default=math.inf)
+    return {"seconds": SPAN_S, "cost": largest if math.isfinite(largest) else None, "by_resource": known}
 
 
 def _print_noise(noise: MachineNoise) -> None:

@@ -50,7 +50,7 @@ explain_flag = partial(
 placebo_flag = partial(
     flag,
     "--placebo",
-    "Also measure the explained environment once more with nothing switched, to control its parts.",
+    "Also measure the explained environment once more with nothing switched: its true cost is zero.",
     MEASURE,
 )
 trace_option = partial(

@@ -119,8 +119,8 @@ PlannedTime = TypedDict("PlannedTime", {"from": int, "to": int})
 class PlannedVerdicts(TypedDict):
     """The verdicts that a run of this size can reach; ``sentence`` summarises them.
 
-    ``smallest_cost`` is the smallest cost that this machine shows in ten minutes (``doctor --noise``); 0.02 is 2%.
-    ``noise_outdated`` names the fact of the machine that changed since, or ``age``.
+    ``smallest_cost`` is the smallest cost that ten minutes can detect on this machine (``doctor --noise``); 0.02 is
+    2%. ``noise_outdated`` names the fact of the machine that changed since, or ``age``.
     """
 
     verdicts: Literal["none", "exploratory", "reliable"]
@@ -160,7 +160,10 @@ class BroughtDocument(TypedDict):
 
 @with_config(ConfigDict(extra="forbid"))
 class PlanDocument(TypedDict):
-    """The document of ``weighbridge plan STUDY --json``."""
+    """The document of ``weighbridge plan STUDY --json``.
+
+    ``seconds`` includes ``set_up_s``: builds of missing root filesystems, and the start of hosts and environments.
+    """
 
     version: Literal[1]
     study: str

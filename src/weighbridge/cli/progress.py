@@ -205,9 +205,9 @@ class Shown:
 
 
 def setup_words(steps: Sequence[SetupStep]) -> str:
-    """Return the steps of the set-up: ``starting host db (2 of 9), importing the image on web``."""
-    words = ", ".join(map(_setup_step, steps[:_STEPS]))
-    return f"{words} and {len(steps) - _STEPS} more" if len(steps) > _STEPS else words
+    """Return the steps of the set-up: ``starting host db (2 of 9); importing the image on web``."""
+    more = [f"{len(steps) - _STEPS} more"] if len(steps) > _STEPS else []
+    return "; ".join([*map(_setup_step, steps[:_STEPS]), *more])
 
 
 def _setup_step(step: SetupStep) -> str:
@@ -217,8 +217,8 @@ def _setup_step(step: SetupStep) -> str:
         return f"importing the image on {step.name}"
     noun = {"host": "host ", "engine": "the engine on ", "site": ""}[step.kind]
     number = f" ({step.number} of {step.total})" if step.number else ""
-    clients = f", for clients on {step.clients}" if step.clients else ""
-    return f"starting {noun}{step.name}{number}{clients}"
+    clients = f" for clients on {step.clients}" if step.clients else ""
+    return f"starting {noun}{step.name}{clients}{number}"
 
 
 def _left(left: Forecast) -> str:

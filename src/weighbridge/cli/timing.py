@@ -18,7 +18,7 @@ _TITLES = {
     Phase.SET_UP: "set-up",
     Phase.PILOT: "pilot round",
     Phase.TRIALS: "trials",
-    Phase.EVALUATION: "evaluation",
+    Phase.EVALUATION: "interim looks",
     Phase.CLEANUP: "cleanup",
     Phase.REPORT: "report",
 }
@@ -36,7 +36,7 @@ def timing_rows(timing: Timing) -> list[tuple[str, float]]:
     for phase, seconds in phases.items():
         rows.append((_TITLES[phase], seconds))
         if phase is Phase.SET_UP:
-            rows += [(f"  of {name}", each) for name, each in timing.environments.items()]
+            rows += [(f"  of {name} (overlaps)", each) for name, each in timing.environments.items()]
     rows.append(("total", sum(phases.values())))
     if timing.first_estimate_s is not None:
         rows.append(("first estimate after", timing.first_estimate_s))

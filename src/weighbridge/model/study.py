@@ -321,7 +321,7 @@ class StudyFile(Options):
     ] = False
     placebo: Annotated[
         StrictBool,
-        Field(description="With explain: measure each environment once more with nothing switched, as a control"),
+        Field(description="With explain: measure each environment once more with nothing switched, at no true cost"),
     ] = False
     trace: Annotated[
         TracerName | None,

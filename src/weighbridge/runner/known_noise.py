@@ -98,14 +98,9 @@ class KnownNoise:
     """When ``doctor --noise`` measured it."""
     variations: Mapping[str, float] = field(default_factory=dict)
     """The standard deviation of log ratios within blocks, by kind of workload."""
-    costs: Mapping[str, float] = field(default_factory=dict)
-    """The smallest cost that ten minutes show, by resource (0.02 is 2%)."""
+    cost: float | None = None
+    """The smallest cost that ten minutes can detect whatever the resource (0.02 is 2%); None if that is unknown."""
     outdated: Outdated | None = None
-
-    @property
-    def cost(self) -> float | None:
-        """The smallest cost that ten minutes show whatever the resource: the largest of ``costs``."""
-        return max(self.costs.values(), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +125,10 @@ class Decidable:
     fewest_blocks: int = MIN_BLOCKS_VERDICT
     reliable_blocks: int = MIN_BLOCKS_SIGNED_RANK
     """The fewest blocks whose verdicts are not exploratory."""
-    on_nodes: bool = False
-    """Whether its machines are nodes of a cluster, for which this machine's noise is irrelevant."""
+    elsewhere: bool = False
+    """Whether another machine, or another kernel, runs a part of it, so that this machine's noise does not apply."""
+    limited_by_time: bool = False
+    """Whether ``blocks`` is the number of blocks that fit into the run's time."""
 
     @property
     def verdicts(self) -> Literal["none", "exploratory", "reliable"]:
@@ -145,22 +142,26 @@ def decidable(study: Study) -> Decidable:
     """Return what a run of the study can decide, with this machine's noise if that is known."""
     repetitions = study.file.repetitions
     blocks, most = (repetitions.blocks or repetitions.min), (repetitions.blocks or repetitions.max)
-    if repetitions.within is not None:
-        blocks = max(blocks, blocks_in_time(study))
+    fitting = blocks_in_time(study) if repetitions.within is not None else 0
+    blocks = max(blocks, fitting)
     arms = [arm for cell in study.cells for arm in study.arms_of(cell)]
     comparisons = sum(arm.declared and arm.name != study.file.baseline for arm in arms)
     looks = 1 if repetitions.blocks else len(planned_looks(repetitions.min, repetitions.max))
     level = ALPHA * looks_share(looks) / max(1, comparisons)
     deviations = visible_effect(1 / math.sqrt(blocks), blocks, level)
-    on_nodes = any(host.traits.managed for host in study.file.hosts.values())
-    noise = KnownNoise() if on_nodes else known()
+    traits = [host.traits for host in study.file.hosts.values()]
+    elsewhere = any(not each.here or each.own_kernel for each in traits)
+    noise = KnownNoise() if elsewhere else known()
     variations = noise.variations
     kinds = dict.fromkeys(cell.kind for cell in study.cells if cell.kind in variations)
     visible = {
         kind: math.expm1(deviations * variations[kind]) for kind in kinds if deviations * variations[kind] < 700
     }
     measured = noise.measured if visible else ""
-    return Decidable(blocks, most, comparisons, deviations, visible, measured, noise, on_nodes=on_nodes)
+    return Decidable(
+        blocks, most, comparisons, deviations, visible, measured, noise,
+        elsewhere=elsewhere, limited_by_time=fitting >= blocks,
+    )  # fmt: skip
 
 
 def known() -> KnownNoise:
@@ -170,9 +171,10 @@ def known() -> KnownNoise:
         if (outdated := _outdated(noise)) is not None:
             return KnownNoise(outdated=outdated)
         variations = {str(row["kind"]): float(row["variation"]) for row in noise["noise"]}
-        costs = {str(name): float(cost) for name, cost in noise["smallest_cost"]["by_resource"].items()}
-        if all(math.isfinite(each) and each >= 0 for each in (*variations.values(), *costs.values())):
-            return KnownNoise(str(noise["made"]), variations, costs)
+        cost = noise["smallest_cost"]["cost"]
+        cost = None if cost is None else float(cost)
+        if all(math.isfinite(each) and each >= 0 for each in (*variations.values(), cost or 0.0)):
+            return KnownNoise(str(noise["made"]), variations, cost)
     return KnownNoise()
 
 

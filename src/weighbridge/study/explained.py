@@ -61,7 +61,7 @@ def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[StudyPla
     if file.placebo and not file.explain:
         yield (
             ("placebo",),
-            "placebo: it is a control of explained costs. Add 'explain: true' or --explain",
+            "placebo: only explained environments have one. Add 'explain: true' or --explain",
         )
     names = [arm.name for arm in arms]
     listed = file.explain if isinstance(file.explain, tuple) else ()

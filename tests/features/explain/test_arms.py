@@ -86,7 +86,7 @@ def test_without_a_mechanism_to_switch_there_is_no_placebo():
     )
     switched = [each.kind for each in study.mechanisms if not each.refused]
     assert unexplained(not_switched(study, dict.fromkeys(switched, "this kernel has none"))) == ["published"]
-    with pytest.raises(StudyError, match="control of explained costs"):
+    with pytest.raises(StudyError, match="only explained environments have one"):
         check(parse(STUDY.format(explain="false").replace("explain:", "placebo: true\nexplain:"), "why.yaml"))
 
 

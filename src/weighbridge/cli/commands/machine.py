@@ -15,7 +15,11 @@ class DoctorOptions:
     """
 
     everything: bool = flag("--all", "Show every plug-in, and everything that is missing.", OUTPUT)
-    noisy: bool = flag("--noise", "Measure this machine's noise for a minute, and find its causes.", MEASURE)
+    noisy: bool = flag(
+        "--noise",
+        "Measure this machine's noise for two to three minutes; print the smallest cost that 10 minutes detect.",
+        MEASURE,
+    )
     cluster: bool = flag("--cluster", "Check the Kubernetes cluster of kubectl's current context instead.", WHERE)
     context: str = context_option()
     namespace: str = namespace_option()

@@ -223,7 +223,7 @@ def _print_plan(prepared: _Prepared) -> None:
     cells = ", ".join(dict.fromkeys(cell.workload for cell in study.cells))
     who = "pair" if prepared.fleet.pairs else "machine"
     out().print(f"each {who} runs: {cells} in {arms}; {clock_range(*seconds(study))}", markup=False)
-    size = replace(known_noise.decidable(study), visible={}, on_nodes=True)  # the machines have a noise of their own
+    size = replace(known_noise.decidable(study), visible={}, elsewhere=True)  # the machines have a noise of their own
     out().print(f"precision: {approval.decides_sentence(size)}\n", markup=False)
     table = Table("wave", "runs at the same time", box=None, pad_edge=False)
     for number, units in enumerate(waves, 1):

@@ -31,7 +31,7 @@ CROSSED = (
 HEADS = ("mechanism", "switched", "cost", "verdict", "what changed with it", "to change it")
 TOGETHER = "together, beyond each alone (interaction)"
 UNEXPLAINED = "unexplained: all of these off"
-PLACEBO_READING = "this is what nothing looks like in this run"
+PLACEBO_READING = "nothing was switched, so its true cost is zero"
 BEYOND = "all together, beyond these (interaction)"
 STAYED = "unexplained by these: these off"
 NEXT = "weighbridge explain RUN"
@@ -99,7 +99,7 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
         return " ".join(filter(None, (f"{detected}.", own)))
     causes = [f"Causes: {listed}"] if listed else []
     sentences = (f"{name} {change(report, total, analysis.baseline)}", *causes, *_others(analysis, explanation))
-    warning = [placebo_sentence(explanation)] if explanation.placebo_excludes_zero else []
+    warning = [placebo_sentence(explanation)] if explanation.placebo_is_significant else []
     return " ".join([*(f"{each}." for each in sentences), *warning])
 
 
@@ -125,7 +125,7 @@ def cause_lines(analysis: Analysis, explanation: Explanation, shortened: int = 0
     others = [f"{each}." for each in _others(analysis, explanation, run)]
     if shortened > 1:
         others = [] if causes and shortened == MOST_SHORTENED else others[:1]
-        placebo = placebo if explanation.placebo_excludes_zero else ""
+        placebo = placebo if explanation.placebo_is_significant else ""
     return [*filter(None, (*lines, *more, *others, placebo))]
 
 
@@ -135,12 +135,13 @@ def placebo_sentence(explanation: Explanation) -> str:
     if row is None or row.cost is None or row.few:
         return ""
     figure = cost_text(row, explanation.report.unit)
-    if explanation.placebo_excludes_zero:
+    if explanation.placebo_is_significant:
         return (
-            f"The placebo switches nothing, but its interval excludes zero: {figure}. Other parts of that size are"
-            " not credible in this run."
+            f"The placebo switches nothing, but its cost is significant: {figure}. Do not rely on other parts of"
+            " that size in this run."
         )
-    return f"The placebo switches nothing, and shows {figure}."
+    chance = " Its interval excludes zero, as 1 in 20 does by chance." if explanation.placebo_excludes_zero else ""
+    return f"The placebo switches nothing, and shows {figure}.{chance}"
 
 
 def _significant(explanation: Explanation) -> list[MechanismCost]:

@@ -68,8 +68,8 @@ def unit_as(name: str, unit: str) -> Shown | None:
 
 
 def smallest_cost_text(cost: float) -> str:
-    """Return ``This machine shows costs from 1.8% in 10 minutes``."""
-    return f"This machine shows costs from {plain(100 * cost, 2)}% in 10 minutes"
+    """Return ``A 10-minute run on this machine can detect costs of 1.8% or more``."""
+    return f"A 10-minute run on this machine can detect costs of {plain(100 * cost, 2)}% or more"
 
 
 def plain(value: float, digits: int = 3) -> str:

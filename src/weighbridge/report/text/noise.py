@@ -16,16 +16,23 @@ _REMEDIES: Mapping[str, str] = {
     FlagCode.IO_PRESSURE: "something else uses the disk: stop it, or put WEIGHBRIDGE_CACHE on its own disk",
     FlagCode.CLOCKS: "the machine is too busy, or a clock is wrong: stop other programs",
 }
+_RESOURCES: Mapping[str, str] = {"network": "network (loopback)"}
 _STEADY_GOVERNORS = ("", "none", "performance")
 
 
 def smallest_cost_lines(costs: Mapping[str, float]) -> list[str]:
-    """Return the smallest cost that ten minutes show: the largest of all resources, and the cost of each resource."""
-    known = {name: cost for name, cost in costs.items() if math.isfinite(cost)}
-    if not known:
-        return ["10 minutes are too short to show a cost on this machine", ""]
-    each = ", ".join(f"{name} {plain(100 * cost, 2)}%" for name, cost in known.items())
-    return [f"{smallest_cost_text(max(known.values()))}: {each}.", ""]
+    """Return the smallest cost that ten minutes can detect: the largest, and the cost of each resource.
+
+    There is no largest cost if ten minutes are too short for a resource.
+    """
+    each = ", ".join(
+        f"{_RESOURCES.get(name, name)} {f'{plain(100 * cost, 2)}%' if math.isfinite(cost) else 'unknown'}"
+        for name, cost in costs.items()
+    )
+    largest = max(costs.values(), default=math.inf)
+    if math.isfinite(largest):
+        return [f"{smallest_cost_text(largest)}: {each}.", ""]
+    return [f"10 minutes are too short for some trials of this machine. Smallest costs: {each}.", ""]
 
 
 def cause_lines(machine_noise: MachineNoise) -> list[str]:
